@@ -1,0 +1,59 @@
+# Everything from a bare machine: only Python 3.11, make and git are assumed.
+PYTHON ?= python3.11
+VENV ?= .venv
+EXTRAS ?= speed
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+CODE := sqlmesh_like tests $(wildcard demo)
+WITHOUT_JVM := $(wildcard tests/unit tests/properties)
+WITH_JVM := $(filter-out tests/data tests/no_jvm tests/unit tests/properties tests/bench tests/__pycache__ tests/conftest.py, $(wildcard tests/*))
+
+.PHONY: demo test test-fast check lint fmt clean
+.DEFAULT_GOAL := check
+
+demo: $(VENV)/.installed
+	$(BIN)/sml deps
+	$(BIN)/python demo/run.py
+
+test: test-fast
+	$(BIN)/sml deps
+	$(BIN)/python -m pytest $(WITH_JVM)
+
+test-fast: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest $(WITHOUT_JVM)
+
+check: lint test
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fmt: $(VENV)/.installed-dev
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(CODE)
+
+clean:
+	rm -rf $(VENV) target warehouse .demo build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find sqlmesh_like tests -name __pycache__ -prune -exec rm -rf {} +
+
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing sqlmesh_like and its development tools into $(VENV)"
+	@$(PIP) install --constraint constraints.txt --editable '.[dev,$(EXTRAS)]'
+	@touch $(VENV)/.installed $@
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing sqlmesh_like into $(VENV)"
+	@$(PIP) install --constraint constraints.txt --editable '.[$(EXTRAS)]'
+	@touch $@
+
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "error: no $(PYTHON). Install Python 3.11 or newer, or name yours: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "error: $(PYTHON) is older than 3.11; name a newer one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "error: $(PYTHON) cannot make virtual environments; on Debian and Ubuntu: apt install python3.11-venv" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,150 @@
+"""A rendered model → what its query is. Owns parsing, error positions and the inlining of views.
+
+`QueryFacts.relation` is None where the query has a form that is rebuilt in full; `obstacle` then says which and where.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+
+from sqlmesh_like.analyze.reader import InputSchema, UnknownName, Unsupported, read
+from sqlmesh_like.analyze.relation import Relation, columns
+from sqlmesh_like.errors import Location, SqlError
+from sqlmesh_like.names import Schema
+from sqlmesh_like.render.rendered import InputRef, RenderedModel
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Why a query is not in the algebra: rule id, words, and 1-based line and column in the model's own file."""
+
+    rule: str
+    message: str
+    line: int | None
+    column: int | None
+
+
+@dataclass(frozen=True)
+class QueryFacts:
+    """What analysis knows of a model. `tree` reads only tables: views are inlined. `inputs` are those tables."""
+
+    model: RenderedModel
+    tree: exp.Expression
+    inputs: tuple[InputRef, ...]
+    relation: Relation | None
+    obstacle: Obstacle | None
+
+    @property
+    def schema(self) -> Schema | None:
+        """Visible output columns where they are known."""
+        return columns(self.relation) if self.relation is not None else None
+
+    def position(self, offset: int | None) -> tuple[int | None, int | None]:
+        """1-based line and column in the model's file of an offset in the compiled SQL."""
+        return self.model.source_map.locate(offset) if offset is not None else (None, None)
+
+
+def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: Mapping[str, QueryFacts]) -> QueryFacts:
+    """Facts of one model. `schemas`: visible columns by input id (None: not known yet); `views`: facts of view models.
+
+    Raises SqlError with file:line:column for text that is no single SELECT or that names an unknown column.
+    """
+    tree = parse(model)
+    by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in model.inputs}
+    relation, obstacle = None, None
+    try:
+        relation = read(tree, lambda table: _lookup(table, by_table, schemas, views))
+    except Unsupported as unsupported:
+        obstacle = _obstacle(model, unsupported)
+    except UnknownName as unknown:
+        raise SqlError(unknown.message, location=locate(model, unknown.offset), hint=unknown.hint) from None
+    inlined, inputs = _inline_views(tree, model.inputs, by_table, views)
+    return QueryFacts(model, inlined, inputs, relation, obstacle)
+
+
+def parse(model: RenderedModel) -> exp.Expression:
+    """The one SELECT of a model as a sqlglot tree. Raises SqlError."""
+    try:
+        statements = [statement for statement in sqlglot.parse(model.sql, dialect="spark") if statement is not None]
+    except ParseError as error:
+        first = error.errors[0] if error.errors else {}
+        offset = _line_offset(model.sql, first.get("line"), first.get("col"), str(first.get("highlight") or ""))
+        message = re.sub(r"<Token .*?text: (.*?), line.*", r"\1", str(first.get("description") or error)).strip().rstrip(".")
+        message = message.replace("SENTINEL", "the end of the text")
+        raise SqlError(f"invalid SQL: {message}", location=locate(model, offset)) from None
+    except TokenError as error:
+        raise SqlError(f"invalid SQL: {error}", location=Location(model.path, 1, 1)) from None
+    if not statements:
+        raise SqlError("the model is empty", location=Location(model.path, 1, 1), hint="write one SELECT")
+    if len(statements) > 1:
+        raise SqlError("a model is one SELECT; this file has several statements", location=Location(model.path, 1, 1))
+    if not isinstance(statements[0], exp.Query):
+        kind = statements[0].key.upper()
+        raise SqlError(f"a model is one SELECT; this is {kind}", location=Location(model.path, 1, 1))
+    return statements[0]
+
+
+def locate(model: RenderedModel, offset: int | None) -> Location:
+    """A place in the model's own file for an offset in its compiled SQL."""
+    if offset is None:
+        return Location(model.path)
+    return Location(model.path, *model.source_map.locate(offset))
+
+
+def _line_offset(sql: str, line: object, column: object, highlight: str) -> int | None:
+    """sqlglot reports the 1-based line and the column of a token's last character."""
+    if not isinstance(line, int) or not isinstance(column, int):
+        return None
+    start = sum(len(text) + 1 for text in sql.split("\n")[: line - 1])
+    return max(start, start + column - max(len(highlight), 1))
+
+
+def _obstacle(model: RenderedModel, unsupported: Unsupported) -> Obstacle:
+    location = locate(model, unsupported.offset)
+    return Obstacle(unsupported.rule, unsupported.message, location.line, location.column)
+
+
+def _lookup(
+    table: exp.Table,
+    by_table: Mapping[tuple[str, str], InputRef],
+    schemas: Mapping[str, Schema | None],
+    views: Mapping[str, QueryFacts],
+) -> InputSchema | Relation | None:
+    ref = by_table.get((table.db.lower(), table.name.lower()))
+    if ref is None:
+        return None
+    view = views.get(ref.unique_id)
+    if view is None:
+        return InputSchema(ref.unique_id, schemas.get(ref.unique_id))
+    if view.relation is None and view.obstacle is not None:
+        raise Unsupported(view.obstacle.rule, f"{view.obstacle.message} in the view {ref.table}", table)
+    return view.relation
+
+
+def _inline_views(
+    tree: exp.Expression,
+    inputs: tuple[InputRef, ...],
+    by_table: Mapping[tuple[str, str], InputRef],
+    views: Mapping[str, QueryFacts],
+) -> tuple[exp.Expression, tuple[InputRef, ...]]:
+    used = {ref.unique_id: ref for ref in inputs if ref.unique_id not in views}
+    for ref in inputs:
+        if ref.unique_id in views:
+            used |= {inner.unique_id: inner for inner in views[ref.unique_id].inputs}
+
+    def inline(node: exp.Expression) -> exp.Expression:
+        if not isinstance(node, exp.Table):
+            return node
+        ref = by_table.get((node.db.lower(), node.name.lower()))
+        view = views.get(ref.unique_id) if ref else None
+        if view is None:
+            return node
+        return exp.Subquery(this=view.tree.copy(), alias=exp.TableAlias(this=exp.to_identifier(node.alias or node.name)))
+
+    return tree.copy().transform(inline), tuple(used.values())

@@ -1,0 +1,62 @@
+"""Writing into the target folder. Owns how: whole files or nothing, and compiled SQL by the path of its source."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import tempfile
+from pathlib import Path, PurePosixPath
+
+from sqlmesh_like.errors import MachineError
+from sqlmesh_like.render.rendered import RenderedProject
+
+
+def write_json(path: Path, data: object) -> None:
+    """The value as indented JSON, keys as given. Raises MachineError where the folder cannot be written."""
+    write_text(path, json.dumps(data, indent=2, ensure_ascii=False, default=str) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replaces the file as a whole: a reader never sees half of it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
+            file.write(text)
+        os.replace(file.name, path)
+    except OSError as error:
+        hint = "make the folder writable, or set target-path in the settings"
+        raise MachineError(f"cannot write {path}: {error.strerror}", hint=hint) from error
+
+
+def write_compiled(folder: Path, rendered: RenderedProject) -> tuple[Path, ...]:
+    """`compiled/<project>/<path>` of every model and test, under the target folder; the paths written.
+
+    Hand-written incremental SQL gets a second file, `<name>.incremental.sql`: its text where the table exists.
+    """
+    root = folder / "compiled" / rendered.name
+    texts: dict[Path, str] = {}
+    for model in rendered.models:
+        texts[root / model.path] = model.sql
+        if model.incremental_sql is not None:
+            texts[(root / model.path).with_suffix(".incremental.sql")] = model.incremental_sql
+    for test in rendered.tests:
+        texts[root / compiled_test_path(test.path, test.name)] = test.sql
+    for path, text in texts.items():
+        write_text(path, text)
+    return tuple(texts)
+
+
+def compiled_test_path(declared_in: str, name: str) -> PurePosixPath:
+    """As in dbt, the tests of a YAML file lie in a folder of its name."""
+    path = PurePosixPath(declared_in)
+    return path if path.suffix == ".sql" else path / f"{name}.sql"
+
+
+def timestamp(moment: datetime.datetime) -> str:
+    """UTC in ISO 8601 with microseconds, as dbt writes it.
+
+    >>> timestamp(datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC))
+    '2024-01-02T00:00:00.000000Z'
+    """
+    return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,97 @@
+"""`run_results.json` in the shape of dbt's schema v6. Owns the shape; `run` says what happened."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from sqlmesh_like import __version__
+from sqlmesh_like.artifacts.files import timestamp, write_json
+from sqlmesh_like.render.rendered import RenderedProject
+
+SCHEMA = "https://schemas.getdbt.com/dbt/run-results/v6.json"
+ResultStatus = Literal["success", "error", "skipped", "pass", "fail", "warn", "no-op", "runtime error"]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One phase of a node's run: `compile` or `execute`."""
+
+    name: Literal["compile", "execute"]
+    started_at: datetime.datetime
+    completed_at: datetime.datetime
+
+
+@dataclass(frozen=True)
+class NodeResult:
+    """What became of one node. `execution_time` in seconds; `failures` counts the rows a data test returned."""
+
+    unique_id: str
+    status: ResultStatus
+    message: str | None = None
+    execution_time: float = 0.0
+    adapter_response: Mapping[str, object] = field(default_factory=dict)
+    failures: int | None = None
+    timing: tuple[Timing, ...] = ()
+    thread_id: str = "MainThread"
+
+
+def write_run_results(
+    path: Path,
+    results: Sequence[NodeResult],
+    elapsed: float,
+    args: Mapping[str, object],
+    rendered: RenderedProject | None = None,
+    now: datetime.datetime | None = None,
+) -> None:
+    """Writes the results of one call in the order given. Raises MachineError where the file cannot be written.
+
+    `elapsed` in seconds; `args` are the flags of the call. With `rendered`, each result repeats its compiled SQL.
+    """
+    moment = now or datetime.datetime.now(datetime.UTC)
+    compiled = _compiled(rendered) if rendered else {}
+    metadata = {
+        "dbt_schema_version": SCHEMA,
+        "dbt_version": __version__,
+        "generated_at": timestamp(moment),
+        "invocation_id": str(uuid.uuid4()),
+        "env": {},
+    }
+    rows = [_row(result, compiled.get(result.unique_id)) for result in results]
+    write_json(path, {"metadata": metadata, "results": rows, "elapsed_time": elapsed, "args": _plain(args)})
+
+
+def _compiled(rendered: RenderedProject) -> dict[str, tuple[str, str | None]]:
+    models = {model.unique_id: (model.sql, model.table.sql()) for model in rendered.models}
+    return {**models, **{test.unique_id: (test.sql, None) for test in rendered.tests}}
+
+
+def _row(result: NodeResult, compiled: tuple[str, str | None] | None) -> dict[str, object]:
+    code, relation = compiled or (None, None)
+    return {
+        "status": result.status,
+        "timing": [
+            {"name": part.name, "started_at": timestamp(part.started_at), "completed_at": timestamp(part.completed_at)}
+            for part in result.timing
+        ],
+        "thread_id": result.thread_id,
+        "execution_time": result.execution_time,
+        "adapter_response": dict(result.adapter_response),
+        "message": result.message,
+        "failures": result.failures,
+        "unique_id": result.unique_id,
+        "compiled": code is not None,
+        "compiled_code": code,
+        "relation_name": relation,
+        "batch_results": None,
+    }
+
+
+def _plain(args: Mapping[str, object]) -> dict[str, object]:
+    """Flags as JSON has them; `vars` may carry a secret and are named only."""
+    plain = {key: list(value) if isinstance(value, tuple) else value for key, value in args.items()}
+    return {key: value if isinstance(value, bool | int | list | None) else str(value) for key, value in plain.items()}

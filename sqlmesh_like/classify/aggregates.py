@@ -1,0 +1,48 @@
+"""Each aggregate call: mergeable or needs a rescan. Owns the verdict and its reason; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlmesh_like.analyze.facts import QueryFacts
+from sqlmesh_like.analyze.relation import Call
+from sqlmesh_like.analyze.types import is_exact_key, is_exact_number
+from sqlmesh_like.classify.rules import Reason, reason
+
+AggregateClass = Literal["mergeable", "rescan"]
+
+
+@dataclass(frozen=True)
+class AggregateVerdict:
+    """One aggregate of a model, as `explain` prints it."""
+
+    sql: str
+    verdict: AggregateClass
+    reason: Reason
+
+
+def judge(call: Call, facts: QueryFacts) -> AggregateVerdict:
+    """Verdict on one call."""
+    rule, message = _rule(call)
+    found = reason(rule, message, facts.position(call.offset))
+    return AggregateVerdict(call.sql, "mergeable" if rule == "AGG001" else "rescan", found)
+
+
+def _rule(call: Call) -> tuple[str, str]:
+    type_ = call.argument_type
+    if call.distinct:
+        return "AGG002", f"{call.sql} needs the values of its whole group"
+    if call.function not in ("COUNT", "SUM", "AVG", "MIN", "MAX") or (call.argument is None and call.function != "COUNT"):
+        return "AGG005", f"{call.sql} cannot be merged"
+    if call.function == "COUNT":
+        return "AGG001", f"{call.sql} adds up"
+    if type_ is None:
+        return "AGG004", f"the type of the argument of {call.sql} is not proven"
+    if call.function in ("SUM", "AVG"):
+        if is_exact_number(type_):
+            return "AGG001", f"{call.sql} keeps an exact sum and a count"
+        return "AGG003", f"{call.sql} adds values of type {type_}"
+    if is_exact_key(type_):
+        return "AGG001", f"{call.sql} is kept while no retracted value equals it, else its group is recomputed"
+    return "AGG005", f"{call.sql} compares values of type {type_}"

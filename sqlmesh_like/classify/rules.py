@@ -1,0 +1,88 @@
+"""All rules that decide a strategy, each with its id. Owns their words; `strategy` applies them.
+
+The documentation's table of rules is made from `RULES`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One reason that a plan can have: what it means and what would make it cheaper (empty: nothing to gain)."""
+
+    id: str
+    meaning: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A rule applied to one place of one model; line and column are 1-based in the model's own file."""
+
+    rule: str
+    message: str
+    line: int | None = None
+    column: int | None = None
+    hint: str = ""
+
+
+_PARTITION = "set partition_by to a column that the query copies from its inputs: then only touched partitions are rescanned"
+
+_ALL = (
+    Rule("ROW001", "each result row comes from one input row: the change of the result is the query over the change"),
+    Rule("AGG001", "a mergeable aggregate: its hidden state is adjusted by the change of each group"),
+    Rule("AGG002", "DISTINCT inside an aggregate needs all rows of its group", _PARTITION),
+    Rule("AGG003", "a sum of floating numbers depends on the order of addition and drifts under retraction",
+         "cast the argument to a decimal"),
+    Rule("AGG004", "the type of the argument is not proven", "cast the argument: CAST(… AS DECIMAL(18,2))"),
+    Rule("AGG005", "an aggregate that cannot be merged", _PARTITION),
+    Rule("KEY001", "a group key whose type has no exact text form", "cast the key to an exact type"),
+    Rule("NST001", "an aggregate, DISTINCT or window function over the result of another one", _PARTITION),
+    Rule("DST001", "DISTINCT needs all copies of a row", _PARTITION),
+    Rule("WIN001", "a window function needs all rows of its window partition", _PARTITION),
+    Rule("WIN002", "tied order is decided by the row key, in the full and in the incremental plan"),
+    Rule("PAR001", "the target partitions that a change touches are known from lineage: only these are rescanned"),
+    Rule("PAR002", "partition_by is not provable from lineage",
+         "partition by a column that the query copies from every input and that each GROUP BY or PARTITION BY holds"),
+    Rule("QRY001", "a JOIN", "an upstream model with the join, of which only the aggregate is incremental, costs less"),
+    Rule("QRY002", "HAVING", "filter in a view over the model"),
+    Rule("QRY003", "LIMIT or OFFSET"),
+    Rule("QRY004", "UNION, INTERSECT or EXCEPT", "use UNION ALL where duplicates cannot occur"),
+    Rule("QRY005", "a subquery in an expression"),
+    Rule("QRY006", "a window function in a form that is not maintained"),
+    Rule("QRY007", "LATERAL VIEW or a table function"),
+    Rule("QRY008", "an input that is no ref() or source()", "declare it as a source"),
+    Rule("QRY009", "a form of SQL that the compiler does not know"),
+    Rule("QRY010", "GROUPING SETS, ROLLUP, CUBE or GROUP BY ALL", "name the keys in GROUP BY"),
+    Rule("FUN001", "a function that is not known to be pure", "use a built-in function"),
+    Rule("FUN002", "a function that is not deterministic"),
+    Rule("CLK001", "the result depends on the clock of the run"),
+    Rule("TYP001", "a type that is not proven", "cast it explicitly"),
+    Rule("TYP002", "a map cannot be compared", "convert it with to_json in the upstream model"),
+    Rule("TYP003", "Spark gives the query other types than the compiler derived: it is run as written"),
+    Rule("INP001", "the columns of an input are not known yet"),
+    Rule("INP002", "an input that is no Hudi table is read in full", "load it into a Hudi table"),
+    Rule("INP003", "a merge-on-read input is read in full", "use table_type: cow"),
+    Rule("HIS001", "the table does not exist yet"),
+    Rule("HIS002", "the query or its settings changed since the last run"),
+    Rule("HIS003", "the history of an input since the last run is gone"),
+    Rule("HIS004", "the table was written by something else than this project"),
+    Rule("HIS005", "the set of inputs changed since the last run"),
+    Rule("CFG001", "refresh: full"),
+    Rule("CFG002", "materialized: table is rebuilt each run", "materialized: incremental"),
+    Rule("CFG003", "--full-refresh"),
+    Rule("CFG004", "hand-written is_incremental() SQL is run as a full refresh", "remove is_incremental(): the plan is derived"),
+)  # fmt: skip
+
+RULES = {rule.id: rule for rule in _ALL}
+
+
+def reason(rule: str, message: str, position: tuple[int | None, int | None] = (None, None)) -> Reason:
+    """A reason with its rule's advice. Raises KeyError for an id that is not in the table.
+
+    >>> reason("AGG003", "SUM(x)").hint
+    'cast the argument to a decimal'
+    """
+    return Reason(rule, message, *position, hint=RULES[rule].advice)

@@ -1,0 +1,139 @@
+"""The command `sml`. Owns which commands there are, exit codes and how errors reach the user.
+
+Commands are imported when they are called: `sml --help` knows them by the table below alone and starts in no time.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from sqlmesh_like import __version__
+from sqlmesh_like.cli.options import global_options, spread
+from sqlmesh_like.cli.output import json_line
+from sqlmesh_like.errors import SmlError, nearest
+
+COMMANDS = {
+    "init": "Make a new project that runs as it is.",
+    "debug": "Check project, profile, JDK, jars, warehouse and catalog.",
+    "deps": "Fetch and verify the pinned jars.",
+    "parse": "Read the project and write manifest.json.",
+    "compile": "Render every model's SQL into the target folder.",
+    "ls": "List the nodes of the project.",
+    "explain": "Show the plan: strategy, reasons, pending change.",
+    "ingest": "Take in the events that are there.",
+    "seed": "Load the seeds.",
+    "run": "Bring the models up to date.",
+    "test": "Run the data tests.",
+    "build": "Seeds, models and tests in the order of the graph.",
+    "show": "Print the rows of a model.",
+    "verify": "Compare tables with a full recompute.",
+    "history": "Show a table's commits.",
+    "clean": "Remove what earlier commands wrote into the project.",
+}
+
+
+class LazyGroup(click.Group):
+    """Finds a command's module `cli.commands.<name>` when it is called; its `command` is the command."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        name = {"list": "ls"}.get(cmd_name, cmd_name)
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"sqlmesh_like.cli.commands.{name.replace('-', '_')}")
+        command = module.command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in (*COMMANDS, "list") and not args[0].startswith("-"):
+            hint = nearest(args[0], COMMANDS) or f"known commands: {', '.join(COMMANDS)}"
+            raise click.UsageError(f"no such command {args[0]!r}: {hint}", ctx)
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command, spread(rest)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def _pass_on(**given: object) -> None:
+    """Flags before the command become the defaults of the same flags after it."""
+    context = click.get_current_context()
+    chosen = {
+        name: value
+        for name, value in given.items()
+        if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+    }
+    context.default_map = dict.fromkeys([*COMMANDS, "list"], chosen)
+
+
+def build_app() -> click.Group:
+    """The group of all commands."""
+    version = click.version_option(__version__, "--version", prog_name="sml")
+    group = LazyGroup(
+        name="sml",
+        callback=_pass_on,
+        params=global_options(),
+        help="Write a SELECT; its Hudi table stays exactly equal to it, at a cost that follows the change.",
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    )
+    app = version(group)
+    assert isinstance(app, click.Group)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs `sml` and returns its exit code: 0 done, 1 a node or comparison failed, 2 a wrong call or project."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        result: object = build_app().main(words, prog_name="sml", standalone_mode=False)
+    except click.ClickException as error:
+        _print_click_error(error, words)
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        _print_error("interrupted", words)
+        return 1
+    except SmlError as error:
+        _print_error(str(error), words)
+        return error.exit_code
+    except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
+        sys.stderr.close()
+        return 0
+    except Exception as error:  # noqa: BLE001 (a last resort: nobody wants a traceback unasked)
+        return _print_unexpected(error, words)
+    return result if isinstance(result, int) and not isinstance(result, bool) else 0
+
+
+def _print_click_error(error: click.ClickException, words: Sequence[str]) -> None:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        error.show()
+        return
+    path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "sml"
+    _print_error(f"{error.format_message()}\n  see: {path} --help", words)
+
+
+def _print_unexpected(error: Exception, words: Sequence[str]) -> int:
+    if "--debug" in words:
+        traceback.print_exception(error)
+        return 1
+    first_line = (str(error).strip().splitlines() or [""])[0]
+    _print_error(f"unexpected {type(error).__name__}: {first_line}\n  add --debug to see where it comes from", words)
+    return 1
+
+
+def _print_error(message: str, words: Sequence[str]) -> None:
+    if "json" in words or "--log-format=json" in words:
+        click.echo(json_line("error", message), err=True)
+        return
+    label = "error:" if "--no-color" in words else click.style("error:", fg="red", bold=True)
+    click.echo(f"{label} {message}", err=True)

@@ -1,0 +1,57 @@
+"""`sml compile`: renders the SQL of the selected nodes. Owns the command; no JVM."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from sqlmesh_like.artifacts.files import write_compiled
+from sqlmesh_like.artifacts.manifest import write_manifest
+from sqlmesh_like.cli.context import Loaded, load, make_output
+from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.render.rendered import RenderedModel
+
+
+@click.command("compile")
+@click.option("--no-check", is_flag=True, help="Render only; do not bind names and types.")
+@shared_options
+def command(flags: Flags, no_check: bool) -> None:
+    """Render models and tests into <target-path>/compiled and write manifest.json. Starts no JVM.
+
+    Models named by --select are printed, hand-written incremental SQL with both branches.
+    """
+    loaded = load(flags)
+    chosen = frozenset(node.unique_id for node in loaded.selected())
+    models = tuple(model for model in loaded.rendered.models if model.unique_id in chosen)
+    tests = tuple(test for test in loaded.rendered.tests if test.unique_id in chosen)
+    if not no_check:
+        _check(loaded)
+    written = write_compiled(loaded.target_folder, replace(loaded.rendered, models=models, tests=tests))
+    write_manifest(loaded.target_folder / "manifest.json", loaded.project, loaded.rendered, loaded.graph)
+    if flags.select:
+        for model in models:
+            _print(model)
+    folder = f"{loaded.project.target_path}/compiled/{loaded.project.name}"
+    make_output(flags).line(
+        f"Compiled {len(models)} models and {len(tests)} tests; wrote {len(written)} files to {folder}"
+    )
+
+
+def _check(loaded: Loaded) -> None:
+    """Names and types of every model, in dependency order. Raises SqlError."""
+    # Imported here: rendering alone must not wait for the SQL parser.
+    from sqlmesh_like.compiler import Compiler
+
+    models = {model.unique_id: model for model in loaded.rendered.models}
+    ordered = [models[unique_id] for unique_id in loaded.graph.order(models)]
+    Compiler().compile_all(ordered)
+
+
+def _print(model: RenderedModel) -> None:
+    click.echo(f"-- {model.name}: {model.path}")
+    click.echo(model.sql.strip())
+    if model.incremental_sql is not None:
+        click.echo(f"\n-- {model.name}: where the table exists (is_incremental() is true)")
+        click.echo(model.incremental_sql.strip())
+    click.echo()

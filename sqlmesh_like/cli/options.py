@@ -1,0 +1,101 @@
+"""The flags that commands share. Owns their names, types and help; what they choose is `context`'s matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+_FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
+_MULTI = frozenset({"-s", "--select", "-m", "--models", "--exclude"})
+
+
+@dataclass(frozen=True)
+class Flags:
+    """The shared flags of one call, as the user gave them."""
+
+    select: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    selector: str | None = None
+    target: str | None = None
+    profile: str | None = None
+    profiles_dir: Path | None = None
+    project_dir: Path | None = None
+    vars: str = "{}"
+    threads: int | None = None
+    full_refresh: bool = False
+    fail_fast: bool = False
+    state: Path | None = None
+    defer: bool = False
+    log_format: str = "text"
+    quiet: bool = False
+    no_color: bool = False
+    debug: bool = False
+
+
+def _options() -> list[click.Option]:
+    words = {"multiple": True, "metavar": "SELECTOR…"}
+    return [
+        click.Option(["-s", "--select", "-m", "--models", "select"], help="Nodes to take: m, +m, tag:x …", **words),
+        click.Option(["--exclude"], help="Nodes to leave out.", **words),
+        click.Option(["--selector"], help="A selector of selectors.yml.", metavar="NAME"),
+        click.Option(["-t", "--target"], help="Target to use instead of the profile's.", metavar="NAME"),
+        click.Option(["--profile"], help="Profile to use instead of the project's.", metavar="NAME"),
+        click.Option(["--profiles-dir"], help="Folder of profiles.yml.", type=_FOLDER),
+        click.Option(["--project-dir"], help="Folder of the project, or one inside it.", type=_FOLDER),
+        click.Option(["--vars"], help="Variables as a YAML mapping.", default="{}", metavar="YAML"),
+        click.Option(["--threads"], help="Models to run side by side.", type=click.IntRange(min=1)),
+        click.Option(["-f", "--full-refresh"], help="Rebuild tables from scratch.", is_flag=True),
+        click.Option(["-x", "--fail-fast"], help="Stop at the first failure.", is_flag=True),
+        click.Option(["--state"], help="Folder of the artifacts to compare with.", type=_FOLDER),
+        click.Option(["--defer"], help="Read what is not selected from --state.", is_flag=True),
+        click.Option(["--log-format"], help="text or json.", type=click.Choice(["text", "json"]), default="text"),
+        click.Option(["-q", "--quiet"], help="Print results and errors only.", is_flag=True),
+        click.Option(["--no-color"], help="Print without colours.", is_flag=True),
+        click.Option(["--debug"], help="Show the traceback of an unexpected error.", is_flag=True),
+    ]
+
+
+def global_options() -> list[click.Parameter]:
+    """The shared flags for the place before the command."""
+    return list(_options())
+
+
+def shared_options(command: Callable[..., object]) -> Callable[..., object]:
+    """Gives a command all shared flags; it gets them as one `Flags` in its argument `flags`."""
+
+    @wraps(command)
+    def called(**kwargs: Any) -> object:
+        given = {field.name: kwargs.pop(field.name) for field in fields(Flags)}
+        return command(flags=Flags(**given), **kwargs)
+
+    # click reads options from this attribute, last one first.
+    params = getattr(command, "__click_params__", [])
+    called.__click_params__ = [*params, *reversed(_options())]  # type: ignore[attr-defined]
+    return called
+
+
+def spread(arguments: Sequence[str]) -> list[str]:
+    """`-s a b` as click wants it, `-s a -s b`: as in dbt a selection takes every word up to the next flag.
+
+    >>> spread(["-s", "a", "b", "--exclude=c", "d", "-x"])
+    ['-s', 'a', '-s', 'b', '--exclude=c', '--exclude', 'd', '-x']
+    """
+    made: list[str] = []
+    current = None
+    for position, argument in enumerate(arguments):
+        if argument == "--":
+            return [*made, *arguments[position:]]
+        flag = argument.partition("=")[0]
+        if argument.startswith("-"):
+            current = flag if flag in _MULTI else None
+            made.append(argument)
+        elif current is not None and made[-1] != current:
+            made += [current, argument]
+        else:
+            made.append(argument)
+    return made

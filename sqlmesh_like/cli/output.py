@@ -1,0 +1,138 @@
+"""Lines while running, in dbt's format. Owns layout, colours and the JSON form; which lines there are is the caller's."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal, TextIO
+
+import click
+
+Status = Literal["success", "no-op", "error", "skipped", "pass", "fail", "warn"]
+Level = Literal["debug", "info", "warn", "error"]
+
+_WIDTH = 80  # dbt's printer width
+_COLOURS = {"success": "green", "pass": "green", "error": "red", "fail": "red", "skipped": "yellow", "warn": "yellow"}
+_COUNTED: dict[str, tuple[Status, ...]] = {
+    "PASS": ("success", "pass"),
+    "WARN": ("warn",),
+    "ERROR": ("error", "fail"),
+    "SKIP": ("skipped",),
+    "NO-OP": ("no-op",),
+}
+
+
+def _utc_now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One node of a run: its number, how many there are, what it is and its name, e.g. `dws.user_agg`."""
+
+    index: int
+    total: int
+    kind: str  # `sql incremental model`, `seed file`, `test`
+    name: str
+
+    @property
+    def words(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass
+class Output:
+    """Prints the progress of one call. Thread-safe as far as one line is one write."""
+
+    quiet: bool = False
+    color: bool = False
+    log_format: str = "text"
+    stream: TextIO = field(default_factory=lambda: sys.stdout)
+    now: Callable[[], datetime.datetime] = _utc_now
+
+    def line(self, text: str = "", level: Level = "info") -> None:
+        """One line with the time of day. With `--quiet`, errors only."""
+        if self.quiet and level != "error":
+            return
+        if self.log_format == "json":
+            self._write(json_line(level, click.unstyle(text), self.now()))
+        else:
+            self._write(f"{self.now():%H:%M:%S}  {text}".rstrip())
+
+    def start(self, step: Step) -> None:
+        self._step(step, f"START {step.words}", "RUN", None)
+
+    def success(self, step: Step, detail: str, seconds: float) -> None:
+        """A table was written: `detail` is the strategy and its rows."""
+        verb = "loaded" if step.kind.startswith("seed") else "created"
+        self._step(step, f"OK {verb} {step.words}", f"{detail} in {seconds:.2f}s", "success")
+
+    def no_op(self, step: Step, seconds: float) -> None:
+        """Nothing had changed."""
+        self._step(step, f"NO-OP {step.words}", f"NO-OP in {seconds:.2f}s", None)
+
+    def error(self, step: Step, seconds: float) -> None:
+        verb = "loading" if step.kind.startswith("seed") else "creating"
+        self._step(step, f"ERROR {verb} {step.words}", f"ERROR in {seconds:.2f}s", "error", "error")
+
+    def skip(self, step: Step) -> None:
+        self._step(step, f"SKIP {step.words}", "SKIP", "skipped")
+
+    def tested(
+        self, step: Step, status: Literal["pass", "fail", "warn", "error"], failures: int, seconds: float
+    ) -> None:
+        """A data test is over; `failures` counts the rows that its query returned."""
+        word = status.upper()
+        counted = f"{word} {failures}" if status in ("fail", "warn") else word
+        level: Level = "error" if status in ("fail", "error") else "info"
+        self._step(step, f"{counted} {step.name}", f"{counted} in {seconds:.2f}s", status, level)
+
+    def end(self, statuses: Iterable[Status], problems: Iterable[str] = ()) -> None:
+        """The end block: what went wrong, then the count of each outcome."""
+        found = list(statuses)
+        problems = list(problems)
+        self.line()
+        bad = any(status in ("error", "fail") for status in found)
+        words = "Completed with errors:" if bad else "Completed successfully"
+        self.line(self._coloured(words, "red" if bad else "green"), "error" if bad else "info")
+        for problem in problems:
+            self.line()
+            for text in problem.splitlines():
+                self.line(f"  {text}", "error")
+        self.line()
+        self.line(summary(found))
+
+    def _step(self, step: Step, text: str, status: str, outcome: Status | None, level: Level = "info") -> None:
+        head = f"{step.index} of {step.total} {text} "
+        # The time of day counts, so that brackets stand below each other as in dbt.
+        dotted = head.ljust(_WIDTH - len("HH:MM:SS  "), ".")
+        colour = _COLOURS.get(outcome) if outcome else None
+        self.line(f"{dotted} [{self._coloured(status, colour)}]", level)
+
+    def _coloured(self, text: str, colour: str | None) -> str:
+        return click.style(text, fg=colour) if self.color and colour else text
+
+    def _write(self, text: str) -> None:
+        self.stream.write(text + "\n")
+        self.stream.flush()
+
+
+def summary(statuses: Iterable[Status]) -> str:
+    """The last line of a run.
+
+    >>> summary(["success", "error", "skipped", "pass"])
+    'Done. PASS=2 WARN=0 ERROR=1 SKIP=1 NO-OP=0 TOTAL=4'
+    """
+    counts = Counter(statuses)
+    words = [f"{word}={sum(counts[status] for status in group)}" for word, group in _COUNTED.items()]
+    return f"Done. {' '.join(words)} TOTAL={counts.total()}"
+
+
+def json_line(level: str, message: str, now: datetime.datetime | None = None) -> str:
+    """One log line as JSON, in the outline of dbt's."""
+    time = (now or _utc_now()).isoformat().replace("+00:00", "Z")
+    return json.dumps({"info": {"ts": time, "level": level, "msg": message}}, ensure_ascii=False)

@@ -1,0 +1,63 @@
+"""The table of contents: rendered → analyzed → classified → delta. Owns the order of stages and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from sqlmesh_like.analyze.facts import QueryFacts, analyze
+from sqlmesh_like.classify.strategy import Classification, classify
+from sqlmesh_like.delta.compile import compile_table
+from sqlmesh_like.delta.program import TablePlan
+from sqlmesh_like.names import Column, Schema
+from sqlmesh_like.render.rendered import InputRef, RenderedModel
+
+
+@dataclass(frozen=True)
+class CompiledModel:
+    """Everything that follows from a model's text and the schemas of its inputs."""
+
+    facts: QueryFacts
+    classification: Classification
+    table: TablePlan
+
+    @property
+    def model(self) -> RenderedModel:
+        return self.facts.model
+
+
+@dataclass
+class Compiler:
+    """Compiles models in dependency order and remembers what later ones need: columns of tables and queries of views.
+
+    `schemas` are the columns that the lake has, by unique id.
+    """
+
+    schemas: Mapping[str, Schema | None] = field(default_factory=dict)
+    _views: dict[str, QueryFacts] = field(default_factory=dict)
+    _compiled: dict[str, CompiledModel] = field(default_factory=dict)
+
+    def compile(self, model: RenderedModel, fresh: Mapping[str, Schema | None] | None = None) -> CompiledModel:
+        """Compile one model; `fresh` schemas win over what is remembered. Raises SqlError."""
+        schemas = {ref.unique_id: self._schema(ref) for ref in model.inputs} | dict(fresh or {})
+        facts = analyze(model, schemas, self._views)
+        if model.config.materialized in ("view", "ephemeral"):
+            self._views[model.unique_id] = facts
+        classification = classify(facts)
+        compiled = CompiledModel(facts, classification, compile_table(facts, classification))
+        self._compiled[model.unique_id] = compiled
+        return compiled
+
+    def compile_all(self, models: Iterable[RenderedModel]) -> dict[str, CompiledModel]:
+        """Compile models given in dependency order, by unique id."""
+        return {model.unique_id: self.compile(model) for model in models}
+
+    def _schema(self, ref: InputRef) -> Schema | None:
+        """Columns of an input: those its model compiles to, with the types that the lake has."""
+        stored = self.schemas.get(ref.unique_id)
+        compiled = self._compiled.get(ref.unique_id)
+        derived = compiled.facts.schema if compiled else None
+        if derived is not None:
+            known = {column.name.lower(): column.type for column in stored or ()}
+            return tuple(Column(column.name, known.get(column.name.lower()) or column.type) for column in derived)
+        return stored or (ref.declared or None)

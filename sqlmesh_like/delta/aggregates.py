@@ -1,0 +1,237 @@
+"""GROUP BY with mergeable aggregates, maintained by merging. Owns the merge program.
+
+The change is aggregated by group, added to the stored states, and finished into visible columns. A group whose stored
+extremum is retracted, or whose sum overflowed, is recomputed from the current input, and only such groups. Source: the
+counting and summary-delta algorithms (Gupta, Mumick, Subrahmanian 1993; Mumick, Quass, Mumick 1997).
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.lineage import split_columns
+from sqlmesh_like.analyze.relation import Aggregate
+from sqlmesh_like.delta.keys import column, encode, key, weight
+from sqlmesh_like.delta.program import TARGET, DeltaProgram, Prune, Step, relation as outside
+from sqlmesh_like.delta.rows import net, rows
+from sqlmesh_like.delta.states import State, cast, states_of, value
+from sqlmesh_like.names import KEY, ROWS, WEIGHT, Column
+
+_ZERO = exp.Literal.number(0)
+
+
+def build(aggregate: Aggregate) -> exp.Select:
+    """The whole table: key, visible columns, states."""
+    grouped = group(_arguments(aggregate, rows(aggregate.child, "current")), aggregate, signed=False)
+    return _finish(grouped.subquery("g"), aggregate)
+
+
+def delta(aggregate: Aggregate) -> DeltaProgram:
+    """The merge program of an aggregate whose calls are all mergeable."""
+    states = states_of(aggregate)
+    changed = _arguments(aggregate, rows(aggregate.child, "changes"), signed=True)
+    columns = [Column(name) for name in _argument_names(aggregate)]
+    steps = [
+        Step("changed", changed),
+        Step("netted", net("changed", columns)),
+        Step("groups", group(exp.select("*").from_("netted"), aggregate, signed=True)),
+        Step("old", _old(), unless_empty="groups", prune=_prune(aggregate, "groups")),
+        Step("stale", _stale(states), unless_empty="old"),
+        Step("recomputed", _recomputed(aggregate), unless_empty="stale", prune=_prune(aggregate, "stale")),
+        Step("merged", _merged(aggregate, states)),
+        Step("signed", _signed(aggregate)),
+    ]
+    return DeltaProgram(tuple(steps))
+
+
+def _prune(aggregate: Aggregate, step: str) -> Prune:
+    """Group keys bound the partitions of the target and, where they are copied from it, of an input."""
+    shown = [(i.name, i.expression.name) for i in aggregate.items if isinstance(i.expression, exp.Column)]
+    keys = {named.name for named in aggregate.keys}
+    pairs: dict[str, list[tuple[str, str]]] = {TARGET: [(name, key_) for name, key_ in shown if key_ in keys]}
+    origins = split_columns(aggregate.child)
+    for named in aggregate.keys:
+        if isinstance(named.expression, exp.Column):
+            for input_id, name in origins.get(named.expression.name.lower(), {}).items():
+                pairs.setdefault(input_id, []).append((name, named.name))
+    return Prune(step, {relation: tuple(found) for relation, found in pairs.items()})
+
+
+def _argument_names(aggregate: Aggregate) -> list[str]:
+    arguments = [f"_sml_a{i}" for i, state in enumerate(states_of(aggregate)) if state.argument is not None]
+    return [named.name for named in aggregate.keys] + arguments
+
+
+def _arguments(aggregate: Aggregate, source: exp.Select, *, signed: bool = False) -> exp.Select:
+    """Rows reduced to group keys, state arguments, row key and weight."""
+    items = [exp.alias_(named.expression.copy(), named.name, quoted=True) for named in aggregate.keys]
+    for i, state in enumerate(states_of(aggregate)):
+        if state.argument is not None:
+            items.append(exp.alias_(state.argument.copy(), f"_sml_a{i}", quoted=True))
+    extra = [key(), weight()] if signed else [key()]
+    return exp.select(*items, *extra).from_(source.subquery("r"))
+
+
+def group(source: exp.Select, aggregate: Aggregate, *, signed: bool) -> exp.Select:
+    """States by group, named by group key `_sml_key`; of signed rows the change of the states."""
+    keys = [column(named.name) for named in aggregate.keys]
+    items: list[exp.Expression] = [exp.alias_(encode(keys), KEY, quoted=True), *[k.copy() for k in keys]]
+    for i, state in enumerate(states_of(aggregate)):
+        items.append(exp.alias_(_aggregated(state, f"_sml_a{i}", signed), state.name, quoted=True))
+        if signed and state.kind in ("min", "max"):
+            retracted = exp.Case().when(_is_negative(), column(f"_sml_a{i}"))
+            items.append(exp.alias_(_extremum(state, retracted), _retracted(state), quoted=True))
+    query = exp.select(*items).from_(source.subquery("n"))
+    return query.group_by(*[k.copy() for k in keys]) if keys else query
+
+
+def _aggregated(state: State, argument: str, signed: bool) -> exp.Expression:
+    sign: exp.Expression = weight() if signed else exp.Literal.number(1)
+    match state.kind:
+        case "rows":
+            total: exp.Expression = exp.Sum(this=sign) if signed else exp.Count(this=exp.Star())
+            return exp.Coalesce(this=cast(total, "bigint"), expressions=[_ZERO.copy()])
+        case "count":
+            filled = exp.Case().when(_is_not_null(column(argument)), sign).else_(_ZERO.copy())
+            return exp.Coalesce(this=cast(exp.Sum(this=filled), "bigint"), expressions=[_ZERO.copy()])
+        case "sum":
+            return _sum(state, argument, signed)
+        case "min" | "max":
+            kept = exp.Case().when(exp.Not(this=_is_negative()), column(argument)) if signed else column(argument)
+            return _extremum(state, kept)
+
+
+def _sum(state: State, argument: str, signed: bool) -> exp.Expression:
+    """0 where nothing is summed; NULL only where the sum overflowed."""
+    wide = cast(column(argument), state.type)
+    if signed:
+        wide = exp.Case().when(_is_negative(), exp.Neg(this=wide)).else_(wide.copy())
+    counted = exp.Count(this=column(argument))
+    zero = cast(_ZERO.copy(), state.type)
+    total = cast(exp.Sum(this=wide), state.type)
+    return exp.Case().when(exp.EQ(this=counted, expression=_ZERO.copy()), zero).else_(total)
+
+
+def _extremum(state: State, argument: exp.Expression) -> exp.Expression:
+    return exp.Min(this=argument) if state.kind == "min" else exp.Max(this=argument)
+
+
+def _retracted(state: State) -> str:
+    return state.name.replace("_sml_", "_sml_lost_")
+
+
+def _is_negative() -> exp.Expression:
+    return exp.LT(this=weight(), expression=_ZERO.copy())
+
+
+def _is_not_null(expression: exp.Expression) -> exp.Expression:
+    return exp.Not(this=exp.Is(this=expression, expression=exp.Null()))
+
+
+def _old() -> exp.Select:
+    """The stored rows of the changed groups."""
+    matching = exp.select(key()).from_("groups")
+    return exp.select("*").from_(outside("target", TARGET)).where(exp.In(this=key(), query=matching.subquery()))
+
+
+def _stale(states: tuple[State, ...]) -> exp.Select:
+    """Changed groups whose stored states cannot be merged.
+
+    A retracted value equals or beats the stored extremum, or a stored or added sum has overflowed.
+    """
+    conditions: list[exp.Expression] = []
+    for state in states:
+        stored, lost = column(state.name, "o"), column(_retracted(state), "d")
+        if state.kind == "min":
+            conditions.append(exp.LTE(this=lost, expression=stored))
+        elif state.kind == "max":
+            conditions.append(exp.GTE(this=lost, expression=stored))
+        elif state.kind == "sum":
+            conditions += [exp.Is(this=column(state.name, alias), expression=exp.Null()) for alias in ("o", "d")]
+    keys = exp.select(exp.Column(this=exp.Star(), table=exp.to_identifier("d"))).from_(
+        exp.alias_(exp.table_("groups"), "d", table=True)
+    )
+    on = exp.EQ(this=column(KEY, "o"), expression=column(KEY, "d"))
+    query = keys.join(exp.alias_(exp.table_("old"), "o", table=True), on=on, join_type="inner")
+    return query.where(exp.or_(*conditions) if conditions else exp.false())
+
+
+def _recomputed(aggregate: Aggregate) -> exp.Select:
+    """States of the stale groups from the current input."""
+    fresh = _arguments(aggregate, rows(aggregate.child, "current"))
+    names = [column(name) for name in _argument_names(aggregate)]
+    keyed = exp.select(*names, key()).from_(fresh.subquery("f"))
+    keys = [column(named.name) for named in aggregate.keys]
+    stale = exp.select(key()).from_("stale").subquery()
+    return group(keyed.where(exp.In(this=encode(keys), query=stale)), aggregate, signed=False)
+
+
+def _merged(aggregate: Aggregate, states: tuple[State, ...]) -> exp.Select:
+    """States of every changed group after the change."""
+    keys = [column(named.name) for named in aggregate.keys]
+    names = [key(), *keys, *[column(state.name) for state in states]]
+    stale = exp.select(key()).from_("stale").subquery()
+    fresh = exp.Not(this=exp.In(this=key(), query=stale))
+    stored = exp.select(*[n.copy() for n in names]).from_("old")
+    added = exp.select(*names).from_("groups")
+    both = exp.union(stored, added, distinct=False)
+    merged = [exp.alias_(_merge_one(state), state.name, quoted=True) for state in states]
+    combined = exp.select(key(), *[k.copy() for k in keys], *merged).from_(both.subquery("b")).where(fresh)
+    combined = combined.group_by(key(), *[k.copy() for k in keys])
+    every = exp.union(combined, exp.select(*[n.copy() for n in names]).from_("recomputed"), distinct=False)
+    return exp.select(*[n.copy() for n in names]).from_(every.subquery("e"))
+
+
+def _merge_one(state: State) -> exp.Expression:
+    if state.kind in ("min", "max"):
+        return _extremum(state, column(state.name))
+    total = cast(exp.Sum(this=column(state.name)), state.type)
+    if state.kind != "sum":
+        return total
+    counted = exp.Sum(this=column(state.counted_by or ROWS))
+    is_empty = exp.EQ(this=counted, expression=_ZERO.copy())
+    return exp.Case().when(is_empty, cast(_ZERO.copy(), state.type)).else_(total)
+
+
+def _signed(aggregate: Aggregate) -> exp.Select:
+    """Stored rows out, merged rows in; a group lives while it has rows, a scalar aggregate always."""
+    names = [key(), *[column(name) for name in _table_columns(aggregate)]]
+    alive = exp.select("*").from_("merged")
+    if aggregate.keys:
+        alive = alive.where(exp.GT(this=column(ROWS), expression=_ZERO.copy()))
+    entering = exp.select(*names, _sign(1)).from_(_finish(alive.subquery("m"), aggregate).subquery("f"))
+    leaving = exp.select(*[n.copy() for n in names], _sign(-1)).from_("old")
+    both = exp.union(leaving, entering, distinct=False)
+    return exp.select(*[n.copy() for n in names], weight()).from_(both.subquery("s"))
+
+
+def _sign(value_: int) -> exp.Expression:
+    return exp.alias_(cast(exp.Literal.number(value_), "bigint"), WEIGHT, quoted=True)
+
+
+def _table_columns(aggregate: Aggregate) -> list[str]:
+    return [item.name for item in aggregate.items] + [column_.name for column_ in state_schema(aggregate)]
+
+
+def state_schema(aggregate: Aggregate) -> tuple[Column, ...]:
+    """Hidden columns of the table: group keys (a query need not show them) and states."""
+    keys = tuple(Column(named.name, named.type) for named in aggregate.keys)
+    return keys + tuple(Column(state.name, state.type) for state in states_of(aggregate))
+
+
+def _finish(source: exp.Expression, aggregate: Aggregate) -> exp.Select:
+    """Visible columns from states: call columns become their value, key columns stay."""
+    states = states_of(aggregate)
+    values = {call.name: value(call, states) for call in aggregate.calls}
+
+    def replace(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.Column) and node.name in values:
+            return exp.Paren(this=values[node.name].copy())
+        return node
+
+    visible = [
+        exp.alias_(item.expression.copy().transform(replace), item.name, quoted=True) for item in aggregate.items
+    ]
+    hidden = [column(named.name) for named in aggregate.keys]
+    kept = [column(state.name) for state in states]
+    return exp.select(key(), *visible, *hidden, *kept).from_(source)

@@ -1,0 +1,28 @@
+"""Facts and strategy → what is executed. Owns which program goes with which strategy."""
+
+from __future__ import annotations
+
+from sqlmesh_like.analyze.facts import QueryFacts
+from sqlmesh_like.analyze.relation import Aggregate
+from sqlmesh_like.classify.strategy import Classification
+from sqlmesh_like.delta import aggregates, partitions, rows
+from sqlmesh_like.delta.program import TablePlan
+
+
+def compile_table(facts: QueryFacts, classification: Classification) -> TablePlan:
+    """The plan of a model's table: how it is built in full and how it follows changes."""
+    relation = facts.relation
+    match classification.strategy:
+        case "row_based":
+            assert relation is not None
+            return TablePlan(rows.rows(relation, "current"), program=rows.delta(relation))
+        case "aggregate_merge":
+            assert isinstance(relation, Aggregate)
+            state = aggregates.state_schema(relation)
+            return TablePlan(aggregates.build(relation), state, program=aggregates.delta(relation))
+        case "partition_rescan":
+            assert relation is not None
+            rescan = partitions.rescan(relation, facts.model.config.partition_by)
+            return TablePlan(rows.rows(relation, "current"), rescan=rescan)
+        case "no_op" | "group_recompute" | "full_refresh":
+            return TablePlan(None)

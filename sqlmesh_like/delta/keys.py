@@ -1,0 +1,59 @@
+"""Record keys as SQL. Owns the text form of a key: non-null, and different for different values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from sqlmesh_like.names import KEY, WEIGHT
+
+SCALAR_KEY = "all"
+"""Key of the one row of an aggregate without GROUP BY."""
+
+
+def column(name: str, table: str | None = None) -> exp.Column:
+    return exp.column(name, table=table, quoted=True)
+
+
+def key() -> exp.Column:
+    return column(KEY)
+
+
+def weight() -> exp.Column:
+    return column(WEIGHT)
+
+
+def text(expression: exp.Expression) -> exp.Expression:
+    return exp.Cast(this=expression.copy(), to=exp.DataType.build("string", dialect="spark"))
+
+
+def encode(values: Sequence[exp.Expression]) -> exp.Expression:
+    """One text of several values, injective: each value as `length:text`, NULL as `N`.
+
+    >>> encode([column("a")]).sql("spark")
+    "COALESCE(CAST(LENGTH(CAST(`a` AS STRING)) AS STRING) || ':' || CAST(`a` AS STRING), 'N')"
+    """
+    if not values:
+        return exp.Literal.string(SCALAR_KEY)
+    parts = [_encode_one(value) for value in values]
+    if len(parts) == 1:
+        return parts[0]
+    joined: list[exp.Expression] = []
+    for part in parts:
+        joined += [exp.Literal.string(","), part]
+    return _concat(joined[1:])
+
+
+def _encode_one(value: exp.Expression) -> exp.Expression:
+    length = text(exp.Length(this=text(value)))
+    filled = _concat([length, exp.Literal.string(":"), text(value)])
+    return exp.Coalesce(this=filled, expressions=[exp.Literal.string("N")])
+
+
+def _concat(parts: Sequence[exp.Expression]) -> exp.Expression:
+    """`||`: NULL in, NULL out, in Spark and DuckDB alike (DuckDB's CONCAT would skip NULLs)."""
+    result = parts[0]
+    for part in parts[1:]:
+        result = exp.DPipe(this=result, expression=part, safe=True)
+    return result

@@ -1,0 +1,108 @@
+"""What the delta compiler makes. Owns the form of a program; `engine` runs it on Spark, the tests on DuckDB as well.
+
+A program's SQL reads these relations (spelt `<role>.<name>`):
+
+- `changes.<input>`: the netted change between two frontiers. Grain: one row per row key and sign. Columns: the input's
+  visible columns, `_sml_key`, `_sml_weight` (-1: as it was, +1: as it is);
+- `current.<input>`: the input as of the newer frontier, with `_sml_key`;
+- `target.this`: the maintained table as it stands, hidden columns included;
+- any earlier step by its name.
+
+Every program yields *signed target rows*: rows that leave the table with weight -1 and rows that enter it with +1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlglot import exp
+
+from sqlmesh_like.names import Schema
+
+STATE_VERSION = 1
+"""Version of the layout of hidden state columns; part of every fingerprint."""
+
+Role = Literal["changes", "current", "target"]
+TARGET = "this"
+
+
+@dataclass(frozen=True)
+class Prune:
+    """Which partitions can matter: rows of other partition values than those in a step are not read.
+
+    `columns` maps a relation (an input's id, or `this` for the target) to pairs of its column and the step's column.
+    """
+
+    step: str
+    columns: Mapping[str, tuple[tuple[str, str], ...]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One SELECT. Where `unless_empty` names an earlier step without rows, this step has none and is not run."""
+
+    name: str
+    query: exp.Query
+    unless_empty: str | None = None
+    prune: Prune | None = None
+
+
+@dataclass(frozen=True)
+class DeltaProgram:
+    """Steps in order; the last one yields the signed target rows (columns: key, visible, state, weight)."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def result(self) -> str:
+        return self.steps[-1].name
+
+
+@dataclass(frozen=True)
+class RescanProgram:
+    """Recompute of whole target partitions.
+
+    `affected` yields the partition values (columns `_sml_p0`, `_sml_p1`, …) that a change can touch; `query` yields the target
+    rows of exactly these.
+    """
+
+    affected: exp.Query
+    query: exp.Query
+    partition_by: tuple[str, ...]
+    prune: Prune
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """Everything derived from a model's query. `build` yields the whole table: `_sml_key`, visible and state columns.
+
+    `build` None: the query is run as written and rows are keyed by their content.
+    """
+
+    build: exp.Query | None
+    state: Schema = ()
+    program: DeltaProgram | None = None
+    rescan: RescanProgram | None = None
+
+
+def relation(role: Role, name: str) -> exp.Table:
+    """The table expression of an outside relation.
+
+    >>> relation("changes", "source.shop.user").sql("spark")
+    '`changes`.`source.shop.user`'
+    """
+    return exp.table_(name, db=role, quoted=True)
+
+
+def split_relation(table: exp.Table) -> tuple[Role, str] | None:
+    """Role and name of an outside relation; None for a step."""
+    match table.db:
+        case "changes":
+            return "changes", table.name
+        case "current":
+            return "current", table.name
+        case "target":
+            return "target", table.name
+    return None

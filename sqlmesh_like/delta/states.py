@@ -1,0 +1,112 @@
+"""Hidden state of mergeable aggregates. Owns which columns an aggregate keeps and how its value is read from them.
+
+States are commutative monoids: the state of a union of rows is the states summed (or their MIN/MAX). SUM and AVG keep an
+exact sum beside the count of non-NULL values: a group's total may be 0, NULL or overflow, and only counts tell which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.relation import Aggregate, Call
+from sqlmesh_like.analyze.types import INTEGERS, avg_type, decimal_of, sum_type
+from sqlmesh_like.delta.keys import column
+from sqlmesh_like.names import ROWS, Column
+
+Kind = Literal["rows", "count", "sum", "min", "max"]
+
+
+@dataclass(frozen=True)
+class State:
+    """One hidden column: what it holds and over which argument (None: over rows)."""
+
+    name: str
+    kind: Kind
+    argument: exp.Expression | None
+    type: str
+    counted_by: str | None = None  # for sums: the state with the number of summed values
+
+
+def states_of(aggregate: Aggregate) -> tuple[State, ...]:
+    """The states that all calls of an aggregate need, each once; the first counts rows."""
+    found: dict[tuple[str, str], State] = {}
+    numbers: dict[str, int] = {}
+
+    def add(kind: Kind, argument: exp.Expression, type_: str, counted_by: str | None = None) -> str:
+        sql = argument.sql("spark")
+        number = numbers.setdefault(sql, len(numbers))
+        return found.setdefault(
+            (kind, sql), State(f"_sml_{kind}_{number}", kind, argument, type_, counted_by)
+        ).name
+
+    for call in aggregate.calls:
+        if call.argument is None:
+            continue
+        match call.function:
+            case "COUNT":
+                add("count", call.argument, "bigint")
+            case "SUM" | "AVG":
+                counted = add("count", call.argument, "bigint")
+                add("sum", call.argument, _sum_state_type(call.argument_type), counted)
+            case "MIN":
+                add("min", call.argument, call.argument_type or "")
+            case "MAX":
+                add("max", call.argument, call.argument_type or "")
+    return (State(ROWS, "rows", None, "bigint"), *found.values())
+
+
+def _sum_state_type(argument: str | None) -> str:
+    """As wide as Spark allows, so that intermediate totals do not overflow before the shown type does."""
+    decimal = decimal_of(argument)
+    assert decimal is not None, "only exact numbers are summed incrementally"
+    return f"decimal(38,{decimal[1]})"
+
+
+def schema(states: Iterable[State]) -> tuple[Column, ...]:
+    return tuple(Column(state.name, state.type) for state in states)
+
+
+def value(call: Call, states: tuple[State, ...]) -> exp.Expression:
+    """The aggregate's value, of Spark's type, from the states of its group."""
+    if call.argument is None:
+        return column(ROWS)
+    sql = call.argument.sql("spark")
+    by_kind = {state.kind: state for state in states if state.argument is not None and state.argument.sql("spark") == sql}
+    match call.function:
+        case "COUNT":
+            return column(by_kind["count"].name)
+        case "SUM":
+            return _unless_empty(by_kind["count"], cast(column(by_kind["sum"].name), sum_type(call.argument_type)))
+        case "AVG":
+            return _unless_empty(by_kind["count"], _average(call, by_kind["sum"], by_kind["count"]))
+        case "MIN":
+            return column(by_kind["min"].name)
+        case "MAX":
+            return column(by_kind["max"].name)
+    raise AssertionError(f"{call.function} has no state")
+
+
+def _average(call: Call, total: State, count: State) -> exp.Expression:
+    """Spark divides doubles for integers; for decimals it divides the sum by a decimal(20,0) and rounds half up once.
+
+    Rounding the quotient first to the wider type of `/` gives the same digits for fewer than 10^11 rows in a group.
+    """
+    if call.argument_type in INTEGERS:
+        return exp.Div(this=cast(column(total.name), "double"), expression=cast(column(count.name), "double"), safe=True)
+    shown = cast(column(total.name), sum_type(call.argument_type))
+    quotient = exp.Div(this=shown, expression=cast(column(count.name), "decimal(20,0)"), safe=True)
+    return cast(quotient, avg_type(call.argument_type))
+
+
+def _unless_empty(count: State, expression: exp.Expression) -> exp.Expression:
+    """SUM and AVG of no values are NULL."""
+    return exp.Case().when(exp.GT(this=column(count.name), expression=exp.Literal.number(0)), expression)
+
+
+def cast(expression: exp.Expression, type_: str | None) -> exp.Expression:
+    assert type_ is not None
+    return exp.TryCast(this=expression, to=exp.DataType.build(type_, dialect="spark"))

@@ -1,0 +1,1 @@
+"""Engines: the only place, beside ingestion's stream, that knows Spark, Hudi's files or DuckDB."""

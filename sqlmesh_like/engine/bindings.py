@@ -1,0 +1,109 @@
+"""Relations of a program → Spark views. Owns how `changes.x`, `current.x`, `target.this` and table names are bound."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, SparkSession
+from sqlglot import exp
+
+from sqlmesh_like.delta.program import Prune, Role, split_relation
+from sqlmesh_like.engine.feed import Feed
+from sqlmesh_like.engine.partition_paths import pruned_paths
+from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.names import KEY, TableName
+from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
+from sqlmesh_like.plan.history import TableState
+
+
+@dataclass
+class Bindings:
+    """Views of one model's run in a Spark session of its own."""
+
+    session: SparkSession
+    planned: PlannedModel
+    steps: dict[str, DataFrame] = field(default_factory=dict)
+    _count: int = 0
+
+    def run(self, query: exp.Expression, prune: Prune | None = None, *, nothing: bool = False) -> DataFrame:
+        """The frame of a query over outside relations and steps. `nothing`: outside relations count as empty."""
+
+        def bind(node: exp.Expression) -> exp.Expression:
+            outside = split_relation(node) if isinstance(node, exp.Table) else None
+            if outside is None:
+                return node
+            frame = self._relation(*outside, prune, nothing)
+            return exp.table_(self._view(frame), alias=node.alias or None)
+
+        return self.session.sql(query.copy().transform(bind).sql("spark"))
+
+    def keep(self, name: str, frame: DataFrame, *, persist: bool) -> None:
+        """Make a step readable by name."""
+        if persist:
+            frame = frame.persist()
+        frame.createOrReplaceTempView(name)
+        self.steps[name] = frame
+
+    def run_as_written(self, tree: exp.Expression, frontier: Mapping[str, str | None]) -> DataFrame:
+        """The model's own query over snapshots at the given frontiers, visible columns only."""
+        by_table = {_key(item.ref.table): item for item in self.planned.inputs}
+
+        def bind(node: exp.Expression) -> exp.Expression:
+            item = by_table.get((node.db.lower(), node.name.lower())) if isinstance(node, exp.Table) else None
+            if item is None:
+                return node
+            frame = self.snapshot(item.state, frontier.get(item.ref.unique_id)).drop(KEY)
+            return exp.table_(self._view(frame), alias=node.alias or node.name)
+
+        return self.session.sql(tree.copy().transform(bind).sql("spark"))
+
+    def snapshot(
+        self, state: TableState, frontier: str | None, partitions: Collection[str] | None = None
+    ) -> DataFrame:
+        """An input's rows as of a frontier, with `_sml_key` where it is a copy-on-write table."""
+        if state.kind == "missing" or frontier is None:
+            raise NodeError(f"the table {state.uri} does not exist", hint="run `sml ingest` or build its model first")
+        if state.kind == "cow":
+            return Feed(self.session, Timeline(state.uri)).current(frontier, partitions)
+        if state.kind == "mor":
+            reader = self.session.read.format("hudi").option("as.of.instant", frontier.split("_")[1])
+            frame = reader.load(state.uri)
+        else:
+            frame = self.session.read.format(state.format).options(header=True, inferSchema=True).load(state.uri)
+        return frame.drop(*[name for name in frame.columns if name.startswith("_hoodie_")])
+
+    def release(self) -> None:
+        """Drop what was persisted."""
+        for frame in self.steps.values():
+            frame.unpersist()
+
+    def _relation(self, role: Role, name: str, prune: Prune | None, nothing: bool) -> DataFrame:
+        state = self.planned.target if role == "target" else self._input(name).state
+        timeline = Timeline(state.uri)
+        feed = Feed(self.session, timeline)
+        if role == "changes":
+            item = self._input(name)
+            assert item.start is not None and item.end is not None
+            return feed.changes(item.start, item.end)
+        frontier = timeline.frontier if role == "target" else self._input(name).end
+        assert frontier is not None
+        paths = self._paths(prune, name, state) if not nothing else set()
+        return feed.current(frontier, paths, hidden=role == "target")
+
+    def _paths(self, prune: Prune | None, relation: str, state: TableState) -> set[str] | None:
+        return pruned_paths(self.steps[prune.step], prune, relation, state.layout) if prune else None
+
+    def _input(self, unique_id: str) -> PlannedInput:
+        return next(item for item in self.planned.inputs if item.ref.unique_id == unique_id)
+
+    def _view(self, frame: DataFrame) -> str:
+        self._count += 1
+        name = f"_sml_relation_{self._count}"
+        frame.createOrReplaceTempView(name)
+        return name
+
+
+def _key(table: TableName) -> tuple[str, str]:
+    return table.schema.lower(), table.identifier.lower()

@@ -1,0 +1,65 @@
+"""Comparing a table with its recompute. Owns when two rows count as equal.
+
+Everything compares exactly, but doubles and floats, whose last digits may depend on the order of addition: they compare
+at a relative tolerance of 1e-9, between rows whose other columns are equal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+
+from sqlmesh_like.run.ports import Difference, Row
+
+RELATIVE_TOLERANCE = 1e-9
+_MATCHED_AT_MOST = 20_000
+
+
+def difference(stored: DataFrame, expected: DataFrame, limit: int) -> Difference:
+    """Rows of either side without an equal row on the other (multisets)."""
+    expected = expected.select(*[expected[f"`{name}`"].cast(stored.schema[name].dataType).alias(name) for name in stored.columns])
+    surplus, missing = stored.exceptAll(expected), expected.exceptAll(stored)
+    floats = [name for name, type_ in stored.dtypes if type_ in ("double", "float")]
+    total = surplus.count() + missing.count()
+    if floats and 0 < total <= _MATCHED_AT_MOST:
+        left, right = _unmatched(_rows(surplus), _rows(missing), floats)
+        rows = [(-1, row) for row in left] + [(1, row) for row in right]
+        return Difference(len(rows), tuple(rows[:limit]))
+    rows = [(-1, row) for row in _rows(surplus.limit(limit))] + [(1, row) for row in _rows(missing.limit(limit))]
+    return Difference(total, tuple(rows[:limit]))
+
+
+def _rows(frame: DataFrame) -> list[Row]:
+    return [row.asDict(recursive=True) for row in frame.collect()]
+
+
+def _unmatched(left: Sequence[Row], right: Sequence[Row], floats: Sequence[str]) -> tuple[list[Row], list[Row]]:
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in right:
+        groups[_exact_part(row, floats)].append(row)
+    alone: list[Row] = []
+    for row in left:
+        candidates = groups[_exact_part(row, floats)]
+        match = next((other for other in candidates if _is_close(row, other, floats)), None)
+        if match is None:
+            alone.append(row)
+        else:
+            candidates.remove(match)
+    return alone, [row for rows in groups.values() for row in rows]
+
+
+def _exact_part(row: Row, floats: Sequence[str]) -> str:
+    return repr([(name, value) for name, value in row.items() if name not in floats])
+
+
+def _is_close(one: Row, other: Row, floats: Sequence[str]) -> bool:
+    return all(_close(one[name], other[name]) for name in floats)
+
+
+def _close(one: object, other: object) -> bool:
+    if not isinstance(one, float) or not isinstance(other, float):
+        return one is other
+    return math.isclose(one, other, rel_tol=RELATIVE_TOLERANCE) or (math.isnan(one) and math.isnan(other))

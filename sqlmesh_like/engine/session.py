@@ -1,0 +1,62 @@
+"""The one Spark session of a process. Owns starting it on this machine's JDK and jars; `spark_settings` says how."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyspark
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from sqlmesh_like.engine.class_archive import archive_options
+from sqlmesh_like.engine.jars import Progress, cache_dir, ensure_jars
+from sqlmesh_like.engine.java import Jdk, find_jdk
+from sqlmesh_like.engine.spark_settings import Machine, is_local, spark_settings
+from sqlmesh_like.errors import MachineError
+from sqlmesh_like.project.spec import Target
+
+
+def start_session(
+    target: Target,
+    app_name: str = "sml",
+    *,
+    log_file: Path | None = None,
+    progress: Progress | None = None,
+    use_archive: bool = True,
+) -> SparkSession:
+    """Start Spark for this target, fetching the pinned jars where they are not cached yet.
+
+    `log_file` receives what the JVM logs (default: in the user's cache); nothing of it reaches the terminal. Raises
+    MachineError (no JDK, no jars, the JVM does not start) and ProjectError (the target changes a fixed setting).
+    """
+    log_file = (log_file or cache_dir() / "logs" / "spark.log").absolute()
+    jdk, jars = find_jdk(), ensure_jars(progress=progress)
+    machine = Machine(jdk, jars, log_file, archive_options(jdk, jars) if use_archive else ())
+    settings: dict[str, bool | float | int | str | None] = {**spark_settings(target, machine)}
+    _prepare_environment(target, jdk)
+    try:
+        session = SparkSession.builder.appName(app_name).config(map=settings).getOrCreate()
+    except PySparkRuntimeError as error:
+        hint = f"see {log_file}; check `spark:` of the target, and its memory"
+        raise MachineError(f"Spark does not start on {jdk.home}: {error}", hint=hint) from error
+    _send_prints_to(session, log_file)
+    return session
+
+
+def _prepare_environment(target: Target, jdk: Jdk) -> None:
+    """pyspark reads these from the environment before it starts the JVM; there is no setting for them."""
+    os.environ["JAVA_HOME"] = str(jdk.home)
+    if is_local(target.master):
+        # Another Spark on the machine would be started in place of the pinned one.
+        os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+        # Without it Spark asks the resolver for the host's name and warns when that is a loopback address.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+
+def _send_prints_to(session: SparkSession, log_file: Path) -> None:
+    """Hudi's object-size library prints warnings past the logger; they belong in the log like everything else."""
+    java = session.sparkContext._jvm.java  # type: ignore[union-attr]
+    stream = java.io.PrintStream(java.io.FileOutputStream(str(log_file), True), True)
+    java.lang.System.setOut(stream)
+    java.lang.System.setErr(stream)

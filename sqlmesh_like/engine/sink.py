@@ -1,0 +1,161 @@
+"""Signed rows → one Hudi commit. Owns netting to one action a key, checks before writing, and how a table is replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sqlmesh_like.engine import tables
+from sqlmesh_like.engine.partition_paths import encoded
+from sqlmesh_like.engine.swap import replace_table
+from sqlmesh_like.engine.tables import DELETED, HudiTable
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.names import KEY, PARTITION, WEIGHT, Column, Schema
+from sqlmesh_like.plan.history import RECORD_KEY, TableState
+
+BYTES_A_BUCKET = 120 * 1024 * 1024
+_ROW = "_sml_row"
+
+
+@dataclass(frozen=True)
+class Sink:
+    """Where a model's rows go. `table` has the key `_sml_key` and, where partitioned, `_sml_partition`."""
+
+    table: HudiTable
+    partition_by: tuple[str, ...]
+    unique_key: tuple[str, ...]
+    state: TableState
+
+    def prepared(self, frame: DataFrame) -> DataFrame:
+        """The frame with the derived partition column and Hudi's marker column."""
+        if self.partition_by:
+            frame = frame.withColumn(PARTITION, encoded(self.partition_by))
+        return frame
+
+
+@dataclass(frozen=True)
+class Counts:
+    upserts: int
+    deletes: int
+
+
+def one_action_a_key(signed: DataFrame, sink: Sink) -> DataFrame:
+    """Signed rows netted to at most one upsert or delete per (partition, key); rows that stay as they are drop out.
+
+    A row that moves partition is a delete in the old one and an upsert in the new one.
+    """
+    frame = sink.prepared(signed)
+    names = [name for name in frame.columns if name != WEIGHT]
+    keys = [KEY, *([PARTITION] if sink.partition_by else [])]
+    row = F.struct(*[F.col(f"`{name}`") for name in names])
+    grouped = frame.groupBy(*keys).agg(
+        F.max_by(row, F.col(WEIGHT)).alias(_ROW),
+        F.min_by(row, F.col(WEIGHT)).alias("_sml_old"),
+        F.max(WEIGHT).alias("_sml_high"),
+        F.min(WEIGHT).alias("_sml_low"),
+        F.sum(F.when(F.col(WEIGHT) > 0, F.col(WEIGHT)).otherwise(0)).alias("_sml_copies"),
+    )
+    unchanged = (F.col("_sml_low") < 0) & (F.col("_sml_high") > 0) & F.col(_ROW).eqNullSafe(F.col("_sml_old"))
+    changed = grouped.where(~unchanged)
+    return changed.select(f"{_ROW}.*", (F.col("_sml_high") < 0).alias(DELETED), "_sml_copies")
+
+
+def count_actions(actions: DataFrame, sink: Sink) -> Counts:
+    """Upserts and deletes. Raises NodeError where a key has two rows or is NULL."""
+    row = actions.agg(
+        F.count_if(~F.col(DELETED)), F.count_if(F.col(DELETED)), F.max("_sml_copies"), _null_keys(sink.unique_key)
+    ).collect()[0]
+    _refuse_bad_keys(sink, nulls=row[3] or 0, copies=row[2] or 0)
+    return Counts(row[0], row[1])
+
+
+def merge(actions: DataFrame, sink: Sink, metadata: Mapping[str, str]) -> None:
+    """Commit the actions as one upsert."""
+    tables.write(actions.drop("_sml_copies"), sink.table, "upsert", metadata)
+
+
+def no_actions(frame: DataFrame, sink: Sink) -> DataFrame:
+    """An empty frame of actions, for a commit that carries metadata alone."""
+    return sink.prepared(frame).withColumn(DELETED, F.lit(False)).withColumn("_sml_copies", F.lit(0)).limit(0)
+
+
+def check_rows(frame: DataFrame, sink: Sink) -> int:
+    """Number of rows of a whole table. Raises NodeError where its declared key is NULL or repeats."""
+    keys = list(sink.unique_key)
+    if not keys:
+        return frame.count()
+    grouped = frame.groupBy(*[F.col(f"`{name}`") for name in keys]).count()
+    row = grouped.agg(F.sum("count"), F.max("count"), _null_keys(sink.unique_key)).collect()[0]
+    _refuse_bad_keys(sink, nulls=row[2] or 0, copies=row[1] or 0)
+    return int(row[0] or 0)
+
+
+def rebuild(frame: DataFrame, sink: Sink, metadata: Mapping[str, str]) -> None:
+    """Make the whole table equal to the frame, atomically for readers."""
+    rows = sink.prepared(frame).withColumn(DELETED, F.lit(False))
+    if not sink.state.exists:
+        tables.write(rows, sink.table, "bulk_insert", metadata)
+        return
+    if _keeps_layout(sink, rows):
+        tables.write(rows, sink.table, "insert_overwrite_table", metadata)
+        return
+    replace_table(sink.table, lambda beside: tables.write(rows, beside, "bulk_insert", metadata))
+
+
+def overwrite(frame: DataFrame, sink: Sink, paths: Sequence[str], metadata: Mapping[str, str]) -> None:
+    """Replace whole partitions."""
+    rows = sink.prepared(frame).withColumn(DELETED, F.lit(False))
+    tables.overwrite_partitions(rows, sink.table, list(paths), metadata)
+
+
+def schema_of(frame: DataFrame) -> Schema:
+    return tuple(Column(field.name, field.dataType.simpleString()) for field in frame.schema.fields)
+
+
+def buckets_for(input_bytes: int, partitions: int) -> int:
+    """Number of buckets a new table gets in each partition; it never changes while the table lives.
+
+    >>> buckets_for(0, 0), buckets_for(10**9, 2)
+    (1, 4)
+    """
+    return min(256, max(1, input_bytes // max(1, partitions) // BYTES_A_BUCKET + 1)) if input_bytes else 1
+
+
+def _keeps_layout(sink: Sink, rows: DataFrame) -> bool:
+    """Whether columns, types and partitions are those of the table: then its files can be replaced in place."""
+    record = sink.state.record
+    if record is None or record.partition_by != sink.partition_by or record.buckets != sink.table.buckets:
+        return False
+    if (sink.table.table_type == "cow") != (sink.state.kind == "cow"):
+        return False
+    now = {c.name: c.type for c in schema_of(rows) if not c.name.startswith("_hoodie_")}
+    stored = {c.name: c.type for c in sink.state.stored or () if not c.name.startswith("_hoodie_")}
+    return _as_stored(now) == stored
+
+
+def _as_stored(types: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Avro has no small integers: a table shows them as int."""
+    return {name: "int" if type_ in ("tinyint", "smallint") else type_ for name, type_ in types.items()}
+
+
+def _null_keys(names: Sequence[str]) -> SparkColumn:
+    if not names:
+        return F.lit(0)
+    condition = F.lit(False)
+    for name in names:
+        condition = condition | F.col(f"`{name}`").isNull()
+    return F.count_if(condition)
+
+
+def _refuse_bad_keys(sink: Sink, *, nulls: int, copies: int) -> None:
+    names = ", ".join(sink.unique_key) or KEY
+    if nulls:
+        hint = "filter these rows out or choose another unique_key; the table was left as it was"
+        raise NodeError(f"{nulls} rows of {sink.table.name} have NULL in unique_key ({names})", hint=hint)
+    if copies > 1:
+        hint = "choose a unique_key that identifies a row; the table was left as it was"
+        raise NodeError(f"unique_key ({names}) of {sink.table.name} repeats: up to {copies} rows share one", hint=hint)

@@ -1,0 +1,286 @@
+"""The `Engine` port on Spark and Hudi. Owns the order of work of each strategy; the parts are its neighbours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from threading import Lock
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+from sqlglot import exp
+
+from sqlmesh_like.classify.rules import Reason, reason
+from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
+from sqlmesh_like.delta.program import DeltaProgram, RescanProgram
+from sqlmesh_like.engine import sink as sinks
+from sqlmesh_like.engine.bindings import Bindings
+from sqlmesh_like.engine.clock import frozen
+from sqlmesh_like.engine.comparison import difference
+from sqlmesh_like.engine.feed import Feed
+from sqlmesh_like.engine.partition_paths import target_paths
+from sqlmesh_like.engine.sink import Sink
+from sqlmesh_like.engine.swap import recover
+from sqlmesh_like.engine.tables import HudiTable
+from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.errors import NodeError, RetryableError, SmlError
+from sqlmesh_like.names import KEY, PARTITION, Column, Schema, is_hidden
+from sqlmesh_like.plan.builder import PlannedModel
+from sqlmesh_like.plan.history import RECORD_KEY, History, TableRecord
+from sqlmesh_like.project.spec import Target
+from sqlmesh_like.run.ports import Applied, Difference, Row
+
+CARRY_AFTER_COMMITS = 10
+"""An empty commit carries the frontier forward only when this many input commits are pending."""
+
+_VANISHED = ("FileNotFoundException", "does not exist", "PATH_NOT_FOUND")
+
+
+class SparkEngine:
+    """Starts Spark when first used: a run in which nothing changed never does."""
+
+    def __init__(self, target: Target, history: History, start: Callable[[], SparkSession]) -> None:
+        self._target = target
+        self._history = history
+        self._start = start
+        self._lock = Lock()
+        self._shared: SparkSession | None = None
+
+    def session(self) -> SparkSession:
+        """A session with its own views, on the one Spark of this process."""
+        with self._lock:
+            if self._shared is None:
+                self._shared = self._start()
+        return self._shared.newSession()
+
+    def stop(self) -> None:
+        with self._lock:
+            if self._shared is not None:
+                self._shared.stop()
+                self._shared = None
+
+    def apply(self, planned: PlannedModel) -> Applied:
+        bindings = Bindings(self.session(), planned)
+        try:
+            return self._apply(planned, bindings)
+        except (Py4JJavaError, PySparkException) as error:
+            raise _failure(planned, error) from error
+        finally:
+            bindings.release()
+
+    def _apply(self, planned: PlannedModel, bindings: Bindings) -> Applied:
+        plan = planned.compiled.table
+        match planned.strategy:
+            case "row_based" | "aggregate_merge" if plan.program is not None:
+                return self._merge(planned, plan.program, bindings)
+            case "partition_rescan" if plan.rescan is not None:
+                return self._rescan(planned, plan.rescan, bindings)
+            case "no_op":
+                return Applied("no_op", 0, 0, committed=False)
+        return self._rebuild(planned, bindings)
+
+    def _merge(self, planned: PlannedModel, program: DeltaProgram, bindings: Bindings) -> Applied:
+        signed = _run_steps(program, bindings)
+        target = self._sink(planned)
+        actions = sinks.one_action_a_key(signed, target).persist()
+        bindings.steps["_actions"] = actions
+        counts = sinks.count_actions(actions, target)
+        if target.unique_key and counts.upserts:
+            self._check_unique(actions, target, bindings)
+        if not counts.upserts and not counts.deletes and not self._must_carry(planned):
+            return Applied(planned.strategy, 0, 0, committed=False)
+        record = planned.record(planned.strategy, target.table.buckets, vars(counts))
+        sinks.merge(actions, target, {RECORD_KEY: record.to_json()})
+        return Applied(planned.strategy, counts.upserts, counts.deletes, committed=True)
+
+    def _rescan(self, planned: PlannedModel, rescan: RescanProgram, bindings: Bindings) -> Applied:
+        bindings.keep(AFFECTED, bindings.run(rescan.affected), persist=True)
+        values = bindings.steps[AFFECTED]
+        target = self._sink(planned)
+        names = partition_columns(len(rescan.partition_by))
+        renamed = values.select(*[F.col(a).alias(b) for a, b in zip(names, rescan.partition_by, strict=True)])
+        paths = target_paths(renamed, rescan.partition_by)
+        if not paths and not self._must_carry(planned):
+            return Applied("partition_rescan", 0, 0, committed=False)
+        rows = bindings.run(rescan.query, rescan.prune)
+        record = planned.record("partition_rescan", target.table.buckets, {"partitions": len(paths)})
+        if not paths:
+            sinks.merge(sinks.no_actions(rows, target), target, {RECORD_KEY: record.to_json()})
+            return Applied("partition_rescan", 0, 0, committed=True)
+        if target.unique_key:
+            sinks.check_rows(rows, target)
+        sinks.overwrite(rows, target, paths, {RECORD_KEY: record.to_json()})
+        return Applied("partition_rescan", _rows_written(target.table.uri), 0, committed=True)
+
+    def _rebuild(self, planned: PlannedModel, bindings: Bindings) -> Applied:
+        recover(planned.target.uri)
+        frame, strategy_reasons, is_as_derived = self._whole(planned, bindings)
+        target = self._sink(planned)
+        if target.unique_key:
+            sinks.check_rows(frame, target)
+        record = planned.record("full_refresh", target.table.buckets, {})
+        if not is_as_derived:
+            # The stored rows lack the state that the program needs: no later run may follow the change.
+            record = TableRecord(**{**vars(record), "fingerprint": f"{record.fingerprint}:as-written"})
+        sinks.rebuild(frame, target, {RECORD_KEY: record.to_json()})
+        return Applied("full_refresh", _rows_written(target.table.uri), 0, True, strategy_reasons)
+
+    def _whole(self, planned: PlannedModel, bindings: Bindings) -> tuple[DataFrame, tuple[Reason, ...], bool]:
+        """All rows of the model with keys and state; whether they are those of the derived plan."""
+        ends = {item.ref.unique_id: item.end for item in planned.inputs}
+        written = bindings.run_as_written(frozen(planned.compiled.facts.tree, planned.now), ends)
+        _require_storable(written, planned)
+        build = planned.compiled.table.build
+        if build is None or any(item.state.kind != "cow" for item in planned.inputs):
+            return _keyed_by_content(written), (), build is None
+        derived = bindings.run(build)
+        if not _same_columns(derived, written):
+            found = reason("TYP003", f"derived {_described(derived)}, Spark says {_described(written)}")
+            return _keyed_by_content(written), (found,), False
+        return derived, (), True
+
+    def verify(self, planned: PlannedModel, limit: int) -> Difference:
+        bindings = Bindings(self.session(), planned)
+        record = planned.target.record
+        if record is None:
+            raise NodeError(f"{planned.compiled.model.table} was not written by a run", hint="run it first")
+        try:
+            tree = frozen(planned.compiled.facts.tree, datetime.fromisoformat(record.now))
+            expected = bindings.run_as_written(tree, record.frontier)
+            if any(found.rule == "WIN002" for found in planned.compiled.classification.reasons):
+                build = planned.compiled.table.build
+                assert build is not None
+                expected = bindings.run(build).drop(KEY)
+            timeline = Timeline(planned.target.uri)
+            assert timeline.frontier is not None
+            stored = Feed(bindings.session, timeline).current(timeline.frontier).drop(KEY)
+            return difference(stored.select(*[f"`{name}`" for name in expected.columns]), expected, limit)
+        except (Py4JJavaError, PySparkException) as error:
+            raise _failure(planned, error) from error
+
+    def query(self, sql: str, tables: Mapping[str, tuple[str, str | None]], limit: int) -> tuple[Schema, list[Row]]:
+        session = self.session()
+        for name, (uri, frontier) in tables.items():
+            timeline = Timeline(uri)
+            at = frontier or timeline.frontier
+            if at is None:
+                raise NodeError(f"the table {uri} does not exist", hint="run `sml run` or `sml ingest` first")
+            Feed(session, timeline).current(at).drop(KEY).createOrReplaceTempView(name)
+        try:
+            frame = session.sql(sql)
+            rows = (frame if limit < 0 else frame.limit(limit)).collect()
+        except (Py4JJavaError, PySparkException) as error:
+            raise NodeError(f"the query failed: {_first_line(error)}") from error
+        return sinks.schema_of(frame), [row.asDict(recursive=True) for row in rows]
+
+    def _sink(self, planned: PlannedModel) -> Sink:
+        config = planned.compiled.model.config
+        state = planned.target
+        options = {**self._target.hudi, **config.hudi}
+        table = HudiTable(
+            uri=state.uri,
+            name=str(planned.compiled.model.table).replace(".", "_"),
+            key=(KEY,),
+            partition_field=PARTITION if config.partition_by else None,
+            table_type=config.table_type,
+            buckets=_buckets(planned),
+            options={key: str(value) for key, value in options.items()},
+        )
+        return Sink(table, config.partition_by, config.unique_key, state)
+
+    def _must_carry(self, planned: PlannedModel) -> bool:
+        moved = [item for item in planned.inputs if item.has_moved and item.start and item.end]
+        return any(
+            self._history.pending_commits(item.state.uri, item.start or "", item.end or "") >= CARRY_AFTER_COMMITS
+            for item in moved
+        )
+
+    def _check_unique(self, actions: DataFrame, target: Sink, bindings: Bindings) -> None:
+        """A declared key that new rows share with rows that stay is a repeat too."""
+        timeline = Timeline(target.table.uri)
+        assert timeline.frontier is not None
+        keys = [f"`{name}`" for name in target.unique_key]
+        stored = Feed(bindings.session, timeline).current(timeline.frontier, hidden=True)
+        staying = stored.join(actions.select(KEY), [KEY], "left_anti").select(*keys)
+        entering = actions.where(~F.col("_hoodie_is_deleted")).select(*keys)
+        after = staying.join(entering.distinct(), list(target.unique_key), "left_semi").unionByName(entering)
+        sinks.check_rows(after, target)
+
+
+def _run_steps(program: DeltaProgram, bindings: Bindings) -> DataFrame:
+    for step in program.steps:
+        nothing = step.unless_empty is not None and bindings.steps[step.unless_empty].isEmpty()
+        frame = bindings.run(step.query, step.prune, nothing=nothing)
+        bindings.keep(step.name, frame, persist=_is_read_often(step.name, program))
+    return bindings.steps[program.result]
+
+
+def _is_read_often(name: str, program: DeltaProgram) -> bool:
+    reads = sum(table.name == name for step in program.steps for table in step.query.find_all(exp.Table))
+    checks = sum(step.unless_empty == name or (step.prune is not None and step.prune.step == name) for step in program.steps)
+    return reads + checks > 1
+
+
+def _buckets(planned: PlannedModel) -> int:
+    if planned.target.record is not None:
+        return planned.target.record.buckets
+    volume = sum(item.state.bytes for item in planned.inputs)
+    if planned.compiled.classification.strategy == "aggregate_merge":
+        volume //= 10
+    partitions = max((item.state.partitions for item in planned.inputs), default=1)
+    return sinks.buckets_for(volume, partitions if planned.compiled.model.config.partition_by else 1)
+
+
+def _keyed_by_content(frame: DataFrame) -> DataFrame:
+    """Rows keyed by a hash of their content and a number among equals: what did not change keeps its key."""
+    content = F.to_json(F.struct(*[F.col(f"`{name}`") for name in frame.columns]), {"ignoreNullFields": "false"})
+    hashed = frame.withColumn(KEY, F.sha2(content, 256))
+    among_equals = F.row_number().over(Window.partitionBy(KEY).orderBy(KEY))
+    return hashed.withColumn(KEY, F.concat_ws(":", F.col(KEY), among_equals.cast("string")))
+
+
+def _require_storable(frame: DataFrame, planned: PlannedModel) -> None:
+    bad = [name for name in frame.columns if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or is_hidden(name)]
+    if bad:
+        raise NodeError(
+            f"{planned.compiled.model.path}: a Hudi table cannot have a column named {bad[0]!r}",
+            hint="give it an alias of letters, digits and underscores",
+        )
+    unknown = [name for name in planned.compiled.model.config.partition_by if name not in frame.columns]
+    if unknown:
+        hint = f"columns: {', '.join(frame.columns)}"
+        raise NodeError(f"{planned.compiled.model.path}: no column {unknown[0]!r} to partition by", hint=hint)
+
+
+def _visible(frame: DataFrame) -> list[Column]:
+    return [column for column in sinks.schema_of(frame) if not is_hidden(column.name)]
+
+
+def _same_columns(derived: DataFrame, written: DataFrame) -> bool:
+    return _visible(derived) == _visible(written)
+
+
+def _described(frame: DataFrame) -> str:
+    return ", ".join(f"{column.name} {column.type}" for column in _visible(frame))
+
+
+def _rows_written(uri: str) -> int:
+    commits = Timeline(uri).data_commits
+    return sum(write.rows for write in commits[-1].writes) if commits else 0
+
+
+def _failure(planned: PlannedModel, error: Exception) -> SmlError:
+    text = _first_line(error)
+    name = planned.compiled.model.table
+    if any(sign in str(error) for sign in _VANISHED):
+        hint = "a data file vanished while it was read: run again, which plans anew"
+        return RetryableError(f"{name}: {text}", hint=hint)
+    return NodeError(f"{planned.compiled.model.path}: {name}: {text}")
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
+    return text.strip().splitlines()[0][:500] if text.strip() else type(error).__name__

@@ -1,0 +1,120 @@
+"""The Spark settings of a target, as plain text. Owns defaults, what is fixed and the merge; imports no Spark.
+
+Fixed settings are part of what a model's rows mean (time zone, ANSI mode) or of Hudi working at all; the user's
+`spark:` map overrides every other one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from sqlmesh_like.engine.java import Jdk
+from sqlmesh_like.errors import ProjectError
+from sqlmesh_like.project.spec import Target
+
+FIXED: Mapping[str, str] = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+    "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+    # Nulls inside arrays fail otherwise.
+    "spark.hadoop.parquet.avro.write-old-list-structure": "false",
+}
+_DEFAULTS: Mapping[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+    # Listing partitions in Spark jobs costs more than listing them in the driver for the sizes one run touches.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
+}
+_JOINED = {"spark.jars": ",", "spark.driver.extraJavaOptions": " "}
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What this machine adds to a target: its JDK, the jars' paths, where the JVM's log goes, further Java options."""
+
+    jdk: Jdk
+    jars: Sequence[Path]
+    log_file: Path
+    java_options: Sequence[str] = ()
+
+
+def is_local(master: str) -> bool:
+    """Whether driver and executors all run on this machine.
+
+    >>> is_local("local[*]"), is_local("local-cluster[2,1,1024]"), is_local("yarn")
+    (True, True, False)
+    """
+    return master.startswith("local")
+
+
+def local_cores(master: str) -> int:
+    """Cores that a local master uses.
+
+    >>> local_cores("local"), local_cores("local[3]"), local_cores("local[2,1]"), local_cores("local-cluster[2,3,1024]")
+    (1, 3, 2, 6)
+    """
+    if cluster := re.fullmatch(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,.*]", master):
+        return int(cluster[1]) * int(cluster[2])
+    threads = re.fullmatch(r"local\[\s*(\d+|\*)\s*(?:,.*)?]", master)
+    if not threads:
+        return 1
+    return int(threads[1]) if threads[1] != "*" else os.cpu_count() or 1
+
+
+def spark_settings(target: Target, machine: Machine) -> dict[str, str]:
+    """All settings of a session for this target, by name. Raises ProjectError where the target changes a fixed one."""
+    fixed = {**FIXED, "spark.master": target.master}
+    for name, value in target.spark.items():
+        if name in fixed and value != fixed[name]:
+            raise _is_fixed(target, name, fixed[name])
+    settings = {**_DEFAULTS, **_of_target(target), **target.spark, **fixed}
+    for name, ours in _of_machine(machine).items():
+        theirs = target.spark.get(name)
+        settings[name] = _JOINED[name].join([ours, theirs]) if theirs else ours
+    return settings
+
+
+def _is_fixed(target: Target, name: str, value: str) -> ProjectError:
+    instead = "set `master:` instead" if name == "spark.master" else "remove it from `spark:` in profiles.yml"
+    return ProjectError(
+        f"profile {target.profile!r}, target {target.name!r}: Spark setting {name!r} is fixed to {value!r}",
+        hint=instead,
+    )
+
+
+def _of_target(target: Target) -> dict[str, str]:
+    settings = {"spark.sql.warehouse.dir": target.warehouse} if target.warehouse else {}
+    if is_local(target.master):
+        settings["spark.sql.shuffle.partitions"] = str(2 * local_cores(target.master))
+        settings["spark.pyspark.python"] = sys.executable
+    return settings
+
+
+def _of_machine(machine: Machine) -> dict[str, str]:
+    log_config = resources.files("sqlmesh_like.engine").joinpath("log4j2.properties")
+    options = {
+        "log4j2.configurationFile": str(log_config),
+        "sml.log.file": str(machine.log_file),
+        # Hudi's size estimator otherwise starts helper processes that try to attach to this JVM, in vain.
+        "jol.skipHotspotSAAttach": "true",
+        "jol.skipDynamicAttach": "true",
+    }
+    if machine.jdk.trust_store:
+        options["javax.net.ssl.trustStore"] = str(machine.jdk.trust_store)
+    java_options = [*(f"-D{key}={value}" for key, value in options.items()), *machine.java_options]
+    return {
+        "spark.jars": ",".join(str(jar) for jar in machine.jars),
+        "spark.driver.extraJavaOptions": " ".join(map(shlex.quote, java_options)),
+    }

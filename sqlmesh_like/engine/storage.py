@@ -1,0 +1,68 @@
+"""File access without a JVM. Owns the mapping of Hadoop paths to fsspec; leaves meaning of the files to others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol, cast
+
+import fsspec
+
+_FSSPEC_SCHEME = {"s3a": "s3", "s3n": "s3", "wasbs": "abfs", "gs": "gs"}
+
+
+class FileSystem(Protocol):
+    """The part of fsspec's interface that is used here."""
+
+    def exists(self, path: str) -> bool: ...
+    def info(self, path: str) -> dict[str, object]: ...
+    def find(self, path: str) -> list[str]: ...
+    def ls(self, path: str, detail: bool = ...) -> list[str]: ...
+    def cat_file(self, path: str) -> bytes: ...
+    def mv(self, source: str, target: str, recursive: bool = ...) -> None: ...
+    def rm(self, path: str, recursive: bool = ...) -> None: ...
+    def makedirs(self, path: str, exist_ok: bool = ...) -> None: ...
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder on any file system; `uri` is its spelling for Spark, `path` for `fs`."""
+
+    uri: str
+    fs: FileSystem
+    path: str
+
+    @property
+    def is_local(self) -> bool:
+        return "://" not in self.uri or self.uri.startswith("file:")
+
+    def names(self) -> list[str]:
+        """Names of the direct children; empty where the folder does not exist."""
+        if not self.fs.exists(self.path):
+            return []
+        return [entry.rstrip("/").rsplit("/", 1)[-1] for entry in self.fs.ls(self.path, detail=False)]
+
+    def read(self, relative: str) -> bytes:
+        return self.fs.cat_file(f"{self.path}/{relative}")
+
+    def exists(self, relative: str = "") -> bool:
+        return self.fs.exists(f"{self.path}/{relative}" if relative else self.path)
+
+    def files(self) -> list[str]:
+        """Paths of all files below, relative to the folder."""
+        start = len(self.path) + 1
+        return [entry[start:] for entry in self.fs.find(self.path)]
+
+
+@lru_cache(maxsize=1024)
+def folder(uri: str) -> Folder:
+    """The folder at a path or Hadoop URI (`s3a://…`, `hdfs://…`).
+
+    >>> folder("/tmp/x/").path
+    '/tmp/x'
+    """
+    uri = uri.rstrip("/")
+    scheme, separator, rest = uri.partition("://")
+    address = f"{_FSSPEC_SCHEME.get(scheme, scheme)}://{rest}" if separator else uri
+    fs, path = fsspec.core.url_to_fs(address, use_listings_cache=False)
+    return Folder(uri, cast(FileSystem, fs), path)

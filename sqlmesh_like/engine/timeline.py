@@ -1,0 +1,271 @@
+"""A Hudi table's timeline, read with no JVM. Owns commits, frontiers and file slices; reads no rows.
+
+The layout is Hudi's timeline layout 2 (table versions 8 and 9): `.hoodie/timeline/<requested>_<completed>.<action>` holds
+Avro metadata of a completed instant, `<requested>.<action>.requested` and `.inflight` mark one under way.
+Instants are `yyyyMMddHHmmssSSS` in UTC. Source: Hudi's technical specification, "Timeline" and "File layout".
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import fastavro
+
+from sqlmesh_like.engine.storage import Folder, folder
+from sqlmesh_like.errors import NodeError
+
+_COMPLETED = re.compile(r"(?P<requested>\d{14,17})_(?P<completed>\d{14,17})\.(?P<action>[a-z]+)")
+_PENDING = re.compile(r"(?P<requested>\d{14,17})(?:\.(?P<action>[a-z]+))?\.(?:requested|inflight)")
+_BASE_FILE = re.compile(r"(?P<file_id>.+)_\d+-\d+-\d+_(?P<instant>\d{14,17})\.parquet")
+_COMMIT_ACTIONS = {"commit", "deltacommit", "replacecommit"}
+_SERVICE_OPERATIONS = {"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX", "BUCKET_RESCALE"}
+_SERVICE_ACTIONS = {"clean", "compaction", "logcompaction", "clustering", "indexing", "rollback", "savepoint"}
+
+STATE_PREFIX = "sml."
+"""Prefix of the keys that this project writes into commit metadata."""
+
+
+@dataclass(frozen=True, order=True)
+class Instant:
+    """One action on the timeline; ordered by requested time, as Hudi orders them."""
+
+    requested: str
+    completed: str | None
+    action: str
+
+    @property
+    def frontier(self) -> str:
+        """How a frontier spells this instant: `requested_completed`."""
+        return f"{self.requested}_{self.completed}"
+
+
+@dataclass(frozen=True)
+class FileWrite:
+    """What a commit did to one file group (grain: commit × file group). `path` is relative to the table."""
+
+    partition: str
+    file_id: str
+    path: str
+    rows: int
+    inserts: int
+    updates: int
+    deletes: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Commit:
+    """Metadata of one completed commit."""
+
+    instant: Instant
+    operation: str
+    writes: tuple[FileWrite, ...]
+    replaced: Mapping[str, tuple[str, ...]]
+    extra: Mapping[str, str]
+
+    @property
+    def is_data(self) -> bool:
+        """False for compaction, clustering and other services, which change no row."""
+        return self.operation not in _SERVICE_OPERATIONS
+
+    @property
+    def touched(self) -> set[tuple[str, str]]:
+        """File groups (partition, file id) that this commit wrote or replaced."""
+        replaced = {(partition, file_id) for partition, ids in self.replaced.items() for file_id in ids}
+        return {(write.partition, write.file_id) for write in self.writes} | replaced
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The base file of a file group as of a frontier. `path` is relative to the table."""
+
+    partition: str
+    file_id: str
+    path: str
+    instant: str
+
+
+class Timeline:
+    """The timeline of one table as it was when first read; make a new one to see later commits."""
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri.rstrip("/")
+        self.folder: Folder = folder(self.uri)
+        self._names = self.folder_names()
+
+    def folder_names(self) -> list[str]:
+        return folder(f"{self.uri}/.hoodie/timeline").names()
+
+    @cached_property
+    def properties(self) -> Mapping[str, str]:
+        """`hoodie.properties` of the table; empty where there is no table."""
+        for name in ("hoodie.properties", "hoodie.properties.backup"):
+            if self.folder.exists(f".hoodie/{name}"):
+                lines = self.folder.read(f".hoodie/{name}").decode().splitlines()
+                pairs = (line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+                return {key.strip(): value.strip().replace("\\:", ":") for key, value in pairs}
+        return {}
+
+    @property
+    def exists(self) -> bool:
+        return bool(self.properties)
+
+    @property
+    def is_cow(self) -> bool:
+        return self.properties.get("hoodie.table.type") == "COPY_ON_WRITE"
+
+    @property
+    def partition_fields(self) -> tuple[str, ...]:
+        fields = self.properties.get("hoodie.table.partition.fields", "")
+        return tuple(field.split(":")[0] for field in fields.split(",") if field)
+
+    @cached_property
+    def completed(self) -> tuple[Instant, ...]:
+        """Completed instants of the active timeline in requested order."""
+        matches = (_COMPLETED.fullmatch(name) for name in self._names)
+        return tuple(sorted(Instant(m["requested"], m["completed"], m["action"]) for m in matches if m))
+
+    @cached_property
+    def pending(self) -> tuple[str, ...]:
+        """Requested times of data actions that have not completed, ascending."""
+        done = {instant.requested for instant in self.completed}
+        matches = (_PENDING.fullmatch(name) for name in self._names)
+        names = {m["requested"]: m["action"] for m in matches if m and (m["action"] or "") not in _SERVICE_ACTIONS}
+        services = {
+            name.split(".")[0] for name in self._names if any(f".{action}." in name for action in _SERVICE_ACTIONS)
+        }
+        return tuple(sorted(set(names) - done - services))
+
+    @cached_property
+    def commits(self) -> tuple[Commit, ...]:
+        """All completed commits of the active timeline, services included, in requested order."""
+        return tuple(self._commit(instant) for instant in self.completed if instant.action in _COMMIT_ACTIONS)
+
+    @property
+    def data_commits(self) -> tuple[Commit, ...]:
+        return tuple(commit for commit in self.commits if commit.is_data)
+
+    @cached_property
+    def restored(self) -> tuple[str, ...]:
+        """Requested times of restores: history before them was rewritten."""
+        return tuple(instant.requested for instant in self.completed if instant.action == "restore")
+
+    @property
+    def frontier(self) -> str | None:
+        """The last completed data instant before the first incomplete one; None where nothing was committed."""
+        limit = self.pending[0] if self.pending else None
+        for commit in reversed(self.data_commits):
+            if limit is None or commit.instant.requested < limit:
+                return commit.instant.frontier
+        return None
+
+    def holds(self, frontier: str) -> bool:
+        """Whether this frontier is still on the active timeline, with no restore after it."""
+        requested = frontier.split("_")[0]
+        if any(restore > requested for restore in self.restored):
+            return False
+        return any(instant.frontier == frontier for instant in self.completed)
+
+    def between(self, start: str, end: str) -> tuple[Commit, ...]:
+        """Commits (services too) after `start` up to and including `end`, both frontiers."""
+        low, high = start.split("_")[0], end.split("_")[0]
+        return tuple(commit for commit in self.commits if low < commit.instant.requested <= high)
+
+    def extra(self, key: str) -> str | None:
+        """Our value under a key in the newest data commit that has one; services are walked over."""
+        for commit in reversed(self.data_commits):
+            if key in commit.extra:
+                return commit.extra[key]
+        return None
+
+    def schema_json(self, frontier: str) -> str | None:
+        """Avro schema (JSON) of the table as of a frontier."""
+        requested = frontier.split("_")[0]
+        for commit in reversed(self.commits):
+            if commit.instant.requested <= requested and commit.extra.get("schema"):
+                return commit.extra["schema"]
+        return None
+
+    def slices(self, frontier: str) -> dict[tuple[str, str], Slice]:
+        """Newest base file of each live file group as of a frontier (key: partition, file id).
+
+        Files of commits on the active timeline are taken from their metadata; older ones from the listing, where
+        everything left below the first active instant is committed.
+        """
+        limit = frontier.split("_")[0]
+        found = self._archived_slices(limit)
+        for commit in self.commits:
+            if commit.instant.requested > limit:
+                break
+            for partition, ids in commit.replaced.items():
+                for file_id in ids:
+                    found.pop((partition, file_id), None)
+            for write in commit.writes:
+                if write.path.endswith(".parquet"):
+                    key = (write.partition, write.file_id)
+                    found[key] = Slice(write.partition, write.file_id, write.path, commit.instant.requested)
+        return found
+
+    def _archived_slices(self, limit: str) -> dict[tuple[str, str], Slice]:
+        first = self.completed[0].requested if self.completed else ""
+        found: dict[tuple[str, str], Slice] = {}
+        for path in self.data_files:
+            partition, _, name = path.rpartition("/")
+            match = _BASE_FILE.fullmatch(name)
+            if not match or match["instant"] >= first or match["instant"] > limit:
+                continue
+            key = (partition, match["file_id"])
+            if key not in found or found[key].instant < match["instant"]:
+                found[key] = Slice(partition, match["file_id"], path, match["instant"])
+        return found
+
+    @cached_property
+    def data_files(self) -> frozenset[str]:
+        """Paths of all Parquet files below the table, relative to it."""
+        return frozenset(
+            path for path in self.folder.files() if path.endswith(".parquet") and not path.startswith(".hoodie/")
+        )
+
+    def _commit(self, instant: Instant) -> Commit:
+        name = f".hoodie/timeline/{instant.requested}_{instant.completed}.{instant.action}"
+        raw = self.folder.read(name)
+        record = json.loads(raw) if raw[:1] == b"{" else next(iter(fastavro.reader(io.BytesIO(raw))), None)
+        if not isinstance(record, dict):
+            raise NodeError(f"cannot read commit metadata {name} of {self.uri}")
+        return _to_commit(instant, record)
+
+
+def _to_commit(instant: Instant, record: Mapping[str, object]) -> Commit:
+    stats = record.get("partitionToWriteStats") or {}
+    replaced = record.get("partitionToReplaceFileIds") or {}
+    extra = record.get("extraMetadata") or {}
+    assert isinstance(stats, dict) and isinstance(replaced, dict) and isinstance(extra, dict)
+    return Commit(
+        instant=instant,
+        operation=str(record.get("operationType") or "UNKNOWN"),
+        writes=tuple(_to_write(partition, stat) for partition, entries in stats.items() for stat in entries),
+        replaced={partition: tuple(ids) for partition, ids in replaced.items()},
+        extra={key: value for key, value in extra.items() if value is not None},
+    )
+
+
+def _to_write(partition: str, stat: Mapping[str, object]) -> FileWrite:
+    def number(key: str) -> int:
+        value = stat.get(key)
+        return value if isinstance(value, int) else 0
+
+    return FileWrite(
+        partition=partition,
+        file_id=str(stat["fileId"]),
+        path=str(stat["path"]),
+        rows=number("numWrites"),
+        inserts=number("numInserts"),
+        updates=number("numUpdateWrites"),
+        deletes=number("numDeletes"),
+        bytes=number("fileSizeInBytes"),
+    )

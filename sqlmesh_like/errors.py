@@ -1,0 +1,99 @@
+"""The one tree of errors. Owns what a failure says; the command line decides how it is printed and its exit code.
+
+Every error a user can cause is a `UsageError` (exit code 2): it says *what* is wrong, *where* (file, line, column, all
+1-based) and *what to do next*. A `NodeError` is the failure of one node, test or comparison (exit code 1).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Location:
+    """A place in a file of the project: path relative to the project root, 1-based line and column (None: unknown)."""
+
+    path: str
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        parts = [self.path, *(str(part) for part in (self.line, self.column) if part is not None)]
+        return ":".join(parts)
+
+
+class SmlError(Exception):
+    """Root of all errors of this package."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, location: Location | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.location = location
+        self.hint = hint
+
+    def __str__(self) -> str:
+        """
+        >>> str(ProjectError("no such thing", location=Location("models/a.sql", 3, 5), hint="did you mean b?"))
+        'models/a.sql:3:5: no such thing\\n  did you mean b?'
+        """
+        where = f"{self.location}: " if self.location else ""
+        what_next = f"\n  {self.hint}" if self.hint else ""
+        return f"{where}{self.message}{what_next}"
+
+
+class UsageError(SmlError):
+    """The user asked for something that cannot be done as asked. Nothing was changed."""
+
+    exit_code = 2
+
+
+class ProjectError(UsageError):
+    """A project, profile, properties or model file is wrong."""
+
+
+class JinjaError(ProjectError):
+    """A template cannot be rendered."""
+
+
+class SqlError(ProjectError):
+    """A model's SQL cannot be parsed or names something that does not exist."""
+
+
+class CycleError(ProjectError):
+    """The models depend on each other in a circle; the message prints the whole circle."""
+
+
+class SelectionError(UsageError):
+    """A selector is malformed or matches nothing."""
+
+
+class MachineError(UsageError):
+    """The machine lacks something: a JDK, a jar, a writable warehouse."""
+
+
+class NodeError(SmlError):
+    """One node failed while running; its descendants are skipped, the others go on."""
+
+
+class RetryableError(NodeError):
+    """A failure that planning again may mend: a file of the pinned snapshot vanished, or a lock was held."""
+
+
+class IngestError(NodeError):
+    """Events cannot be taken in; nothing of the failed table's batch was written."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """A hint naming the closest known name, or None where nothing is near.
+
+    >>> nearest("user_ag", ["user_agg", "orders"])
+    "did you mean 'user_agg'?"
+    >>> nearest("zzz", ["user_agg"]) is None
+    True
+    """
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"did you mean {close[0]!r}?" if close else None

@@ -1,0 +1,1 @@
+"""Change events of databases → typed rows → many ODS Hudi tables."""

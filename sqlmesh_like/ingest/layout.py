@@ -1,0 +1,207 @@
+"""How one ODS table is laid out: columns, key, order, partition. Owns evolution of its schema; knows no engine.
+
+A column once there stays; a new one is added; a type only widens. The hidden columns: `_sml_order_<i>` (the declared
+order, NULL smallest) and `_sml_position` (place in the log), by which Hudi decides between two versions of a row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlmesh_like.errors import IngestError, ProjectError, nearest
+from sqlmesh_like.ingest.debezium import Shape
+from sqlmesh_like.ingest.types import Field, literal, normal_type, quoted, widen
+from sqlmesh_like.names import Column, Schema, is_hidden
+from sqlmesh_like.project.spec import IngestTable, SourceTable
+
+POSITION = "_sml_position"
+SOFT_DELETED = "_sml_deleted"
+NULL_PARTITION = "__null__"
+"""Partition of rows whose partition column is NULL."""
+
+_AVRO_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PARTITION_FORMAT = re.compile(r"[yMdHms_.-]+")
+_SMALLEST = "cast('-9223372036854775808' as bigint)"
+_ORDER_AS_NUMBER = {
+    "int": "cast({0} as bigint)",
+    "bigint": "{0}",
+    "boolean": "cast({0} as bigint)",
+    "date": "cast(unix_date({0}) as bigint)",
+    "timestamp": "unix_micros({0})",
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """An ODS table as the next commit will have it. `columns` are the source's, without partition and hidden ones."""
+
+    table: SourceTable
+    ingest: IngestTable
+    columns: Schema
+
+    @property
+    def partition_field(self) -> str | None:
+        return self.ingest.partition_by.field if self.ingest.partition_by else None
+
+    @property
+    def order_columns(self) -> tuple[str, ...]:
+        """Hidden columns that decide between two versions of a row; empty: the last commit wins."""
+        if not self.ingest.order_by:
+            return ()
+        return (*(f"_sml_order_{index}" for index in range(len(self.ingest.order_by))), POSITION)
+
+    def column(self, name: str, what: str) -> Column:
+        """The column of this name in any case. Raises IngestError naming the nearest one."""
+        for column in self.columns:
+            if column.name.lower() == name.lower():
+                return column
+        raise IngestError(
+            f"{what} column {name!r} of {self.table.table} is in no event",
+            location=self.table.declared_at,
+            hint=nearest(name, [column.name for column in self.columns]),
+        )
+
+    def key(self, row: str) -> str:
+        """Spark SQL of the primary key of a row as one text."""
+        return f"to_json(struct({', '.join(f'{row}.{quoted(name)}' for name in self.ingest.primary_key)}))"
+
+    def missing_key(self, row: str) -> str:
+        """Spark SQL: why the row has no usable key, or NULL."""
+        checks = [f"when {self._no_key(row, name)} then {literal(f'primary key {name} is missing, NULL or empty')}"
+                  for name in self.ingest.primary_key]  # fmt: skip
+        return f"case {' '.join(checks)} end"
+
+    def _no_key(self, row: str, name: str) -> str:
+        known = [column for column in self.columns if column.name.lower() == name.lower()]
+        if not known:
+            return "true"
+        return f"({row}.{quoted(name)} is null or cast({row}.{quoted(name)} as string) = '')"
+
+    def partition(self, row: str) -> str:
+        """Spark SQL of the path-safe partition value of a row; NULL only where the value is no moment."""
+        by = self.ingest.partition_by
+        if by is None:
+            return "''"
+        column = self.column(by.column, "partition")
+        value = f"{row}.{quoted(column.name)}"
+        text = f"cast({value} as string)" if by.format is None else f"date_format({self._moment(column, value)}, '{by.format}')"
+        safe = f"regexp_replace({text}, '[^A-Za-z0-9_.-]', '_')"
+        return f"case when {value} is null then '{NULL_PARTITION}' when {safe} = '' then '__empty__' else {safe} end"
+
+    def _moment(self, column: Column, value: str) -> str:
+        if column.type in {"timestamp", "date"}:
+            return value
+        if column.type == "string":
+            return f"if({value} rlike '^[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}', try_cast({value} as timestamp), null)"
+        raise IngestError(
+            f"partition column {column.name!r} of {self.table.table} is {column.type}, not a moment",
+            location=self.table.declared_at,
+            hint="declare its type under `columns:` (timestamp or date), or leave out `format`",
+        )
+
+    def orders(self, row: str) -> tuple[str, ...]:
+        """Spark SQL of the declared order of a row, one bigint or string each, NULL smallest."""
+        return tuple(self._order(self.column(name, "order_by"), row) for name in self.ingest.order_by)
+
+    def _order(self, column: Column, row: str) -> str:
+        value = f"{row}.{quoted(column.name)}"
+        if column.type == "string":
+            return f"coalesce({value}, '')"
+        if column.type in _ORDER_AS_NUMBER:
+            return f"coalesce({_ORDER_AS_NUMBER[column.type].format(value)}, {_SMALLEST})"
+        raise IngestError(
+            f"order_by column {column.name!r} of {self.table.table} is {column.type}",
+            location=self.table.declared_at,
+            hint="order by whole numbers, dates, timestamps or texts",
+        )
+
+    def order_types(self) -> tuple[str, ...]:
+        """Types of the hidden order columns, without the position."""
+        types = (self.column(name, "order_by").type for name in self.ingest.order_by)
+        return tuple("string" if kind == "string" else "bigint" for kind in types)
+
+    def is_key_only(self, row: str) -> str:
+        """Spark SQL: whether a before-image holds nothing but the key (a source that logs no full rows)."""
+        keys = {name.lower() for name in self.ingest.primary_key}
+        others = [f"{row}.{quoted(column.name)}" for column in self.columns if column.name.lower() not in keys]
+        return f"coalesce({', '.join(f'cast({other} as string)' for other in others)}) is null" if others else "false"
+
+
+def check_declaration(table: SourceTable) -> None:
+    """What can be wrong with a declaration before any event is seen. Raises ProjectError."""
+    ingest = table.ingest
+    if ingest is None:
+        return
+    _check_types(table)
+    by = ingest.partition_by
+    if by is None:
+        return
+    if by.format is not None and not _PARTITION_FORMAT.fullmatch(by.format):
+        hint = "use y, M, d, H, m, s with _ - or . between, e.g. yyyyMM"
+        raise ProjectError(f"partition format {by.format!r} is not safe in a path", location=table.declared_at, hint=hint)
+    if by.field.lower() == by.column.lower():
+        hint = f"name the partition column, e.g. as: {by.column}_day; the source's own column stays as data"
+        raise ProjectError(f"partition column of {table.name!r} needs its own name", location=table.declared_at, hint=hint)
+
+
+def _check_types(table: SourceTable) -> None:
+    for column in table.columns:
+        if column.type is not None and normal_type(column.type) is None:
+            raise ProjectError(
+                f"column {column.name!r} of {table.name!r} has the unknown type {column.type!r}",
+                location=table.declared_at,
+                hint=nearest(column.type, ["int", "bigint", "double", "string", "boolean", "date", "timestamp"])
+                or "e.g. int, bigint, double, decimal(10,2), string, boolean, binary, date, timestamp",
+            )
+
+
+def settle(table: SourceTable, ingest: IngestTable, stored: Schema, shapes: Sequence[Shape]) -> tuple[Layout, list[Shape]]:
+    """The table's next layout and the shapes with every field read as the type of its column.
+
+    `stored` are the columns of the table as it is (hidden ones too; empty before its first commit). Raises IngestError.
+    """
+    partition = ingest.partition_by.field.lower() if ingest.partition_by else None
+    types = {column.name: column.type or "string" for column in stored if not is_hidden(column.name)}
+    types = {name: kind for name, kind in types.items() if name.lower() != partition}
+    declared = {column.name.lower(): normal_type(column.type) for column in table.columns if column.type}
+    fields = [_declared(field, declared) for shape in shapes for field in shape.fields]
+    names = {name.lower(): name for name in types}
+    for field in sorted(fields, key=lambda field: field.is_inferred):
+        _check_name(table, field.name, partition)
+        name = names.setdefault(field.name.lower(), field.name)
+        types[name] = widen(name, types[name], field) if name in types else field.type
+    layout = Layout(table, ingest, tuple(Column(name, kind) for name, kind in types.items()))
+    _check_order(layout, stored)
+    return layout, [_retyped(shape, types, names) for shape in shapes]
+
+
+def _declared(field: Field, declared: Mapping[str, str | None]) -> Field:
+    kind = declared.get(field.name.lower())
+    return replace(field, type=kind, is_inferred=False) if kind else field
+
+
+def _retyped(shape: Shape, types: Mapping[str, str], names: Mapping[str, str]) -> Shape:
+    return replace(shape, fields=tuple(replace(f, type=types[names[f.name.lower()]]) for f in shape.fields))
+
+
+def _check_name(table: SourceTable, name: str, partition: str | None) -> None:
+    if not _AVRO_NAME.fullmatch(name) or is_hidden(name):
+        raise IngestError(f"column {name!r} of {table.table} cannot be a column of a Hudi table", hint="rename it at the source")
+    if name.lower() == partition:
+        raise IngestError(
+            f"{table.table} has a column {name!r} already", location=table.declared_at, hint="choose another `as:`"
+        )
+
+
+def _check_order(layout: Layout, stored: Schema) -> None:
+    """A stored order that changes its type would compare texts with numbers."""
+    before = {column.name: column.type for column in stored}
+    for name, kind in zip(layout.order_columns, layout.order_types() if layout.columns else (), strict=False):
+        if before.get(name, kind) != kind:
+            raise IngestError(
+                f"an order_by column of {layout.table.table} changed from {before[name]} to {kind}",
+                location=layout.table.declared_at,
+                hint="declare its type under `columns:`, or rebuild the table",
+            )

@@ -1,0 +1,95 @@
+"""One final action per key out of a batch. Owns the order of events and where rows must vanish; knows no engine.
+
+Every event is a version of its key, ordered by (order_by, position). The newest version a key ever had decides: its row
+stands in exactly one partition, or nowhere. `floors` remember, for keys that were deleted or moved, the newest such version,
+so that a late event can neither resurrect a row nor leave a second copy in another partition. Taking a batch in twice
+gives the same state: ties go to the batch.
+
+All texts are Spark SQL over named relations in braces, as `SparkSession.sql(text, name=frame)` takes them.
+"""
+
+from __future__ import annotations
+
+from sqlmesh_like.ingest.layout import POSITION, SOFT_DELETED, Layout
+from sqlmesh_like.ingest.types import quoted
+
+KEY = "_sml_key"
+DELETED = "_hoodie_is_deleted"
+
+
+def versions(layout: Layout) -> str:
+    """From `{{events}}` (grain: event): every version (grain: key × position), with all partitions it names.
+
+    An update that changes a primary key is also a delete of the old key.
+    """
+    hashed = f"sha2({layout.key('row')}, 256)"
+    rekeyed = f"kind = 'upsert' and {layout.missing_key('before')} is null and {layout.key('before')} != {layout.key('after')}"
+    same_key = f"other is not null and {layout.key('other')} = {layout.key('row')}"
+    orders = "".join(f", {order} as {name}" for order, name in zip(layout.orders("row"), layout.order_columns, strict=False))
+    part, left_part = layout.partition("row"), layout.partition("other")
+    return f"""
+with sides as (
+  select position, kind = 'delete' as removed, if(kind = 'delete', before, after) as row, before as other, is_blind
+  from {{events}}
+  union all
+  select position, true, before, null, false from {{events}} where before is not null and {rekeyed}
+)
+select {hashed} as {KEY}, row, removed, is_blind, position as {POSITION}{orders}, {part} as part,
+  array_distinct(array({part}, if({same_key}, {left_part}, {part}))) as parts
+from sides"""
+
+
+def decisions(layout: Layout, *, with_floors: bool, with_places: bool) -> str:
+    """From `{{versions}}`, `{{floors}}` and `{{places}}` (where stored rows stand): one decision (grain: key).
+
+    `w` is the newest version of the batch, `f` the floor; `is_late` says that the floor is newer.
+    """
+    order = ", ".join(layout.order_columns or (POSITION,))
+    rank = f"struct({order})"
+    joins = f"left join {{floors}} f on n.{KEY} = f.{KEY} " if with_floors else ""
+    joins += f"left join {{places}} p on n.{KEY} = p.{KEY}" if with_places else ""
+    parts = "n.parts"
+    if with_floors:
+        parts = f"array_union({parts}, coalesce(split(f.parts, '/'), cast(array() as array<string>)))"
+    if with_places:
+        parts = f"array_union({parts}, coalesce(p.parts, cast(array() as array<string>)))"
+    floor = f"f.part as floor_part, {_each('f.{0} as floor_{0}', layout)}" if with_floors else "null as floor_part"
+    is_late = f"coalesce(struct({_each('w.{0}', layout)}) < struct({_each('f.{0}', layout)}), false)"
+    return f"""
+with newest as (
+  select {KEY}, max_by(struct(row, removed, part, {order}), {rank}) as w, array_distinct(flatten(collect_list(parts))) as parts
+  from {{versions}} group by {KEY}
+)
+select n.{KEY}, w, {parts} as parts, {is_late if with_floors else "false"} as is_late, {floor}
+from newest n {joins}"""
+
+
+def rows(layout: Layout, *, with_floors: bool) -> str:
+    """From `{{decisions}}`: the rows to upsert (grain: key × partition), deletes marked."""
+    columns = [f"w.row.{quoted(column.name)} as {quoted(column.name)}" for column in layout.columns]
+    if layout.partition_field:
+        columns.append(f"place as {quoted(layout.partition_field)}")
+    for name in layout.order_columns or (POSITION,):
+        columns.append(f"if(is_late, floor_{name}, w.{name}) as {name}" if with_floors else f"w.{name} as {name}")
+    is_own = "not is_late and place = w.part"
+    if layout.ingest.deletes == "soft":
+        columns += [f"{is_own} and w.removed as {SOFT_DELETED}", f"not ({is_own}) as {DELETED}"]
+    else:
+        columns.append(f"not ({is_own}) or w.removed as {DELETED}")
+    return f"""
+select {", ".join(columns)}
+from (select *, explode(parts) as place from {{decisions}})
+where not (is_late and place <=> floor_part)"""
+
+
+def new_floors(layout: Layout) -> str:
+    """From `{{decisions}}`: the floors to remember (grain: key). `part` is NULL where the row is gone."""
+    gone = "w.removed" if layout.ingest.deletes == "hard" else "false"
+    return f"""
+select {KEY}, {_each("w.{0} as {0}", layout)}, if({gone}, null, w.part) as part, array_join(parts, '/') as parts,
+  current_timestamp() as noted_at, false as {DELETED}
+from {{decisions}} where not is_late and (w.removed or size(parts) > 1)"""
+
+
+def _each(pattern: str, layout: Layout) -> str:
+    return ", ".join(pattern.format(name) for name in layout.order_columns)

@@ -1,0 +1,210 @@
+"""What the next run of a model does, and why. Owns the choice between following the change and rebuilding.
+
+Pure over the `History` port: the explainer and the executor read the same `PlannedModel`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.functions import judge
+from sqlmesh_like.analyze.relation import Scan, columns, used_columns, walk
+from sqlmesh_like.classify.rules import Reason, reason
+from sqlmesh_like.classify.strategy import Strategy
+from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.delta.program import STATE_VERSION
+from sqlmesh_like.errors import Location, NodeError
+from sqlmesh_like.plan.history import History, TableRecord, TableState
+from sqlmesh_like.render.rendered import InputRef
+
+_FIXED_SETTINGS = {"timezone": "UTC", "ansi": False}
+
+
+@dataclass(frozen=True)
+class PlannedInput:
+    """One input between the frontier its consumer has and the one pinned for this run."""
+
+    ref: InputRef
+    state: TableState
+    start: str | None
+    end: str | None
+    pending: int
+
+    @property
+    def has_moved(self) -> bool:
+        return self.start != self.end
+
+
+@dataclass(frozen=True)
+class PlannedModel:
+    """The next run of one model. `strategy` is what it does; `classification.strategy` what its SQL allows."""
+
+    compiled: CompiledModel
+    target: TableState
+    strategy: Strategy
+    reasons: tuple[Reason, ...]
+    inputs: tuple[PlannedInput, ...]
+    fingerprint: str
+    now: datetime
+
+    def record(self, strategy: Strategy, buckets: int, rows: Mapping[str, int]) -> TableRecord:
+        """What the commit of this run says of itself."""
+        model = self.compiled.model
+        frontier = {item.ref.unique_id: item.end for item in self.inputs if item.end is not None}
+        return TableRecord(
+            model.unique_id, self.fingerprint, frontier, self.now.isoformat(), strategy,
+            model.config.partition_by, buckets, dict(rows),
+        )  # fmt: skip
+
+
+def plan_model(
+    compiled: CompiledModel,
+    target: TableState,
+    states: Mapping[str, TableState],
+    history: History,
+    now: datetime,
+    *,
+    full_refresh: bool = False,
+) -> PlannedModel:
+    """Plan one model. `states` are its inputs as pinned for this run, by unique id.
+
+    Raises NodeError where `refresh: strict` forbids the full refresh that would be needed.
+    """
+    inputs = tuple(_planned_input(ref, states[ref.unique_id], target.record, history) for ref in compiled.facts.inputs)
+    print_ = fingerprint(compiled)
+    forced = _reasons_to_rebuild(compiled, target, inputs, print_, history, full_refresh)
+    strategy, reasons = _choose(compiled, inputs, target, forced, now)
+    if strategy == "full_refresh" and compiled.model.config.refresh == "strict" and target.exists and not full_refresh:
+        raise _strict(compiled, reasons)
+    return PlannedModel(compiled, target, strategy, reasons, inputs, print_, now)
+
+
+def _choose(
+    compiled: CompiledModel,
+    inputs: tuple[PlannedInput, ...],
+    target: TableState,
+    forced: tuple[Reason, ...],
+    now: datetime,
+) -> tuple[Strategy, tuple[Reason, ...]]:
+    if forced:
+        return "full_refresh", forced
+    clock_moved = reads_clock(compiled) and (target.record is None or target.record.now != now.isoformat())
+    if not clock_moved and not any(item.has_moved for item in inputs):
+        return "no_op", ()
+    return compiled.classification.strategy, compiled.classification.reasons
+
+
+def reads_clock(compiled: CompiledModel) -> bool:
+    return any(judge(node) == "clock" for node in compiled.facts.tree.walk())
+
+
+def _planned_input(ref: InputRef, state: TableState, record: TableRecord | None, history: History) -> PlannedInput:
+    start = record.frontier.get(ref.unique_id) if record else None
+    pending = 0
+    if start and state.frontier and start != state.frontier and state.kind in ("cow", "mor"):
+        pending = history.pending_rows(state.uri, start, state.frontier)
+    return PlannedInput(ref, state, start, state.frontier, pending)
+
+
+def _reasons_to_rebuild(
+    compiled: CompiledModel,
+    target: TableState,
+    inputs: tuple[PlannedInput, ...],
+    print_: str,
+    history: History,
+    full_refresh: bool,
+) -> tuple[Reason, ...]:
+    """Why history does not allow to follow the change; empty where it does."""
+    if full_refresh:
+        return (reason("CFG003", "asked for on the command line"),)
+    if not target.exists or target.record is None:
+        rule = ("HIS001", "first build") if not target.exists else ("HIS004", "no record of a run in its history")
+        return (reason(*rule),)
+    found: list[Reason] = []
+    if target.is_foreign_on_top:
+        found.append(reason("HIS004", "its newest commit was not written by a run of this project"))
+    if target.record.fingerprint != print_:
+        found.append(reason("HIS002", "the fingerprint of query, input types and settings differs"))
+    if set(target.record.frontier) != {item.ref.unique_id for item in inputs}:
+        found.append(reason("HIS005", "the recorded frontier names other inputs"))
+    for item in inputs:
+        if lost := _lost(item, history):
+            found.append(reason("HIS003", f"{item.ref.table}: {lost}"))
+    return tuple(found) or _configured(compiled, inputs)
+
+
+def _lost(item: PlannedInput, history: History) -> str | None:
+    if not item.has_moved or item.start is None or item.state.kind not in ("cow", "mor"):
+        return None
+    if item.end is None:
+        return "the table is gone"
+    return history.lost(item.state.uri, item.start, item.end)
+
+
+def _configured(compiled: CompiledModel, inputs: tuple[PlannedInput, ...]) -> tuple[Reason, ...]:
+    """Settings and kinds of input that mean a rebuild, but only once something moved."""
+    if not any(item.has_moved for item in inputs):
+        return (reason("CFG002", "rebuilt each run"),) if compiled.model.config.materialized == "table" else ()
+    config = compiled.model.config
+    found: list[Reason] = []
+    if config.refresh == "full":
+        found.append(reason("CFG001", "configured"))
+    if config.materialized == "table":
+        found.append(reason("CFG002", "rebuilt each run"))
+    for item in inputs:
+        if item.state.kind == "files":
+            found.append(reason("INP002", f"{item.ref.table} is no Hudi table"))
+        elif item.state.kind == "mor" and compiled.classification.strategy != "full_refresh":
+            found.append(reason("INP003", f"{item.ref.table} is a merge-on-read table"))
+    return tuple(found)
+
+
+def _strict(compiled: CompiledModel, reasons: tuple[Reason, ...]) -> NodeError:
+    why = "; ".join(f"{found.rule} {found.message}" for found in reasons)
+    model = compiled.model
+    first = reasons[0] if reasons else None
+    location = Location(model.path, first.line if first else None, first.column if first else None)
+    hint = "mend the cause, run with --full-refresh once, or set refresh: auto"
+    return NodeError(f"refresh: strict forbids a full refresh of {model.table}: {why}", location=location, hint=hint)
+
+
+def fingerprint(compiled: CompiledModel) -> str:
+    """Hash of all that decides what stored rows mean: query, used input columns and types, settings, state layout."""
+    model = compiled.model
+    parts = {
+        "query": _normalized(compiled.facts.tree),
+        "columns": _columns(compiled),
+        "strategy": compiled.classification.strategy,
+        "partition_by": model.config.partition_by,
+        "unique_key": model.config.unique_key,
+        "table_type": model.config.table_type,
+        "state": STATE_VERSION,
+        "settings": _FIXED_SETTINGS,
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _normalized(tree: exp.Expression) -> str:
+    return tree.sql("spark", comments=False, normalize=True)
+
+
+def _columns(compiled: CompiledModel) -> object:
+    """Input columns that the result depends on, with types; those of the output, which `select *` widens."""
+    facts = compiled.facts
+    if facts.relation is None:
+        return None
+    used = used_columns(facts.relation)
+    read = sorted(
+        (node.input_id, column.name, column.type or "")
+        for node in walk(facts.relation)
+        if isinstance(node, Scan)
+        for column in node.schema
+        if column.name in used[node.input_id]
+    )
+    return {"read": read, "shown": [column.name for column in columns(facts.relation)]}

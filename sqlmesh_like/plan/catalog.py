@@ -1,0 +1,71 @@
+"""Where each node's table lives. Owns unique id → table and path; reads nothing by itself but through `History`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlmesh_like.errors import ProjectError, nearest
+from sqlmesh_like.names import TableName
+from sqlmesh_like.plan.history import History, TableState
+from sqlmesh_like.project.spec import ParsedProject, Target
+from sqlmesh_like.render.rendered import RenderedProject
+
+
+@dataclass(frozen=True)
+class TablePlace:
+    """A table: its name, the folder it lives in and the format of its files."""
+
+    unique_id: str
+    table: TableName
+    uri: str
+    format: str = "hudi"
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """All tables of a project under one target, by unique id. Views have no place."""
+
+    places: dict[str, TablePlace]
+    history: History
+
+    def state(self, unique_id: str) -> TableState:
+        """The table as it stands now; `missing` where there is none."""
+        place = self.places[unique_id]
+        return self.history.state(place.uri, place.format)
+
+    def states(self, unique_ids: Iterable[str]) -> dict[str, TableState]:
+        return {unique_id: self.state(unique_id) for unique_id in unique_ids if unique_id in self.places}
+
+    def find(self, name: str) -> TablePlace:
+        """The table with this id, `schema.identifier`, `source.table` or name. Raises ProjectError with the nearest name."""
+        known: dict[str, TablePlace] = {}
+        for place in self.places.values():
+            *_, group, short = place.unique_id.split(".")
+            for spelling in (place.unique_id, str(place.table), f"{group}.{short}", short):
+                known.setdefault(spelling, place)
+        wanted = name.removeprefix("source:")
+        if wanted not in known:
+            raise ProjectError(f"no table {name!r} in this project", hint=nearest(wanted, known))
+        return known[wanted]
+
+
+def build_catalog(project: ParsedProject, rendered: RenderedProject, target: Target, history: History) -> Catalog:
+    """Places of all sources, seeds and models that are tables."""
+    places: dict[str, TablePlace] = {}
+    for source in project.sources:
+        for table in source.tables:
+            uri = table.location or _uri(target, table.table)
+            places[table.unique_id] = TablePlace(table.unique_id, table.table, uri, table.format)
+    for seed in rendered.seeds:
+        places[seed.unique_id] = TablePlace(seed.unique_id, seed.table, _uri(target, seed.table))
+    for model in rendered.models:
+        if model.config.materialized in ("incremental", "table"):
+            places[model.unique_id] = TablePlace(model.unique_id, model.table, _uri(target, model.table))
+    return Catalog(places, history)
+
+
+def _uri(target: Target, table: TableName) -> str:
+    if not table.is_path_safe():
+        raise ProjectError(f"{table} cannot be a folder name", hint="use letters, digits, underscores, dots, hyphens")
+    return f"{target.warehouse.rstrip('/')}/{table.schema}/{table.identifier}"

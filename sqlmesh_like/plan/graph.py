@@ -1,0 +1,163 @@
+"""The graph of a project's nodes. Owns who reads whom and in which order; choosing nodes is `selector`'s matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import networkx as nx
+
+from sqlmesh_like.errors import CycleError, Location
+from sqlmesh_like.project.spec import ParsedProject
+from sqlmesh_like.render.rendered import RenderedModel, RenderedProject, RenderedSeed, RenderedTest
+
+ResourceType = Literal["model", "seed", "source", "test"]
+
+
+@dataclass(frozen=True)
+class Node:
+    """What selection and listing know of a node. `fqn` starts with the project's name."""
+
+    unique_id: str
+    name: str
+    resource_type: ResourceType
+    path: str
+    fqn: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+    config: Mapping[str, object] = field(default_factory=dict)
+    source_name: str | None = None
+    test_type: str | None = None
+
+    @property
+    def search_name(self) -> str:
+        """The name as a user writes it: `orders`, `source:shop.user`."""
+        return f"source:{self.source_name}.{self.name}" if self.source_name else self.name
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Nodes by unique id and, from each input to its readers, an edge. It has no circle."""
+
+    nodes: Mapping[str, Node]
+    edges: nx.DiGraph[str]
+
+    def order(self, among: Iterable[str] | None = None) -> tuple[str, ...]:
+        """Unique ids so that every node comes after its inputs; ties by the order of files, then by id."""
+        wanted = None if among is None else frozenset(among)
+        ranks = {unique_id: (self.nodes[unique_id].path, unique_id) for unique_id in self.nodes}
+        ordered = nx.lexicographical_topological_sort(self.edges, key=lambda unique_id: ranks[unique_id])
+        return tuple(unique_id for unique_id in ordered if wanted is None or unique_id in wanted)
+
+    def parents(self, unique_id: str) -> tuple[str, ...]:
+        return tuple(sorted(self.edges.predecessors(unique_id)))
+
+    def children(self, unique_id: str) -> tuple[str, ...]:
+        return tuple(sorted(self.edges.successors(unique_id)))
+
+    def ancestors(self, unique_id: str, depth: int | None = None) -> frozenset[str]:
+        """All nodes it reads, directly or not, up to `depth` edges away."""
+        return self._reach(self.edges.reverse(copy=False), unique_id, depth)
+
+    def descendants(self, unique_id: str, depth: int | None = None) -> frozenset[str]:
+        """All nodes that read it, directly or not, up to `depth` edges away."""
+        return self._reach(self.edges, unique_id, depth)
+
+    def _reach(self, edges: nx.DiGraph[str], start: str, depth: int | None) -> frozenset[str]:
+        found = nx.single_source_shortest_path_length(edges, start, cutoff=depth)
+        return frozenset(found) - {start}
+
+
+def build_graph(project: ParsedProject, rendered: RenderedProject) -> Graph:
+    """The graph of all enabled nodes. Raises CycleError with the whole circle."""
+    nodes = [
+        *_sources(project),
+        *(_seed(seed) for seed in rendered.seeds),
+        *(_model(model) for model in rendered.models),
+        *(_test(test, project.name) for test in rendered.tests),
+    ]
+    edges: nx.DiGraph[str] = nx.DiGraph()
+    edges.add_nodes_from(node.unique_id for node in nodes)
+    readers: list[RenderedModel | RenderedTest] = [*rendered.models, *rendered.tests]
+    for reader in readers:
+        edges.add_edges_from((found.unique_id, reader.unique_id) for found in reader.inputs)
+    _refuse_cycle(edges, {node.unique_id: node for node in nodes})
+    return Graph({node.unique_id: node for node in nodes}, edges)
+
+
+def _sources(project: ParsedProject) -> list[Node]:
+    return [
+        Node(
+            unique_id=table.unique_id,
+            name=table.name,
+            resource_type="source",
+            path=table.declared_at.path,
+            fqn=(project.name, source.name, table.name),
+            tags=table.tags,
+            source_name=source.name,
+        )
+        for source in project.sources
+        for table in source.tables
+    ]
+
+
+def _seed(seed: RenderedSeed) -> Node:
+    config = {**seed.config, "materialized": "seed"}
+    return Node(seed.unique_id, seed.name, "seed", seed.path, seed.fqn, seed.tags, config)
+
+
+def _model(model: RenderedModel) -> Node:
+    return Node(
+        unique_id=model.unique_id,
+        name=model.name,
+        resource_type="model",
+        path=model.path,
+        fqn=model.fqn,
+        tags=model.config.tags,
+        config=vars(model.config),
+    )
+
+
+def _test(test: RenderedTest, project: str) -> Node:
+    return Node(
+        unique_id=test.unique_id,
+        name=test.name,
+        resource_type="test",
+        path=test.path,
+        fqn=(project, test.name),
+        tags=test.tags,
+        config={**test.config, "severity": test.severity, "materialized": "test"},
+        test_type=test.test_type,
+    )
+
+
+def _refuse_cycle(edges: nx.DiGraph[str], nodes: Mapping[str, Node]) -> None:
+    # Of several circles the same one is reported each time: the smallest by its sorted ids.
+    circles = [sorted(part) for part in nx.strongly_connected_components(edges) if len(part) > 1]
+    circles += [[node] for node in nx.nodes_with_selfloops(edges)]
+    if not circles:
+        return
+    start = min(circles)[0]
+    circle = [start] if edges.has_edge(start, start) else _circle_through(edges, start)
+    names = [nodes[unique_id].name for unique_id in reversed(circle)]
+    files = "\n  ".join(f"{nodes[unique_id].name}: {nodes[unique_id].path}" for unique_id in reversed(circle))
+    first = nodes[circle[-1]]
+    raise CycleError(
+        f"models read each other in a circle: {' -> '.join([*names, names[0]])}",
+        location=Location(first.path),
+        hint=f"an arrow means `reads`; break it in one of these files\n  {files}",
+    )
+
+
+def _circle_through(edges: nx.DiGraph[str], start: str) -> list[str]:
+    """A shortest circle through the node, in the direction of the edges; by id where there are several."""
+    within: nx.DiGraph[str] = nx.DiGraph()
+    within.add_nodes_from(sorted(edges.nodes))
+    within.add_edges_from(sorted(edges.edges))
+    paths = [
+        nx.shortest_path(within, child, start)
+        for child in sorted(within.successors(start))
+        if nx.has_path(within, child, start)
+    ]
+    shortest = min(paths, key=lambda path: (len(path), path))
+    return [start, *shortest[:-1]]

@@ -1,0 +1,93 @@
+"""What the lake remembers, as planning sees it. Owns the record that every commit of a model carries, and the port.
+
+There is no state but this: a model's frontier, fingerprint and clock stand in its own table's commit metadata, written
+atomically with the rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Literal, Protocol
+
+from sqlmesh_like.names import Schema
+
+RECORD_KEY = "record"
+"""Key of a model's record in its commits' metadata."""
+
+
+@dataclass(frozen=True)
+class TableRecord:
+    """What a commit of a model's table says of itself.
+
+    `frontier` maps each input's unique id to the last instant consumed; `now` is the clock of the run (ISO 8601, UTC).
+    """
+
+    unique_id: str
+    fingerprint: str
+    frontier: Mapping[str, str]
+    now: str
+    strategy: str
+    partition_by: tuple[str, ...] = ()
+    buckets: int = 1
+    rows: Mapping[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @staticmethod
+    def from_json(text: str) -> TableRecord:
+        """The record of a commit. Raises ValueError or TypeError where it is not one."""
+        values = json.loads(text)
+        values["partition_by"] = tuple(values.get("partition_by", ()))
+        return TableRecord(**values)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a table's partition paths follow from visible columns; `encoded`: through the derived `_sml_partition`."""
+
+    columns: tuple[str, ...]
+    encoded: bool
+
+
+@dataclass(frozen=True)
+class TableState:
+    """One table as it stands now. `frontier` None: nothing was committed. `record` None: not written by a run."""
+
+    uri: str
+    kind: Literal["missing", "cow", "mor", "files"]
+    frontier: str | None = None
+    record: TableRecord | None = None
+    schema: Schema | None = None  # visible columns
+    stored: Schema | None = None  # all columns
+    bytes: int = 0  # of the newest slices' files, as far as the timeline tells
+    partitions: int = 0
+    format: str = "hudi"
+    layout: Layout = Layout((), False)
+    is_foreign_on_top: bool = False  # the newest data commit is not ours though an earlier one is
+
+    @property
+    def exists(self) -> bool:
+        return self.frontier is not None
+
+
+class History(Protocol):
+    """Reads tables without a JVM."""
+
+    def state(self, uri: str, format: str = "hudi") -> TableState:
+        """State of a table; `missing` where there is none."""
+        ...
+
+    def lost(self, uri: str, start: str, end: str) -> str | None:
+        """Why the change between two frontiers can no longer be read; None where it can."""
+        ...
+
+    def pending_rows(self, uri: str, start: str, end: str) -> int:
+        """Rows written or deleted by commits between two frontiers, an upper bound of the change."""
+        ...
+
+    def pending_commits(self, uri: str, start: str, end: str) -> int:
+        """Data commits between two frontiers."""
+        ...

@@ -1,0 +1,69 @@
+"""One model planned against the lake as it is. Owns compiling a model, with the views it reads, from pinned states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlmesh_like.compiler import CompiledModel, Compiler
+from sqlmesh_like.names import Schema
+from sqlmesh_like.plan.builder import PlannedModel, plan_model
+from sqlmesh_like.plan.catalog import Catalog
+from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.render.rendered import RenderedModel, RenderedProject
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Plans models of one project. `now` is the clock of the run, the same for all."""
+
+    rendered: RenderedProject
+    catalog: Catalog
+    now: datetime
+    full_refresh: bool = False
+
+    def compile(self, model: RenderedModel, states: Mapping[str, TableState]) -> CompiledModel:
+        """Compile a model and the views below it with the columns that pinned tables have. Raises SqlError."""
+        schemas: dict[str, Schema | None] = {unique_id: state.schema for unique_id, state in states.items()}
+        compiler = Compiler(schemas)
+        for view in self._views_below(model):
+            compiler.compile(view)
+        return compiler.compile(model)
+
+    def inputs(self, model: RenderedModel) -> tuple[str, ...]:
+        """Ids of the tables that a model reads, directly or through views."""
+        found = dict.fromkeys(
+            ref.unique_id
+            for reader in (*self._views_below(model), model)
+            for ref in reader.inputs
+            if ref.unique_id in self.catalog.places
+        )
+        return tuple(found)
+
+    def plan(self, model: RenderedModel, pinned: Mapping[str, TableState]) -> PlannedModel:
+        """Plan a model; inputs that are not pinned are read now."""
+        states = {
+            unique_id: pinned[unique_id] if unique_id in pinned else self.catalog.state(unique_id)
+            for unique_id in self.inputs(model)
+        }
+        compiled = self.compile(model, states)
+        target = self.catalog.state(model.unique_id)
+        return plan_model(compiled, target, states, self.catalog.history, self.now, full_refresh=self._is_full(model))
+
+    def _is_full(self, model: RenderedModel) -> bool:
+        return self.full_refresh if model.config.full_refresh is None else model.config.full_refresh
+
+    def _views_below(self, model: RenderedModel) -> list[RenderedModel]:
+        """Views that the model reads, directly or through views, inner ones first."""
+        by_id = {m.unique_id: m for m in self.rendered.models if m.config.materialized in ("view", "ephemeral")}
+        found: dict[str, RenderedModel] = {}
+
+        def visit(reader: RenderedModel) -> None:
+            for ref in reader.inputs:
+                if ref.unique_id in by_id and ref.unique_id not in found:
+                    visit(by_id[ref.unique_id])
+                    found[ref.unique_id] = by_id[ref.unique_id]
+
+        visit(model)
+        return list(found.values())

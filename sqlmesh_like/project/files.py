@@ -1,0 +1,40 @@
+"""Reads text files of a project. Owns decoding and how a path is named in messages; not what files mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from sqlmesh_like.errors import Location, ProjectError
+
+
+def read_text(path: Path, root: Path) -> str:
+    """The file's text with `\\n` line ends and without a byte order mark. Raises ProjectError where it is not UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        message = f"not UTF-8 text: byte 0x{error.object[error.start]:02x} at offset {error.start}"
+        raise ProjectError(message, location=Location(relative(path, root)), hint="save the file as UTF-8") from error
+    except OSError as error:
+        message = f"cannot be read: {error.strerror}"
+        raise ProjectError(message, location=Location(relative(path, root))) from error
+
+
+def relative(path: Path, root: Path) -> str:
+    """The path as messages name it: relative to the project where it lies inside, with forward slashes."""
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+
+
+def files_under(root: Path, folders: Iterable[str], suffixes: tuple[str, ...]) -> tuple[Path, ...]:
+    """All files with these suffixes under the folders, hidden ones left out, sorted by path, each once."""
+    found = {
+        path
+        for folder in folders
+        for path in (root / folder).rglob("*")
+        if path.suffix.lower() in suffixes and path.is_file() and not _is_hidden(path.relative_to(root / folder))
+    }
+    return tuple(sorted(found, key=lambda path: path.as_posix()))
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)

@@ -1,0 +1,153 @@
+"""Data tests declared in YAML. Owns how `data_tests:` entries become calls of test macros."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from sqlmesh_like.project.spec import TestFile
+from sqlmesh_like.project.yaml_node import YamlNode
+
+_EXPRESSION = re.compile(r"\s*(?:env_var|ref|var|source|doc)\s*\(.+\)\s*", re.DOTALL)
+_WHOLE = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)
+_CONFIG_KEYS = (
+    *("severity", "where", "tags", "store_failures", "store_failures_as", "limit", "error_if", "warn_if", "fail_calc"),
+    *("enabled", "meta", "schema", "alias", "database", "group", "sql_header"),
+)
+_OWN_KEYS = frozenset({"name", "test_name", "description", "config", "arguments", *_CONFIG_KEYS})
+
+
+@dataclass(frozen=True)
+class Tested:
+    """What a test is attached to: a node, how a template names it, and one of its columns or None."""
+
+    project: str
+    unique_id: str
+    name: str
+    relation: str  # Jinja expression: ref('x') or source('a', 'b')
+    column: str | None
+
+
+def generic_test(node: YamlNode, tested: Tested) -> TestFile | None:
+    """The test that one entry of `data_tests:` declares, or None where it is disabled.
+
+    Raises ProjectError where the entry is neither a name nor a mapping, or a setting has a wrong value.
+    """
+    macro, body = _macro_and_body(node)
+    config = _config(body)
+    enabled = config.get("enabled")
+    if enabled is not None and enabled.value is False:
+        return None
+    arguments = _arguments(body)
+    name = _given_name(body) or _derived_name(macro, tested, arguments)
+    return TestFile(
+        unique_id=f"test.{tested.project}.{name}",
+        name=name,
+        path=node.location.path,
+        raw_sql=_call(macro, tested, arguments, config.get("where")),
+        severity=_severity(config.get("severity")),
+        attached_to=tested.unique_id,
+        declared_at=node.location,
+        tags=config["tags"].texts("tags") if "tags" in config else (),
+        column_name=tested.column,
+        test_type="generic",
+        config={key: child.value for key, child in config.items()},
+    )
+
+
+def _macro_and_body(node: YamlNode) -> tuple[str, YamlNode]:
+    empty = YamlNode({}, node.location, node.key_location)
+    if isinstance(node.value, str):
+        return node.value, empty
+    body = node.mapping("a data test")
+    if "test_name" in body.children:
+        return body.children["test_name"].text("test_name"), body
+    if len(body.children) != 1:
+        hint = "write `- not_null` or `- accepted_values: {values: […]}`"
+        raise node.error(f"a data test must have one name, not {', '.join(body.children) or 'none'}", hint)
+    ((name, inner),) = body.items()
+    return name, empty if inner.value is None else inner.mapping(f"the settings of data test {name!r}")
+
+
+def _config(body: YamlNode) -> Mapping[str, YamlNode]:
+    nested = body.get("config")
+    inner = {} if nested is None else nested.mapping("config").children
+    if nested is not None:
+        nested.expect_keys("the config of a data test", _CONFIG_KEYS)
+    return {**{key: child for key, child in body.items() if key in _CONFIG_KEYS}, **inner}
+
+
+def _arguments(body: YamlNode) -> Mapping[str, object]:
+    nested = body.get("arguments")
+    inner = {} if nested is None else {key: node.value for key, node in nested.mapping("arguments").items()}
+    return {**{key: node.value for key, node in body.items() if key not in _OWN_KEYS}, **inner}
+
+
+def _severity(node: YamlNode | None) -> Literal["error", "warn"]:
+    if node is None:
+        return "error"
+    word = YamlNode(node.text("severity").lower(), node.location, node.key_location)
+    return cast(Literal["error", "warn"], word.choice("severity", ("error", "warn")))
+
+
+def _given_name(body: YamlNode) -> str | None:
+    node = body.get("name")
+    return None if node is None else node.text("the name of a data test")
+
+
+def _derived_name(macro: str, tested: Tested, arguments: Mapping[str, object]) -> str:
+    """dbt's name: test, node, column and arguments, joined; a long one is cut and ends in its hash.
+
+    >>> _derived_name("not_null", Tested("p", "model.p.m", "m", "ref('m')", "id"), {})
+    'not_null_m_id'
+    """
+    words = [macro.replace(".", "_"), tested.name, *([tested.column] if tested.column else [])]
+    words += [word for value in arguments.values() for word in _words(value)]
+    name = "__".join(["_".join(words[:3] if tested.column else words[:2]), *words[3 if tested.column else 2 :]])
+    name = re.sub(r"[^0-9a-zA-Z_]+", "_", name)
+    return name if len(name) < 64 else f"{name[:30]}_{hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()}"
+
+
+def _words(value: object) -> list[str]:
+    if isinstance(value, list):
+        return [str(part) for part in value]
+    if isinstance(value, dict):
+        return [str(part) for part in value.values()]
+    return [str(value)]
+
+
+def _call(macro: str, tested: Tested, arguments: Mapping[str, object], where: YamlNode | None) -> str:
+    *package, name = macro.split(".")
+    function = ".".join([*package, f"test_{name}"])
+    relation = tested.relation
+    if where is not None and where.value is not None:
+        relation = f"sml_filtered({relation}, {jinja_literal(where.text('where'))})"
+    column = [] if tested.column is None else [f"column_name={jinja_literal(tested.column)}"]
+    given = [f"{key}={jinja_literal(value)}" for key, value in arguments.items()]
+    return "{{ " + f"{function}({', '.join([f'model={relation}', *column, *given])})" + " }}"
+
+
+def jinja_literal(value: object) -> str:
+    """A YAML value as a Jinja expression; text that calls `ref` and the like, or is one `{{ … }}`, stays code.
+
+    >>> jinja_literal(["a'b", 1, None]), jinja_literal("ref('x')")
+    ('["a\\'b", 1, none]', "ref('x')")
+    """
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return repr(value)
+        case list():
+            return f"[{', '.join(jinja_literal(part) for part in value)}]"
+        case dict():
+            return "{" + ", ".join(f"{key!r}: {jinja_literal(part)}" for key, part in value.items()) + "}"
+        case _:
+            text = str(value)
+            whole = _WHOLE.fullmatch(text)
+            return whole[1].strip() if whole else text if _EXPRESSION.fullmatch(text) else repr(text)

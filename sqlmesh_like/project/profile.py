@@ -1,0 +1,162 @@
+"""`profiles.yml` → `Target`. Owns where the file is looked for and what an output may say.
+
+Values may be secrets: no message of this module repeats one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, cast
+
+from sqlmesh_like.errors import ProjectError, UsageError, nearest
+from sqlmesh_like.project.files import read_text
+from sqlmesh_like.project.spec import ParsedProject, Target
+from sqlmesh_like.project.values import ValueRenderer
+from sqlmesh_like.project.yaml_node import YamlNode, parse_yaml
+
+PROFILES_FILE = "profiles.yml"
+_KNOWN = ("type", "schema", "warehouse", "master", "threads", "catalog", "spark", "hudi")
+_CATALOGS = ("none", "hive", "glue")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://?")
+
+
+def load_target(
+    project: ParsedProject,
+    profiles_dir: Path | None,
+    profile: str | None,
+    target: str | None,
+    cli_vars: Mapping[str, object],
+) -> Target:
+    """The chosen output of the project's profile.
+
+    Profile: the argument, else the settings' `profile`, else the only profile of the file. Target: the argument, else
+    the profile's `target`, else `default`, else the only output. Raises ProjectError or UsageError that
+    names the known ones.
+    """
+    path = find_profiles(project.root, profiles_dir)
+    text = read_text(path, project.root)
+    node = parse_yaml(text, _shown(path, project.root)).mapping(PROFILES_FILE)
+    profiles = {name: child for name, child in node.items() if name != "config"}
+    values = ValueRenderer({**project.vars, **cli_vars}, secrets=True)
+    name = _profile_name(profiles, profile or project.profile_name, path)
+    body = profiles[name].mapping(f"profile {name!r}")
+    return _choose(name, body, target, values, project.root)
+
+
+def find_profiles(root: Path, profiles_dir: Path | None) -> Path:
+    """`profiles.yml` in the given folder, else in `DBT_PROFILES_DIR`, else in the project, else in `~/.dbt`."""
+    from_environment = os.environ.get("DBT_PROFILES_DIR")
+    if profiles_dir is not None or from_environment:
+        folders = [profiles_dir or Path(str(from_environment))]
+    else:
+        folders = [root, Path.home() / ".dbt"]
+    for folder in folders:
+        if (folder / PROFILES_FILE).is_file():
+            return folder / PROFILES_FILE
+    looked = " and ".join(_shown(folder, root) or "." for folder in folders)
+    raise ProjectError(f"no {PROFILES_FILE} in {looked}", hint=f"a minimal one, in the project's folder:\n{_MINIMAL}")
+
+
+_MINIMAL = """    lake:
+      target: local
+      outputs:
+        local: {type: spark, schema: dws, warehouse: warehouse}"""
+
+
+def _shown(path: Path, root: Path) -> str:
+    if path.is_relative_to(root):
+        return path.relative_to(root).as_posix()
+    home = Path.home()
+    return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else path.as_posix()
+
+
+def _profile_name(profiles: Mapping[str, YamlNode], wanted: str | None, path: Path) -> str:
+    known = ", ".join(profiles) or "none"
+    if wanted is None:
+        if len(profiles) != 1:
+            raise UsageError(
+                f"{path.name} has {len(profiles)} profiles ({known}) and the project names none",
+                hint="set profile: in the project's settings, or give --profile",
+            )
+        return next(iter(profiles))
+    if wanted not in profiles:
+        hint = nearest(wanted, profiles) or "set profile: in the project's settings, or give --profile"
+        raise UsageError(f"profile {wanted!r} is not in {path.name}; it has: {known}", hint=hint)
+    return wanted
+
+
+def _choose(profile: str, body: YamlNode, wanted: str | None, values: ValueRenderer, root: Path) -> Target:
+    body.expect_keys(f"profile {profile!r}", ("target", "outputs"))
+    outputs = body.get("outputs")
+    if outputs is None or not outputs.mapping("outputs").children:
+        raise body.error(f"profile {profile!r} has no outputs", "add outputs: {local: {type: spark, schema: dws}}")
+    name = wanted or _default_target(body, outputs, values)
+    if name not in outputs.children:
+        known = ", ".join(outputs.children)
+        hint = nearest(name, outputs.children) or "choose one by -t, or set target: in the profile"
+        raise UsageError(f"profile {profile!r} has no target {name!r}; it has: {known}", hint=hint)
+    output = values.render(outputs.children[name].mapping(f"output {name!r}"))
+    return _target(profile, name, output, root)
+
+
+def _default_target(body: YamlNode, outputs: YamlNode, values: ValueRenderer) -> str:
+    chosen = body.get("target")
+    if chosen is not None:
+        return values.render(chosen).text("target")
+    return next(iter(outputs.children)) if len(outputs.children) == 1 else "default"
+
+
+def _target(profile: str, name: str, output: YamlNode, root: Path) -> Target:
+    kind = output.get("type")
+    if kind is None:
+        raise output.error(f"output {name!r} has no type", "add type: spark (or duckdb)")
+    threads, schema = output.get("threads"), output.get("schema")
+    return Target(
+        profile=profile,
+        name=name,
+        type=cast(Literal["spark", "duckdb"], kind.choice("type", ("spark", "duckdb"))),
+        schema="default" if schema is None else schema.text("schema"),
+        warehouse=_warehouse(output.get("warehouse"), root),
+        master=_text(output, "master", "local[*]"),
+        threads=1 if threads is None else _threads(threads),
+        catalog=_catalog(output.get("catalog")),
+        spark=_settings(output, "spark"),
+        hudi=_settings(output, "hudi"),
+        options={key: child.value for key, child in output.items() if key not in _KNOWN or key == "catalog"},
+    )
+
+
+def _text(node: YamlNode, key: str, default: str) -> str:
+    child = node.get(key)
+    return default if child is None else child.text(key)
+
+
+def _settings(node: YamlNode, key: str) -> Mapping[str, str]:
+    child = node.get(key)
+    return {} if child is None else child.settings(key)
+
+
+def _threads(node: YamlNode) -> int:
+    if isinstance(node.value, str) and node.value.strip().isdigit():  # env_var gives text
+        node = YamlNode(int(node.value), node.location, node.key_location)
+    return node.integer("threads")
+
+
+def _catalog(node: YamlNode | None) -> str:
+    if node is None:
+        return "none"
+    if isinstance(node.value, dict):
+        node.expect_keys("catalog", _CATALOGS)
+        return next(iter(node.children), "none")
+    return node.choice("catalog", _CATALOGS)
+
+
+def _warehouse(node: YamlNode | None, root: Path) -> str:
+    """A URI as it is; a path as an absolute one, relative to the project's folder."""
+    text = "warehouse" if node is None else node.text("warehouse")
+    if _URI.match(text):
+        return text
+    return str(root / Path(text).expanduser())

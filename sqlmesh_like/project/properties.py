@@ -1,0 +1,154 @@
+"""Properties YAML (`version: 2`). Owns what `models:`, `seeds:` and `sources:` entries say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlmesh_like.errors import Location, ProjectError
+from sqlmesh_like.names import Column
+from sqlmesh_like.project.config import HOOKS, canonical, merge
+from sqlmesh_like.project.generic_tests import Tested, generic_test
+from sqlmesh_like.project.settings import checked
+from sqlmesh_like.project.sources import optional, parse_columns, parse_source, required
+from sqlmesh_like.project.spec import Source, TestFile
+from sqlmesh_like.project.values import ValueRenderer
+from sqlmesh_like.project.yaml_node import YamlNode
+
+_FILE_KEYS = (
+    *("version", "models", "seeds", "sources", "unit_tests", "snapshots", "macros", "exposures", "metrics", "groups"),
+    *("data_tests", "analyses", "semantic_models", "saved_queries", "functions", "anchors"),
+)
+_NODE_KEYS = (
+    *("name", "description", "config", "columns", "data_tests", "tests", "meta", "docs", "access", "group", "tags"),
+    *("constraints", "deprecation_date", "latest_version", "versions", "time_spine", "primary_key", "quote_columns"),
+)
+_COLUMN_KEYS = (
+    *("name", "description", "data_type", "data_tests", "tests", "meta", "tags", "quote", "constraints", "config"),
+    *("policy_tags", "granularity", "docs"),
+)
+
+
+@dataclass(frozen=True)
+class NodeProperties:
+    """What properties YAML says of one model or seed; `config` is checked."""
+
+    name: str
+    description: str
+    config: Mapping[str, object]
+    columns: tuple[Column, ...]
+    declared_at: Location
+    node: YamlNode
+
+
+@dataclass(frozen=True)
+class Properties:
+    """All properties files of a project as one. Models and seeds by name."""
+
+    models: Mapping[str, NodeProperties]
+    seeds: Mapping[str, NodeProperties]
+    sources: tuple[Source, ...]
+    source_tests: tuple[TestFile, ...]
+    unit_tests: tuple[YamlNode, ...]
+
+
+def parse_properties(files: tuple[YamlNode, ...], project: str, variables: Mapping[str, object]) -> Properties:
+    """All properties files as one. Raises ProjectError for wrong keys and values and for a name described twice."""
+    for file in files:
+        file.mapping("a properties file").expect_keys("a properties file", _FILE_KEYS)
+    values = ValueRenderer(variables, secrets=False)
+    nodes = tuple(_render_source(node, variables) for node in _entries(files, "sources"))
+    sources = tuple(parse_source(node, project) for node in nodes)
+    _refuse_twice([(f"source {source.name!r}", source.declared_at) for source in sources])
+    tables = [table for source in sources for table in source.tables]
+    _refuse_twice([(f"table {table.name!r} of source {table.source_name!r}", table.declared_at) for table in tables])
+    return Properties(
+        models=_by_name("model", _entries(files, "models"), values),
+        seeds=_by_name("seed", _entries(files, "seeds"), values),
+        sources=sources,
+        source_tests=tuple(test for node in nodes for test in _source_tests(node, project)),
+        unit_tests=_entries(files, "unit_tests"),
+    )
+
+
+def _entries(files: tuple[YamlNode, ...], key: str) -> tuple[YamlNode, ...]:
+    found = (file.get(key) for file in files)
+    return tuple(entry for node in found if node is not None for entry in node.sequence(key))
+
+
+def _render_source(node: YamlNode, variables: Mapping[str, object]) -> YamlNode:
+    """Secrets may be used inside `ingest:` only: nothing of it is ever written to an artifact."""
+    keep = frozenset({"description", "tests", "data_tests", "columns", "ingest"})
+    node = ValueRenderer(variables, secrets=False).render(node, skip=keep)
+    ingest = node.children.get("ingest")
+    if ingest is None:
+        return node
+    children = {**node.children, "ingest": ValueRenderer(variables, secrets=True).render(ingest)}
+    value = {key: child.value for key, child in children.items()}
+    return YamlNode(value, node.location, node.key_location, children)
+
+
+def _by_name(kind: str, nodes: tuple[YamlNode, ...], values: ValueRenderer) -> dict[str, NodeProperties]:
+    parsed = [_node_properties(kind, node, values) for node in nodes]
+    _refuse_twice([(f"{kind} {entry.name!r}", entry.declared_at) for entry in parsed])
+    return {entry.name: entry for entry in parsed}
+
+
+def _node_properties(kind: str, node: YamlNode, values: ValueRenderer) -> NodeProperties:
+    node.mapping(f"a {kind}").expect_keys(f"a {kind}", _NODE_KEYS)
+    columns = node.get("columns")
+    for column in () if columns is None else columns.sequence("columns"):
+        column.mapping("a column").expect_keys("a column", _COLUMN_KEYS)
+    return NodeProperties(
+        name=required(node, "name", f"a {kind}"),
+        description=optional(node, "description") or "",
+        config=_config(node, values),
+        columns=parse_columns(node),
+        declared_at=node.location,
+        node=node,
+    )
+
+
+def _config(node: YamlNode, values: ValueRenderer) -> dict[str, object]:
+    plain = {key: child for key, child in node.items() if key in {"meta", "tags", "docs", "access", "group"}}
+    nested = node.get("config")
+    inner = {} if nested is None else nested.mapping("config").children
+    config: dict[str, object] = {}
+    for level in (plain, inner):
+        rendered = {key: child if key in HOOKS else values.render(child) for key, child in level.items()}
+        config = merge(config, {canonical(key): checked(canonical(key), child) for key, child in rendered.items()})
+    return config
+
+
+def _source_tests(source: YamlNode, project: str) -> list[TestFile]:
+    tables = source.get("tables")
+    found: list[TestFile] = []
+    for table in () if tables is None else tables.sequence("tables"):
+        name, of = required(table, "name", "a source table"), required(source, "name", "a source")
+        tested = Tested(project, f"source.{project}.{of}.{name}", f"{of}_{name}", f"source({of!r}, {name!r})", None)
+        found += node_tests(table, tested)
+    return found
+
+
+def node_tests(node: YamlNode, tested: Tested) -> list[TestFile]:
+    """The data tests that an entry declares for itself and for its columns."""
+    found = [generic_test(entry, tested) for entry in _test_entries(node)]
+    columns = node.get("columns")
+    for column in () if columns is None else columns.sequence("columns"):
+        name = required(column, "name", "a column")
+        of_column = Tested(tested.project, tested.unique_id, tested.name, tested.relation, name)
+        found += [generic_test(entry, of_column) for entry in _test_entries(column)]
+    return [test for test in found if test is not None]
+
+
+def _test_entries(node: YamlNode) -> list[YamlNode]:
+    lists = [node.get("data_tests"), node.get("tests")]
+    return [entry for entries in lists if entries is not None for entry in entries.sequence("data_tests")]
+
+
+def _refuse_twice(named: list[tuple[str, Location]]) -> None:
+    seen: dict[str, Location] = {}
+    for name, place in named:
+        if name in seen:
+            raise ProjectError(f"{name} is described twice", location=place, hint=f"the first time in {seen[name]}")
+        seen[name] = place

@@ -1,0 +1,176 @@
+"""A project's settings: where the project is, and what `dbt_project.yml` or `[tool.sqlmesh_like]` says.
+
+Owns the settings file and the config that `models:` and `seeds:` give by folder; properties YAML is the loader's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sqlmesh_like.errors import Location, ProjectError, nearest
+from sqlmesh_like.project.config import HOOKS, ConfigFault, canonical, check_setting, is_config_key, merge
+from sqlmesh_like.project.files import read_text, relative
+from sqlmesh_like.project.values import ValueRenderer
+from sqlmesh_like.project.yaml_node import YamlNode, parse_toml, parse_yaml
+
+DBT_FILE = "dbt_project.yml"
+OWN_FILE = "pyproject.toml"
+OWN_TABLE = "sqlmesh_like"
+
+_PATHS = ("model-paths", "seed-paths", "test-paths", "macro-paths", "snapshot-paths")
+_KEYS = (
+    *("name", "version", "profile", *_PATHS, "analysis-paths", "docs-paths", "asset-paths", "target-path"),
+    *("clean-targets", "log-path", "packages-install-path", "vars", "models", "seeds", "snapshots", "sources"),
+    *("tests", "data_tests", "unit_tests", "exposures", "metrics", "config-version", "require-dbt-version", "quoting"),
+    *("on-run-start", "on-run-end", "dispatch", "flags", "query-comment", "restrict-access", "functions", "profiles"),
+)
+_EMPTY = YamlNode({}, Location(OWN_FILE), Location(OWN_FILE))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the settings file says, with defaults filled in; `folders` are the trees of config by folder."""
+
+    name: str
+    file: str
+    profile: str | None
+    model_paths: tuple[str, ...]
+    seed_paths: tuple[str, ...]
+    test_paths: tuple[str, ...]
+    macro_paths: tuple[str, ...]
+    target_path: str
+    clean_targets: tuple[str, ...]
+    vars: Mapping[str, object]
+    models: YamlNode = field(default=_EMPTY)
+    seeds: YamlNode = field(default=_EMPTY)
+
+    @property
+    def is_dbt(self) -> bool:
+        """Whether dbt's own defaults apply (views, schemas with a prefix)."""
+        return self.file.endswith(DBT_FILE)
+
+    def folder_config(self, kind: YamlNode, fqn: tuple[str, ...], values: ValueRenderer) -> dict[str, object]:
+        """The checked config that the settings give a node, from the outermost folder to its own name.
+
+        `fqn` is (project, folder, …, name). Raises ProjectError for an unknown key or a wrong value.
+        """
+        config: dict[str, object] = {}
+        for level in _levels(kind, fqn):
+            config = merge(config, _own_config(level, values))
+        return config
+
+
+def find_project(start: Path) -> Path:
+    """The nearest folder from `start` upwards that is a project. Raises ProjectError where there is none."""
+    for folder in (start, *start.parents):
+        if (folder / DBT_FILE).is_file() or _has_own_table(folder):
+            return folder
+    if (start / "models").is_dir():
+        return start
+    message = f"no project in {start} or above it: no {DBT_FILE}, no [tool.{OWN_TABLE}] in {OWN_FILE}"
+    raise ProjectError(message, hint="go to a project's folder, name one by --project-dir, or make one: sml init NAME")
+
+
+def _has_own_table(folder: Path) -> bool:
+    path = folder / OWN_FILE
+    # A look at the text first: a broken pyproject.toml of some outer folder is none of ours.
+    return path.is_file() and f"[tool.{OWN_TABLE}" in path.read_text(encoding="utf-8", errors="replace")
+
+
+def load_settings(root: Path, cli_vars: Mapping[str, object]) -> Settings:
+    """The settings of the project at `root`. Raises ProjectError for a file that cannot be read or an unknown key."""
+    if (root / DBT_FILE).is_file():
+        node = parse_yaml(read_text(root / DBT_FILE, root), DBT_FILE).mapping(DBT_FILE)
+        return _read(node, DBT_FILE, root, cli_vars)
+    if _has_own_table(root):
+        tool = parse_toml(read_text(root / OWN_FILE, root), OWN_FILE).children["tool"]
+        return _read(tool.children[OWN_TABLE], OWN_FILE, root, cli_vars)
+    return _read(_EMPTY, OWN_FILE, root, cli_vars)
+
+
+def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object]) -> Settings:
+    node.expect_keys("the project's settings", _KEYS)
+    variables = {**_vars(node), **cli_vars}
+    trees = frozenset({"models", "seeds", "vars", "on-run-start", "on-run-end"})
+    node = ValueRenderer(variables, secrets=False).render(node, skip=trees)
+    target_path = _text(node, "target-path") or "target"
+    return Settings(
+        name=_text(node, "name") or _plain_name(root),
+        file=relative(root / file, root),
+        profile=_text(node, "profile"),
+        model_paths=_texts(node, "model-paths", ("models",)),
+        seed_paths=_texts(node, "seed-paths", ("seeds",)),
+        test_paths=_texts(node, "test-paths", ("tests",)),
+        macro_paths=_texts(node, "macro-paths", ("macros",)),
+        target_path=target_path,
+        clean_targets=_texts(node, "clean-targets", (target_path,)),
+        vars=variables,
+        models=_tree(node, "models"),
+        seeds=_tree(node, "seeds"),
+    )
+
+
+def _vars(node: YamlNode) -> dict[str, object]:
+    """Project variables; those under the project's own name win over the common ones, as in dbt."""
+    child = node.get("vars")
+    if child is None:
+        return {}
+    common = {key: value.value for key, value in child.mapping("vars").items()}
+    own = common.get(_text(node, "name") or "")
+    return {**common, **own} if isinstance(own, dict) else common
+
+
+def _tree(node: YamlNode, key: str) -> YamlNode:
+    child = node.get(key)
+    return _EMPTY if child is None else child.mapping(key)
+
+
+def _text(node: YamlNode, key: str) -> str | None:
+    child = node.get(key)
+    return None if child is None else child.text(key)
+
+
+def _texts(node: YamlNode, key: str, default: tuple[str, ...]) -> tuple[str, ...]:
+    child = node.get(key)
+    return default if child is None else child.texts(key)
+
+
+def _plain_name(root: Path) -> str:
+    return "".join(letter if letter.isalnum() else "_" for letter in root.resolve().name) or "project"
+
+
+def _levels(tree: YamlNode, fqn: tuple[str, ...]) -> Iterator[YamlNode]:
+    """The mappings that apply to a node, outermost first. The project's name as first folder may be left out."""
+    yield tree
+    project, *parts = fqn
+    start = tree.children.get(project)
+    for level in (tree, start) if start is not None else (tree,):
+        if level is start:
+            yield level
+        for part in parts:
+            child = level.children.get(part)
+            if child is None or not isinstance(child.value, dict):
+                break
+            yield child
+            level = child
+
+
+def _own_config(level: YamlNode, values: ValueRenderer) -> dict[str, object]:
+    config: dict[str, object] = {}
+    for key, node in level.items():
+        if key.startswith("+") or is_config_key(key):
+            config[canonical(key)] = checked(canonical(key), node if key.lstrip("+") in HOOKS else values.render(node))
+        elif not isinstance(node.value, dict):
+            known = nearest(key, ("materialized", "schema", "tags", "unique_key", "refresh"))
+            raise node.error(f"unknown config key {key!r}", known or "settings by folder are written +key: value")
+    return config
+
+
+def checked(key: str, node: YamlNode) -> object:
+    """The normal form of a config value. Raises ProjectError at its place for an unknown key or a wrong value."""
+    try:
+        return check_setting(key, node.value)
+    except ConfigFault as fault:
+        raise ProjectError(fault.message, location=node.key_location, hint=fault.hint) from fault

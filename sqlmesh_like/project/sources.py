@@ -1,0 +1,213 @@
+"""`sources:` of properties YAML. Owns their keys, the `ingest:` blocks included; their data tests are the loader's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal, cast, get_args
+
+from sqlmesh_like.names import Column, TableName
+from sqlmesh_like.project.spec import CdcFormat, IngestSource, IngestTable, PartitionBy, Source, SourceTable, TableType
+from sqlmesh_like.project.yaml_node import YamlNode
+
+_SOURCE_KEYS = (
+    *("name", "schema", "ingest", "tables", "description", "meta", "tags", "config", "database", "loader", "quoting"),
+    *("freshness", "loaded_at_field", "loaded_at_query", "overrides", "tests", "data_tests"),
+)
+_TABLE_KEYS = (
+    *("name", "identifier", "location", "format", "ingest", "columns", "description", "meta", "tags", "config"),
+    *("freshness", "loaded_at_field", "loaded_at_query", "quoting", "tests", "data_tests", "external", "loader"),
+)
+_STREAM_KEYS = (
+    *("format", "files", "kafka", "trigger", "max_events_per_batch", "concurrency"),
+    *("on_schema_change", "on_bad_record"),
+)
+_INGEST_TABLE_KEYS = (
+    *("database", "table", "primary_key", "order_by", "partition_by", "table_type", "deletes", "hudi"),
+)
+_KAFKA_KEYS = ("bootstrap_servers", "topics", "topic_pattern", "starting_offsets", "options")
+_FORMATS = ("hudi", "parquet", "csv", "json", "delta")
+_TRIGGER = re.compile(r"\d+ (?:second|minute|hour)s?")
+
+
+def parse_source(node: YamlNode, project: str) -> Source:
+    """One entry of `sources:`. Raises ProjectError at the first wrong key or value."""
+    node.mapping("a source").expect_keys("a source", _SOURCE_KEYS)
+    name = required(node, "name", "a source")
+    schema = optional(node, "schema") or name
+    ingest = node.get("ingest")
+    stream = None if ingest is None else _stream(ingest)
+    tags = _config_texts(node, "tags")
+    tables = node.get("tables")
+    return Source(
+        name=name,
+        schema=schema,
+        ingest=stream,
+        tables=tuple(
+            _table(table, project, name, schema, tags, stream)
+            for table in (() if tables is None else tables.sequence("tables"))
+        ),
+        description=optional(node, "description") or "",
+        declared_at=node.location,
+    )
+
+
+def _table(
+    node: YamlNode, project: str, source: str, schema: str, tags: tuple[str, ...], stream: IngestSource | None
+) -> SourceTable:
+    node.mapping("a source table").expect_keys("a source table", _TABLE_KEYS)
+    name = required(node, "name", "a source table")
+    ingest = node.get("ingest")
+    if ingest is not None and stream is None:
+        raise ingest.error(f"table {name!r} has an ingest block, but its source {source!r} has none")
+    form = node.get("format")
+    return SourceTable(
+        unique_id=f"source.{project}.{source}.{name}",
+        source_name=source,
+        name=name,
+        table=TableName(schema, optional(node, "identifier") or name),
+        location=optional(node, "location"),
+        format="hudi" if form is None else form.choice("format", _FORMATS),
+        ingest=None if ingest is None else _ingest_table(ingest, name),
+        columns=parse_columns(node),
+        description=optional(node, "description") or "",
+        tags=tuple(dict.fromkeys((*tags, *_config_texts(node, "tags")))),
+        meta=_meta(node),
+        declared_at=node.location,
+    )
+
+
+def _stream(node: YamlNode) -> IngestSource:
+    node.mapping("ingest").expect_keys("ingest", _STREAM_KEYS)
+    files, kafka = node.get("files"), node.get("kafka")
+    if (files is None) == (kafka is None):
+        problem = "neither files nor kafka" if files is None else "both files and kafka"
+        raise node.error(f"ingest has {problem}", "give exactly one: files: {path: …} or kafka: {…}")
+    trigger = optional(node, "trigger") or "60 seconds"
+    if not _TRIGGER.fullmatch(trigger):
+        raise node.children["trigger"].error(f"trigger is {trigger!r}", "write it as: 60 seconds")
+    return IngestSource(
+        format=cast(CdcFormat, choice(node, "format", get_args(CdcFormat), None, "ingest")),
+        files=None if files is None else _files(files),
+        kafka=None if kafka is None else _kafka(kafka),
+        trigger=trigger,
+        max_events_per_batch=integer(node, "max_events_per_batch", None),
+        concurrency=integer(node, "concurrency", 4) or 4,
+        on_schema_change=cast(
+            Literal["evolve", "lenient", "ignore", "fail"],
+            choice(node, "on_schema_change", ("evolve", "lenient", "ignore", "fail"), "evolve", "ingest"),
+        ),
+        on_bad_record=cast(
+            Literal["dead_letter", "fail"],
+            choice(node, "on_bad_record", ("dead_letter", "fail"), "dead_letter", "ingest"),
+        ),
+    )
+
+
+def _files(node: YamlNode) -> str:
+    node.mapping("files").expect_keys("files", ("path",))
+    return required(node, "path", "files")
+
+
+def _kafka(node: YamlNode) -> Mapping[str, object]:
+    node.mapping("kafka").expect_keys("kafka", _KAFKA_KEYS)
+    required(node, "bootstrap_servers", "kafka")
+    if (node.get("topics") is None) == (node.get("topic_pattern") is None):
+        raise node.error("kafka needs exactly one of topics and topic_pattern")
+    offsets = node.get("starting_offsets")
+    if offsets is not None and not isinstance(offsets.value, dict):
+        offsets.choice("starting_offsets", ("earliest", "latest"))
+    return {key: child.value for key, child in node.items()}
+
+
+def _ingest_table(node: YamlNode, name: str) -> IngestTable:
+    node.mapping("ingest").expect_keys("the ingest of a table", _INGEST_TABLE_KEYS)
+    key = node.get("primary_key")
+    if key is None or not key.texts("primary_key"):
+        raise node.error(f"table {name!r} is ingested without primary_key", "add primary_key: [column, …]")
+    table = optional(node, "table") or name
+    try:
+        re.compile(table)
+    except re.error as error:
+        raise node.children["table"].error(f"table {table!r} is no regular expression: {error}") from error
+    partition, hudi = node.get("partition_by"), node.get("hudi")
+    return IngestTable(
+        database=optional(node, "database"),
+        table=table,
+        primary_key=key.texts("primary_key"),
+        order_by=texts(node, "order_by"),
+        partition_by=None if partition is None else _partition(partition),
+        table_type=cast(TableType, choice(node, "table_type", get_args(TableType), "cow", "ingest")),
+        deletes=cast(Literal["hard", "soft"], choice(node, "deletes", ("hard", "soft"), "hard", "ingest")),
+        hudi={} if hudi is None else hudi.settings("hudi"),
+    )
+
+
+def _partition(node: YamlNode) -> PartitionBy:
+    if isinstance(node.value, str):
+        return PartitionBy(node.value, None, node.value)
+    node.mapping("partition_by").expect_keys("partition_by", ("column", "format", "as"))
+    column = required(node, "column", "partition_by")
+    form = optional(node, "format")
+    if form is not None and optional(node, "as") is None:
+        raise node.error("partition_by with a format needs a name", f"add as: {column}_partition")
+    return PartitionBy(column, form, optional(node, "as") or column)
+
+
+def parse_columns(node: YamlNode) -> tuple[Column, ...]:
+    """The declared columns of a model, seed or source table, with their types where given."""
+    columns = node.get("columns")
+    if columns is None:
+        return ()
+    return tuple(
+        Column(required(column.mapping("a column"), "name", "a column"), optional(column, "data_type"))
+        for column in columns.sequence("columns")
+    )
+
+
+def _config_texts(node: YamlNode, key: str) -> tuple[str, ...]:
+    config = node.get("config")
+    inner = () if config is None else texts(config.mapping("config"), key)
+    return (*texts(node, key), *inner)
+
+
+def _meta(node: YamlNode) -> Mapping[str, object]:
+    config = node.get("config")
+    levels = [node.get("meta"), None if config is None else config.get("meta")]
+    return {key: child.value for level in levels if level is not None for key, child in level.mapping("meta").items()}
+
+
+def required(node: YamlNode, key: str, what: str) -> str:
+    """The text under a key that must be there. Raises ProjectError where it is not."""
+    child = node.get(key)
+    if child is None:
+        raise node.error(f"{what} needs {key!r}", f"add {key}: …")
+    return child.text(key)
+
+
+def optional(node: YamlNode, key: str) -> str | None:
+    """The text under a key, or None."""
+    child = node.get(key)
+    return None if child is None else child.text(key)
+
+
+def texts(node: YamlNode, key: str) -> tuple[str, ...]:
+    """The texts under a key; one text stands for a list of one."""
+    child = node.get(key)
+    return () if child is None else child.texts(key)
+
+
+def integer(node: YamlNode, key: str, default: int | None) -> int | None:
+    """The whole number of at least 1 under a key, or the default."""
+    child = node.get(key)
+    return default if child is None else child.integer(key)
+
+
+def choice(node: YamlNode, key: str, allowed: tuple[str, ...], default: str | None, what: str) -> str:
+    """One of the allowed words under a key, or the default; without default the key is required."""
+    child = node.get(key)
+    if child is not None:
+        return child.choice(key, allowed)
+    if default is None:
+        raise node.error(f"{what} needs {key!r}", f"add {key}: one of {', '.join(allowed)}")
+    return default

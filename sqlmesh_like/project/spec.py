@@ -1,0 +1,209 @@
+"""What a project declares, as frozen values. Owns the shape only; `loader` and `profile` read files into it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from sqlmesh_like.errors import Location
+from sqlmesh_like.names import Column, TableName
+from sqlmesh_like.project.yaml_node import YamlNode
+
+Materialized = Literal["incremental", "table", "view", "ephemeral"]
+Refresh = Literal["auto", "incremental", "strict", "full"]
+TableType = Literal["cow", "mor"]
+CdcFormat = Literal["debezium", "flink_cdc", "canal", "maxwell", "dms"]
+
+
+@dataclass(frozen=True)
+class PartitionBy:
+    """Partition of an ODS table, derived from a column. `format`: a date pattern (`yyyyMM`), None: the value itself."""
+
+    column: str
+    format: str | None
+    field: str  # name of the partition column, `as:` in YAML
+
+
+@dataclass(frozen=True)
+class IngestTable:
+    """How the events of one source table become one ODS table (grain: one row per primary key)."""
+
+    database: str | None
+    table: str
+    primary_key: tuple[str, ...]
+    order_by: tuple[str, ...] = ()
+    partition_by: PartitionBy | None = None
+    table_type: TableType = "cow"
+    deletes: Literal["hard", "soft"] = "hard"
+    hudi: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class IngestSource:
+    """Where the events of a source come from. Exactly one of `files` and `kafka` is set."""
+
+    format: CdcFormat
+    files: str | None = None  # glob, relative to the project root or absolute
+    kafka: Mapping[str, object] | None = field(default=None, repr=False)  # may hold passwords
+    trigger: str = "60 seconds"
+    max_events_per_batch: int | None = None
+    concurrency: int = 4
+    on_schema_change: Literal["evolve", "lenient", "ignore", "fail"] = "evolve"
+    on_bad_record: Literal["dead_letter", "fail"] = "dead_letter"
+
+
+@dataclass(frozen=True)
+class SourceTable:
+    """One table of a source; `unique_id` is `source.<project>.<source>.<name>`."""
+
+    unique_id: str
+    source_name: str
+    name: str
+    table: TableName
+    location: str | None  # explicit path of an existing table
+    format: str  # hudi | parquet | csv | json | delta
+    ingest: IngestTable | None
+    columns: tuple[Column, ...]
+    description: str
+    tags: tuple[str, ...]
+    meta: Mapping[str, object]
+    declared_at: Location
+
+
+@dataclass(frozen=True)
+class Source:
+    """A named group of source tables and, where it is ingested, its event stream."""
+
+    name: str
+    schema: str
+    ingest: IngestSource | None
+    tables: tuple[SourceTable, ...]
+    description: str
+    declared_at: Location
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Effective settings of a model after precedence: in-file `config()` > properties YAML > project settings."""
+
+    materialized: Materialized = "incremental"
+    unique_key: tuple[str, ...] = ()
+    partition_by: tuple[str, ...] = ()
+    table_type: TableType = "cow"
+    refresh: Refresh = "auto"
+    tags: tuple[str, ...] = ()
+    schema: str | None = None
+    alias: str | None = None
+    enabled: bool = True
+    full_refresh: bool | None = None
+    incremental_strategy: str | None = None
+    on_schema_change: str = "ignore"
+    pre_hook: tuple[str, ...] = ()
+    post_hook: tuple[str, ...] = ()
+    hudi: Mapping[str, str] = field(default_factory=dict)
+    contract: Mapping[str, object] = field(default_factory=dict)
+    meta: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A model as its file and properties declare it, before Jinja; `unique_id` is `model.<project>.<name>`.
+
+    `yaml_config` holds the config of properties YAML merged over the project settings, by key; in-file `config()` calls
+    are only known after rendering and win over it.
+    """
+
+    unique_id: str
+    name: str
+    path: str  # relative to the project root
+    raw_sql: str
+    yaml_config: Mapping[str, object]
+    columns: tuple[Column, ...]
+    description: str
+    declared_at: Location
+    fqn: tuple[str, ...] = ()  # project, folders below the model path, name
+
+
+@dataclass(frozen=True)
+class SeedFile:
+    """A CSV file that becomes a table; `unique_id` is `seed.<project>.<name>`."""
+
+    unique_id: str
+    name: str
+    path: str
+    config: Mapping[str, object]
+    column_types: Mapping[str, str]
+    description: str
+    fqn: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TestFile:
+    """A data test before Jinja: rows that its SELECT returns are failures; `unique_id` is `test.<project>.<name>`.
+
+    Generic tests are already spelt out as a call of their macro (`{{ test_not_null(model=…, column_name=…) }}`).
+    """
+
+    __test__ = False
+
+    unique_id: str
+    name: str
+    path: str
+    raw_sql: str
+    severity: Literal["error", "warn"]
+    attached_to: str | None
+    declared_at: Location
+    tags: tuple[str, ...] = ()
+    column_name: str | None = None
+    test_type: Literal["generic", "singular"] = "singular"
+    config: Mapping[str, object] = field(default_factory=dict)  # where, store_failures, limit …, as written
+
+
+@dataclass(frozen=True)
+class MacroFile:
+    """One macro file; its text is loaded whole into the sandboxed environment."""
+
+    path: str
+    raw: str
+
+
+@dataclass(frozen=True)
+class ParsedProject:
+    """Everything the files of a project declare. Names are unique over models and seeds (checked by the loader)."""
+
+    name: str
+    root: Path
+    settings_file: str
+    profile_name: str | None
+    target_path: str
+    clean_targets: tuple[str, ...]
+    vars: Mapping[str, object]
+    models: tuple[ModelFile, ...]
+    seeds: tuple[SeedFile, ...]
+    sources: tuple[Source, ...]
+    tests: tuple[TestFile, ...]
+    macros: tuple[MacroFile, ...]
+    unit_tests: tuple[YamlNode, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Target:
+    """One output of `profiles.yml`. `warehouse` is an absolute path or a URI of an object store.
+
+    What may hold a password is no part of its `repr`.
+    """
+
+    profile: str
+    name: str
+    type: Literal["spark", "duckdb"]
+    schema: str = "default"
+    warehouse: str = ""
+    master: str = "local[*]"
+    threads: int = 1
+    catalog: str = "none"
+    spark: Mapping[str, str] = field(default_factory=dict, repr=False)
+    hudi: Mapping[str, str] = field(default_factory=dict, repr=False)
+    options: Mapping[str, object] = field(default_factory=dict, repr=False)

@@ -1,0 +1,253 @@
+"""YAML (and TOML) values that know their place. Owns safe parsing and typed access, not what keys mean.
+
+A `YamlNode` is a value with its location and, for mappings and lists, its children. Accessors check the type and raise
+`ProjectError` at the value's file, line and column.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import yaml
+
+from sqlmesh_like.errors import Location, ProjectError, nearest
+
+_Marked = yaml.nodes.Node
+
+
+@dataclass(frozen=True)
+class YamlNode:
+    """One value. `location` is where it starts, `key_location` where the key that names it starts."""
+
+    value: object
+    location: Location
+    key_location: Location
+    children: Mapping[str, YamlNode] = field(default_factory=dict)
+    elements: tuple[YamlNode, ...] = ()
+
+    def get(self, key: str) -> YamlNode | None:
+        """The child under this key; None where it is absent or written as null."""
+        child = self.children.get(key)
+        return None if child is None or child.value is None else child
+
+    def items(self) -> Iterator[tuple[str, YamlNode]]:
+        return iter(self.children.items())
+
+    def error(self, message: str, hint: str | None = None) -> ProjectError:
+        """An error at this value's key."""
+        return ProjectError(message, location=self.key_location, hint=hint)
+
+    def mapping(self, what: str) -> YamlNode:
+        """Itself. Raises ProjectError where it is no mapping."""
+        if not isinstance(self.value, dict):
+            raise self.error(f"{what} must be a mapping of keys to values, not {_kind(self.value)}")
+        return self
+
+    def sequence(self, what: str) -> tuple[YamlNode, ...]:
+        """Its elements. Raises ProjectError where it is no list."""
+        if not isinstance(self.value, list):
+            raise self.error(f"{what} must be a list, not {_kind(self.value)}")
+        return self.elements
+
+    def text(self, what: str) -> str:
+        """Its text; numbers are accepted as they are written. Raises ProjectError for anything else."""
+        if isinstance(self.value, str):
+            return self.value
+        if isinstance(self.value, int | float) and not isinstance(self.value, bool):
+            return str(self.value)
+        raise self.error(f"{what} must be text, not {_kind(self.value)}")
+
+    def texts(self, what: str) -> tuple[str, ...]:
+        """A list of texts; one text stands for a list of one."""
+        if isinstance(self.value, list):
+            return tuple(element.text(what) for element in self.elements)
+        return (self.text(what),)
+
+    def integer(self, what: str, minimum: int = 1) -> int:
+        """A whole number. Raises ProjectError for anything else and below the minimum."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int) or self.value < minimum:
+            raise self.error(f"{what} must be a whole number of at least {minimum}, not {self.value!r}")
+        return self.value
+
+    def choice(self, what: str, allowed: Iterable[str]) -> str:
+        """One of the allowed words. Raises ProjectError naming them all."""
+        word, words = self.text(what), tuple(allowed)
+        if word not in words:
+            raise self.error(f"{what} is {word!r}; it must be one of {', '.join(words)}", nearest(word, words))
+        return word
+
+    def settings(self, what: str) -> dict[str, str]:
+        """A mapping of keys to scalars, as text in the way Spark and Hudi spell it (`true`, `42`)."""
+        return {key: node.scalar(f"{what}.{key}") for key, node in self.mapping(what).items()}
+
+    def scalar(self, what: str) -> str:
+        """A text, number or boolean as text."""
+        if isinstance(self.value, bool):
+            return "true" if self.value else "false"
+        return self.text(what)
+
+    def expect_keys(self, what: str, allowed: Iterable[str]) -> None:
+        """Raises ProjectError at the first key that is not allowed, with the nearest one."""
+        words = tuple(allowed)
+        for key, node in self.items():
+            if key not in words:
+                hint = nearest(key, words) or f"known keys: {', '.join(words)}"
+                raise node.error(f"unknown key {key!r} in {what}", hint)
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "empty"
+        case bool():
+            return f"the boolean {str(value).lower()}"
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+        case str():
+            return f"the text {value!r}"
+        case _:
+            return repr(value)
+
+
+def parse_yaml(text: str, path: str) -> YamlNode:
+    """The single document of a YAML text; an empty one is an empty mapping.
+
+    Raises ProjectError with file, line and column for invalid YAML, duplicate keys and values that contain themselves.
+    """
+    try:
+        loader = yaml.SafeLoader(text)
+        try:
+            root = loader.get_single_node()
+            if root is None:
+                return YamlNode({}, Location(path, 1, 1), Location(path, 1, 1))
+            return _Converter(loader, path).convert(root)
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        raise ProjectError(f"invalid YAML: {_describe(error)}", location=_place(error, path)) from error
+    except yaml.reader.ReaderError as error:
+        message = f"invalid YAML: character {error.character!r} is not allowed"
+        line = text.count("\n", 0, error.position) + 1
+        column = error.position - text.rfind("\n", 0, error.position)
+        raise ProjectError(message, location=Location(path, line, column)) from error
+
+
+def _describe(error: yaml.MarkedYAMLError) -> str:
+    problem = str(error.problem or "cannot be read")
+    if "'\\t'" in problem:
+        return "a tab where YAML allows spaces only"
+    return problem if error.context is None else f"{problem} ({error.context})"
+
+
+def _place(error: yaml.MarkedYAMLError, path: str) -> Location:
+    mark = error.problem_mark or error.context_mark
+    return Location(path) if mark is None else Location(path, mark.line + 1, mark.column + 1)
+
+
+class _Converter:
+    """Turns PyYAML's node graph into values with places. Aliases share one value, so that none can blow up."""
+
+    def __init__(self, loader: yaml.SafeLoader, path: str) -> None:
+        self._loader = loader
+        self._path = path
+        self._done: dict[int, YamlNode] = {}
+        self._open: set[int] = set()
+
+    def convert(self, node: _Marked, key: _Marked | None = None) -> YamlNode:
+        here = self._at(node)
+        if id(node) in self._open:
+            raise ProjectError("invalid YAML: this value contains itself", location=here)
+        if id(node) not in self._done:
+            self._open.add(id(node))
+            self._done[id(node)] = self._build(node, here)
+            self._open.remove(id(node))
+        built = self._done[id(node)]
+        place = here if key is None else self._at(key)
+        return YamlNode(built.value, built.location, place, built.children, built.elements)
+
+    def _build(self, node: _Marked, here: Location) -> YamlNode:
+        if isinstance(node, yaml.MappingNode):
+            children = self._children(node)
+            return YamlNode({key: child.value for key, child in children.items()}, here, here, children)
+        if isinstance(node, yaml.SequenceNode):
+            elements = tuple(self.convert(element) for element in node.value)
+            return YamlNode([element.value for element in elements], here, here, elements=elements)
+        return YamlNode(self._scalar(node, here), here, here)
+
+    def _scalar(self, node: _Marked, here: Location) -> object:
+        try:
+            value: object = self._loader.construct_object(node)
+        except ValueError as error:  # a date such as 2024-02-31
+            raise ProjectError(f"invalid YAML: {node.value!r}: {error}", location=here) from error
+        return value
+
+    def _children(self, node: yaml.MappingNode) -> dict[str, YamlNode]:
+        own: dict[str, YamlNode] = {}
+        merged: dict[str, YamlNode] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise ProjectError("invalid YAML: a key must be plain text", location=self._at(key))
+            if key.tag == "tag:yaml.org,2002:merge":
+                merged = {**self._merged(value), **merged}
+            elif key.value in own:
+                raise ProjectError(f"invalid YAML: key {key.value!r} occurs twice", location=self._at(key))
+            else:
+                own[key.value] = self.convert(value, key)
+        return {**merged, **own}
+
+    def _merged(self, value: _Marked) -> Mapping[str, YamlNode]:
+        nodes = value.value if isinstance(value, yaml.SequenceNode) else [value]
+        merged: dict[str, YamlNode] = {}
+        for node in reversed(nodes):
+            merged.update(self.convert(node).mapping("a merged value").children)
+        return merged
+
+    def _at(self, node: _Marked) -> Location:
+        return Location(self._path, node.start_mark.line + 1, node.start_mark.column + 1)
+
+
+def parse_toml(text: str, path: str) -> YamlNode:
+    """A TOML document as nodes; places are those of the first line that assigns or heads the key.
+
+    Raises ProjectError for invalid TOML.
+    """
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"at line (\d+), column (\d+)", str(error))
+        place = Location(path, int(found[1]), int(found[2])) if found else Location(path)
+        raise ProjectError(f"invalid TOML: {error}", location=place) from error
+    return plain_node(data, Location(path, 1, 1), text)
+
+
+def plain_node(value: object, place: Location, text: str = "") -> YamlNode:
+    """A node of plain Python values; keys are looked up in `text` for their line and column."""
+    if isinstance(value, dict):
+        children = {str(key): plain_node(child, _find(str(key), place, text), text) for key, child in value.items()}
+        return YamlNode({key: child.value for key, child in children.items()}, place, place, children)
+    if isinstance(value, list):
+        elements = tuple(plain_node(element, place, text) for element in value)
+        return YamlNode([element.value for element in elements], place, place, elements=elements)
+    return YamlNode(value, place, place)
+
+
+def _find(key: str, parent: Location, text: str) -> Location:
+    start = _offset(text, parent.line or 1)
+    pattern = re.compile(rf"(?<![\w+-])(\"?){re.escape(key)}\1(?=\s*[=.\]])")
+    found = pattern.search(text, start)
+    if found is None:
+        return parent
+    line = text.count("\n", 0, found.start()) + 1
+    return Location(parent.path, line, found.start() - text.rfind("\n", 0, found.start()))
+
+
+def _offset(text: str, line: int) -> int:
+    offset = 0
+    for _ in range(line - 1):
+        offset = text.find("\n", offset) + 1
+    return offset

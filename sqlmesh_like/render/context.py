@@ -1,0 +1,234 @@
+"""What a template can call. Owns the scope of one node, and what rendering it brought to light.
+
+Nothing is executed: `execute` is false, `run_query` finds nothing, so that rendering needs no engine.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import itertools
+import json
+import logging
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import yaml
+
+from sqlmesh_like.names import TableName
+from sqlmesh_like.project.config import ConfigFault, canonical, merge
+from sqlmesh_like.project.spec import Target
+from sqlmesh_like.project.values import Vars, public_env_var
+from sqlmesh_like.render.macros import Macros, Scope
+from sqlmesh_like.render.relations import Registry, Relation
+from sqlmesh_like.render.rendered import InputRef
+from sqlmesh_like.render.templates import Fault, MacroReturn
+
+_log = logging.getLogger("sqlmesh_like.render")
+_NOTHING = object()
+CheckSetting = Callable[[str, object], object]
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What is the same for every node of one rendering."""
+
+    project: str
+    target: Target
+    vars: Mapping[str, object]
+    macros: Macros
+    globals: Mapping[str, object]
+    now: datetime.datetime
+    full_refresh: bool = False
+
+
+@dataclass
+class Findings:
+    """What a node's template did while it was rendered."""
+
+    config: dict[str, object] = field(default_factory=dict)
+    inputs: dict[str, InputRef] = field(default_factory=dict)
+    macros: dict[str, None] = field(default_factory=dict)
+    asked_incremental: bool = False
+
+
+class ConfigCall:
+    """`config` of templates: `config(key=value)` sets, `config.get(key, default)` reads the effective value."""
+
+    def __init__(self, weaker: Mapping[str, object], findings: Findings, check: CheckSetting) -> None:
+        self._weaker = weaker
+        self._findings = findings
+        self._check = check
+
+    def __call__(self, *args: Mapping[str, object], **kwargs: object) -> str:
+        given = {key: value for part in (*args, kwargs) for key, value in dict(part).items()}
+        for key, value in given.items():
+            name = canonical(key)
+            try:
+                self._findings.config = merge(self._findings.config, {name: self._check(name, value)})
+            except ConfigFault as fault:
+                raise Fault(fault.message, rf"(?<![\w'\"])['\"]?{re.escape(key)}\b['\"]?\s*[=:]", fault.hint) from fault
+        return ""
+
+    def get(self, key: str, default: object = None, _validator: object = None) -> object:
+        value = merge(self._weaker, self._findings.config).get(key)
+        return default if value is None else value
+
+    def require(self, key: str, _validator: object = None) -> object:
+        value = self.get(key, _NOTHING)
+        if value is _NOTHING:
+            raise Fault(f"config {key!r} is required here", rf"require\s*\(\s*['\"]{re.escape(key)}")
+        return value
+
+
+def build_scope(
+    around: Surroundings,
+    registry: Registry | None,
+    node: Mapping[str, object],
+    this: TableName,
+    config: ConfigCall,
+    findings: Findings,
+    incremental: bool = False,
+) -> Scope:
+    """The names a node's template knows. Without a registry every reference is accepted: its name is not known yet."""
+    functions = _references(registry, findings)
+    scope: Scope = {
+        **around.globals,
+        **functions,
+        **_values(around),
+        **_ACTIONS,
+        "config": config,
+        "builtins": {**functions, "config": config},
+        "this": Relation(this),
+        "model": node,
+        "is_incremental": _is_incremental(findings, incremental),
+    }
+    around.macros.bind(scope, lambda unique_id: findings.macros.setdefault(unique_id))
+    return scope
+
+
+def _references(registry: Registry | None, findings: Findings) -> dict[str, object]:
+    def use(found: InputRef) -> Relation:
+        findings.inputs[found.unique_id] = found
+        return Relation(found.table)
+
+    def ref(*names: str, v: object = None, version: object = None) -> Relation:
+        if v is not None or version is not None:
+            raise Fault("versions of models are not supported", r"\bref\s*\(", "ref the model by its name alone")
+        return Relation(TableName("", str(names[-1:]))) if registry is None else use(registry.ref(*names))
+
+    def source(source_name: str, table_name: str) -> Relation:
+        found = None if registry is None else registry.source(source_name, table_name)
+        return Relation(TableName(source_name, table_name)) if found is None else use(found)
+
+    return {"ref": ref, "source": source}
+
+
+def _is_incremental(findings: Findings, incremental: bool) -> Callable[[], bool]:
+    def is_incremental() -> bool:
+        findings.asked_incremental = True
+        return incremental
+
+    return is_incremental
+
+
+def _values(around: Surroundings) -> dict[str, object]:
+    target = around.target
+    shown = {
+        "name": target.name,
+        "target_name": target.name,
+        "profile_name": target.profile,
+        "type": target.type,
+        "schema": target.schema,
+        "database": None,
+        "threads": target.threads,
+        "warehouse": target.warehouse,
+    }
+    return {
+        "var": Vars(around.vars),
+        "env_var": public_env_var,
+        "target": shown,
+        "schema": target.schema,
+        "database": None,
+        "project_name": around.project,
+        "execute": False,
+        "flags": {"FULL_REFRESH": around.full_refresh},
+        "run_started_at": around.now,
+        "modules": _MODULES,
+    }
+
+
+def _return(value: object = None) -> None:
+    raise MacroReturn(value)
+
+
+def _log_message(message: object, info: bool = False) -> str:
+    _log.log(logging.INFO if info else logging.DEBUG, "%s", message)
+    return ""
+
+
+def _warn(message: object) -> str:
+    _log.warning("%s", message)
+    return ""
+
+
+def _raise(message: object) -> None:
+    raise Fault(str(message), r"\braise_compiler_error\b")
+
+
+def _nothing(*_args: object, **_options: object) -> None:
+    """What a database would answer: there is none while rendering."""
+
+
+def _empty(*_args: object, **_options: object) -> str:
+    return ""
+
+
+def _to_json(value: object, _default: object = None, sort_keys: bool = False) -> str:
+    return json.dumps(value, sort_keys=sort_keys, default=str)
+
+
+def _to_yaml(value: object, _default: object = None, sort_keys: bool = False) -> str:
+    return yaml.safe_dump(value, sort_keys=sort_keys)
+
+
+def _md5(text: object) -> str:
+    return hashlib.md5(str(text).encode(), usedforsecurity=False).hexdigest()
+
+
+_ACTIONS: Mapping[str, object] = {
+    "return": _return,
+    "log": _log_message,
+    "print": _log_message,
+    "exceptions": SimpleNamespace(raise_compiler_error=_raise, warn=_warn),
+    "run_query": _nothing,
+    "statement": _empty,
+    "load_result": _nothing,
+    "doc": _empty,
+    "fromjson": json.loads,
+    "tojson": _to_json,
+    "fromyaml": yaml.safe_load,
+    "toyaml": _to_yaml,
+    "set": set,
+    "zip": zip,
+    "local_md5": _md5,
+}
+
+# Chosen functions only: a module itself would lead out of the sandbox (`modules.datetime.sys`).
+_MODULES = SimpleNamespace(
+    datetime=SimpleNamespace(
+        datetime=datetime.datetime,
+        date=datetime.date,
+        time=datetime.time,
+        timedelta=datetime.timedelta,
+        timezone=datetime.timezone,
+    ),
+    re=SimpleNamespace(
+        **{name: getattr(re, name) for name in ("match", "search", "fullmatch", "sub", "split", "findall", "escape")}
+    ),
+    itertools=SimpleNamespace(
+        **{name: getattr(itertools, name) for name in ("chain", "product", "combinations", "permutations", "islice")}
+    ),
+)

@@ -1,0 +1,73 @@
+"""What `ref()`, `source()` and `this` stand for. Owns finding a node by name; schemas are `naming`'s matter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlmesh_like.errors import nearest
+from sqlmesh_like.names import TableName
+from sqlmesh_like.render.rendered import InputRef
+from sqlmesh_like.render.templates import Fault
+
+
+class Relation:
+    """A table in a template: prints as its quoted name, and has dbt's attributes."""
+
+    def __init__(self, table: TableName) -> None:
+        self._table = table
+        self.database = None
+        self.schema = table.schema
+        self.identifier = self.name = self.table = table.identifier
+
+    def __str__(self) -> str:
+        return self._table.sql()
+
+    def render(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True)
+class Registry:
+    """All nodes that a template can name: models and seeds by name, source tables by source and name."""
+
+    project: str
+    nodes: Mapping[str, InputRef]
+    sources: Mapping[tuple[str, str], InputRef]
+    disabled: Mapping[str, str]  # name → file
+
+    def ref(self, *names: str) -> InputRef:
+        """The model or seed of `ref('name')` or `ref('project', 'name')`. Raises Fault where there is none."""
+        if not 1 <= len(names) <= 2 or not all(isinstance(name, str) for name in names):
+            raise Fault(f"ref takes a name, or a project and a name, not {names!r}", r"\bref\s*\(")
+        name, pattern = names[-1], _call("ref", *names)
+        if len(names) == 2 and names[0] != self.project:
+            known = f"this project is {self.project!r}"
+            raise Fault(f"ref names package {names[0]!r}, which is not installed", pattern, known)
+        if name in self.nodes:
+            return self.nodes[name]
+        if name in self.disabled:
+            hint = f"enable it in {self.disabled[name]}, or drop the reference"
+            raise Fault(f"ref names {name!r}, which is disabled", pattern, hint)
+        hint = nearest(name, self.nodes) or f"known: {', '.join(sorted(self.nodes)[:20]) or 'none'}"
+        raise Fault(f"no model or seed is named {name!r}", pattern, hint)
+
+    def source(self, source: str, name: str) -> InputRef:
+        """The table of `source('source', 'name')`. Raises Fault where there is none."""
+        found = self.sources.get((source, name))
+        if found is not None:
+            return found
+        pattern = _call("source", source, name)
+        sources = {known for known, _ in self.sources}
+        if source not in sources:
+            hint = nearest(source, sources) or f"known sources: {', '.join(sorted(sources)) or 'none'}"
+            raise Fault(f"no source is named {source!r}", pattern, hint)
+        tables = [table for known, table in self.sources if known == source]
+        hint = nearest(name, tables) or f"its tables: {', '.join(tables)}"
+        raise Fault(f"source {source!r} has no table {name!r}", pattern, hint)
+
+
+def _call(function: str, *names: str) -> str:
+    quoted = r"\s*,\s*".join(rf"['\"]{re.escape(str(name))}['\"]" for name in names)
+    return rf"\b{function}\s*\(\s*{quoted}"

@@ -1,0 +1,122 @@
+"""Models after Jinja. Owns the value that analysis starts from; `renderer` makes it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sqlmesh_like.names import Schema, TableName
+from sqlmesh_like.project.spec import ModelConfig
+
+
+@dataclass(frozen=True)
+class InputRef:
+    """An input of a model: a source table, another model or a seed, under the name its compiled SQL uses."""
+
+    unique_id: str
+    table: TableName
+    kind: Literal["source", "model", "seed"]
+    declared: Schema = ()
+
+
+@dataclass(frozen=True)
+class SourceMap:
+    """Maps offsets of the compiled SQL back to the model's own file.
+
+    `anchors` are (compiled offset, raw offset, is_template) in ascending compiled order: text between two anchors was
+    copied verbatim from the raw file (raw offset advances with it) or, where `is_template`, was produced by a template
+    tag that starts at the raw offset (raw offset stays).
+    """
+
+    raw: str
+    compiled: str
+    anchors: tuple[tuple[int, int, bool], ...] = ((0, 0, False),)
+
+    def locate(self, offset: int) -> tuple[int, int]:
+        """1-based (line, column) in the raw file of a 0-based offset of the compiled SQL.
+
+        >>> SourceMap("select 1\\nfrom t", "select 1\\nfrom t").locate(9)
+        (2, 1)
+        """
+        index = bisect_right([anchor[0] for anchor in self.anchors], offset) - 1
+        start, raw_start, is_template = self.anchors[max(index, 0)]
+        raw = raw_start if is_template else raw_start + offset - start
+        raw = max(0, min(raw, len(self.raw)))
+        line_start = self.raw.rfind("\n", 0, raw) + 1
+        return self.raw.count("\n", 0, raw) + 1, raw - line_start + 1
+
+
+@dataclass(frozen=True)
+class RenderedModel:
+    """A model whose template has been rendered: plain Spark SQL, effective config, and what it reads."""
+
+    unique_id: str
+    name: str
+    path: str
+    raw_sql: str
+    sql: str
+    config: ModelConfig
+    table: TableName
+    inputs: tuple[InputRef, ...]
+    source_map: SourceMap
+    declared: Schema = ()
+    description: str = ""
+    is_handwritten_incremental: bool = False
+    macros: tuple[str, ...] = field(default=())  # unique ids of the macros it called
+    incremental_sql: str | None = None  # hand-written incremental SQL with is_incremental() true
+    fqn: tuple[str, ...] = ()  # project, folders below the model path, name
+
+
+@dataclass(frozen=True)
+class RenderedTest:
+    """A data test as plain Spark SQL; the rows its query returns are the failures."""
+
+    unique_id: str
+    name: str
+    path: str
+    sql: str
+    severity: Literal["error", "warn"]
+    inputs: tuple[InputRef, ...]
+    attached_to: str | None = None
+    raw_sql: str = ""
+    source_map: SourceMap = SourceMap("", "")
+    tags: tuple[str, ...] = ()
+    column_name: str | None = None
+    test_type: Literal["generic", "singular"] = "singular"
+    config: Mapping[str, object] = field(default_factory=dict)
+    macros: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RenderedSeed:
+    """A CSV file and the table it becomes."""
+
+    unique_id: str
+    name: str
+    path: str
+    table: TableName
+    column_types: Mapping[str, str]
+    config: Mapping[str, object]
+    tags: tuple[str, ...] = ()
+    description: str = ""
+    fqn: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RenderedProject:
+    """All rendered nodes of a project, by unique id, in file order."""
+
+    name: str
+    models: tuple[RenderedModel, ...]
+    tests: tuple[RenderedTest, ...] = ()
+    seeds: tuple[RenderedSeed, ...] = ()
+    disabled: tuple[str, ...] = ()  # unique ids
+
+    def model(self, unique_id: str) -> RenderedModel:
+        """The model with this id. Raises KeyError."""
+        for model in self.models:
+            if model.unique_id == unique_id:
+                return model
+        raise KeyError(unique_id)

@@ -1,0 +1,226 @@
+"""`ParsedProject` → `RenderedProject`. Owns the two passes over all templates; pure and deterministic, no engine.
+
+The first pass learns each model's in-file `config()`, and with it where its table is. The second renders the SQL, with
+every `ref()` known.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sqlmesh_like.errors import Location, ProjectError
+from sqlmesh_like.names import TableName
+from sqlmesh_like.project.config import build_config, check_setting, merge
+from sqlmesh_like.project.settings import DBT_FILE
+from sqlmesh_like.project.spec import ModelConfig, ModelFile, ParsedProject, SeedFile, Target
+from sqlmesh_like.render.context import ConfigCall, Findings, Surroundings, build_scope
+from sqlmesh_like.render.macros import Macros, Scope
+from sqlmesh_like.render.naming import table_of
+from sqlmesh_like.render.relations import Registry
+from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, RenderedSeed, SourceMap
+from sqlmesh_like.render.templates import Templates
+from sqlmesh_like.render.tests import render_tests
+
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A model after the first pass."""
+
+    file: ModelFile
+    config: dict[str, object]
+    table: TableName
+
+
+def render_project(
+    project: ParsedProject, target: Target, *, now: datetime.datetime = EPOCH, full_refresh: bool = False
+) -> RenderedProject:
+    """All enabled models, seeds and tests with their templates rendered.
+
+    `now` is `run_started_at` of templates. Raises JinjaError or ProjectError with file, line and column.
+    """
+    return Renderer(project, target, now=now, full_refresh=full_refresh).render()
+
+
+def render_inline(project: ParsedProject, target: Target, sql: str) -> RenderedModel:
+    """A SELECT that is no file of the project, such as `sml show --inline`, rendered as a view of it."""
+    renderer = Renderer(project, target)
+    file = ModelFile(f"model.{project.name}.inline", "inline", "<inline>", sql, {}, (), "", Location("<inline>"))
+    placed = _Placed(file, {"materialized": "view"}, TableName(target.schema, "inline"))
+    return renderer.render_model(placed, renderer.registry(renderer.place_all()))
+
+
+class Renderer:
+    """One rendering of one project for one target."""
+
+    def __init__(
+        self, project: ParsedProject, target: Target, *, now: datetime.datetime = EPOCH, full_refresh: bool = False
+    ) -> None:
+        self._project = project
+        self._target = target
+        self._templates = Templates()
+        macros = Macros(project.name, project.macros, self._templates)
+        self._around = Surroundings(
+            project.name, target, project.vars, macros, self._templates.globals(), now, full_refresh
+        )
+
+    def render(self) -> RenderedProject:
+        placed = self.place_all()
+        registry = self.registry(placed)
+        enabled = [entry for entry in placed if _is_enabled(entry)]
+        disabled = frozenset(entry.file.unique_id for entry in placed if not _is_enabled(entry))
+        return RenderedProject(
+            name=self._project.name,
+            models=tuple(self.render_model(entry, registry) for entry in enabled),
+            tests=render_tests(self._project.tests, disabled, registry, self._around, self._templates),
+            seeds=self._seeds(),
+            disabled=tuple(sorted(disabled)),
+        )
+
+    def place_all(self) -> list[_Placed]:
+        """First pass over the models, in file order."""
+        placed = [self._place(file) for file in self._project.models]
+        _refuse_same_table([entry for entry in placed if _is_enabled(entry)])
+        return placed
+
+    def _place(self, file: ModelFile) -> _Placed:
+        unknown = TableName(self._target.schema, file.name)
+        if file.yaml_config.get("enabled") is False:
+            return _Placed(file, dict(file.yaml_config), unknown)
+        findings = Findings()
+        scope = self._scope(file, file.yaml_config, unknown, None, findings)
+        self._templates.render(file.path, file.raw_sql, scope)
+        config = merge(file.yaml_config, findings.config)
+        scope["model"] = _node(file, config)
+        return _Placed(file, config, self._table(file.name, config, scope, file.path))
+
+    def _table(self, name: str, config: Mapping[str, object], scope: Scope, path: str) -> TableName:
+        effective = build_config({key: config.get(key) for key in ("schema", "alias")})
+        is_dbt = self._project.settings_file.endswith(DBT_FILE)
+        return table_of(name, effective.schema, effective.alias, scope, self._target, is_dbt, self._templates, path)
+
+    def _scope(
+        self,
+        file: ModelFile | SeedFile,
+        config: Mapping[str, object],
+        this: TableName,
+        registry: Registry | None,
+        findings: Findings,
+        incremental: bool = False,
+    ) -> Scope:
+        call = ConfigCall(config, findings, check_setting)
+        return build_scope(self._around, registry, _node(file, config), this, call, findings, incremental)
+
+    def registry(self, placed: list[_Placed]) -> Registry:
+        """What `ref` and `source` find."""
+        enabled = [entry for entry in placed if _is_enabled(entry)]
+        models = {
+            entry.file.name: InputRef(entry.file.unique_id, entry.table, "model", entry.file.columns)
+            for entry in enabled
+        }
+        seeds = {seed.name: InputRef(seed.unique_id, seed.table, "seed") for seed in self._seeds()}
+        tables = [table for source in self._project.sources for table in source.tables]
+        return Registry(
+            project=self._project.name,
+            nodes={**models, **seeds},
+            sources={
+                (table.source_name, table.name): InputRef(table.unique_id, table.table, "source", table.columns)
+                for table in tables
+            },
+            disabled={entry.file.name: entry.file.path for entry in placed if not _is_enabled(entry)},
+        )
+
+    def _seeds(self) -> tuple[RenderedSeed, ...]:
+        return tuple(self._seed(seed) for seed in self._project.seeds if seed.config.get("enabled") is not False)
+
+    def _seed(self, seed: SeedFile) -> RenderedSeed:
+        scope = self._scope(seed, seed.config, TableName(self._target.schema, seed.name), None, Findings())
+        return RenderedSeed(
+            unique_id=seed.unique_id,
+            name=seed.name,
+            path=seed.path,
+            table=self._table(seed.name, seed.config, scope, seed.path),
+            column_types=seed.column_types,
+            config=seed.config,
+            tags=build_config({"tags": seed.config.get("tags")}).tags,
+            description=seed.description,
+            fqn=seed.fqn,
+        )
+
+    def render_model(self, placed: _Placed, registry: Registry) -> RenderedModel:
+        """Second pass over one model. Hand-written incremental SQL is rendered for both answers."""
+        findings = Findings()
+        source_map = self._render(placed, registry, findings, incremental=False)
+        incremental = None
+        if findings.asked_incremental:
+            incremental = self._render(placed, registry, findings, incremental=True).compiled
+        return RenderedModel(
+            unique_id=placed.file.unique_id,
+            name=placed.file.name,
+            path=placed.file.path,
+            raw_sql=placed.file.raw_sql,
+            sql=source_map.compiled,
+            config=self._config(placed, registry),
+            table=placed.table,
+            inputs=tuple(findings.inputs.values()),
+            source_map=source_map,
+            declared=placed.file.columns,
+            description=placed.file.description,
+            is_handwritten_incremental=findings.asked_incremental,
+            macros=tuple(sorted(findings.macros)),
+            incremental_sql=incremental,
+            fqn=placed.file.fqn,
+        )
+
+    def _render(self, placed: _Placed, registry: Registry, findings: Findings, incremental: bool) -> SourceMap:
+        scope = self._scope(placed.file, placed.config, placed.table, registry, findings, incremental)
+        source_map = self._templates.render(placed.file.path, placed.file.raw_sql, scope)
+        if not source_map.compiled.strip():
+            message = f"model {placed.file.name!r} is empty: no SQL is left after Jinja"
+            raise ProjectError(message, location=Location(placed.file.path, 1, 1), hint="write one SELECT")
+        return source_map
+
+    def _config(self, placed: _Placed, registry: Registry) -> ModelConfig:
+        """The effective config; hooks are rendered with the model's own scope."""
+        config = build_config(placed.config)
+        scope = self._scope(placed.file, placed.config, placed.table, registry, Findings())
+
+        def rendered(hooks: tuple[str, ...]) -> tuple[str, ...]:
+            place = f"{placed.file.path} (hook)"
+            return tuple(self._templates.render(place, hook, scope).compiled for hook in hooks)
+
+        return replace(config, pre_hook=rendered(config.pre_hook), post_hook=rendered(config.post_hook))
+
+
+def _node(file: ModelFile | SeedFile, config: Mapping[str, object]) -> dict[str, object]:
+    """`model` of templates, and the `node` that `generate_schema_name` gets."""
+    kind = "seed" if isinstance(file, SeedFile) else "model"
+    return {
+        "unique_id": file.unique_id,
+        "name": file.name,
+        "alias": config.get("alias") or file.name,
+        "resource_type": kind,
+        "original_file_path": file.path,
+        "path": file.path,
+        "fqn": list(file.fqn),
+        "tags": list(build_config({"tags": config.get("tags")}).tags),
+        "config": dict(config),
+        "package_name": file.fqn[0] if file.fqn else "",
+    }
+
+
+def _is_enabled(placed: _Placed) -> bool:
+    return placed.config.get("enabled") is not False
+
+
+def _refuse_same_table(placed: list[_Placed]) -> None:
+    seen: dict[TableName, str] = {}
+    for entry in placed:
+        if entry.table in seen:
+            hint = "give one of them another alias or schema"
+            message = f"table {entry.table} is written by {seen[entry.table]} too"
+            raise ProjectError(message, location=Location(entry.file.path, 1, 1), hint=hint)
+        seen[entry.table] = entry.file.path

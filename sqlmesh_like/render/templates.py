@@ -1,0 +1,223 @@
+"""The sandboxed Jinja environment, and errors with their place. Owns compiling templates; not what they may call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import NoReturn
+
+from jinja2 import Environment, Template, TemplateError, TemplateSyntaxError, Undefined, UndefinedError, nodes
+from jinja2.exceptions import SecurityError
+from jinja2.ext import Extension
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from sqlmesh_like.errors import JinjaError, Location, SmlError, nearest
+from sqlmesh_like.project.values import MissingValue
+from sqlmesh_like.render.rendered import SourceMap
+from sqlmesh_like.render.source_map import CLOSE, OPEN, mark, read_marks
+
+MACRO_PREFIX = "sml_macro__"
+BUILTIN = "<built in>/"
+
+
+class Fault(JinjaError):
+    """An error raised by a function that a template called; `pattern` finds the call in the template's text."""
+
+    def __init__(self, message: str, pattern: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.pattern = pattern
+
+
+class MacroReturn(BaseException):
+    """`return(value)` on its way out of a macro; no error, so no `except Exception` may catch it."""
+
+    def __init__(self, value: object) -> None:
+        super().__init__()
+        self.value = value
+
+
+class TestTag(Extension):
+    """`{% test name(model, column_name) %} … {% endtest %}` defines the macro `test_name`, as dbt does."""
+
+    __test__ = False
+    tags = {"test"}  # noqa: RUF012 (an instance variable of the base class)
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        node = nodes.Macro(lineno=next(parser.stream).lineno)
+        node.name = f"test_{parser.parse_assign_target(name_only=True).name}"
+        parser.parse_signature(node)
+        node.body = parser.parse_statements(("name:endtest",), drop_needle=True)
+        return node
+
+
+class LoudUndefined(Undefined):
+    """Undefined as Jinja has it (false, empty), but never silently part of the SQL."""
+
+    def __str__(self) -> str:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise UndefinedError(self._undefined_message)
+
+
+def environment() -> Environment:
+    """A new sandboxed environment; templates reach nothing but what their scope holds."""
+    made = ImmutableSandboxedEnvironment(
+        undefined=LoudUndefined, extensions=[TestTag, "jinja2.ext.do", "jinja2.ext.loopcontrols"]
+    )
+    # What differs from one rendering to the next would change a model without anybody changing it.
+    made.globals.pop("lipsum")
+    made.filters.pop("random")
+    return made
+
+
+class Templates:
+    """Compiles the templates of one project and gives errors the place in their file."""
+
+    def __init__(self) -> None:
+        self._environment = environment()
+        self._raw: dict[str, str] = {}
+        self._compiled: dict[tuple[str, str], Template] = {}
+
+    def globals(self) -> dict[str, object]:
+        """What Jinja itself gives to templates: range, dict, namespace …"""
+        return dict(self._environment.globals)
+
+    def macros_of(self, path: str, raw: str) -> tuple[Template, dict[str, int]]:
+        """A macro file, compiled, and its macros' names with their lines. Raises JinjaError where it cannot be parsed.
+
+        Macros are renamed inside, so that one calling another goes through the scope and `return` works in each.
+        """
+        tree = self._parse(path, raw)
+        macros = list(tree.find_all(nodes.Macro))
+        lines = {macro.name: macro.lineno for macro in macros}
+        for macro in macros:
+            macro.name = MACRO_PREFIX + macro.name
+        return self._compile(tree, path), lines
+
+    def render(self, path: str, raw: str, scope: Mapping[str, object]) -> SourceMap:
+        """The rendered text of a template with its source map. Raises JinjaError with file, line and column."""
+        template = self._template(path, raw)
+        return read_marks(self.run(lambda: template.render(scope), path, scope), raw)
+
+    def _template(self, path: str, raw: str) -> Template:
+        if (path, raw) not in self._compiled:
+            strange = re.search(f"[{OPEN}{CLOSE}]", raw)
+            if strange:
+                message = f"character U+{ord(strange[0]):04X} is not allowed: Unicode gives it no meaning"
+                raise JinjaError(message, location=_place(path, raw, strange.start()))
+            tree = mark(self._parse(path, raw), raw, self._environment)
+            self._compiled[path, raw] = self._compile(tree, path)
+        return self._compiled[path, raw]
+
+    def run(self, call: Callable[[], str], path: str, scope: Mapping[str, object]) -> str:
+        """The result of a call that runs template code; its errors become JinjaErrors with their place."""
+        try:
+            return call()
+        except MacroReturn as error:
+            raise JinjaError("return() outside of a macro", location=Location(path)) from error
+        except Exception as error:  # whatever a template's code raises is the template's error
+            raise self._located(error, path, scope) from error
+
+    def _parse(self, path: str, raw: str) -> nodes.Template:
+        self._raw[path] = raw
+        try:
+            return self._environment.parse(raw, path, path)
+        except TemplateSyntaxError as error:
+            raise JinjaError(f"invalid Jinja: {error.message}", location=self._syntax_place(error, path)) from error
+
+    def _compile(self, tree: nodes.Template, path: str) -> Template:
+        try:
+            code = self._environment.compile(tree, path, path)
+        except TemplateSyntaxError as error:  # an unknown filter or test
+            names = [*self._environment.filters, *self._environment.tests]
+            named = re.search(r"named '(\w+)'", error.message or "")
+            hint = nearest(named[1], names) if named else None
+            place = self._syntax_place(error, path)
+            raise JinjaError(f"invalid Jinja: {error.message}", location=place, hint=hint) from error
+        return Template.from_code(self._environment, code, self._environment.globals)
+
+    def _syntax_place(self, error: TemplateSyntaxError, path: str) -> Location:
+        named = re.search(r"'([^']+)'", error.message or "")
+        pattern = rf"(?<!\w){re.escape(named[1])}(?!\w)" if named else r"\{[{%#]"
+        return self._find(path, error.lineno, (pattern, r"\{[{%#]"))
+
+    def _located(self, error: Exception, path: str, scope: Mapping[str, object]) -> SmlError:
+        if isinstance(error, SmlError) and error.location is not None:
+            return error
+        frames = [frame for frame in _frames(error.__traceback__) if frame[0] in self._raw] or [(path, 1)]
+        own = [frame for frame in frames if not frame[0].startswith(BUILTIN)] or [(path, 1)]
+        (file, line), called_from = own[-1], own[0]
+        message, patterns, hint = _explained(error, scope)
+        place = self._find(file, line, patterns)
+        if called_from[0] != file:
+            caller = f"called from {called_from[0]}:{called_from[1]}"
+            hint = f"{hint}; {caller}" if hint else caller
+        return JinjaError(message, location=place, hint=hint)
+
+    def _find(self, path: str, line: int, patterns: Iterable[str]) -> Location:
+        """The first pattern that occurs from this line on; a tag of several lines is known by its first line only."""
+        raw = self._raw.get(path, "")
+        start = _line_start(raw, line)
+        for pattern in patterns:
+            found = re.compile(pattern).search(raw, start)
+            if found:
+                return _place(path, raw, found.start())
+        return Location(path, line, 1)
+
+
+def _explained(error: Exception, scope: Mapping[str, object]) -> tuple[str, tuple[str, ...], str | None]:
+    """Message, patterns of the culprit's place, hint."""
+    tag = r"\{[{%]"
+    match error:
+        case Fault() | MissingValue():
+            return error.message, (error.pattern, tag), error.hint
+        case SmlError():
+            return error.message, (tag,), error.hint
+        case UndefinedError():
+            return _explained_undefined(error.message or "something is undefined", scope)
+        case SecurityError():
+            return f"not allowed in a template: {error.message}", (tag,), None
+        case RecursionError():
+            return "macros call each other without end", (tag,), None
+        case TemplateError():
+            return str(error.message), (tag,), None
+        case _:
+            return f"{type(error).__name__}: {error}", (tag,), None
+
+
+def _explained_undefined(message: str, scope: Mapping[str, object]) -> tuple[str, tuple[str, ...], str | None]:
+    missing = re.fullmatch(r"'(\w+)' is undefined", message)
+    if missing:
+        name = missing[1].removeprefix(MACRO_PREFIX)
+        known = [key for key in scope if not key.startswith("_")]
+        return f"{name!r} is not defined: no such macro, function or variable", (rf"\b{name}\b",), nearest(name, known)
+    attribute = re.search(r"has no attribute '(\w+)'", message)
+    pattern = rf"\b{attribute[1]}\b" if attribute else r"\{[{%]"
+    return message, (pattern, r"\{[{%]"), None
+
+
+def _frames(trace: TracebackType | None) -> list[tuple[str, int]]:
+    """File and line of each template on the stack, outermost first, whether or not Jinja rewrote the traceback."""
+    found: list[tuple[str, int]] = []
+    while trace is not None:
+        template = trace.tb_frame.f_globals.get("__jinja_template__")
+        if isinstance(template, Template):
+            found.append((str(template.filename), template.get_corresponding_lineno(trace.tb_lineno)))
+        elif "__jinja_exception__" in trace.tb_frame.f_globals:
+            found.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
+        trace = trace.tb_next
+    return found
+
+
+def _line_start(raw: str, line: int) -> int:
+    offset = 0
+    for _ in range(line - 1):
+        offset = raw.find("\n", offset) + 1
+    return offset
+
+
+def _place(path: str, raw: str, offset: int) -> Location:
+    return Location(path, raw.count("\n", 0, offset) + 1, offset - raw.rfind("\n", 0, offset))

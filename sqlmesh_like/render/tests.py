@@ -1,0 +1,101 @@
+"""Data tests after Jinja. Owns their config (`severity`, `enabled` …); declaring them is the loader's matter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from sqlmesh_like.errors import JinjaError, Location, ProjectError, nearest
+from sqlmesh_like.names import TableName
+from sqlmesh_like.project.config import ConfigFault
+from sqlmesh_like.project.spec import TestFile
+from sqlmesh_like.render.context import ConfigCall, Findings, Surroundings, build_scope
+from sqlmesh_like.render.macros import Scope
+from sqlmesh_like.render.relations import Registry
+from sqlmesh_like.render.rendered import RenderedTest, SourceMap
+from sqlmesh_like.render.templates import Templates
+
+_KEYS = (
+    *("severity", "enabled", "tags", "where", "limit", "store_failures", "store_failures_as", "error_if", "warn_if"),
+    *("fail_calc", "meta", "schema", "alias", "database", "group", "materialized", "sql_header"),
+)
+
+
+def render_tests(
+    tests: tuple[TestFile, ...],
+    disabled: frozenset[str],
+    registry: Registry,
+    around: Surroundings,
+    templates: Templates,
+) -> tuple[RenderedTest, ...]:
+    """The enabled tests of enabled nodes. Raises JinjaError or ProjectError with the test's place."""
+    wanted = [test for test in tests if test.attached_to not in disabled]
+    rendered = [_render(test, registry, around, templates) for test in wanted]
+    return tuple(test for test in rendered if test is not None)
+
+
+def _render(test: TestFile, registry: Registry, around: Surroundings, templates: Templates) -> RenderedTest | None:
+    findings = Findings()
+    config = ConfigCall(test.config, findings, _check)
+    this = TableName(around.target.schema, test.name)
+    node: Mapping[str, object] = {"unique_id": test.unique_id, "name": test.name, "resource_type": "test"}
+    scope = build_scope(around, registry, node, this, config, findings)
+    if test.test_type == "generic":
+        source_map = _at_declaration(test, templates, scope)
+    else:
+        source_map = templates.render(test.path, test.raw_sql, scope)
+    if findings.config.get("enabled") is False:
+        return None
+    return RenderedTest(
+        unique_id=test.unique_id,
+        name=test.name,
+        path=test.path,
+        sql=source_map.compiled.strip(),
+        severity=_severity(test, findings),
+        inputs=tuple(findings.inputs.values()),
+        attached_to=test.attached_to,
+        raw_sql=test.raw_sql,
+        source_map=source_map,
+        tags=tuple(dict.fromkeys((*test.tags, *_texts(findings.config.get("tags"))))),
+        column_name=test.column_name,
+        test_type=test.test_type,
+        config={**test.config, **findings.config},
+        macros=tuple(sorted(findings.macros)),
+    )
+
+
+def _at_declaration(test: TestFile, templates: Templates, scope: Scope) -> SourceMap:
+    """Its text is a call that we wrote: an error in it is one of the YAML entry that asked for it."""
+    place = f"data test {test.name}"
+    try:
+        return templates.render(place, test.raw_sql, scope)
+    except JinjaError as error:
+        if error.location is not None and error.location.path != place:
+            raise
+        raise JinjaError(error.message, location=test.declared_at, hint=error.hint) from error
+
+
+def _check(key: str, value: object) -> object:
+    if key not in _KEYS:
+        raise ConfigFault(key, f"unknown config key {key!r} of a data test", nearest(key, _KEYS))
+    return _texts(value) if key == "tags" else value
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    parts = value if isinstance(value, list | tuple) else () if value is None else [value]
+    return tuple(str(part) for part in parts)
+
+
+def _severity(test: TestFile, findings: Findings) -> Literal["error", "warn"]:
+    """In-file config wins only where the YAML entry says nothing."""
+    given = findings.config.get("severity")
+    if given is None or "severity" in test.config:
+        return test.severity
+    match str(given).lower():
+        case "warn":
+            return "warn"
+        case "error":
+            return "error"
+        case _:
+            message = f"severity is {given!r}; it must be one of error, warn"
+            raise ProjectError(message, location=Location(test.path, test.declared_at.line))

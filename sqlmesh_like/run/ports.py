@@ -1,0 +1,55 @@
+"""What running needs of an engine. Owns the port and the outcome of one model; Spark implements it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from sqlmesh_like.classify.rules import Reason
+from sqlmesh_like.classify.strategy import Strategy
+from sqlmesh_like.names import Schema
+from sqlmesh_like.plan.builder import PlannedModel
+
+Row = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What one run did to a model's table. Counts are rows of the target; `committed` False: nothing had changed."""
+
+    strategy: Strategy
+    upserts: int
+    deletes: int
+    committed: bool
+    reasons: tuple[Reason, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        return self.upserts + self.deletes
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Rows by which a table differs from its recompute: `sign` -1 is only in the table, +1 only in the recompute."""
+
+    total: int
+    rows: tuple[tuple[int, Row], ...]
+
+
+class Engine(Protocol):
+    """Executes planned models. Every method may raise NodeError or RetryableError, having changed nothing."""
+
+    def apply(self, planned: PlannedModel) -> Applied:
+        """Bring the model's table from its recorded frontier to the pinned one, in one commit."""
+        ...
+
+    def verify(self, planned: PlannedModel, limit: int) -> Difference:
+        """Compare the table with its query, recomputed at the table's own frontier and clock."""
+        ...
+
+    def query(self, sql: str, tables: Mapping[str, tuple[str, str | None]], limit: int) -> tuple[Schema, list[Row]]:
+        """Rows of any SELECT; `tables` maps a name in it to (uri, frontier)."""
+        ...
+
+    def stop(self) -> None: ...

@@ -1,0 +1,63 @@
+"""Shared fixtures: one Spark session for the whole suite, and no way to start one for tests that must not need it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TESTS = Path(__file__).parent
+WITHOUT_JVM = (TESTS / "unit", TESTS / "properties")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Take the JVM away where only tests that must do without it were asked for."""
+    asked_for = [(config.invocation_params.dir / arg.split("::")[0]).resolve() for arg in config.args]
+    if all(path.is_relative_to(WITHOUT_JVM[0]) or path.is_relative_to(WITHOUT_JVM[1]) for path in asked_for):
+        _block_jvm()
+
+
+def _block_jvm() -> None:
+    """Modules that refuse to be imported hide the real ones, here and in every process the tests start."""
+    blocked = str(TESTS / "no_jvm")
+    sys.path.insert(0, blocked)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [blocked, os.environ.get("PYTHONPATH")]))
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    os.environ["PATH"] = os.pathsep.join(folder for folder in folders if not shutil.which("java", path=folder))
+    os.environ.pop("JAVA_HOME", None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if not any(item.path.is_relative_to(folder) for folder in WITHOUT_JVM):
+            item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The suite's Spark session: two cores, four shuffle partitions. Tests keep apart by `warehouse`."""
+    from sqlmesh_like.engine.session import start_session
+    from sqlmesh_like.project.spec import Target
+
+    folder = tmp_path_factory.mktemp("spark")
+    settings = {"spark.sql.shuffle.partitions": "4"}
+    target = Target("test", "test", "spark", warehouse=str(folder / "warehouse"), master="local[2]", spark=settings)
+    session = start_session(target, "tests", log_file=folder / "spark.log")
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Path:
+    """A base path of tables that only this test sees."""
+    folder = tmp_path / "warehouse"
+    folder.mkdir()
+    return folder

@@ -1,0 +1,1 @@
+raise ImportError("pyspark is blocked: this test must not need a JVM")

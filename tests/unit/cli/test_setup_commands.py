@@ -1,0 +1,81 @@
+"""`sml deps` and `sml debug`, called as click calls them."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sqlmesh_like.cli.checks import Asked, Check
+from sqlmesh_like.cli.commands import debug, deps
+from sqlmesh_like.engine.jars import Jar
+from sqlmesh_like.engine.java import Jdk
+from sqlmesh_like.errors import MachineError, ProjectError
+
+JDK_11 = Jdk(Path("/jdk"), "11.0.22", "PATH")
+JDK_17 = Jdk(Path("/jdk"), "17.0.9", "PATH")
+CONTENT = b"the bytes of a jar"
+JAR = Jar("org.example", "lib", "1.0", hashlib.sha256(CONTENT).hexdigest())
+
+
+def test_deps_names_every_verified_jar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SML_CACHE_DIR", str(tmp_path))
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / JAR.file_name).write_bytes(CONTENT)
+    monkeypatch.setattr(deps, "locked_jars", lambda: (JAR,))
+    monkeypatch.setattr("sqlmesh_like.engine.jars.locked_jars", lambda: (JAR,))
+    monkeypatch.setattr(deps, "find_jdk", lambda: JDK_11)
+    answer = CliRunner().invoke(deps.command, ["--project-dir", str(tmp_path)])
+    assert answer.output == f"org.example:lib:1.0 verified: {tmp_path / 'jars' / 'lib-1.0.jar'}\n"
+    assert answer.exit_code == 0
+
+
+def test_deps_refuses_dbt_packages(tmp_path: Path) -> None:
+    (tmp_path / "packages.yml").write_text("packages: []\n")
+    with pytest.raises(ProjectError, match=r"packages.yml: dbt packages are not supported yet") as caught:
+        deps.refuse_packages(tmp_path)
+    assert caught.value.exit_code == 2
+
+
+def test_debug_ends_with_all_checks_passed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(debug, "run_checks", lambda asked: iter([Check("python", True, "3.11")]))
+    answer = CliRunner().invoke(debug.command, ["--project-dir", str(tmp_path)])
+    assert answer.output.splitlines()[-1] == "All checks passed!"
+    assert answer.exit_code == 0
+
+
+def test_debug_exits_1_where_a_check_failed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(debug, "run_checks", lambda asked: iter([Check("JDK", False, "none"), Check("x", True, "")]))
+    answer = CliRunner().invoke(debug.command, ["--project-dir", str(tmp_path)])
+    assert "All checks passed!" not in answer.output
+    assert "1 check failed" in answer.stderr
+    assert answer.exit_code == 1
+
+
+def test_debug_passes_its_flags_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen: list[Asked] = []
+    monkeypatch.setattr(debug, "run_checks", lambda asked: iter(seen.append(asked) or ()))
+    CliRunner().invoke(debug.command, ["--project-dir", str(tmp_path), "--profile", "p", "-t", "x"])
+    assert seen == [Asked(tmp_path.resolve(), None, "p", "x")]
+
+
+def test_a_class_archive_that_cannot_be_made_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(jdk: Jdk, jars: tuple[Path, ...]) -> None:
+        raise MachineError("no class archive was made: disk full")
+
+    monkeypatch.setenv("SML_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(deps, "make_archive", fail)
+    deps.prepare_archive(JDK_17, ())
+    assert "warning: no class archive was made: disk full" in capsys.readouterr().err
+
+
+def test_a_jdk_that_cannot_write_archives_is_not_asked_to(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(deps, "make_archive", lambda jdk, jars: pytest.fail("was asked"))
+    deps.prepare_archive(JDK_11, ())
+    assert capsys.readouterr().err == ""
