@@ -1,4 +1,4 @@
-"""`manifest.json` in the shape of dbt's schema v12. Owns the shape; nothing of profiles or `ingest:` blocks enters it."""
+"""`manifest.json` in the shape of dbt's schema v12. Owns the shape. No profile and no `ingest:` block enters it."""
 
 from __future__ import annotations
 

@@ -40,10 +40,10 @@ COMMANDS = {
 class LazyGroup(click.Group):
     """Finds a command's module `cli.commands.<name>` when it is called; its `command` is the command."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         name = {"list": "ls"}.get(cmd_name, cmd_name)
         if name not in COMMANDS:
             return None
@@ -61,7 +61,7 @@ class LazyGroup(click.Group):
         name, command, rest = super().resolve_command(ctx, args)
         return name, command, spread(rest)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 

@@ -8,6 +8,7 @@ import os
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TextIO
 
 from sqlmesh_like.cli.options import Flags
 from sqlmesh_like.cli.output import Level, Output
@@ -50,7 +51,7 @@ class Loaded:
 def load(flags: Flags, *, now: datetime.datetime = EPOCH) -> Loaded:
     """Reads and renders the project. `now` is the clock of templates. Raises ProjectError or UsageError."""
     _refuse_unsupported(flags)
-    output = make_output(flags)
+    output = make_output(flags, sys.stderr)  # what a command prints stays fit for a pipe
     _log_to(output)
     project = load_parsed(flags)
     for warning in project.warnings:
@@ -67,10 +68,11 @@ def load_parsed(flags: Flags) -> ParsedProject:
     return load_project(find_project(start), parse_vars(flags.vars))
 
 
-def make_output(flags: Flags) -> Output:
-    """The printer that these flags ask for; colours on a terminal only."""
-    is_terminal = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    return Output(flags.quiet, is_terminal and not flags.no_color, flags.log_format)
+def make_output(flags: Flags, stream: TextIO | None = None) -> Output:
+    """The printer that these flags ask for, on standard output unless told otherwise; colours on a terminal only."""
+    chosen = stream or sys.stdout
+    is_terminal = chosen.isatty() and "NO_COLOR" not in os.environ
+    return Output(flags.quiet, is_terminal and not flags.no_color, flags.log_format, chosen)
 
 
 def _refuse_unsupported(flags: Flags) -> None:

@@ -38,10 +38,9 @@ class Flags:
 
 
 def _options() -> list[click.Option]:
-    words = {"multiple": True, "metavar": "SELECTOR…"}
     return [
-        click.Option(["-s", "--select", "-m", "--models", "select"], help="Nodes to take: m, +m, tag:x …", **words),
-        click.Option(["--exclude"], help="Nodes to leave out.", **words),
+        click.Option(["-s", "--select", "-m", "--models", "select"], help="Nodes to take: m, +m, tag:x …", multiple=True, metavar="WORD…"),
+        click.Option(["--exclude"], help="Nodes to leave out.", multiple=True, metavar="WORD…"),
         click.Option(["--selector"], help="A selector of selectors.yml.", metavar="NAME"),
         click.Option(["-t", "--target"], help="Target to use instead of the profile's.", metavar="NAME"),
         click.Option(["--profile"], help="Profile to use instead of the project's.", metavar="NAME"),

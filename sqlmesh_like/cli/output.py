@@ -1,4 +1,4 @@
-"""Lines while running, in dbt's format. Owns layout, colours and the JSON form; which lines there are is the caller's."""
+"""Lines while running, in dbt's format. Owns layout, colours and the JSON form of a line."""
 
 from __future__ import annotations
 

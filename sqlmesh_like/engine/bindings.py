@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
@@ -13,7 +13,7 @@ from sqlmesh_like.engine.feed import Feed
 from sqlmesh_like.engine.partition_paths import pruned_paths
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
-from sqlmesh_like.names import KEY, TableName
+from sqlmesh_like.names import KEY, TableName, is_hidden
 from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
 from sqlmesh_like.plan.history import TableState
 
@@ -48,31 +48,10 @@ class Bindings:
 
     def run_as_written(self, tree: exp.Expression, frontier: Mapping[str, str | None]) -> DataFrame:
         """The model's own query over snapshots at the given frontiers, visible columns only."""
-        by_table = {_key(item.ref.table): item for item in self.planned.inputs}
-
-        def bind(node: exp.Expression) -> exp.Expression:
-            item = by_table.get((node.db.lower(), node.name.lower())) if isinstance(node, exp.Table) else None
-            if item is None:
-                return node
-            frame = self.snapshot(item.state, frontier.get(item.ref.unique_id)).drop(KEY)
-            return exp.table_(self._view(frame), alias=node.alias or node.name)
-
-        return self.session.sql(tree.copy().transform(bind).sql("spark"))
-
-    def snapshot(
-        self, state: TableState, frontier: str | None, partitions: Collection[str] | None = None
-    ) -> DataFrame:
-        """An input's rows as of a frontier, with `_sml_key` where it is a copy-on-write table."""
-        if state.kind == "missing" or frontier is None:
-            raise NodeError(f"the table {state.uri} does not exist", hint="run `sml ingest` or build its model first")
-        if state.kind == "cow":
-            return Feed(self.session, Timeline(state.uri)).current(frontier, partitions)
-        if state.kind == "mor":
-            reader = self.session.read.format("hudi").option("as.of.instant", frontier.split("_")[1])
-            frame = reader.load(state.uri)
-        else:
-            frame = self.session.read.format(state.format).options(header=True, inferSchema=True).load(state.uri)
-        return frame.drop(*[name for name in frame.columns if name.startswith("_hoodie_")])
+        pinned = {
+            item.ref.table: replace(item.state, frontier=frontier.get(item.ref.unique_id)) for item in self.planned.inputs
+        }
+        return bound(self.session, tree, pinned)
 
     def release(self) -> None:
         """Drop what was persisted."""
@@ -105,5 +84,30 @@ class Bindings:
         return name
 
 
-def _key(table: TableName) -> tuple[str, str]:
-    return table.schema.lower(), table.identifier.lower()
+def bound(session: SparkSession, tree: exp.Expression, tables: Mapping[TableName, TableState]) -> DataFrame:
+    """The frame of a query that names whole tables, each as of the frontier of its state; visible columns only."""
+    by_name = {(table.schema.lower(), table.identifier.lower()): state for table, state in tables.items()}
+
+    def bind(node: exp.Expression) -> exp.Expression:
+        key = (node.db.lower(), node.name.lower()) if isinstance(node, exp.Table) else None
+        if key not in by_name:
+            return node
+        view = f"_sml_table_{'__'.join(key)}"
+        snapshot(session, by_name[key]).drop(KEY).createOrReplaceTempView(f"`{view}`")
+        return exp.table_(view, quoted=True, alias=exp.to_identifier(node.alias or node.name, quoted=True))
+
+    return session.sql(tree.copy().transform(bind).sql("spark"))
+
+
+def snapshot(session: SparkSession, state: TableState) -> DataFrame:
+    """A table's rows as of its frontier; a copy-on-write table's with `_sml_key`."""
+    if state.kind == "missing" or state.frontier is None:
+        raise NodeError(f"the table {state.uri} does not exist", hint="run `sml ingest` or build its model first")
+    if state.kind == "cow":
+        return Feed(session, Timeline(state.uri)).current(state.frontier)
+    if state.kind == "mor":
+        as_of = state.frontier.split("_")[1]
+        frame = session.read.format("hudi").option("as.of.instant", as_of).load(state.uri)
+    else:
+        frame = session.read.format(state.format).options(header=True, inferSchema=True).load(state.uri)
+    return frame.drop(*[name for name in frame.columns if is_hidden(name)])

@@ -17,7 +17,7 @@ from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
 from sqlmesh_like.delta.program import DeltaProgram, RescanProgram
 from sqlmesh_like.engine import sink as sinks
-from sqlmesh_like.engine.bindings import Bindings
+from sqlmesh_like.engine.bindings import Bindings, bound
 from sqlmesh_like.engine.clock import frozen
 from sqlmesh_like.engine.comparison import difference
 from sqlmesh_like.engine.feed import Feed
@@ -27,11 +27,11 @@ from sqlmesh_like.engine.swap import recover
 from sqlmesh_like.engine.tables import HudiTable
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError, RetryableError, SmlError
-from sqlmesh_like.names import KEY, PARTITION, Column, Schema, is_hidden
+from sqlmesh_like.names import KEY, PARTITION, Column, TableName, is_hidden
 from sqlmesh_like.plan.builder import PlannedModel
-from sqlmesh_like.plan.history import RECORD_KEY, History, TableRecord
+from sqlmesh_like.plan.history import RECORD_KEY, History, TableRecord, TableState
 from sqlmesh_like.project.spec import Target
-from sqlmesh_like.run.ports import Applied, Difference, Row
+from sqlmesh_like.run.ports import Applied, Difference, Rows
 
 CARRY_AFTER_COMMITS = 10
 """An empty commit carries the frontier forward only when this many input commits are pending."""
@@ -161,20 +161,14 @@ class SparkEngine:
         except (Py4JJavaError, PySparkException) as error:
             raise _failure(planned, error) from error
 
-    def query(self, sql: str, tables: Mapping[str, tuple[str, str | None]], limit: int) -> tuple[Schema, list[Row]]:
+    def query(self, tree: exp.Expression, tables: Mapping[TableName, TableState], limit: int) -> Rows:
         session = self.session()
-        for name, (uri, frontier) in tables.items():
-            timeline = Timeline(uri)
-            at = frontier or timeline.frontier
-            if at is None:
-                raise NodeError(f"the table {uri} does not exist", hint="run `sml run` or `sml ingest` first")
-            Feed(session, timeline).current(at).drop(KEY).createOrReplaceTempView(name)
         try:
-            frame = session.sql(sql)
+            frame = bound(session, tree, tables)
             rows = (frame if limit < 0 else frame.limit(limit)).collect()
         except (Py4JJavaError, PySparkException) as error:
             raise NodeError(f"the query failed: {_first_line(error)}") from error
-        return sinks.schema_of(frame), [row.asDict(recursive=True) for row in rows]
+        return Rows(sinks.schema_of(frame), tuple(tuple(row) for row in rows))
 
     def _sink(self, planned: PlannedModel) -> Sink:
         config = planned.compiled.model.config

@@ -164,7 +164,11 @@ def image(shape: Shape, name: str, columns: Schema) -> str:
     fields = {field.name.lower(): field for field in shape.fields}
     values = (
         f"{literal(column.name)}, "
-        + (_value(fields[column.name.lower()], name) if column.name.lower() in fields else f"cast(null as {column.type})")
+        + (
+            _value(fields[column.name.lower()], name)
+            if column.name.lower() in fields
+            else f"cast(null as {column.type})"
+        )
         for column in columns
     )
     return f"if(t.{name} is null, null, named_struct({', '.join(values)}))"

@@ -86,7 +86,11 @@ class Layout:
             return "''"
         column = self.column(by.column, "partition")
         value = f"{row}.{quoted(column.name)}"
-        text = f"cast({value} as string)" if by.format is None else f"date_format({self._moment(column, value)}, '{by.format}')"
+        text = (
+            f"cast({value} as string)"
+            if by.format is None
+            else f"date_format({self._moment(column, value)}, '{by.format}')"
+        )
         safe = f"regexp_replace({text}, '[^A-Za-z0-9_.-]', '_')"
         return f"case when {value} is null then '{NULL_PARTITION}' when {safe} = '' then '__empty__' else {safe} end"
 
@@ -94,7 +98,7 @@ class Layout:
         if column.type in {"timestamp", "date"}:
             return value
         if column.type == "string":
-            return f"if({value} rlike '^[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}', try_cast({value} as timestamp), null)"
+            return f"if({value} rlike '^[0-9][0-9][0-9][0-9]-[0-9]+-[0-9]', try_cast({value} as timestamp), null)"
         raise IngestError(
             f"partition column {column.name!r} of {self.table.table} is {column.type}, not a moment",
             location=self.table.declared_at,
@@ -140,10 +144,14 @@ def check_declaration(table: SourceTable) -> None:
         return
     if by.format is not None and not _PARTITION_FORMAT.fullmatch(by.format):
         hint = "use y, M, d, H, m, s with _ - or . between, e.g. yyyyMM"
-        raise ProjectError(f"partition format {by.format!r} is not safe in a path", location=table.declared_at, hint=hint)
+        raise ProjectError(
+            f"partition format {by.format!r} is not safe in a path", location=table.declared_at, hint=hint
+        )
     if by.field.lower() == by.column.lower():
         hint = f"name the partition column, e.g. as: {by.column}_day; the source's own column stays as data"
-        raise ProjectError(f"partition column of {table.name!r} needs its own name", location=table.declared_at, hint=hint)
+        raise ProjectError(
+            f"partition column of {table.name!r} needs its own name", location=table.declared_at, hint=hint
+        )
 
 
 def _check_types(table: SourceTable) -> None:
@@ -157,7 +165,9 @@ def _check_types(table: SourceTable) -> None:
             )
 
 
-def settle(table: SourceTable, ingest: IngestTable, stored: Schema, shapes: Sequence[Shape]) -> tuple[Layout, list[Shape]]:
+def settle(
+    table: SourceTable, ingest: IngestTable, stored: Schema, shapes: Sequence[Shape]
+) -> tuple[Layout, list[Shape]]:
     """The table's next layout and the shapes with every field read as the type of its column.
 
     `stored` are the columns of the table as it is (hidden ones too; empty before its first commit). Raises IngestError.
@@ -188,7 +198,9 @@ def _retyped(shape: Shape, types: Mapping[str, str], names: Mapping[str, str]) -
 
 def _check_name(table: SourceTable, name: str, partition: str | None) -> None:
     if not _AVRO_NAME.fullmatch(name) or is_hidden(name):
-        raise IngestError(f"column {name!r} of {table.table} cannot be a column of a Hudi table", hint="rename it at the source")
+        raise IngestError(
+            f"column {name!r} of {table.table} cannot be a column of a Hudi table", hint="rename it at the source"
+        )
     if name.lower() == partition:
         raise IngestError(
             f"{table.table} has a column {name!r} already", location=table.declared_at, hint="choose another `as:`"

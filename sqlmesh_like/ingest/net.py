@@ -25,7 +25,9 @@ def versions(layout: Layout) -> str:
     hashed = f"sha2({layout.key('row')}, 256)"
     rekeyed = f"kind = 'upsert' and {layout.missing_key('before')} is null and {layout.key('before')} != {layout.key('after')}"
     same_key = f"other is not null and {layout.key('other')} = {layout.key('row')}"
-    orders = "".join(f", {order} as {name}" for order, name in zip(layout.orders("row"), layout.order_columns, strict=False))
+    orders = "".join(
+        f", {order} as {name}" for order, name in zip(layout.orders("row"), layout.order_columns, strict=False)
+    )
     part, left_part = layout.partition("row"), layout.partition("other")
     return f"""
 with sides as (

@@ -14,7 +14,13 @@ from sqlmesh_like.errors import IngestError
 
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _ALIASES = {"integer": "int", "long": "bigint", "smallint": "int", "tinyint": "int", "short": "int", "byte": "int"}
-_ALIASES |= {"real": "float", "text": "string", "bool": "boolean", "timestamp_ltz": "timestamp", "decimal": "decimal(10,0)"}
+_ALIASES |= {
+    "real": "float",
+    "text": "string",
+    "bool": "boolean",
+    "timestamp_ltz": "timestamp",
+    "decimal": "decimal(10,0)",
+}
 _PLAIN = {"int", "bigint", "float", "double", "string", "boolean", "binary", "date", "timestamp"}
 MAX_PRECISION = 38
 
@@ -236,7 +242,9 @@ def _time_of_day(number: str, encoding: Encoding) -> str:
     seconds = f"(abs({number}) div {unit})"
     clock = f"format_string('%02d:%02d:%02d', {seconds} div 3600, {seconds} div 60 % 60, {seconds} % 60)"
     digits = len(str(unit)) - 1
-    fraction = f"if({number} % {unit} = 0, '', concat('.', lpad(cast(abs({number}) % {unit} as string), {digits}, '0')))"
+    fraction = (
+        f"if({number} % {unit} = 0, '', concat('.', lpad(cast(abs({number}) % {unit} as string), {digits}, '0')))"
+    )
     return f"concat(if({number} < 0, '-', ''), {clock}, {fraction})"
 
 
@@ -247,7 +255,9 @@ def _base64_decimal(text: str, scale: int) -> str:
     limbs = [f"cast(conv(substr({padded}, {start}, 8), 16, 10) as bigint)" for start in (1, 9, 17, 25)]
     signed = f"if({limbs[0]} >= {2**31}, {limbs[0]} - {2**32}, {limbs[0]})"
     terms = [f"cast({signed} as decimal(38,0)) * {2**96}BD"]
-    terms += [f"cast({limb} as decimal(38,0)) * {2**power}BD" for limb, power in zip(limbs[1:], (64, 32, 0), strict=True)]
+    terms += [
+        f"cast({limb} as decimal(38,0)) * {2**power}BD" for limb, power in zip(limbs[1:], (64, 32, 0), strict=True)
+    ]
     unscaled = f"cast({' + '.join(terms)} as string)"
     digits = f"lpad(replace({unscaled}, '-', ''), {MAX_PRECISION}, '0')"
     point = MAX_PRECISION - scale

@@ -139,12 +139,12 @@ def _refuse_cycle(edges: nx.DiGraph[str], nodes: Mapping[str, Node]) -> None:
         return
     start = min(circles)[0]
     circle = [start] if edges.has_edge(start, start) else _circle_through(edges, start)
-    names = [nodes[unique_id].name for unique_id in reversed(circle)]
-    files = "\n  ".join(f"{nodes[unique_id].name}: {nodes[unique_id].path}" for unique_id in reversed(circle))
-    first = nodes[circle[-1]]
+    reading = [nodes[unique_id] for unique_id in (start, *reversed(circle[1:]))]
+    names = [node.name for node in reading]
+    files = "\n  ".join(f"{node.name}: {node.path}" for node in reading)
     raise CycleError(
         f"models read each other in a circle: {' -> '.join([*names, names[0]])}",
-        location=Location(first.path),
+        location=Location(reading[0].path),
         hint=f"an arrow means `reads`; break it in one of these files\n  {files}",
     )
 

@@ -27,8 +27,8 @@ class Planner:
         """Compile a model and the views below it with the columns that pinned tables have. Raises SqlError."""
         schemas: dict[str, Schema | None] = {unique_id: state.schema for unique_id, state in states.items()}
         compiler = Compiler(schemas)
-        for view in self._views_below(model):
-            compiler.compile(view)
+        for below in self._unbuilt_below(model, states):
+            compiler.compile(below)
         return compiler.compile(model)
 
     def inputs(self, model: RenderedModel) -> tuple[str, ...]:
@@ -53,6 +53,25 @@ class Planner:
 
     def _is_full(self, model: RenderedModel) -> bool:
         return self.full_refresh if model.config.full_refresh is None else model.config.full_refresh
+
+    def table_of(self, model: RenderedModel) -> TableState:
+        return self.catalog.state(model.unique_id)
+
+    def _unbuilt_below(self, model: RenderedModel, states: Mapping[str, TableState]) -> list[RenderedModel]:
+        """Models whose columns follow from their query alone, views and tables not built yet, inner ones first."""
+        by_id = {m.unique_id: m for m in self.rendered.models}
+        found: dict[str, RenderedModel] = {}
+
+        def visit(reader: RenderedModel) -> None:
+            for ref in reader.inputs:
+                below = by_id.get(ref.unique_id)
+                has_columns = ref.unique_id in states and states[ref.unique_id].schema is not None
+                if below is not None and not has_columns and ref.unique_id not in found:
+                    visit(below)
+                    found[ref.unique_id] = below
+
+        visit(model)
+        return list(found.values())
 
     def _views_below(self, model: RenderedModel) -> list[RenderedModel]:
         """Views that the model reads, directly or through views, inner ones first."""

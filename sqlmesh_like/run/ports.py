@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from sqlglot import exp
+
 from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
-from sqlmesh_like.names import Schema
+from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.plan.builder import PlannedModel
+from sqlmesh_like.plan.history import TableState
 
 Row = Mapping[str, object]
 
@@ -37,6 +40,14 @@ class Difference:
     rows: tuple[tuple[int, Row], ...]
 
 
+@dataclass(frozen=True)
+class Rows:
+    """Rows in the columns' order."""
+
+    schema: Schema
+    rows: tuple[tuple[object, ...], ...]
+
+
 class Engine(Protocol):
     """Executes planned models. Every method may raise NodeError or RetryableError, having changed nothing."""
 
@@ -48,8 +59,8 @@ class Engine(Protocol):
         """Compare the table with its query, recomputed at the table's own frontier and clock."""
         ...
 
-    def query(self, sql: str, tables: Mapping[str, tuple[str, str | None]], limit: int) -> tuple[Schema, list[Row]]:
-        """Rows of any SELECT; `tables` maps a name in it to (uri, frontier)."""
+    def query(self, tree: exp.Expression, tables: Mapping[TableName, TableState], limit: int) -> Rows:
+        """Rows of any SELECT over whole tables as they were when their state was read; `limit` -1: all."""
         ...
 
     def stop(self) -> None: ...

@@ -29,15 +29,14 @@ def command(flags: Flags) -> None:
 
 
 def checked_folder(project: ParsedProject, name: str) -> Path:
-    """The folder of one clean target. Raises ProjectError where it is the project, outside of it, or a file's folder."""
+    """The folder of one clean target. Raises ProjectError where it is no folder of outputs."""
     folder = (project.root / name).resolve()
     place = Location(project.settings_file)
     if folder == project.root or not folder.is_relative_to(project.root):
         message = f"clean-targets: {name!r} is not a folder inside the project"
         raise ProjectError(message, location=place, hint="name folders below the project's own, such as target")
-    holds = [
-        node.path for node in (*project.models, *project.seeds) if (project.root / node.path).is_relative_to(folder)
-    ]
+    sources = [*(model.path for model in project.models), *(seed.path for seed in project.seeds)]
+    holds = [path for path in sources if (project.root / path).is_relative_to(folder)]
     if holds:
         message = f"clean-targets: {name!r} holds source files of the project ({holds[0]} …)"
         raise ProjectError(message, location=place, hint="name folders that commands write, such as target")

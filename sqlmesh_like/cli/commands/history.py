@@ -1,0 +1,74 @@
+"""`sml history`: a table's commits, read from its timeline. Owns the command's forms. Starts no JVM."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import click
+
+from sqlmesh_like.cli.context import load
+from sqlmesh_like.cli.lake import open_lake
+from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.rows import as_table
+from sqlmesh_like.engine.history import record_of
+from sqlmesh_like.engine.timeline import Commit, Timeline
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.names import Column
+from sqlmesh_like.run.ports import Rows
+
+_COLUMNS = (
+    Column("time", "string"), Column("kind", "string"), Column("strategy", "string"), Column("inserts", "bigint"),
+    Column("updates", "bigint"), Column("deletes", "bigint"), Column("rows", "bigint"), Column("files", "bigint"),
+    Column("bytes", "bigint"), Column("frontier", "string"),
+)  # fmt: skip
+
+
+@click.command("history")
+@click.argument("table")
+@click.option("--output", type=click.Choice(["table", "json"]), default="table", help="Form of the list.")
+@click.option("--limit", type=int, default=50, help="Newest commits to show (-1: all).")
+@shared_options
+def command(flags: Flags, table: str, output: str, limit: int) -> int:
+    """Show a table's commits: time, kind, rows, bytes, strategy, frontier."""
+    lake = open_lake(load(flags))
+    place = lake.catalog.find(table)
+    timeline = Timeline(place.uri)
+    if not timeline.commits:
+        raise NodeError(f"the table {place.table} has no commits", hint="run `sml ingest` or `sml run` first")
+    commits = timeline.commits if limit < 0 else timeline.commits[-limit:]
+    entries = [_entry(commit) for commit in commits]
+    if output == "json":
+        click.echo(json.dumps(entries, indent=2))
+    else:
+        rows = tuple(tuple(_shown(entry[c.name]) for c in _COLUMNS) for entry in entries)
+        click.echo(as_table(Rows(_COLUMNS, rows), title=str(place.table)))
+    return 0
+
+
+def _entry(commit: Commit) -> dict[str, object]:
+    """One commit; `rows` are those in the files it wrote, `frontier` the inputs consumed with it."""
+    record = record_of(commit)
+    return {
+        "time": _time(commit.instant.completed or commit.instant.requested),
+        "instant": commit.instant.frontier,
+        "kind": commit.operation.lower(),
+        "strategy": record.strategy if record else None,
+        "inserts": sum(write.inserts for write in commit.writes),
+        "updates": sum(write.updates for write in commit.writes),
+        "deletes": sum(write.deletes for write in commit.writes),
+        "rows": sum(write.rows for write in commit.writes),
+        "files": len(commit.writes),
+        "bytes": sum(write.bytes for write in commit.writes),
+        "frontier": dict(record.frontier) if record else None,
+    }
+
+
+def _time(instant: str) -> str:
+    return datetime.strptime(instant[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, dict):
+        return "\n".join(f"{name.split('.', 2)[-1]} {instant.split('_')[0]}" for name, instant in value.items())
+    return value

@@ -1,0 +1,105 @@
+"""The lake behind a command: history, catalog, planner and, where one is needed, Spark. Owns wiring them and the lock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from sqlmesh_like.cli.context import Loaded
+from sqlmesh_like.engine.history import LakeHistory
+from sqlmesh_like.errors import MachineError, RetryableError, UsageError
+from sqlmesh_like.plan.catalog import Catalog, build_catalog
+from sqlmesh_like.plan.live import Planner
+from sqlmesh_like.run.ports import Engine
+
+
+@dataclass(frozen=True)
+class Lake:
+    """One project's tables under one target."""
+
+    loaded: Loaded
+    catalog: Catalog
+    engine: Engine
+
+    def planner(self, now: datetime) -> Planner:
+        return Planner(self.loaded.rendered, self.catalog, now, self.loaded.flags.full_refresh)
+
+
+def open_lake(loaded: Loaded) -> Lake:
+    """The lake of a Spark target; Spark starts when it is first used. Raises UsageError for other targets."""
+    if loaded.target.type != "spark":
+        hint = "choose a target of type spark with -t"
+        raise UsageError(f"the target {loaded.target.name!r} has no lake: its type is {loaded.target.type}", hint=hint)
+    history = LakeHistory()
+    return Lake(loaded, build_catalog(loaded.project, loaded.rendered, loaded.target, history), _engine(loaded, history))
+
+
+def _engine(loaded: Loaded, history: LakeHistory) -> Engine:
+    class _Lazy:
+        """Imports pyspark on the first call: a command that needs no Spark never pays for it."""
+
+        def __init__(self) -> None:
+            self._engine: Engine | None = None
+
+        def __getattr__(self, name: str) -> object:
+            if self._engine is None:
+                if name == "stop":
+                    return lambda: None
+                self._engine = _spark_engine(loaded, history)
+            return getattr(self._engine, name)
+
+    return _Lazy()  # type: ignore[return-value]
+
+
+def _spark_engine(loaded: Loaded, history: LakeHistory) -> Engine:
+    from sqlmesh_like.cli.download import shown
+    from sqlmesh_like.engine.session import start_session
+    from sqlmesh_like.engine.spark_engine import SparkEngine
+
+    log_file = loaded.target_folder / "logs" / "spark.log"
+    return SparkEngine(
+        loaded.target, history, lambda: start_session(loaded.target, log_file=log_file, progress=shown())
+    )
+
+
+@contextmanager
+def locked(loaded: Loaded, purpose: str) -> Iterator[None]:
+    """Hold the lake's lock for a writing command: two at once would overwrite each other's commits.
+
+    Raises RetryableError where another process holds it, MachineError where the warehouse cannot be written.
+    """
+    warehouse = loaded.target.warehouse
+    if "://" in warehouse:
+        yield
+        return
+    place = Path(warehouse) / "_sml"
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        if not os.access(place, os.W_OK):
+            raise PermissionError(13, "Permission denied", str(place))
+    except OSError as error:
+        hint = "check `warehouse` in profiles.yml and the folder's permissions"
+        raise MachineError(f"the warehouse {warehouse} cannot be written: {error.strerror}", hint=hint) from error
+    try:
+        with FileLock(str(place / f"{purpose}.lock"), timeout=0):
+            yield
+    except Timeout:
+        hint = "wait until it ends, then run again"
+        raise RetryableError(f"another `sml {purpose}` is writing to {warehouse}", hint=hint) from None
+
+
+def clock(text: str | None) -> datetime:
+    """The run's clock: `--now` (ISO 8601; without a zone it is UTC) or the time of the machine. Raises UsageError."""
+    if text is None:
+        return datetime.now(UTC)
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"--now {text!r} is no ISO 8601 time", hint="e.g. --now 2024-05-01T00:00:00Z") from None
+    return parsed.astimezone(UTC) if parsed.tzinfo else parsed.replace(tzinfo=UTC)

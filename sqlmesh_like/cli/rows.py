@@ -1,0 +1,88 @@
+"""Rows for people and programs. Owns their forms: a table, JSON and CSV as the contract has them."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+import math
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+from rich.console import Console
+from rich.table import Table
+
+from sqlmesh_like.run.ports import Rows
+
+
+def as_json(rows: Rows) -> str:
+    """One list of objects: numbers as numbers, decimals as text, times in ISO 8601 and UTC.
+
+    >>> from sqlmesh_like.names import Column
+    >>> as_json(Rows((Column("a", "decimal(3,1)"),), ((Decimal("1.5"),),)))
+    '[{"a": "1.5"}]'
+    """
+    names = [column.name for column in rows.schema]
+    return json.dumps([dict(zip(names, map(plain, row), strict=True)) for row in rows.rows], ensure_ascii=False)
+
+
+def as_csv(rows: Rows) -> str:
+    """A header and one line a row; NULL is an empty field."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([column.name for column in rows.schema])
+    for row in rows.rows:
+        writer.writerow(["" if value is None else _flat(value) for value in row])
+    return text.getvalue()
+
+
+def as_table(rows: Rows, title: str | None = None) -> str:
+    """A table for a terminal; numbers stand right, NULL is shown as such."""
+    table = Table(title=title, title_justify="left")
+    for column in rows.schema:
+        table.add_column(column.name, justify="right" if _is_number(column.type) else "left", overflow="fold")
+    for row in rows.rows:
+        table.add_row(*["NULL" if value is None else _flat(value) for value in row])
+    console = Console(file=io.StringIO(), width=200, color_system=None, markup=False, highlight=False)
+    console.print(table)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    return str(text).rstrip("\n")
+
+
+def plain(value: object) -> object:
+    """A value as JSON holds it."""
+    match value:
+        case Decimal():
+            return format(value, "f")
+        case datetime():
+            moment = value.astimezone(UTC) if value.tzinfo else value
+            return moment.replace(tzinfo=None).isoformat() + "Z"
+        case date():
+            return value.isoformat()
+        case bytes() | bytearray():
+            return base64.b64encode(value).decode()
+        case float() if not math.isfinite(value):
+            return str(value)
+        case timedelta():
+            return str(value)
+        case dict():
+            return {str(key): plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return _sequence(value)
+    return value
+
+
+def _sequence(values: Sequence[object]) -> object:
+    as_dict = getattr(values, "asDict", None)  # a struct of Spark
+    return plain(as_dict(recursive=True)) if as_dict else [plain(item) for item in values]
+
+
+def _flat(value: object) -> str:
+    shown = plain(value)
+    return json.dumps(shown, ensure_ascii=False) if isinstance(shown, dict | list | bool) else str(shown)
+
+
+def _is_number(type_: str | None) -> bool:
+    return (type_ or "").startswith(("int", "bigint", "smallint", "tinyint", "double", "float", "decimal"))

@@ -1,0 +1,42 @@
+"""The side table of an ODS table that remembers deleted and moved keys. Owns its layout and retention; `net` gives it meaning.
+
+Without it a late update that is older than a delete would bring the row back. It is written before the main table: a crash
+between the two leaves a floor that the replayed batch ties with, and a tie goes to the batch.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sqlmesh_like.engine.tables import HudiTable, write
+from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.ingest import net
+from sqlmesh_like.ingest.layout import Layout
+
+RETENTION_DAYS = 30
+"""An event that arrives this long after a delete or move that it is older than is taken for a new one."""
+
+# Nothing reads this table's history.
+_HOUSEKEEPING = {"hoodie.clean.automatic": "true", "hoodie.archive.automatic": "true"}
+
+
+def read_floors(spark: SparkSession, uri: str) -> DataFrame | None:
+    """The floors (grain: key), or None where nothing was deleted or moved yet."""
+    return spark.read.format("hudi").load(uri) if Timeline(uri).frontier else None
+
+
+def write_floors(spark: SparkSession, uri: str, layout: Layout, decisions: DataFrame, floors: DataFrame | None) -> None:
+    """Remember the deletes and moves among the decisions, and forget what is past its retention."""
+    fresh = spark.sql(net.new_floors(layout), decisions=decisions)
+    if fresh.isEmpty():
+        return
+    if floors is not None:
+        fresh = fresh.unionByName(_expired(floors, fresh))
+    table = HudiTable(uri, f"tombstones_{layout.table.name}", (net.KEY,), options=_HOUSEKEEPING)
+    write(fresh, table, "upsert", {})
+
+
+def _expired(floors: DataFrame, fresh: DataFrame) -> DataFrame:
+    limit = f"noted_at < current_timestamp() - interval {RETENTION_DAYS} days"
+    old = floors.where(limit).join(fresh, net.KEY, "left_anti")
+    return old.selectExpr(*(c if c != net.DELETED else f"true as {c}" for c in fresh.columns))

@@ -1,0 +1,52 @@
+"""A planned model in the words of the contract. Owns the JSON form of `sml explain`; printing is the command line's."""
+
+from __future__ import annotations
+
+from sqlmesh_like.classify.rules import Reason
+from sqlmesh_like.delta.program import TablePlan
+from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
+
+
+def explained(planned: PlannedModel) -> dict[str, object]:
+    """The plan of one model; `strategy` is what its SQL allows, `next_run` what a run would do now and why."""
+    compiled = planned.compiled
+    return {
+        "unique_id": compiled.model.unique_id,
+        "strategy": compiled.classification.strategy,
+        "refresh": compiled.model.config.refresh,
+        "aggregates": [
+            {
+                "sql": verdict.sql, "class": verdict.verdict, "rule": verdict.reason.rule,
+                "line": verdict.reason.line, "column": verdict.reason.column,
+            }
+            for verdict in compiled.classification.aggregates
+        ],
+        "reasons": [_reason(found) for found in compiled.classification.reasons],
+        "inputs": [_input(item) for item in planned.inputs],
+        "next_run": planned.strategy,
+        "next_run_reasons": [_reason(found) for found in planned.reasons],
+    }  # fmt: skip
+
+
+def _reason(found: Reason) -> dict[str, object]:
+    values: dict[str, object] = {
+        "rule": found.rule, "message": found.message, "line": found.line, "column": found.column,
+    }  # fmt: skip
+    return values | ({"hint": found.hint} if found.hint else {})
+
+
+def _input(item: PlannedInput) -> dict[str, object]:
+    return {"unique_id": item.ref.unique_id, "from": item.start, "to": item.end, "pending_rows": item.pending}
+
+
+def program_text(plan: TablePlan) -> str:
+    """The SQL that a plan runs, step by step; empty where the query is run as written."""
+    steps: list[tuple[str, str]] = []
+    if plan.build is not None:
+        steps.append(("full build", plan.build.sql("spark", pretty=True)))
+    if plan.program is not None:
+        steps += [(step.name, step.query.sql("spark", pretty=True)) for step in plan.program.steps]
+    if plan.rescan is not None:
+        steps.append(("affected", plan.rescan.affected.sql("spark", pretty=True)))
+        steps.append(("rescan", plan.rescan.query.sql("spark", pretty=True)))
+    return "\n\n".join(f"-- {name}\n{sql};" for name, sql in steps)

@@ -1,0 +1,162 @@
+"""The graph of a project and what selectors choose from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sqlmesh_like.errors import CycleError, SelectionError
+from sqlmesh_like.plan.graph import Graph, build_graph
+from sqlmesh_like.plan.selector import select
+from sqlmesh_like.project.loader import load_project
+from sqlmesh_like.project.spec import Target
+from sqlmesh_like.render.renderer import render_project
+
+FILES = {
+    "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\n',
+    "models/s.yml": """
+sources:
+  - name: shop
+    tables: [{name: user, tags: [raw]}, {name: item}]
+models:
+  - name: agg
+    columns: [{name: a, tests: [not_null]}]
+""",
+    "seeds/rates.csv": "a\n",
+    "models/dwd/users.sql": "{{ config(tags='daily') }}select * from {{ source('shop', 'user') }}",
+    "models/dwd/items.sql": "select * from {{ source('shop', 'item') }}",
+    "models/dws/agg.sql": "{{ config(tags=['daily', 'big']) }}select * from {{ ref('users') }}, {{ ref('items') }}",
+    "models/dws/top.sql": "{{ config(materialized='view') }}select * from {{ ref('agg') }}, {{ ref('rates') }}",
+    "tests/agree.sql": "select * from {{ ref('agg') }} join {{ ref('items') }}",
+}
+
+
+def graph_of(root: Path, files: dict[str, str]) -> Graph:
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    project = load_project(root, {})
+    return build_graph(project, render_project(project, Target("p", "t", "spark")))
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    return graph_of(tmp_path, FILES)
+
+
+def names(graph: Graph, *words: str, exclude: tuple[str, ...] = (), tests: bool = False) -> str:
+    nodes = [graph.nodes[unique_id] for unique_id in select(graph, words, exclude)]
+    return " ".join(node.name for node in nodes if tests or node.resource_type != "test")
+
+
+def test_every_node_comes_after_its_inputs(graph: Graph) -> None:
+    order = graph.order()
+    assert len(order) == 9
+    assert all(order.index(parent) < order.index(node) for node in order for parent in graph.parents(node))
+
+
+def test_the_order_is_the_same_every_time(tmp_path: Path) -> None:
+    assert graph_of(tmp_path, FILES).order() == graph_of(tmp_path, FILES).order()
+
+
+@pytest.mark.parametrize(
+    ("words", "chosen"),
+    [
+        ("agg", "agg"),
+        ("agg.sql", "agg"),
+        ("+agg", "item items user users agg"),
+        ("1+agg", "items users agg"),
+        ("agg+", "agg top"),
+        ("users+1", "users agg"),
+        ("+agg+", "item items user users agg top"),
+        ("@users", "item items user users agg rates top"),
+        ("tag:daily", "users agg"),
+        ("tag:daily,tag:big", "agg"),
+        ("tag:big items", "items agg"),
+        ("path:models/dwd", "items users"),
+        ("models/dwd/users.sql", "users"),
+        ("dwd", "items users"),
+        ("shop.dwd.*", "items users"),
+        ("*ems", "items"),
+        ("*s", "items users agg rates top"),
+        ("source:shop.user", "user"),
+        ("source:shop", "item user"),
+        ("source:shop.user+", "user users agg top"),
+        ("config.materialized:view", "top"),
+        ("resource_type:seed", "rates"),
+        ("2+top", "items users agg rates top"),
+        ("tag:raw+,tag:big", "agg"),
+    ],
+)
+def test_a_selector_chooses(graph: Graph, words: str, chosen: str) -> None:
+    assert names(graph, words) == chosen
+
+
+def test_words_may_come_one_by_one_or_in_one_text(graph: Graph) -> None:
+    assert names(graph, "users", "items") == names(graph, "users items") == "items users"
+
+
+def test_exclusion_takes_nodes_and_their_tests_away(graph: Graph) -> None:
+    assert names(graph, "+agg", exclude=("users+", "source:shop.item"), tests=True) == "items user"
+
+
+def test_tests_come_along_with_a_node_they_read(graph: Graph) -> None:
+    assert names(graph, "items", tests=True) == "items agree"
+
+
+def test_a_test_can_be_chosen_by_its_kind(graph: Graph) -> None:
+    assert names(graph, "agg,test_type:generic", tests=True) == "not_null_agg_a"
+    assert names(graph, "test_type:singular", tests=True) == "agree"
+
+
+def test_no_selection_is_everything(graph: Graph) -> None:
+    assert len(select(graph)) == 9
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("aggg", "selector 'aggg' matches nothing\n  did you mean 'agg'?"),
+        ("+aggg+", "did you mean 'agg'?"),
+        ("tag:dayly", "did you mean 'tag:daily'?"),
+        ("source:shop.usr", "did you mean 'source:shop.user'?"),
+        ("users,items", "selector 'users,items' matches nothing"),
+        ("tagg:x", "unknown method 'tagg'\n  did you mean 'tag'?"),
+        ("++agg", "is malformed"),
+        ("@agg+", "is malformed"),
+        ("a,,b", "is malformed"),
+        ("path:models/nowhere", "matches nothing"),
+    ],
+)
+def test_a_selection_of_nothing_is_an_error(graph: Graph, words: str, message: str) -> None:
+    with pytest.raises(SelectionError) as caught:
+        select(graph, (words,))
+    assert message in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_a_selection_that_excludes_all_is_an_error(graph: Graph) -> None:
+    with pytest.raises(SelectionError, match="nothing is left of the selection --select agg --exclude agg"):
+        select(graph, ("agg",), ("agg",))
+
+
+def test_a_circle_is_printed_whole_with_its_files(tmp_path: Path) -> None:
+    files = {
+        "pyproject.toml": FILES["pyproject.toml"],
+        "models/a.sql": "select * from {{ ref('b') }}",
+        "models/b.sql": "select * from {{ ref('c') }}",
+        "models/c.sql": "select * from {{ ref('a') }}",
+        "models/free.sql": "select * from {{ ref('a') }}",
+    }
+    with pytest.raises(CycleError) as caught:
+        graph_of(tmp_path, files)
+    assert "circle: a -> b -> c -> a" in str(caught.value)
+    assert all(f"models/{name}.sql" in str(caught.value) for name in "abc")
+    assert "free" not in str(caught.value)
+
+
+def test_a_model_that_reads_itself_is_a_circle(tmp_path: Path) -> None:
+    files = {"pyproject.toml": FILES["pyproject.toml"], "models/a.sql": "select * from {{ ref('a') }}"}
+    with pytest.raises(CycleError, match="a -> a"):
+        graph_of(tmp_path, files)

@@ -1,0 +1,293 @@
+"""What the loader makes of a project's files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from sqlmesh_like.errors import Location, ProjectError
+from sqlmesh_like.project.loader import find_project, load_project
+from sqlmesh_like.project.spec import ParsedProject, PartitionBy
+
+Write = Callable[[Mapping[str, str]], Path]
+
+OWN = '[tool.sqlmesh_like]\nname = "shop"\n'
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def files(texts: Mapping[str, str]) -> Path:
+        for name, text in texts.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return tmp_path
+
+    return files
+
+
+def load(root: Path, **variables: object) -> ParsedProject:
+    return load_project(root, variables)
+
+
+def test_a_project_is_found_from_a_folder_inside_it(write: Write) -> None:
+    root = write({"pyproject.toml": OWN, "models/dws/m.sql": "select 1"})
+    assert find_project(root / "models" / "dws") == root
+
+
+def test_a_pyproject_without_our_table_is_no_project(write: Write) -> None:
+    root = write({"pyproject.toml": "[tool.other]\n"})
+    with pytest.raises(ProjectError, match="no project"):
+        find_project(root)
+
+
+def test_dbt_settings_win_over_pyproject(write: Write) -> None:
+    root = write({"pyproject.toml": OWN, "dbt_project.yml": "name: other\n"})
+    project = load(root)
+    assert (project.name, project.settings_file) == ("other", "dbt_project.yml")
+
+
+@pytest.mark.parametrize(
+    ("settings", "text", "materialized"),
+    [("pyproject.toml", OWN, "incremental"), ("dbt_project.yml", "name: shop", "view")],
+)
+def test_the_default_materialization_follows_the_settings_file(
+    write: Write, settings: str, text: str, materialized: str
+) -> None:
+    root = write({settings: text, "models/m.sql": "select 1"})
+    assert load(root).models[0].yaml_config["materialized"] == materialized
+
+
+def test_config_by_folder_is_overridden_by_properties_and_tags_add_up(write: Write) -> None:
+    settings = """
+name: shop
+models:
+  +tags: all
+  shop:
+    +schema: x
+    dws:
+      +materialized: table
+      +tags: [daily]
+      +meta: {a: 1}
+"""
+    properties = """
+models:
+  - name: m
+    config: {materialized: incremental, tags: [own], meta: {b: 2}}
+"""
+    root = write({"dbt_project.yml": settings, "models/dws/m.sql": "select 1", "models/p.yml": properties})
+    config = load(root).models[0].yaml_config
+    assert config["materialized"] == "incremental"
+    assert config["schema"] == "x"
+    assert config["tags"] == ("all", "daily", "own")
+    assert config["meta"] == {"a": 1, "b": 2}
+
+
+def test_jinja_in_yaml_keeps_native_types(write: Write) -> None:
+    properties = "models:\n  - name: m\n    config: {enabled: \"{{ var('on') }}\"}\n"
+    root = write({"pyproject.toml": OWN, "models/m.sql": "select 1", "models/p.yml": properties})
+    assert load(root, on=False).models[0].yaml_config["enabled"] is False
+
+
+def test_command_line_vars_win_over_the_projects(write: Write) -> None:
+    root = write({"dbt_project.yml": "name: shop\nvars:\n  a: 1\n  b: 1\n  shop: {b: 2}\n"})
+    assert {**load(root, a=9).vars} == {"a": 9, "b": 2, "shop": {"b": 2}}
+
+
+def test_a_source_with_ingestion_is_read_whole(write: Write) -> None:
+    text = """
+version: 2
+sources:
+  - name: shop
+    schema: ods
+    ingest:
+      format: debezium
+      files: {path: "data/{{ var('day') }}/*.jsonl"}
+      on_bad_record: fail
+    tables:
+      - name: user
+        ingest:
+          database: test_db
+          primary_key: id
+          order_by: [modify_time]
+          partition_by: {column: create_time, format: yyyyMM, as: year_month}
+        columns: [{name: id, data_type: bigint}]
+      - name: old
+        location: /lake/old
+        format: parquet
+"""
+    (source,) = load(write({"pyproject.toml": OWN, "models/s.yml": text}), day="d1").sources
+    user, old = source.tables
+    assert source.ingest is not None
+    assert user.ingest is not None
+    assert (source.ingest.files, source.ingest.on_bad_record) == ("data/d1/*.jsonl", "fail")
+    assert user.ingest.primary_key == ("id",)
+    assert user.ingest.partition_by == PartitionBy("create_time", "yyyyMM", "year_month")
+    assert user.table.sql() == "`ods`.`user`"
+    assert user.declared_at == Location("models/s.yml", 11, 9)
+    assert (old.ingest, old.format, old.location) == (None, "parquet", "/lake/old")
+
+
+def test_generic_tests_are_spelt_out_as_calls(write: Write) -> None:
+    text = """
+models:
+  - name: m
+    data_tests:
+      - own_test: {arguments: {n: 3}}
+    columns:
+      - name: id
+        data_tests:
+          - not_null: {config: {severity: warn, where: "id > 0"}}
+          - relationships: {to: ref('m'), field: id}
+          - accepted_values: {values: ["it's", 2]}
+"""
+    root = write({"pyproject.toml": OWN, "models/m.sql": "select 1", "models/p.yml": text})
+    tests = {test.name: test for test in load(root).tests}
+    assert tests["own_test_m__3"].raw_sql == "{{ test_own_test(model=ref('m'), n=3) }}"
+    not_null = tests["not_null_m_id"]
+    assert not_null.raw_sql == """{{ test_not_null(model=sml_filtered(ref('m'), 'id > 0'), column_name='id') }}"""
+    assert (not_null.severity, not_null.attached_to) == ("warn", "model.shop.m")
+    assert "to=ref('m'), field='id'" in tests["relationships_m_id__ref_m___id"].raw_sql
+    assert """values=["it's", 2]""" in tests["accepted_values_m_id__it_s__2"].raw_sql
+
+
+def test_only_sql_files_are_singular_tests(write: Write) -> None:
+    files = {"pyproject.toml": OWN, "tests/test_x.py": "", "tests/no_gap.sql": "select 1", "tests/generic/g.sql": ""}
+    project = load(write(files))
+    assert [test.unique_id for test in project.tests] == ["test.shop.no_gap"]
+    assert "tests/generic/g.sql" in [macro.path for macro in project.macros]
+
+
+def test_unit_tests_are_kept_for_later(write: Write) -> None:
+    project = load(write({"pyproject.toml": OWN, "models/p.yml": "unit_tests:\n  - name: u\n    model: m\n"}))
+    assert project.unit_tests[0].value == {"name": "u", "model": "m"}
+
+
+def test_properties_of_a_model_that_does_not_exist_are_a_warning(write: Write) -> None:
+    files = {"pyproject.toml": OWN, "models/orders.sql": "select 1", "models/p.yml": "models:\n  - name: order\n"}
+    (warning,) = load(write(files)).warnings
+    assert warning.startswith("models/p.yml:2:5: there is no model 'order'")
+    assert "did you mean 'orders'?" in warning
+
+
+def test_merge_keys_and_aliases_are_followed(write: Write) -> None:
+    text = "anchors: &a {materialized: table}\nmodels:\n  - name: m\n    config: {<<: *a, schema: x}\n"
+    root = write({"pyproject.toml": OWN, "models/m.sql": "select 1", "models/p.yml": text})
+    assert load(root).models[0].yaml_config["materialized"] == "table"
+
+
+def test_a_seed_takes_types_from_columns_and_config(write: Write) -> None:
+    text = """
+seeds:
+  - name: s
+    config: {column_types: {a: int}}
+    columns: [{name: b, data_type: date}]
+"""
+    (seed,) = load(write({"pyproject.toml": OWN, "seeds/s.csv": "a,b\n", "seeds/p.yml": text})).seeds
+    assert seed.column_types == {"b": "date", "a": "int"}
+
+
+BAD_YAML = {
+    "tab": ("models:\n\t- name: m\n", "models/p.yml:2:1: invalid YAML"),
+    "unclosed": ("models: [\n", "invalid YAML"),
+    "duplicate key": ("models:\n  - name: m\n    name: n\n", "models/p.yml:3:5: invalid YAML: key 'name' occurs twice"),
+    "value in itself": ("models: &a [*a]\n", "invalid YAML"),
+    "unsafe tag": ("models: !!python/object:os.system x\n", "invalid YAML"),
+    "impossible date": ("models:\n  - name: m\n    meta: {d: 2024-02-31}\n", "models/p.yml:3:15: invalid YAML"),
+    "list at the top": ("- a\n", "must be a mapping"),
+    "unknown top key": ("model:\n  - name: m\n", "models/p.yml:1:1: unknown key 'model'"),
+    "models no list": ("models: {m: 1}\n", "models must be a list"),
+    "model without name": ("models:\n  - description: x\n", "a model needs 'name'"),
+    "model described twice": ("models:\n  - name: m\n  - name: m\n", "model 'm' is described twice"),
+    "unknown config key": ("models:\n  - name: m\n    config: {materialised: table}\n", "did you mean 'materialized'?"),
+    "wrong materialized": ("models:\n  - name: m\n    config: {materialized: tabel}\n", "did you mean 'table'?"),
+    "wrong flag": ("models:\n  - name: m\n    config: {enabled: maybe}\n", "must be true or false"),
+    "test with two names": ("models:\n  - name: m\n    tests: [{a: 1, b: 2}]\n", "must have one name"),
+    "wrong severity": ("models:\n  - name: m\n    tests: [{a: {severity: eror}}]\n", "did you mean 'error'?"),
+    "source without format": ("sources:\n  - name: s\n    ingest: {files: {path: x}}\n", "ingest needs 'format'"),
+    "unknown format": (
+        "sources:\n  - name: s\n    ingest: {format: debezum, files: {path: x}}\n",
+        "models/p.yml:3:14: format is 'debezum'",
+    ),
+    "both streams": (
+        "sources:\n  - name: s\n    ingest: {format: dms, files: {path: x}, kafka: {}}\n",
+        "both files and kafka",
+    ),
+    "no primary key": (
+        "sources:\n  - name: s\n    ingest: {format: dms, files: {path: x}}\n"
+        "    tables: [{name: t, ingest: {table: t}}]\n",
+        "without primary_key",
+    ),
+    "table ingest without stream": (
+        "sources:\n  - name: s\n    tables: [{name: t, ingest: {primary_key: id}}]\n",
+        "source 's' has none",
+    ),
+    "wrong regular expression": (
+        "sources:\n  - name: s\n    ingest: {format: dms, files: {path: x}}\n"
+        "    tables: [{name: t, ingest: {table: 't(', primary_key: id}}]\n",
+        "is no regular expression",
+    ),
+    "wrong concurrency": (
+        "sources:\n  - name: s\n    ingest: {format: dms, files: {path: x}, concurrency: 0}\n",
+        "whole number of at least 1",
+    ),
+    "table twice": ("sources:\n  - name: s\n    tables: [{name: t}, {name: t}]\n", "is described twice"),
+    "missing var": ("sources:\n  - name: s\n    schema: \"{{ var('x') }}\"\n", "models/p.yml:3:13: var 'x' is not set"),
+    "missing environment variable": (
+        "sources:\n  - name: s\n    schema: \"{{ env_var('SML_NO_SUCH') }}\"\n",
+        "environment variable 'SML_NO_SUCH' is not set",
+    ),
+    "secret outside ingest": (
+        "sources:\n  - name: s\n    schema: \"{{ env_var('DBT_ENV_SECRET_X') }}\"\n",
+        "not available here",
+    ),
+    "broken Jinja": ('sources:\n  - name: s\n    schema: "{{ 1 + }}"\n', "invalid Jinja"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_YAML)
+def test_bad_properties_are_refused_with_their_place(write: Write, case: str) -> None:
+    text, message = BAD_YAML[case]
+    root = write({"pyproject.toml": OWN, "models/m.sql": "select 1", "models/p.yml": text})
+    with pytest.raises(ProjectError) as caught:
+        load(root)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("models/p.yml:")
+    assert caught.value.exit_code == 2
+
+
+BAD_FILES = {
+    "unknown setting": ({"pyproject.toml": OWN + 'model_paths = ["m"]\n'}, "did you mean 'model-paths'?"),
+    "invalid TOML": ({"pyproject.toml": "[tool.sqlmesh_like]\nname = \n"}, "pyproject.toml:2:8: invalid TOML"),
+    "unknown folder setting": (
+        {"dbt_project.yml": "models:\n  +materialised: x\n", "models/m.sql": "select 1"},
+        "dbt_project.yml:2:3: unknown config key 'materialised'",
+    ),
+    "same name twice": (
+        {"pyproject.toml": OWN, "models/a/m.sql": "select 1", "models/b/m.sql": "select 1"},
+        "models/b/m.sql: 'm' is the name of models/a/m.sql too",
+    ),
+    "model named as a seed": (
+        {"pyproject.toml": OWN, "models/m.sql": "select 1", "seeds/m.csv": "a\n"},
+        "is the name of models/m.sql too",
+    ),
+    "name no table can have": ({"pyproject.toml": OWN, "models/a b.sql": "select 1"}, "cannot be a table's name"),
+    "Python model": ({"pyproject.toml": OWN, "models/m.py": ""}, "Python models are not supported"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FILES)
+def test_bad_projects_are_refused(write: Write, case: str) -> None:
+    files, message = BAD_FILES[case]
+    with pytest.raises(ProjectError) as caught:
+        load(write(files))
+    assert message in str(caught.value)
+
+
+def test_a_file_that_is_not_utf8_is_refused(write: Write) -> None:
+    root = write({"pyproject.toml": OWN, "models/m.sql": ""})
+    (root / "models" / "m.sql").write_bytes(b"select '\xff'")
+    with pytest.raises(ProjectError, match=r"models/m\.sql: not UTF-8 text: byte 0xff at offset 8"):
+        load(root)

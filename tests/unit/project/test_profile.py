@@ -1,0 +1,108 @@
+"""How a target is chosen from profiles.yml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sqlmesh_like.errors import UsageError
+from sqlmesh_like.project.loader import load_project
+from sqlmesh_like.project.profile import load_target
+from sqlmesh_like.project.spec import Target
+
+PROFILES = """
+lake:
+  target: local
+  outputs:
+    local: {type: spark, schema: dws, threads: "{{ env_var('SML_T', '3') }}", hudi: {a.b: true, n: 1}}
+    cluster: {type: spark, master: yarn, warehouse: "s3a://b/w", catalog: {hive: {uri: "thrift://h"}}}
+    test: {type: duckdb}
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
+
+
+def target(
+    root: Path, profiles: str | None, name: str | None = None, profile: str | None = None, folder: Path | None = None
+) -> Target:
+    (root / "pyproject.toml").write_text('[tool.sqlmesh_like]\nname = "shop"\n')
+    if profiles is not None:
+        (root / "profiles.yml").write_text(profiles)
+    return load_target(load_project(root, {}), folder, profile, name, {})
+
+
+def test_the_profiles_own_target_is_the_default(tmp_path: Path) -> None:
+    chosen = target(tmp_path, PROFILES)
+    assert (chosen.profile, chosen.name, chosen.schema, chosen.threads) == ("lake", "local", "dws", 3)
+    assert chosen.warehouse == str(tmp_path / "warehouse")
+    assert chosen.hudi == {"a.b": "true", "n": "1"}
+
+
+def test_a_named_target_is_taken_and_a_uri_stays_as_it_is(tmp_path: Path) -> None:
+    chosen = target(tmp_path, PROFILES, "cluster")
+    assert (chosen.master, chosen.warehouse, chosen.catalog) == ("yarn", "s3a://b/w", "hive")
+
+
+def test_an_environment_variable_reaches_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SML_T", "7")
+    assert target(tmp_path, PROFILES).threads == 7
+
+
+def test_the_flag_wins_over_the_environment_and_both_over_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("flag", "environment"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "profiles.yml").write_text(f"{name}: {{outputs: {{x: {{type: duckdb}}}}}}")
+    monkeypatch.setenv("DBT_PROFILES_DIR", str(tmp_path / "environment"))
+    assert target(tmp_path, PROFILES).profile == "environment"
+    assert target(tmp_path, PROFILES, folder=tmp_path / "flag").profile == "flag"
+
+
+def test_the_home_folder_is_the_last_resort(tmp_path: Path) -> None:
+    (tmp_path / "home" / ".dbt").mkdir(parents=True)
+    (tmp_path / "home" / ".dbt" / "profiles.yml").write_text(PROFILES)
+    assert target(tmp_path, None).name == "local"
+
+
+def test_a_target_does_not_show_what_may_be_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DBT_ENV_SECRET_KEY", "hunter2")
+    text = PROFILES.replace("a.b: true", "k: \"{{ env_var('DBT_ENV_SECRET_KEY') }}\"")
+    chosen = target(tmp_path, text)
+    assert chosen.hudi["k"] == "hunter2"
+    assert "hunter2" not in repr(chosen)
+
+
+BAD = {
+    "no file": (None, {}, "no profiles.yml in . and ~/.dbt"),
+    "unknown target": (PROFILES, {"name": "lokal"}, "it has: local, cluster, test\n  did you mean 'local'?"),
+    "unknown profile": (PROFILES, {"profile": "lak"}, "it has: lake\n  did you mean 'lake'?"),
+    "two profiles": ("a: {}\nb: {}\n", {}, "has 2 profiles (a, b)"),
+    "no outputs": ("a: {target: x}\n", {}, "profile 'a' has no outputs"),
+    "no type": ("a: {outputs: {x: {schema: s}}}\n", {}, "output 'x' has no type"),
+    "unknown type": ("a: {outputs: {x: {type: sparc}}}\n", {}, "did you mean 'spark'?"),
+    "threads": ("a: {outputs: {x: {type: spark, threads: many}}}\n", {}, "threads must be a whole number"),
+    "environment": (
+        "a: {outputs: {x: {type: spark, schema: \"{{ env_var('SML_NO') }}\"}}}\n",
+        {},
+        "environment variable 'SML_NO' is not set",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_profiles_are_refused(tmp_path: Path, case: str) -> None:
+    text, arguments, message = BAD[case]
+    with pytest.raises(UsageError) as caught:
+        target(tmp_path, text, **arguments)
+    assert message in str(caught.value)
+
+
+def test_without_profiles_a_minimal_one_is_shown(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"type: spark, schema: dws"):
+        target(tmp_path, None)
