@@ -92,6 +92,6 @@ def _row(result: NodeResult, compiled: tuple[str, str | None] | None) -> dict[st
 
 
 def _plain(args: Mapping[str, object]) -> dict[str, object]:
-    """Flags as JSON has them; `vars` may carry a secret and are named only."""
-    plain = {key: list(value) if isinstance(value, tuple) else value for key, value in args.items()}
-    return {key: value if isinstance(value, bool | int | list | None) else str(value) for key, value in plain.items()}
+    """Flags as JSON has them; `vars` stay out, since they may carry a secret."""
+    listed = {key: list(value) if isinstance(value, tuple) else value for key, value in args.items() if key != "vars"}
+    return {key: value if isinstance(value, bool | int | list | None) else str(value) for key, value in listed.items()}

@@ -39,7 +39,12 @@ class Flags:
 
 def _options() -> list[click.Option]:
     return [
-        click.Option(["-s", "--select", "-m", "--models", "select"], help="Nodes to take: m, +m, tag:x …", multiple=True, metavar="WORD…"),
+        click.Option(
+            ["-s", "--select", "-m", "--models", "select"],
+            help="Nodes to take: m, +m, tag:x …",
+            multiple=True,
+            metavar="WORD…",
+        ),
         click.Option(["--exclude"], help="Nodes to leave out.", multiple=True, metavar="WORD…"),
         click.Option(["--selector"], help="A selector of selectors.yml.", metavar="NAME"),
         click.Option(["-t", "--target"], help="Target to use instead of the profile's.", metavar="NAME"),

@@ -48,7 +48,7 @@ def as_table(rows: Rows, title: str | None = None) -> str:
     console = Console(file=io.StringIO(), width=200, color_system=None, markup=False, highlight=False)
     console.print(table)
     text = console.file.getvalue()  # type: ignore[attr-defined]
-    return str(text).rstrip("\n")
+    return "\n".join(line.rstrip() for line in str(text).splitlines())
 
 
 def plain(value: object) -> object:

@@ -36,6 +36,9 @@ class LakeHistory:
         commits = [commit for commit in Timeline(uri).between(start, end) if commit.is_data]
         return sum(w.inserts + w.updates + w.deletes for commit in commits for w in commit.writes)
 
+    def data_commits(self, uri: str) -> int:
+        return len(Timeline(uri).data_commits)
+
     def pending_commits(self, uri: str, start: str, end: str) -> int:
         return sum(1 for commit in Timeline(uri).between(start, end) if commit.is_data)
 

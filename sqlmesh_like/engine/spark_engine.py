@@ -19,6 +19,7 @@ from sqlmesh_like.delta.program import DeltaProgram, RescanProgram
 from sqlmesh_like.engine import sink as sinks
 from sqlmesh_like.engine.bindings import Bindings, bound
 from sqlmesh_like.engine.clock import frozen
+from sqlmesh_like.engine.cleaning import clean_history
 from sqlmesh_like.engine.comparison import difference
 from sqlmesh_like.engine.feed import Feed
 from sqlmesh_like.engine.partition_paths import target_paths
@@ -169,6 +170,12 @@ class SparkEngine:
         except (Py4JJavaError, PySparkException) as error:
             raise NodeError(f"the query failed: {_first_line(error)}") from error
         return Rows(sinks.schema_of(frame), tuple(tuple(row) for row in rows))
+
+    def clean(self, uri: str, retain: int) -> None:
+        try:
+            clean_history(self.session(), uri, retain)
+        except (Py4JJavaError, PySparkException) as error:
+            raise NodeError(f"cleaning {uri} failed: {_first_line(error)}") from error
 
     def _sink(self, planned: PlannedModel) -> Sink:
         config = planned.compiled.model.config

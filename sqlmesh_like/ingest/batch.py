@@ -32,8 +32,6 @@ from sqlmesh_like.project.spec import SourceTable
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-LINE_COLUMNS = ("value", "file", "modified", "block", "seen")
-"""What a batch consists of (grain: line): text, path, modification time in ms, start of its block, order in it."""
 
 _LINE_COLUMNS = ("value", "file", "line", "position", "kind", "op", "reason")
 _EVENT_COLUMNS = (*_LINE_COLUMNS, "database", "source_table", "is_enveloped", "schema_id", "schema_text")
@@ -69,7 +67,12 @@ def _in_memory(frame: DataFrame) -> Iterator[DataFrame]:
 
 
 def take_in(place: Place, root: Path, lines: DataFrame, query: str, number: int) -> BatchReport:
-    """Commit a batch to all tables it touches. Raises ProjectError, and IngestError under `on_bad_record: fail`."""
+    """Commit a batch to all tables it touches. Raises ProjectError, and IngestError under `on_bad_record: fail`.
+
+    `lines` (grain: line): `value`, `file`, `modified` (ms) and `block` (its start in the file), in the files' order.
+    """
+    # Spark numbers the rows of a partition in order: it must be asked before anything moves them to others.
+    lines = lines.withColumn("seen", F.monotonically_increasing_id())
     with _in_memory(lines), _in_memory(_events(lines)) as events:
         routed = _routed(place, events)
         mark = _mark(lines, query, number)

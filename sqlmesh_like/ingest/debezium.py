@@ -16,8 +16,10 @@ from sqlmesh_like.names import Schema
 CORRUPT = "_corrupt"
 IMAGES = ("before", "after")
 
-_TEXTS = ("op STRING", "before STRING", "after STRING", "source STRUCT<db: STRING, `table`: STRING>", "ddl STRING")
-_TEXTS += ("status STRING", "ts_ms STRING")
+_TEXTS = (
+    *("op STRING", "before STRING", "after STRING", "source STRUCT<db: STRING, `table`: STRING>"),
+    *("ddl STRING", "status STRING", "ts_ms STRING"),
+)
 _ENVELOPE = f"schema STRING, payload STRUCT<{', '.join(text.replace(' ', ': ', 1) for text in _TEXTS)}>, "
 _ENVELOPE += f"{', '.join(_TEXTS)}, {CORRUPT} STRING"
 
@@ -91,7 +93,7 @@ def _kind_cases() -> str:
 
 
 def _reason(line: str) -> str:
-    """Why a line cannot be taken in, or NULL. Heartbeats, DDL and transaction messages have no `op`, and are no rows."""
+    """Why a line cannot be taken in, or NULL. Heartbeats, DDL and transaction messages have no `op` and no row."""
     no_row = (
         "_body.op is null and _body.before is null and _body.after is null"
         " and coalesce(_body.ddl, _body.status, if(_body.source is null, _body.ts_ms, null)) is not null"
@@ -163,18 +165,15 @@ def image(shape: Shape, name: str, columns: Schema) -> str:
     """Spark SQL of one row image as a struct of these columns (NULL where the event has no such image)."""
     fields = {field.name.lower(): field for field in shape.fields}
     values = (
-        f"{literal(column.name)}, "
-        + (
-            _value(fields[column.name.lower()], name)
-            if column.name.lower() in fields
-            else f"cast(null as {column.type})"
-        )
+        f"{literal(column.name)}, {_value(fields.get(column.name.lower()), name) or f'cast(null as {column.type})'}"
         for column in columns
     )
     return f"if(t.{name} is null, null, named_struct({', '.join(values)}))"
 
 
-def _value(field: Field, name: str) -> str:
+def _value(field: Field | None, name: str) -> str | None:
+    if field is None:
+        return None
     return decoder(field, f"t.{name}.{quoted(field.name)}", f"x.{name}.{quoted(field.name)}")
 
 

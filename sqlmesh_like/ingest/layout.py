@@ -86,11 +86,9 @@ class Layout:
             return "''"
         column = self.column(by.column, "partition")
         value = f"{row}.{quoted(column.name)}"
-        text = (
-            f"cast({value} as string)"
-            if by.format is None
-            else f"date_format({self._moment(column, value)}, '{by.format}')"
-        )
+        text = f"cast({value} as string)"
+        if by.format is not None:
+            text = f"date_format({self._moment(column, value)}, '{by.format}')"
         safe = f"regexp_replace({text}, '[^A-Za-z0-9_.-]', '_')"
         return f"case when {value} is null then '{NULL_PARTITION}' when {safe} = '' then '__empty__' else {safe} end"
 

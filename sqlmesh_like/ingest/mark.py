@@ -1,7 +1,7 @@
 """The record of a batch in a table's commit metadata. Owns recognizing a batch that is there already.
 
-A crash between two tables replays the whole batch; the query's own batch number starts again when a checkpoint is lost, so
-a batch is the query id and the files themselves.
+A crash between two tables replays the whole batch; the query's own batch number starts again when a checkpoint is lost,
+so a batch is the query id and the files themselves.
 """
 
 from __future__ import annotations

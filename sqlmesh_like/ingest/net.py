@@ -1,9 +1,9 @@
 """One final action per key out of a batch. Owns the order of events and where rows must vanish; knows no engine.
 
 Every event is a version of its key, ordered by (order_by, position). The newest version a key ever had decides: its row
-stands in exactly one partition, or nowhere. `floors` remember, for keys that were deleted or moved, the newest such version,
-so that a late event can neither resurrect a row nor leave a second copy in another partition. Taking a batch in twice
-gives the same state: ties go to the batch.
+stands in exactly one partition, or nowhere. `floors` remember, for keys that were deleted or moved, the newest such
+version, so that a late event can neither resurrect a row nor leave a second copy of it elsewhere. Taking a batch in
+twice gives the same state: ties go to the batch.
 
 All texts are Spark SQL over named relations in braces, as `SparkSession.sql(text, name=frame)` takes them.
 """
@@ -23,18 +23,18 @@ def versions(layout: Layout) -> str:
     An update that changes a primary key is also a delete of the old key.
     """
     hashed = f"sha2({layout.key('row')}, 256)"
-    rekeyed = f"kind = 'upsert' and {layout.missing_key('before')} is null and {layout.key('before')} != {layout.key('after')}"
+    has_old_key = f"before is not null and {layout.missing_key('before')} is null"
+    rekeyed = f"kind = 'upsert' and {has_old_key} and {layout.key('before')} != {layout.key('after')}"
     same_key = f"other is not null and {layout.key('other')} = {layout.key('row')}"
-    orders = "".join(
-        f", {order} as {name}" for order, name in zip(layout.orders("row"), layout.order_columns, strict=False)
-    )
+    named = zip(layout.orders("row"), layout.order_columns, strict=False)
+    orders = "".join(f", {order} as {name}" for order, name in named)
     part, left_part = layout.partition("row"), layout.partition("other")
     return f"""
 with sides as (
   select position, kind = 'delete' as removed, if(kind = 'delete', before, after) as row, before as other, is_blind
   from {{events}}
   union all
-  select position, true, before, null, false from {{events}} where before is not null and {rekeyed}
+  select position, true, before, null, false from {{events}} where {rekeyed}
 )
 select {hashed} as {KEY}, row, removed, is_blind, position as {POSITION}{orders}, {part} as part,
   array_distinct(array({part}, if({same_key}, {left_part}, {part}))) as parts
@@ -59,7 +59,8 @@ def decisions(layout: Layout, *, with_floors: bool, with_places: bool) -> str:
     is_late = f"coalesce(struct({_each('w.{0}', layout)}) < struct({_each('f.{0}', layout)}), false)"
     return f"""
 with newest as (
-  select {KEY}, max_by(struct(row, removed, part, {order}), {rank}) as w, array_distinct(flatten(collect_list(parts))) as parts
+  select {KEY}, max_by(struct(row, removed, part, {order}), {rank}) as w,
+    array_distinct(flatten(collect_list(parts))) as parts
   from {{versions}} group by {KEY}
 )
 select n.{KEY}, w, {parts} as parts, {is_late if with_floors else "false"} as is_late, {floor}

@@ -1,21 +1,20 @@
-"""The one streaming query of a source. Owns reading its files exactly once; `batch` owns what happens to their lines.
+"""The one streaming query of a source. Owns reading its files exactly once; `batch` what happens to their lines.
 
-A file must be complete when it appears (write elsewhere, then move it in) and is read once by its path; names that start
-with `_` or `.` are ignored.
+A file must be complete when it appears (write elsewhere, then move it in) and is read once by its path; names that
+start with `_` or `.` are ignored.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from sqlmesh_like.engine.storage import folder
-from sqlmesh_like.errors import IngestError, SmlError, UsageError
+from sqlmesh_like.errors import IngestError, UsageError
 from sqlmesh_like.ingest.batch import BatchReport, take_in
 from sqlmesh_like.ingest.layout import check_declaration
 from sqlmesh_like.ingest.place import Place
@@ -53,7 +52,7 @@ def ingest_source(spark: SparkSession, project: ParsedProject, target: Target, s
         query.awaitTermination()
     except StreamingQueryException as error:
         if run.failure is None:
-            raise IngestError(f"the stream of source {source.name!r} failed: {error.getMessage()}"[:1000]) from error
+            raise IngestError(f"the stream of source {source.name!r} failed: {error}"[:1000]) from error
         if not isinstance(run.failure, _TableFailed):
             raise run.failure from None
     finally:
@@ -110,13 +109,11 @@ def _fixed_part(path: str) -> str:
 
 def _lines(spark: SparkSession, files: str) -> DataFrame:
     text = spark.readStream.format("text").option("maxFileAge", _FOREVER).load(files)
-    # The number must be taken before anything can move rows between partitions.
     return text.selectExpr(
         "value",
         "_metadata.file_path as file",
         "unix_millis(_metadata.file_modification_time) as modified",
         "_metadata.file_block_start as block",
-        "monotonically_increasing_id() as seen",
     )
 
 

@@ -45,7 +45,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Decoded:
-    """A table's events as typed images (grain: line; `reason` says why a line is bad), held in memory until released."""
+    """A table's events as typed images (grain: line; `reason` says why one is bad), in memory until released."""
 
     layout: Layout
     events: DataFrame
@@ -86,8 +86,17 @@ def _guessed(frame: DataFrame, is_enveloped: bool) -> tuple[Field, ...]:
     inferred = DataFrame(reader.json(texts), spark).schema
     body = _child(inferred, "payload") if is_enveloped else inferred
     fields = {field.name: field for name in IMAGES for field in _child(body, name).fields}
-    types = ((name, normal_type(field.dataType.simpleString())) for name, field in fields.items())
-    return tuple(Field(name, kind or "string", is_inferred=True) for name, kind in types)
+    types = {name: normal_type(field.dataType.simpleString()) or "string" for name, field in fields.items()}
+    names = [name for name in _column_order(frame, is_enveloped) if name in types]
+    return tuple(Field(name, types[name], is_inferred=True) for name in dict.fromkeys((*names, *types)))
+
+
+def _column_order(frame: DataFrame, is_enveloped: bool) -> list[str]:
+    """The order in which an event names its columns; inference sorts them."""
+    path = "$.payload" if is_enveloped else "$"
+    images = ", ".join(f"get_json_object(value, '{path}.{name}')" for name in IMAGES)
+    found = frame.selectExpr(f"json_object_keys(coalesce({images}))").first()
+    return list(found[0] or ()) if found else []
 
 
 def _child(parent: StructType, name: str) -> StructType:
@@ -148,13 +157,13 @@ def commit(place: Place, decoded: Decoded, mark: Mark) -> TableReport:
 def _decisions(spark: SparkSession, decoded: Decoded, uri: str, floors: DataFrame | None) -> DataFrame:
     layout = decoded.layout
     versions = spark.sql(net.versions(layout), events=decoded.events.where("reason is null"))
-    inputs = {"versions": versions}
+    inputs: dict[str, object] = {"versions": versions}
     if floors is not None:
         inputs["floors"] = floors
     if decoded.blind and Timeline(uri).frontier:
         inputs["places"] = _places(spark, layout, uri, versions)
     text = net.decisions(layout, with_floors=floors is not None, with_places="places" in inputs)
-    return spark.sql(text, **inputs)
+    return spark.sql(text, None, **inputs)
 
 
 def _places(spark: SparkSession, layout: Layout, uri: str, versions: DataFrame) -> DataFrame:

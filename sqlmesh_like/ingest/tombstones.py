@@ -1,7 +1,8 @@
-"""The side table of an ODS table that remembers deleted and moved keys. Owns its layout and retention; `net` gives it meaning.
+"""The side table of an ODS table that remembers deleted and moved keys. Owns its layout and retention.
 
-Without it a late update that is older than a delete would bring the row back. It is written before the main table: a crash
-between the two leaves a floor that the replayed batch ties with, and a tie goes to the batch.
+Without it a late update that is older than a delete would bring the row back; `net` says how it decides. It is written
+before the main table: a crash between the two leaves a floor that the replayed batch ties with, and a tie goes
+to the batch.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Types of ODS columns and how a JSON value becomes one. Owns encodings and widening; knows no CDC format and no engine.
+"""Types of ODS columns and how a JSON value becomes one. Owns encodings and widening; knows no CDC format.
 
-A decoder is an expression of Spark SQL over the value's text. It gives NULL for what it cannot read, never a wrong value:
-the caller reports every non-NULL text that became NULL.
+A decoder is an expression of Spark SQL over the value's text. It gives NULL for what it cannot read, never a wrong
+value: the caller reports every non-NULL text that became NULL.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Encoding(Enum):
 class Field:
     """One column of an event: its name, how its value is spelt and the Spark type it becomes.
 
-    `scale` belongs to BASE64_DECIMAL. `is_inferred`: the type was guessed from values, so a stored type may overrule it.
+    `scale` belongs to BASE64_DECIMAL. `is_inferred`: guessed from values, so a stored type may overrule it.
     """
 
     name: str
@@ -84,8 +84,9 @@ def decimal_parts(spark_type: str) -> tuple[int, int] | None:
 def widen(column: str, stored: str, field: Field) -> str:
     """The type that holds both the stored rows and what arrives; never narrower than what is stored.
 
-    Hudi 1.2.0 widens int → bigint → string, int and bigint → double, decimals and float → double in place; it cannot turn
-    integers into decimals, so those become strings, which keep every digit. Raises IngestError where no type holds both.
+    Hudi 1.2.0 widens int → bigint → string, int and bigint → double, decimals and float → double in place; it cannot
+    turn integers into decimals, so those become strings, which keep every digit. Raises IngestError where none holds
+    both.
 
     >>> widen("a", "int", Field("a", "bigint")), widen("a", "bigint", Field("a", "int"))
     ('bigint', 'bigint')

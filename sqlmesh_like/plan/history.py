@@ -88,6 +88,10 @@ class History(Protocol):
         """Rows written or deleted by commits between two frontiers, an upper bound of the change."""
         ...
 
+    def data_commits(self, uri: str) -> int:
+        """Data commits on the active timeline."""
+        ...
+
     def pending_commits(self, uri: str, start: str, end: str) -> int:
         """Data commits between two frontiers."""
         ...

@@ -25,9 +25,12 @@ class Planner:
 
     def compile(self, model: RenderedModel, states: Mapping[str, TableState]) -> CompiledModel:
         """Compile a model and the views below it with the columns that pinned tables have. Raises SqlError."""
-        schemas: dict[str, Schema | None] = {unique_id: state.schema for unique_id, state in states.items()}
+        unbuilt = self._unbuilt_below(model, states)
+        further = {unique_id for below in unbuilt for unique_id in self.inputs(below)} - set(states)
+        known = {**self.catalog.states(further), **states}
+        schemas: dict[str, Schema | None] = {unique_id: state.schema for unique_id, state in known.items()}
         compiler = Compiler(schemas)
-        for below in self._unbuilt_below(model, states):
+        for below in unbuilt:
             compiler.compile(below)
         return compiler.compile(model)
 

@@ -6,6 +6,7 @@ A `YamlNode` is a value with its location and, for mappings and lists, its child
 
 from __future__ import annotations
 
+import datetime
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -58,7 +59,8 @@ class YamlNode:
             return self.value
         if isinstance(self.value, int | float) and not isinstance(self.value, bool):
             return str(self.value)
-        raise self.error(f"{what} must be text, not {_kind(self.value)}")
+        hint = "put it in quotes" if isinstance(self.value, bool | datetime.date) else None
+        raise self.error(f"{what} must be text, not {_kind(self.value)}", hint)
 
     def texts(self, what: str) -> tuple[str, ...]:
         """A list of texts; one text stands for a list of one."""

@@ -53,7 +53,18 @@ def table(name: str = "t", *, columns: Mapping[str, str] | None = None, **ingest
     types = tuple(Column(column, kind) for column, kind in (columns or {}).items())
     location = Location("models/ods/sources.yml", 7, 5)
     return SourceTable(
-        f"source.p.shop.{name}", "shop", name, TableName("ods", name), None, "hudi", declared, types, "", (), {}, location
+        f"source.p.shop.{name}",
+        "shop",
+        name,
+        TableName("ods", name),
+        None,
+        "hudi",
+        declared,
+        types,
+        "",
+        (),
+        {},
+        location,
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ingest_lake import BY_MONTH, Lake, event, report_of, table
+from .ingest_lake import BY_MONTH, Lake, event, report_of, table
 from pyspark.sql import SparkSession
 
 MakeLake = Callable[..., Lake]
@@ -46,3 +46,89 @@ def test_insert_update_delete_and_reinsert_end_as_in_the_source(lake: MakeLake) 
     assert shop.commits() == 2
     again = shop.run()
     assert (again.tables, shop.commits()) == ((), 2)
+
+
+def test_the_newest_by_order_by_wins_and_ties_go_to_the_log(lake: MakeLake) -> None:
+    shop = lake(table(order_by=("modify_time",)))
+    shop.ingest(
+        event("c", {"id": 1, "v": "new", "modify_time": "2022-06-02T00:00:00Z"}),
+        event("u", {"id": 1, "v": "late in the batch", "modify_time": "2022-06-01T00:00:00Z"}),
+        event("c", {"id": 2, "v": "first", "modify_time": "2022-06-02T00:00:00Z"}),
+        event("u", {"id": 2, "v": "tie", "modify_time": "2022-06-02T00:00:00Z"}),
+        event("c", {"id": 3, "v": "null", "modify_time": None}),
+        event("c", {"id": 4, "v": "x", "modify_time": "2022-06-05T00:00:00Z"}),
+        event("c", {"id": 5, "v": "x", "modify_time": "2022-06-05T00:00:00Z"}),
+    )
+    assert [row[:2] for row in shop.rows()] == [(1, "new"), (2, "tie"), (3, "null"), (4, "x"), (5, "x")]
+    shop.ingest(
+        event("u", {"id": 1, "v": "late", "modify_time": "2022-06-01T12:00:00Z"}),
+        event("u", {"id": 2, "v": "tie again", "modify_time": "2022-06-02T00:00:00Z"}),
+        event("u", {"id": 3, "v": "null again", "modify_time": None}),
+        # The before-image of a delete carries the time of the stored row, and must win the tie.
+        event("d", None, {"id": 4, "v": "x", "modify_time": "2022-06-05T00:00:00Z"}),
+        event("d", None, {"id": 5, "v": "w", "modify_time": "2022-06-04T00:00:00Z"}),
+    )
+    assert [row[:2] for row in shop.rows()] == [(1, "new"), (2, "tie again"), (3, "null again"), (5, "x")]
+    late = shop.ingest(
+        event("u", {"id": 4, "v": "older than its delete", "modify_time": "2022-06-04T00:00:00Z"}),
+        event("c", {"id": 6, "v": "y", "modify_time": "2022-06-05T00:00:00Z"}),
+    )
+    assert [row[0] for row in shop.rows()] == [1, 2, 3, 5, 6]
+    assert report_of(late).late == 1
+    shop.ingest(event("c", {"id": 4, "v": "newer than its delete", "modify_time": "2022-06-05T00:00:00Z"}))
+    assert (4, "newer than its delete", "2022-06-05T00:00:00Z") in shop.rows()
+
+
+def row(id: int, month: str, modified: int, v: str = "x") -> dict[str, object]:
+    return {
+        "id": id,
+        "v": v,
+        "create_time": f"2022-{month}-01T10:00:00Z",
+        "modify_time": f"2022-08-{modified:02d} 00:00:00",
+    }
+
+
+TYPES = {"id": "int", "create_time": "timestamp", "modify_time": "timestamp"}
+
+
+def test_a_row_that_moves_leaves_its_partition(lake: MakeLake) -> None:
+    shop = lake(table(columns=TYPES, order_by=("modify_time",), partition_by=BY_MONTH))
+    shop.ingest(
+        event("r", row(1, "06", 1)),
+        event("r", row(2, "06", 1)),
+        event("r", {**row(3, "06", 1), "create_time": None}),
+        event("c", row(4, "05", 1)),
+        event("u", row(4, "06", 2), row(4, "05", 1)),
+        event("u", row(4, "07", 3), row(4, "06", 2)),
+        event("c", row(5, "05", 1)),
+        event("u", row(5, "06", 2), row(5, "05", 1)),
+        event("d", None, row(5, "06", 2)),
+        event("c", row(5, "07", 3, "again")),
+    )
+    places = [("202206", 1), ("202206", 2), ("202207", 4), ("202207", 5), ("__null__", 3)]
+    assert shop.rows("t", "year_month", "id") == places
+    shop.ingest(event("u", row(1, "07", 5), row(1, "06", 1)), event("d", None, row(2, "06", 1)))
+    assert shop.rows("t", "year_month", "id") == [("202207", 1), ("202207", 4), ("202207", 5), ("__null__", 3)]
+    assert shop.commits() == 2
+    shop.ingest(
+        event("u", row(1, "06", 4, "late, of the old partition"), row(1, "06", 1)),
+        event("u", row(2, "05", 1), row(2, "06", 1)),
+        event("u", row(4, "06", 2, "late"), row(4, "06", 2)),
+    )
+    # The third event for key 2 ties with its delete in modify_time and is later in the log.
+    assert shop.rows("t", "year_month", "id") == [
+        ("202205", 2),
+        ("202207", 1),
+        ("202207", 4),
+        ("202207", 5),
+        ("__null__", 3),
+    ]
+    shop.ingest(event("u", row(1, "06", 9), row(1, "07", 5)), event("u", row(1, "05", 10), row(1, "06", 9)))
+    assert [r for r in shop.rows("t", "year_month", "id") if r[1] == 1] == [("202205", 1)]
+
+
+def test_a_changed_primary_key_is_a_delete_and_an_insert(lake: MakeLake) -> None:
+    shop = lake(table(columns=TYPES, order_by=("modify_time",), partition_by=BY_MONTH))
+    shop.ingest(event("c", row(1, "06", 1)))
+    shop.ingest(event("u", row(9, "06", 2), row(1, "06", 1)))
+    assert shop.rows("t", "id") == [(9,)]

@@ -16,7 +16,13 @@ _CONFIG = ("enabled", "materialized", "schema", "alias", "tags", "unique_key", "
 
 
 @click.command("ls")
-@click.option("--output", "form", type=click.Choice(["name", "path", "json", "selector"]), default="selector")
+@click.option(
+    "--output",
+    "form",
+    type=click.Choice(["name", "path", "json", "selector"]),
+    default="selector",
+    help="What to print of each node.",
+)
 @click.option("--resource-type", "types", multiple=True, type=click.Choice(_TYPES), help="Only nodes of this type.")
 @shared_options
 def command(flags: Flags, form: str, types: tuple[str, ...]) -> None:

@@ -10,9 +10,10 @@ from sqlmesh_like.cli.context import Loaded, load, make_output
 from sqlmesh_like.cli.lake import Lake, clock, locked, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.output import Output, Step
-from sqlmesh_like.errors import SelectionError
+from sqlmesh_like.errors import NodeError, SelectionError
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.run.executor import Executor
+from sqlmesh_like.run.retention import due
 from sqlmesh_like.run.result import ModelResult, RunResult
 
 
@@ -41,9 +42,22 @@ def run_models(lake: Lake, models: list[str], output: Output, now: str | None) -
         lake.planner(clock(now)), loaded.graph, lake.engine, Lines(output), loaded.target.threads, loaded.flags.fail_fast
     )
     try:
-        return executor.run(models)
+        result = executor.run(models)
+        clean(lake, output)
+        return result
     finally:
         lake.engine.stop()
+
+
+def clean(lake: Lake, output: Output) -> None:
+    """Remove history that no model needs any more; a failure is a warning, the tables are right."""
+    ingested = {t.unique_id for source in lake.loaded.project.sources if source.ingest for t in source.tables if t.ingest}
+    owned = [unique_id for unique_id in lake.catalog.places if unique_id in ingested or not unique_id.startswith("source.")]
+    for cleaning in due(lake.catalog, owned):
+        try:
+            lake.engine.clean(cleaning.uri, cleaning.retain)
+        except NodeError as error:
+            output.line(f"warning: {error}", "warn")
 
 
 def problems(result: RunResult) -> list[str]:

@@ -200,6 +200,10 @@ BAD_YAML = {
     "unknown top key": ("model:\n  - name: m\n", "models/p.yml:1:1: unknown key 'model'"),
     "models no list": ("models: {m: 1}\n", "models must be a list"),
     "model without name": ("models:\n  - description: x\n", "a model needs 'name'"),
+    "name that YAML takes for false": (
+        "models:\n  - name: off\n",
+        "name must be text, not the boolean false\n  put it",
+    ),
     "model described twice": ("models:\n  - name: m\n  - name: m\n", "model 'm' is described twice"),
     "unknown config key": ("models:\n  - name: m\n    config: {materialised: table}\n", "did you mean 'materialized'?"),
     "wrong materialized": ("models:\n  - name: m\n    config: {materialized: tabel}\n", "did you mean 'table'?"),

@@ -22,9 +22,11 @@ lake:
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(folder))
     monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
+    return folder
 
 
 def target(
@@ -64,9 +66,9 @@ def test_the_flag_wins_over_the_environment_and_both_over_the_project(
     assert target(tmp_path, PROFILES, folder=tmp_path / "flag").profile == "flag"
 
 
-def test_the_home_folder_is_the_last_resort(tmp_path: Path) -> None:
-    (tmp_path / "home" / ".dbt").mkdir(parents=True)
-    (tmp_path / "home" / ".dbt" / "profiles.yml").write_text(PROFILES)
+def test_the_home_folder_is_the_last_resort(tmp_path: Path, home: Path) -> None:
+    (home / ".dbt").mkdir()
+    (home / ".dbt" / "profiles.yml").write_text(PROFILES)
     assert target(tmp_path, None).name == "local"
 
 

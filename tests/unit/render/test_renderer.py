@@ -130,10 +130,10 @@ def test_hooks_are_rendered_with_the_models_own_names(root: Path) -> None:
 
 
 def test_disabled_models_and_their_tests_are_left_out(root: Path) -> None:
-    properties = "models:\n  - name: off\n    columns: [{name: a, tests: [unique]}]\n"
-    files = {"models/off.sql": "{{ config(enabled=false) }}select 1", "models/p.yml": properties}
+    properties = "models:\n  - name: idle\n    columns: [{name: a, tests: [unique]}]\n"
+    files = {"models/idle.sql": "{{ config(enabled=false) }}select 1", "models/p.yml": properties}
     rendered = render(root, files)
-    assert (rendered.models, rendered.tests, rendered.disabled) == ((), (), ("model.shop.off",))
+    assert (rendered.models, rendered.tests, rendered.disabled) == ((), (), ("model.shop.idle",))
 
 
 def test_a_seed_has_a_table_and_can_be_referenced(root: Path) -> None:
@@ -219,7 +219,7 @@ BAD = {
     "compiler error": ("{{ exceptions.raise_compiler_error('no!') }}", "models/m.sql:1:15: no!", ""),
     "division by zero": ("select\n{{ 1 / 0 }}", "models/m.sql:2:1: ZeroDivisionError", ""),
     "undefined printed": ("select {{ nothing }}", "models/m.sql:1:11: 'nothing' is not defined", ""),
-    "macro called wrongly": ("select {{ cents() }}", "cents", ""),
+    "macro called wrongly": ("select {{ cents() }}", "macros/x.sql:1:", "called from models/m.sql:1"),
     "error inside a macro": ("select {{ bad() }}", "macros/x.sql:3:", "called from models/m.sql:1"),
     "macro without end": ("select {{ forever() }}", "call each other without end", ""),
     "sandbox": ("select {{ ''.__class__.__mro__ }}", "models/m.sql:1:", ""),

@@ -29,7 +29,7 @@ def place(raw: str, word: str, nth: int = 0, **scope: object) -> tuple[int, int]
         pytest.param("select {{ x }}", "LUE", 0, (1, 8), id="inside a tag's text"),
         pytest.param("{% for c in 'ab' %}\n  f({{ c }}),{% endfor %} end_", "f", 1, (2, 3), id="second turn of a loop"),
         pytest.param("{% for c in 'ab' %}\n  f({{ c }}),{% endfor %} end_", "b", 0, (2, 5), id="tag in a loop"),
-        pytest.param("{% for c in 'ab' %}\n  f({{ c }}),{% endfor %} end_", "end_", 0, (2, 25), id="after a loop"),
+        pytest.param("{% for c in 'ab' %}\n  f({{ c }}),{% endfor %} end_", "end_", 0, (2, 27), id="after a loop"),
         pytest.param("select 1,\n\n  {%- set q = 1 -%}\n\n   a", "a", 0, (5, 4), id="whitespace control"),
         pytest.param("{{\n  x\n}}\n  b", "b", 0, (4, 3), id="tag of several lines"),
         pytest.param("select 'äö𝄞', {{ x }}, ü", "ü", 0, (1, 24), id="Unicode"),

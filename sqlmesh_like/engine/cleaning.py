@@ -1,0 +1,36 @@
+"""Removing history: file slices that no retained commit needs, and their commits. Owns the calls into Hudi's client.
+
+Hudi's SQL procedures want a table of the catalog; its write client wants a path alone.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+_ARCHIVE_SLACK = 2
+
+
+def clean_history(session: SparkSession, uri: str, retain: int) -> None:
+    """Keep the newest `retain` data commits of a table readable as they were, and drop what only older ones need."""
+    options = {
+        "hoodie.clean.policy": "KEEP_LATEST_COMMITS",
+        "hoodie.clean.automatic": "true",
+        "hoodie.clean.commits.retained": str(retain),
+        # Hudi demands that the timeline keeps more than the cleaner.
+        "hoodie.archive.automatic": "true",
+        "hoodie.keep.min.commits": str(retain + _ARCHIVE_SLACK),
+        "hoodie.keep.max.commits": str(retain + 2 * _ARCHIVE_SLACK),
+        "hoodie.metadata.enable": "false",
+        "hoodie.embed.timeline.server": "false",
+    }
+    jvm = session.sparkContext._jvm
+    scala_options = jvm.PythonUtils.toScalaMap(options)
+    java_session = session._jsparkSession
+    client = jvm.org.apache.hudi.HoodieCLIUtils.createHoodieWriteClient(
+        java_session, uri, scala_options, jvm.scala.Option.empty()
+    )
+    try:
+        client.clean()
+        client.archive()
+    finally:
+        client.close()

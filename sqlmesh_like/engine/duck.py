@@ -1,0 +1,299 @@
+"""A lake of one model on DuckDB, in this process and with no JVM. Owns running the shipped table plans there.
+
+It does with a plan what the Spark engine does: the steps in order, outside relations empty where `unless_empty` says so,
+partitions that a prune excludes not visible, signed rows netted to one action a key. DuckDB's own types are never
+reported as the model's: they only have to agree with themselves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import duckdb
+from sqlglot import exp
+
+from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
+from sqlmesh_like.delta.program import TARGET, DeltaProgram, Prune, RescanProgram, relation, split_relation
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden
+
+Value = object
+Rows = Mapping[str, Sequence[Value]]
+"""Rows of an input by row key; values in the order of the input's columns."""
+Snapshot = Mapping[str, Rows]
+"""Rows of every input by unique id."""
+
+_DIGITS = 9
+"""Doubles whose last digits may depend on the order of addition are compared to this many significant digits."""
+
+
+@dataclass(frozen=True)
+class Actions:
+    """What a run did to the target: rows written and keys deleted, after netting."""
+
+    upserts: int
+    deletes: int
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """Rows that the maintained table has too many, and rows that it lacks (multisets)."""
+
+    surplus: tuple[tuple[Value, ...], ...]
+    missing: tuple[tuple[Value, ...], ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.surplus or self.missing)
+
+
+class DuckLake:
+    """Inputs with declared columns, and the table of one model at a time."""
+
+    def __init__(self, schemas: Mapping[str, Schema]) -> None:
+        self._schemas = schemas
+        self._db = duckdb.connect(":memory:", config={"threads": 1})
+        # Spark without ANSI: a division by zero is NULL.
+        self._db.execute("SET TimeZone = 'UTC'; SET ieee_floating_point_ops = false")
+        for role in ("changes", "current", "target"):
+            self._db.execute(f"CREATE SCHEMA {role}")
+        for input_id, schema in schemas.items():
+            self._create_input("current", input_id, schema)
+            self._create_input("changes", input_id, (*schema, Column(WEIGHT, "bigint")))
+        self._texts: dict[tuple[int, bool], str] = {}
+        self._kept: list[object] = []
+
+    def close(self) -> None:
+        self._db.close()
+
+    def build(self, compiled: CompiledModel, snapshot: Snapshot) -> None:
+        """Create the target from scratch. Raises NodeError where two rows get one key."""
+        self._load_current(snapshot)
+        types = {column.name: column.type for column in compiled.facts.schema or ()}
+        types |= {column.name: column.type for column in compiled.table.state}
+        query = compiled.table.build
+        source = self._text(query) if query is not None else _keyed_by_content(self._as_written(compiled))
+        names = [row[0] for row in self._db.execute(f"DESCRIBE {source}").fetchall()]
+        items = ", ".join(_cast(name, types.get(name)) for name in names)
+        self._db.execute(f"CREATE OR REPLACE TABLE {_TARGET} AS SELECT {items} FROM ({source})")
+        repeated = self._db.execute(f"SELECT {KEY} FROM {_TARGET} GROUP BY 1 HAVING count(*) > 1 OR {KEY} IS NULL")
+        if found := repeated.fetchall():
+            raise NodeError(f"the key {found[0][0]!r} of {compiled.model.table} repeats or is NULL")
+
+    def apply(self, compiled: CompiledModel, before: Snapshot, after: Snapshot) -> Actions:
+        """Bring the target from one state of the inputs to the next by the plan's program, or rebuild it."""
+        self._load_changes(before, after)
+        self._load_current(after)
+        if compiled.table.program is not None:
+            return self._merge(compiled.table.program)
+        if compiled.table.rescan is not None:
+            return self._rescan(compiled.table.rescan)
+        self.build(compiled, after)
+        return Actions(len(self.rows()), 0)
+
+    def columns(self) -> list[str]:
+        """Visible columns of the target."""
+        return [name for name, _ in self._columns() if not is_hidden(name)]
+
+    def rows(self) -> list[tuple[Value, ...]]:
+        """Visible rows of the target, in no order."""
+        shown = ", ".join(_quoted(name) for name in self.columns())
+        return self._db.execute(f"SELECT {shown} FROM {_TARGET}").fetchall()
+
+    def verify(self, compiled: CompiledModel) -> Mismatch:
+        """Compare the target's visible rows with the model's own query over the current inputs."""
+        shown = [(name, type_) for name, type_ in self._columns() if not is_hidden(name)]
+        build = compiled.table.build
+        is_tied = any(found.rule == "WIN002" for found in compiled.classification.reasons)
+        source = self._text(build) if is_tied and build is not None else self._as_written(compiled)
+        return self._difference(shown, source)
+
+    def verify_state(self, compiled: CompiledModel) -> Mismatch:
+        """Compare all of the target, keys and hidden state too, with a build from the current inputs."""
+        build = compiled.table.build
+        source = self._text(build) if build is not None else _keyed_by_content(self._as_written(compiled))
+        return self._difference(self._columns(), source)
+
+    def _difference(self, columns: Sequence[tuple[str, str]], source: str) -> Mismatch:
+        cast = ", ".join(f"CAST({_quoted(name)} AS {type_}) AS {_quoted(name)}" for name, type_ in columns)
+        plain = ", ".join(_quoted(name) for name, _ in columns)
+        expected = _counted(self._db.execute(f"SELECT {cast} FROM ({source})").fetchall())
+        stored = _counted(self._db.execute(f"SELECT {plain} FROM {_TARGET}").fetchall())
+        return Mismatch(tuple((stored - expected).elements()), tuple((expected - stored).elements()))
+
+    def _merge(self, program: DeltaProgram) -> Actions:
+        for step in program.steps:
+            nothing = step.unless_empty is not None and self._is_empty(step.unless_empty)
+            self._keep(step.name, self._text(step.query, step.prune, nothing=nothing))
+        columns = self._columns()
+        names = ", ".join(f"CAST({_quoted(name)} AS {type_})" for name, type_ in columns)
+        signed = self._db.execute(f"SELECT {WEIGHT}, {names} FROM {program.result}").fetchall()
+        position = [name for name, _ in columns].index(KEY)
+        leaving, entering = _one_action_a_key([(row[0], row[1:]) for row in signed], position)
+        self._delete([*leaving, *entering])
+        self._insert(_TARGET, entering.values(), len(columns))
+        return Actions(len(entering), len(leaving))
+
+    def _rescan(self, rescan: RescanProgram) -> Actions:
+        self._keep(AFFECTED, self._text(rescan.affected))
+        if self._is_empty(AFFECTED):
+            return Actions(0, 0)
+        columns = self._columns()
+        items = ", ".join(f"CAST({_quoted(name)} AS {type_})" for name, type_ in columns)
+        fresh = self._db.execute(f"SELECT {items} FROM ({self._text(rescan.query, rescan.prune)})").fetchall()
+        pairs = list(zip(rescan.partition_by, partition_columns(len(rescan.partition_by)), strict=True))
+        removed = self._db.execute(f"DELETE FROM {_TARGET} AS t WHERE {_matching('t', AFFECTED, pairs)}").fetchall()
+        self._insert(_TARGET, fresh, len(columns))
+        return Actions(len(fresh), int(removed[0][0]))
+
+    def _keep(self, name: str, query: str) -> None:
+        self._db.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")
+
+    def _is_empty(self, step: str) -> bool:
+        return self._db.execute(f"SELECT 1 FROM {step} LIMIT 1").fetchone() is None
+
+    def _text(self, query: exp.Expression, prune: Prune | None = None, *, nothing: bool = False) -> str:
+        """The query in DuckDB's dialect; made once, for generating text costs more than running it."""
+        known = (id(query), nothing)
+        if known not in self._texts:
+            self._kept.append(query)  # an id is only unique among the living
+
+            def bind(node: exp.Expression) -> exp.Expression:
+                outside = split_relation(node) if isinstance(node, exp.Table) else None
+                return node if outside is None else _narrowed(node, outside[1], prune, nothing)
+
+            self._texts[known] = query.copy().transform(bind).sql("duckdb")
+        return self._texts[known]
+
+    def _as_written(self, compiled: CompiledModel) -> str:
+        """The model's own query over the visible columns of the current inputs."""
+        by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in compiled.facts.inputs}
+
+        def bind(node: exp.Expression) -> exp.Expression:
+            ref = by_table.get((node.db.lower(), node.name.lower())) if isinstance(node, exp.Table) else None
+            if ref is None:
+                return node
+            shown = [exp.column(column.name, quoted=True) for column in self._schemas[ref.unique_id]]
+            query = exp.select(*shown).from_(relation("current", ref.unique_id))
+            return query.subquery(exp.to_identifier(node.alias or node.name, quoted=True))
+
+        tree = compiled.facts.tree
+        known = (id(tree), False)
+        if known not in self._texts:
+            self._texts[known] = tree.copy().transform(bind).sql("duckdb")
+            self._kept.append(tree)
+        return self._texts[known]
+
+    def _columns(self) -> list[tuple[str, str]]:
+        return [(row[0], row[1]) for row in self._db.execute(f"DESCRIBE {_TARGET}").fetchall()]
+
+    def _create_input(self, role: str, input_id: str, schema: Schema) -> None:
+        columns = ", ".join(f"{_quoted(c.name)} {_duck_type(c.type or 'string')}" for c in schema)
+        self._db.execute(f"CREATE TABLE {role}.{_quoted(input_id)} ({columns}, {KEY} VARCHAR)")
+
+    def _load_current(self, snapshot: Snapshot) -> None:
+        for input_id, schema in self._schemas.items():
+            table = f"current.{_quoted(input_id)}"
+            self._db.execute(f"DELETE FROM {table}")
+            rows = [(*values, key) for key, values in snapshot.get(input_id, {}).items()]
+            self._insert(table, rows, len(schema) + 1)
+
+    def _load_changes(self, before: Snapshot, after: Snapshot) -> None:
+        for input_id, schema in self._schemas.items():
+            table = f"changes.{_quoted(input_id)}"
+            self._db.execute(f"DELETE FROM {table}")
+            changed = _changes(before.get(input_id, {}), after.get(input_id, {}))
+            self._insert(table, changed, len(schema) + 2)
+
+    def _insert(self, table: str, rows: Iterable[Sequence[Value]], width: int) -> None:
+        values = list(rows)
+        if values:
+            one = "(" + ", ".join("?" * width) + ")"
+            flat = [value for row in values for value in row]
+            self._db.execute(f"INSERT INTO {table} VALUES {', '.join([one] * len(values))}", flat)
+
+    def _delete(self, keys: Sequence[str]) -> None:
+        if keys:
+            self._db.execute(f"DELETE FROM {_TARGET} WHERE {KEY} IN ({', '.join('?' * len(keys))})", keys)
+
+
+_TARGET = f"target.{TARGET}"
+
+
+def _changes(before: Rows, after: Rows) -> list[tuple[Value, ...]]:
+    """Signed rows by row key; a row written again with the same content has both signs, as in the change feed."""
+    leaving = [(*before[key], -1, key) for key in before if key not in after or after[key] is not before[key]]
+    entering = [(*after[key], 1, key) for key in after if key not in before or after[key] is not before[key]]
+    return leaving + entering
+
+
+def _one_action_a_key(
+    signed: Sequence[tuple[int, tuple[Value, ...]]], key: int
+) -> tuple[dict[str, tuple[Value, ...]], dict[str, tuple[Value, ...]]]:
+    """Rows to delete and rows to write, by key; a row that stays as it is is neither."""
+    leaving: dict[str, tuple[Value, ...]] = {}
+    entering: dict[str, tuple[Value, ...]] = {}
+    copies: dict[str, int] = defaultdict(int)
+    for weight, row in signed:
+        name = str(row[key])
+        (entering if weight > 0 else leaving)[name] = row
+        copies[name] += max(weight, 0)
+    if repeated := [name for name, count in copies.items() if count > 1]:
+        raise NodeError(f"the key {repeated[0]!r} repeats")
+    unchanged = {name for name in leaving.keys() & entering.keys() if leaving[name] == entering[name]}
+    deletes = {name: row for name, row in leaving.items() if name not in entering}
+    return deletes, {name: row for name, row in entering.items() if name not in unchanged}
+
+
+def _narrowed(table: exp.Expression, name: str, prune: Prune | None, nothing: bool) -> exp.Expression:
+    """An outside relation as a step may see it: nothing at all, or only the partitions that a prune leaves."""
+    assert isinstance(table, exp.Table)
+    # As in the Spark engine, of two bounds on one column the last one counts.
+    pairs = list(dict(prune.columns.get(name, ())).items()) if prune else []
+    if not nothing and not pairs:
+        return table
+    rows = exp.select("*").from_(exp.alias_(table.copy(), "_sml_t", table=True))
+    if nothing:
+        rows = rows.where(exp.false())
+    elif prune:
+        rows = rows.where(_matching("_sml_t", prune.step, pairs), dialect="duckdb")
+    return rows.subquery(table.alias or "_sml_narrowed")
+
+
+def _matching(alias: str, step: str, pairs: Sequence[tuple[str, str]]) -> str:
+    """SQL: some row of a step has the values of the aliased table's columns."""
+    equal = [f"{alias}.{_quoted(own)} IS NOT DISTINCT FROM _sml_s.{_quoted(theirs)}" for own, theirs in pairs]
+    return f"EXISTS (SELECT 1 FROM {step} AS _sml_s WHERE {' AND '.join(equal)})"
+
+
+def _keyed_by_content(query: str) -> str:
+    hashed = f"SELECT *, md5(CAST(_sml_q AS VARCHAR)) AS _sml_hash FROM ({query}) AS _sml_q"
+    number = "row_number() OVER (PARTITION BY _sml_hash ORDER BY _sml_hash)"
+    return f"SELECT * EXCLUDE (_sml_hash), _sml_hash || ':' || {number} AS {KEY} FROM ({hashed})"
+
+
+def _counted(rows: Iterable[tuple[Value, ...]]) -> Counter[tuple[Value, ...]]:
+    return Counter(tuple(_rounded(value) for value in row) for row in rows)
+
+
+def _rounded(value: Value) -> Value:
+    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
+
+
+def _cast(name: str, type_: str | None) -> str:
+    return f"CAST({_quoted(name)} AS {_duck_type(type_)}) AS {_quoted(name)}" if type_ else _quoted(name)
+
+
+def _duck_type(type_: str) -> str:
+    """DuckDB's spelling of a Spark type.
+
+    >>> _duck_type("decimal(10,2)"), _duck_type("string"), _duck_type("bigint")
+    ('DECIMAL(10, 2)', 'TEXT', 'BIGINT')
+    """
+    return exp.DataType.build(type_, dialect="spark").sql("duckdb")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,212 @@
+"""A small lake for tests: a project on disk, source tables written through Hudi, runs, and rows read back.
+
+Owns no assertion but `assert_maintained`, which is what most tests end with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sqlmesh_like.engine import tables
+from sqlmesh_like.engine.feed import Feed
+from sqlmesh_like.engine.history import LakeHistory
+from sqlmesh_like.engine.spark_engine import SparkEngine
+from sqlmesh_like.engine.tables import DELETED, HudiTable, Operation
+from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.names import KEY
+from sqlmesh_like.plan.builder import PlannedModel
+from sqlmesh_like.plan.catalog import build_catalog
+from sqlmesh_like.plan.graph import build_graph
+from sqlmesh_like.plan.live import Planner
+from sqlmesh_like.project.loader import load_project
+from sqlmesh_like.project.profile import load_target
+from sqlmesh_like.render.rendered import RenderedModel
+from sqlmesh_like.render.renderer import render_project
+from sqlmesh_like.run.executor import Executor
+from sqlmesh_like.run.ports import Difference
+from sqlmesh_like.run.result import ModelResult
+
+_SETTINGS = '[tool.sqlmesh_like]\nname = "shop"\nprofile = "lake"\n'
+_PROFILE = "lake:\n  target: local\n  outputs:\n    local: {type: spark, warehouse: warehouse, schema: dws}\n"
+
+Row = Sequence[object]
+
+
+class Silent:
+    """A listener that says nothing."""
+
+    def started(self, number: int, total: int, model: RenderedModel) -> None: ...
+
+    def ended(self, number: int, total: int, result: ModelResult) -> None: ...
+
+
+@dataclass
+class Table:
+    """A source table as an ODS writer keeps it: `columns` is Spark DDL, rows are positional."""
+
+    lake: Lake
+    columns: str
+    layout: HudiTable
+
+    @property
+    def uri(self) -> str:
+        return self.layout.uri
+
+    @property
+    def timeline(self) -> Timeline:
+        return Timeline(self.uri)
+
+    def frontier(self) -> str:
+        found = self.timeline.frontier
+        assert found is not None
+        return found
+
+    def upsert(self, *rows: Row, delete: Iterable[Row] = (), **options: str) -> str:
+        """One commit of upserts and deletes; returns the frontier after it."""
+        marked = [(*row, False) for row in rows] + [(*row, True) for row in delete]
+        return self._commit(marked, "upsert", options)
+
+    def write(self, *rows: Row, operation: Operation = "upsert", **options: str) -> str:
+        return self._commit([(*row, False) for row in rows], operation, options)
+
+    def _commit(self, rows: list[tuple[object, ...]], operation: Operation, options: Mapping[str, str]) -> str:
+        frame = self.lake.spark.createDataFrame(rows, f"{self.columns}, {DELETED} boolean")
+        tables.write(frame, self.layout, operation, {}, {name.replace("__", "."): v for name, v in options.items()})
+        return self.frontier()
+
+    def feed(self) -> Feed:
+        return Feed(self.lake.spark, self.timeline)
+
+
+@dataclass
+class Lake:
+    """A project below `root` with sources of `shop` in schema `ods`, models in schema `dws`."""
+
+    spark: SparkSession
+    root: Path
+    start: Callable[[], SparkSession] | None = None
+    now: datetime | None = None
+    results: dict[str, ModelResult] = field(default_factory=dict)
+    _sources: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._put("pyproject.toml", _SETTINGS)
+        self._put("profiles.yml", _PROFILE)
+
+    def _put(self, path: str, text: str) -> None:
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text)
+
+    def model(self, name: str, sql: str) -> None:
+        """Write or change a model; `orders` in braces stands for `source('shop', 'orders')`."""
+        self._put(f"models/{name}.sql", sql)
+
+    def source(
+        self, name: str, columns: str, key: Sequence[str] = ("id",), partition: str | None = None, buckets: int = 1
+    ) -> Table:
+        """Declare a source table; it exists from its first commit on."""
+        uri = str(self.root / "warehouse" / "ods" / name)
+        self.declare(name)
+        return Table(self, columns, HudiTable(uri, name, tuple(key), partition, buckets=buckets))
+
+    def declare(self, name: str, location: str | None = None) -> None:
+        self._sources[name] = f"{{name: {name}}}" if location is None else f"{{name: {name}, location: '{location}'}}"
+        listed = ", ".join(self._sources.values())
+        self._put("models/sources.yml", f"version: 2\nsources: [{{name: shop, schema: ods, tables: [{listed}]}}]\n")
+
+    def planner(self, *, full_refresh: bool = False) -> Planner:
+        return self._loaded(full_refresh)[0]
+
+    def run(
+        self, *selected: str, threads: int = 1, fail_fast: bool = False, full_refresh: bool = False
+    ) -> dict[str, ModelResult]:
+        """Run models (default: all) and return their results by name."""
+        planner, executor = self._loaded(full_refresh, threads, fail_fast)
+        names = [m.unique_id for m in planner.rendered.models if not selected or m.name in selected]
+        self.results = {found.model.name: found for found in executor.run(names).results}
+        return self.results
+
+    def run_well(self, *selected: str, threads: int = 1) -> dict[str, str]:
+        """Run, insist on success, and return the strategy each model took."""
+        results = self.run(*selected, threads=threads)
+        failed = {name: found.message for name, found in results.items() if found.status not in ("success", "no-op")}
+        assert not failed, failed
+        return {name: str(found.strategy) for name, found in results.items()}
+
+    def plan(self, name: str) -> PlannedModel:
+        planner = self.planner()
+        return planner.plan(planner.rendered.model(f"model.shop.{name}"), {})
+
+    def verify(self, name: str) -> Difference:
+        return self.engine().verify(self.plan(name), 10)
+
+    def assert_maintained(self, *names: str) -> None:
+        """Each model's table equals its query, recomputed in full."""
+        for name in names or [m.name for m in self.planner().rendered.models]:
+            found = self.verify(name)
+            assert found.total == 0, (name, found.rows)
+
+    def engine(self) -> SparkEngine:
+        return SparkEngine(self._target(), LakeHistory(), self.start or (lambda: self.spark))
+
+    def uri(self, name: str) -> str:
+        return str(self.root / "warehouse" / "dws" / name)
+
+    def timeline(self, name: str) -> Timeline:
+        return Timeline(self.uri(name))
+
+    def commits(self, name: str) -> int:
+        return len(self.timeline(name).commits)
+
+    def rules(self, name: str) -> set[str]:
+        """Rule ids of a model in the last run."""
+        return {found.rule for found in self.results[name].reasons}
+
+    def hudi(self, name: str) -> DataFrame:
+        """A model's table as any reader of Hudi sees it, bookkeeping removed."""
+        frame = self.spark.read.format("hudi").load(self.uri(name))
+        return frame.drop(*[column for column in frame.columns if column.startswith(("_hoodie_", "_sml_"))])
+
+    def rows(self, name: str) -> list[tuple[object, ...]]:
+        """Rows of a model as any reader of Hudi sees them, in a stable order."""
+        return ordered(self.hudi(name))
+
+    def keys(self, name: str) -> list[str]:
+        """Record keys stored in a model's table, one a row."""
+        timeline = self.timeline(name)
+        assert timeline.frontier is not None
+        return [row[0] for row in Feed(self.spark, timeline).current(timeline.frontier).select(KEY).collect()]
+
+    def _target(self):  # type: ignore[no-untyped-def]
+        return load_target(load_project(self.root, {}), None, None, None, {})
+
+    def _loaded(self, full_refresh: bool, threads: int = 1, fail_fast: bool = False) -> tuple[Planner, Executor]:
+        project = load_project(self.root, {})
+        target = load_target(project, None, None, None, {})
+        rendered = render_project(project, target)
+        history = LakeHistory()
+        catalog = build_catalog(project, rendered, target, history)
+        planner = Planner(rendered, catalog, self.now or datetime.now(UTC), full_refresh)
+        engine = SparkEngine(target, history, self.start or (lambda: self.spark))
+        graph = build_graph(project, rendered)
+        return planner, Executor(planner, graph, engine, Silent(), threads=threads, fail_fast=fail_fast)
+
+
+def ordered(frame: DataFrame) -> list[tuple[object, ...]]:
+    """Rows as tuples, sorted by their text."""
+    return sorted((tuple(row) for row in frame.collect()), key=repr)
+
+
+def signed(frame: DataFrame) -> list[tuple[object, ...]]:
+    """Rows of a change, netted by content: (weight, columns…); pairs that cancel out are gone."""
+    names = [name for name in frame.columns if name not in (KEY, "_sml_weight")]
+    netted = frame.groupBy(*names).sum("_sml_weight").where("`sum(_sml_weight)` <> 0")
+    return ordered(netted.select("sum(_sml_weight)", *names))
+
+
+ORDERS = "id int, buyer int, amount decimal(12,2), city string, ym string"
