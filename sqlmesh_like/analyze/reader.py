@@ -27,9 +27,10 @@ from sqlmesh_like.analyze.relation import (
     columns,
 )
 from sqlmesh_like.errors import nearest
-from sqlmesh_like.names import Column, Schema
+from sqlmesh_like.names import Column, Schema, is_hidden
 
 _SELECT_PARTS = {"expressions", "from_", "from", "where", "group", "distinct", "order", "with_", "with", "kind"}
+_PARENTHESES_PARTS = {"this", "alias", "with_", "with", "order"}
 _AGGREGATES = {exp.Sum: "SUM", exp.Count: "COUNT", exp.Avg: "AVG", exp.Min: "MIN", exp.Max: "MAX"}
 TIE_SENSITIVE = (exp.RowNumber, exp.Lag, exp.Lead, exp.Ntile)
 
@@ -97,8 +98,9 @@ def read(query: exp.Expression, lookup: Lookup, ctes: Mapping[str, Relation] | N
             ctes[cte.alias.lower()] = read(cte.this, lookup, ctes)
     match query:
         case exp.Subquery():
-            if query.args.get("pivots") or query.args.get("sample"):
-                raise Unsupported("QRY009", "PIVOT or TABLESAMPLE", query)
+            for part, value in query.args.items():
+                if value and part not in _PARENTHESES_PARTS:
+                    raise _unsupported_part(part, query)
             return read(query.this, lookup, ctes)
         case exp.Union():
             return _read_union(query, lookup, ctes)
@@ -151,7 +153,7 @@ def _read_select(select: exp.Select, lookup: Lookup, ctes: Mapping[str, Relation
     return relation
 
 
-def _unsupported_part(part: str, select: exp.Select) -> Unsupported:
+def _unsupported_part(part: str, select: exp.Query) -> Unsupported:
     value = select.args[part]
     node = value[0] if isinstance(value, list) else value if isinstance(value, exp.Expression) else select
     known = {
@@ -199,6 +201,7 @@ def _expand_stars(select: exp.Select, scope: _Scope) -> list[exp.Alias]:
     for item in select.expressions:
         star = item.this if isinstance(item, exp.Column) and isinstance(item.this, exp.Star) else item
         if isinstance(star, exp.Star):
+            _require_alias(item, scope)
             if any(star.args.values()):
                 raise Unsupported("QRY009", "a star with modifiers", item)
             items += [exp.alias_(exp.column(c.name, quoted=True), c.name, quoted=True) for c in columns(scope.relation)]
@@ -208,7 +211,17 @@ def _expand_stars(select: exp.Select, scope: _Scope) -> list[exp.Alias]:
             items.append(_aliased(item))
         else:
             raise UnknownName(f"the column {item.sql('spark')!r} has no name", item, "add an alias: … AS name")
+    for item in items:
+        if is_hidden(item.alias):
+            raise UnknownName(f"the alias {item.alias!r} is reserved", item, "choose one that does not start so")
     return items
+
+
+def _require_alias(column: exp.Expression, scope: _Scope) -> None:
+    qualifier = column.text("table")
+    if qualifier and qualifier.lower() != scope.alias:
+        hint = nearest(qualifier, [scope.alias])
+        raise UnknownName(f"unknown table or alias {qualifier!r} in {column.sql('spark')}", column, hint)
 
 
 def _aliased(column: exp.Column) -> exp.Alias:
@@ -230,11 +243,11 @@ def _resolved(expression: exp.Expression, scope: _Scope) -> exp.Expression:
 
 
 def _resolve_column(column: exp.Column, scope: _Scope, known: Mapping[str, str]) -> exp.Expression:
-    if column.table and column.table.lower() != scope.alias:
-        if column.table.lower() in known:
-            raise Unsupported("QRY009", f"the nested field {column.sql('spark')}", column)
-        hint = nearest(column.table, [scope.alias])
-        raise UnknownName(f"unknown table or alias {column.table!r} in {column.sql('spark')}", column, hint)
+    if isinstance(column.this, exp.Star):
+        raise Unsupported("QRY009", f"{column.sql('spark')} inside an expression", column)
+    if column.table.lower() in known and column.table.lower() != scope.alias:
+        raise Unsupported("QRY009", f"the nested field {column.sql('spark')}", column)
+    _require_alias(column, scope)
     if column.name.lower() not in known:
         hint = nearest(column.name, known.values())
         raise UnknownName(f"unknown column {column.name!r}", column, hint or f"known: {', '.join(known.values())}")
@@ -278,12 +291,11 @@ def _read_projection(relation: Relation, items: list[exp.Alias], scope: _Scope) 
 
 
 def _partition_list(window: exp.Window, scope: _Scope) -> tuple[exp.Expression, ...]:
-    ordered = window.args.get("order")
-    if isinstance(window.this, TIE_SENSITIVE) or not ordered or isinstance(window.this, exp.Rank | exp.DenseRank):
-        return tuple(_resolved(part, scope) for part in window.args.get("partition_by") or [])
     spec = window.args.get("spec")
-    if spec is not None and spec.args.get("kind") == "ROWS":
+    if spec is not None and spec.args.get("kind") == "ROWS" and not isinstance(window.this, TIE_SENSITIVE):
         raise Unsupported("QRY006", "a window frame by ROWS, whose result depends on tied order", window)
+    if isinstance(window.this, TIE_SENSITIVE) and not window.args.get("order"):
+        raise Unsupported("QRY006", "a window function whose result depends on an order that is not given", window)
     return tuple(_resolved(part, scope) for part in window.args.get("partition_by") or [])
 
 
@@ -320,6 +332,7 @@ def _aggregate_calls(expression: exp.Expression) -> list[exp.Expression]:
 
 
 def _read_aggregate(select: exp.Select, child: Relation, items: list[exp.Alias], scope: _Scope) -> Relation:
+    _lateral_aliases(items, scope)
     keys = _group_keys(select, items, scope)
     if any(item.this.find(exp.Window) for item in items):
         raise Unsupported("QRY006", "a window function over aggregates", select)
@@ -346,7 +359,7 @@ def _group_keys(select: exp.Select, items: list[exp.Alias], scope: _Scope) -> tu
 
 def _key_expression(expression: exp.Expression, items: list[exp.Alias], scope: _Scope) -> exp.Expression:
     if isinstance(expression, exp.Literal) and not expression.is_string:
-        position = int(expression.name)
+        position = int(expression.name) if expression.name.isdigit() else 0
         if not 1 <= position <= len(items):
             raise UnknownName(f"GROUP BY position {position} is not in the SELECT list", expression)
         return items[position - 1].this
@@ -359,7 +372,15 @@ def _key_expression(expression: exp.Expression, items: list[exp.Alias], scope: _
 
 
 def _canonical(expression: exp.Expression) -> str:
-    return expression.sql("spark", comments=False)
+    """Text that is equal for equal expressions. Parentheses are no part of an expression: the tree says what binds."""
+
+    def bare(node: exp.Expression) -> exp.Expression:
+        while isinstance(node, exp.Paren):
+            node = node.this
+        node.comments = None
+        return node
+
+    return repr(expression.copy().transform(bare, copy=False))
 
 
 def _aggregate_item(item: exp.Alias, keys: tuple[Named, ...], calls: dict[str, Call], scope: _Scope) -> Named:
@@ -377,6 +398,7 @@ def _aggregate_item(item: exp.Alias, keys: tuple[Named, ...], calls: dict[str, C
         if name:
             return exp.column(name)
         if isinstance(node, exp.Column):
+            _require_no_key_holds(node, keys, scope)
             raise UnknownName(
                 f"column {node.sql('spark')!r} is neither in GROUP BY nor in an aggregate", node,
                 "add it to GROUP BY or aggregate it",
@@ -389,6 +411,14 @@ def _aggregate_item(item: exp.Alias, keys: tuple[Named, ...], calls: dict[str, C
     expression = rewrite(item.this)
     _require_pure(expression)
     return Named(item.alias, expression, types.infer(expression, known))
+
+
+def _require_no_key_holds(column: exp.Column, keys: tuple[Named, ...], scope: _Scope) -> None:
+    """Spark may know the expression around this column for a key that is written otherwise (`b + a` for `a + b`)."""
+    name = _resolved(column, scope).name
+    for key in keys:
+        if any(inner.name == name for inner in key.expression.find_all(exp.Column)):
+            raise Unsupported("QRY009", f"{column.sql('spark')}, which is only part of a GROUP BY expression", column)
 
 
 def _read_call(node: exp.Expression, calls: dict[str, Call], scope: _Scope) -> Call:
@@ -407,6 +437,8 @@ def _new_call(node: exp.Expression, name: str, scope: _Scope) -> Call:
     whole = _resolved(node, scope)
     sql, offset = node.sql("spark", comments=False), offset_of(node)
     if distinct or not label or _has_more_arguments(function):
+        for part in [*function.iter_expressions(), *([condition] if condition is not None else [])]:
+            _require_pure_arguments(part)
         return Call(name, label or function.sql_name(), None, None, distinct, whole, sql, offset)
     resolved = _resolved(argument, scope) if not isinstance(argument, exp.Star) else None
     for part in (resolved, condition):
@@ -417,6 +449,11 @@ def _new_call(node: exp.Expression, name: str, scope: _Scope) -> Call:
         folded = None
     type_ = types.infer(resolved, scope.known) if resolved is not None else None
     return Call(name, label, folded, type_, False, whole, sql, offset)
+
+
+def _require_pure_arguments(part: exp.Expression) -> None:
+    for argument in part.expressions if isinstance(part, exp.Distinct) else [part]:
+        _require_pure(argument)
 
 
 def _has_more_arguments(function: exp.Expression) -> bool:

@@ -163,7 +163,11 @@ def _recomputed(aggregate: Aggregate) -> exp.Select:
     keyed = exp.select(*names, key()).from_(fresh.subquery("f"))
     keys = [column(named.name) for named in aggregate.keys]
     stale = exp.select(key()).from_("stale").subquery()
-    return group(keyed.where(exp.In(this=encode(keys), query=stale)), aggregate, signed=False)
+    if keys:
+        return group(keyed.where(exp.In(this=encode(keys), query=stale)), aggregate, signed=False)
+    # Without GROUP BY an aggregate of no rows is a row: the one group is let through after it, not before.
+    whole = group(keyed, aggregate, signed=False)
+    return exp.select("*").from_(whole.subquery("w")).where(exp.In(this=key(), query=stale))
 
 
 def _merged(aggregate: Aggregate, states: tuple[State, ...]) -> exp.Select:

@@ -63,9 +63,10 @@ def _narrowed(source: Relation, traced: Mapping[str, tuple[str, ...]]) -> Relati
 
 
 def _is_affected(names: tuple[str, ...]) -> exp.Expression:
+    # The alias must be no column that a user can have: a bare name in the subquery is looked up here first.
     pairs = [
-        exp.NullSafeEQ(this=column(alias, "a"), expression=column(name))
+        exp.NullSafeEQ(this=column(alias, "_sml_affected"), expression=column(name))
         for name, alias in zip(names, partition_columns(len(names)), strict=True)
     ]
-    matching = exp.select(exp.Literal.number(1)).from_(exp.alias_(exp.table_(AFFECTED), "a", table=True))
+    matching = exp.select(exp.Literal.number(1)).from_(exp.alias_(exp.table_(AFFECTED), "_sml_affected", table=True))
     return exp.Exists(this=matching.where(exp.and_(*pairs)))

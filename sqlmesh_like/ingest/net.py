@@ -15,6 +15,8 @@ from sqlmesh_like.ingest.types import quoted
 
 KEY = "_sml_key"
 DELETED = "_hoodie_is_deleted"
+IS_REMEMBERED = "not is_late and (w.removed or size(parts) > 1)"
+"""Of a decision: its key was deleted or moved."""
 
 
 def versions(layout: Layout) -> str:
@@ -91,7 +93,7 @@ def new_floors(layout: Layout) -> str:
     return f"""
 select {KEY}, {_each("w.{0} as {0}", layout)}, if({gone}, null, w.part) as part, array_join(parts, '/') as parts,
   current_timestamp() as noted_at, false as {DELETED}
-from {{decisions}} where not is_late and (w.removed or size(parts) > 1)"""
+from {{decisions}} where {IS_REMEMBERED}"""
 
 
 def _each(pattern: str, layout: Layout) -> str:

@@ -58,8 +58,9 @@ def decode(place: Place, table: SourceTable, events: DataFrame, variants: Sequen
     """Read a table's events as rows of its next layout. Raises IngestError where its columns cannot change so."""
     assert table.ingest is not None
     groups = [(variant, events.where(variant.condition)) for variant in variants]
-    shapes = [_shape(frame, variant, table.ingest) for variant, frame in groups]
-    layout, shapes = settle(table, table.ingest, _stored(events.sparkSession, place.table_uri(table)), shapes)
+    stored = _stored(events.sparkSession, place.table_uri(table))
+    shapes = [_shape(frame, variant, table.ingest, is_new=not stored) for variant, frame in groups]
+    layout, shapes = settle(table, table.ingest, stored, shapes)
     frames = [_images(frame, shape, layout) for (_, frame), shape in zip(groups, shapes, strict=True)]
     decoded = _judged(reduce(DataFrame.unionByName, frames), layout).persist()
     counted = decoded.selectExpr(
@@ -69,8 +70,13 @@ def decode(place: Place, table: SourceTable, events: DataFrame, variants: Sequen
     return Decoded(layout, decoded, counted[0], counted[1], counted[2])
 
 
-def _shape(frame: DataFrame, variant: Variant, ingest: IngestTable) -> Shape:
-    fields = schema_fields(variant.schema_text) if variant.schema_text else _guessed(frame, variant.is_enveloped)
+def _shape(frame: DataFrame, variant: Variant, ingest: IngestTable, *, is_new: bool) -> Shape:
+    if variant.schema_text:
+        fields = schema_fields(variant.schema_text)
+    else:
+        fields = _guessed(frame, variant.is_enveloped)
+        # Inference sorts the names; the order of a table's columns is set once.
+        fields = _as_in_events(frame, variant.is_enveloped, fields) if is_new else fields
     keys = tuple(Field(name, "string", is_inferred=True) for name in ingest.primary_key)
     return Shape(variant.is_enveloped, fields or keys)
 
@@ -87,16 +93,15 @@ def _guessed(frame: DataFrame, is_enveloped: bool) -> tuple[Field, ...]:
     body = _child(inferred, "payload") if is_enveloped else inferred
     fields = {field.name: field for name in IMAGES for field in _child(body, name).fields}
     types = {name: normal_type(field.dataType.simpleString()) or "string" for name, field in fields.items()}
-    names = [name for name in _column_order(frame, is_enveloped) if name in types]
-    return tuple(Field(name, types[name], is_inferred=True) for name in dict.fromkeys((*names, *types)))
+    return tuple(Field(name, kind, is_inferred=True) for name, kind in types.items())
 
 
-def _column_order(frame: DataFrame, is_enveloped: bool) -> list[str]:
-    """The order in which an event names its columns; inference sorts them."""
+def _as_in_events(frame: DataFrame, is_enveloped: bool, fields: tuple[Field, ...]) -> tuple[Field, ...]:
     path = "$.payload" if is_enveloped else "$"
     images = ", ".join(f"get_json_object(value, '{path}.{name}')" for name in IMAGES)
     found = frame.selectExpr(f"json_object_keys(coalesce({images}))").first()
-    return list(found[0] or ()) if found else []
+    places = {name: place for place, name in enumerate((found[0] if found else None) or ())}
+    return tuple(sorted(fields, key=lambda field: places.get(field.name, len(places))))
 
 
 def _child(parent: StructType, name: str) -> StructType:
@@ -144,12 +149,13 @@ def commit(place: Place, decoded: Decoded, mark: Mark) -> TableReport:
     floors = read_floors(spark, tombstones) if layout.order_columns else None
     decisions = _decisions(spark, decoded, uri, floors).persist()
     try:
-        if layout.order_columns:
+        report, to_remember = _counted(decisions, layout)
+        if layout.order_columns and to_remember:
             write_floors(spark, tombstones, layout, decisions, floors)
         rows = spark.sql(net.rows(layout, with_floors=floors is not None), decisions=decisions)
         table, metadata = _hudi_table(place, layout, uri, decoded.good, mark)
         write(rows, table, "upsert", metadata)
-        return replace(_counted(decisions, layout), seconds=time.monotonic() - started)
+        return replace(report, seconds=time.monotonic() - started)
     finally:
         decisions.unpersist()
 
@@ -193,8 +199,9 @@ def _hudi_table(place: Place, layout: Layout, uri: str, rows: int, mark: Mark) -
     return table, {KEY: mark.to_json(), "buckets": str(buckets)}
 
 
-def _counted(decisions: DataFrame, layout: Layout) -> TableReport:
-    counts = ("not is_late and not w.removed", "not is_late and w.removed", "is_late")
+def _counted(decisions: DataFrame, layout: Layout) -> tuple[TableReport, int]:
+    """What the decisions come to, and how many of them must be remembered."""
+    counts = ("not is_late and not w.removed", "not is_late and w.removed", "is_late", net.IS_REMEMBERED)
     found = decisions.selectExpr(*(f"count_if({count})" for count in counts)).first()
     assert found is not None
-    return TableReport(layout.table.table, upserts=found[0], deletes=found[1], late=found[2])
+    return TableReport(layout.table.table, upserts=found[0], deletes=found[1], late=found[2]), found[3]

@@ -18,7 +18,12 @@ RETENTION_DAYS = 30
 """An event that arrives this long after a delete or move that it is older than is taken for a new one."""
 
 # Nothing reads this table's history.
-_HOUSEKEEPING = {"hoodie.clean.automatic": "true", "hoodie.archive.automatic": "true"}
+_HOUSEKEEPING = {
+    "hoodie.clean.automatic": "true",
+    "hoodie.clean.trigger.max.commits": "20",
+    "hoodie.clean.commits.retained": "2",
+    "hoodie.archive.automatic": "true",
+}
 
 
 def read_floors(spark: SparkSession, uri: str) -> DataFrame | None:
@@ -29,8 +34,6 @@ def read_floors(spark: SparkSession, uri: str) -> DataFrame | None:
 def write_floors(spark: SparkSession, uri: str, layout: Layout, decisions: DataFrame, floors: DataFrame | None) -> None:
     """Remember the deletes and moves among the decisions, and forget what is past its retention."""
     fresh = spark.sql(net.new_floors(layout), decisions=decisions)
-    if fresh.isEmpty():
-        return
     if floors is not None:
         fresh = fresh.unionByName(_expired(floors, fresh))
     table = HudiTable(uri, f"tombstones_{layout.table.name}", (net.KEY,), options=_HOUSEKEEPING)

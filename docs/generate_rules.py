@@ -1,0 +1,22 @@
+"""Writes docs/rules.md from the rules in code. Owns the page's form; a test holds the page to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlmesh_like.classify.rules import RULES
+
+
+def page() -> str:
+    """The page's text."""
+    head = (
+        "# Rules\n\n"
+        "Every decision of a plan has a rule. `sml explain` prints the rule with the place in the model's file it is about.\n"
+        "This page is made from `sqlmesh_like/classify/rules.py` by `python docs/generate_rules.py`.\n\n"
+        "| rule | meaning | what would make it cheaper |\n|---|---|---|\n"
+    )
+    return head + "".join(f"| {rule.id} | {rule.meaning} | {rule.advice or '–'} |\n" for rule in RULES.values())
+
+
+if __name__ == "__main__":
+    (Path(__file__).parent / "rules.md").write_text(page(), encoding="utf-8")

@@ -1,0 +1,3 @@
+{% macro clean_text(column) -%}
+  nullif(trim({{ column }}), '')
+{%- endmacro %}

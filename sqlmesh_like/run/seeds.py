@@ -1,0 +1,154 @@
+"""A seed's CSV file → typed rows. Owns header, types and checks; the engine writes them as a table.
+
+Everything that can be wrong with a seed is found here, with its place in the file, before anything is written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlmesh_like.errors import Location, ProjectError, nearest
+from sqlmesh_like.names import Column, Schema, is_hidden
+from sqlmesh_like.render.rendered import RenderedSeed
+from sqlmesh_like.run.csv_file import CsvFile, Field
+from sqlmesh_like.run.seed_types import STRING, SeedType, declared_type, infer
+
+_VERSION = 1
+"""Part of the fingerprint: raised when the same file comes to mean other rows."""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class SeedTable:
+    """A seed as it will stand in the lake. `fingerprint` is that of text, types and key."""
+
+    seed: RenderedSeed
+    schema: Schema
+    rows: tuple[tuple[object, ...], ...]
+    unique_key: tuple[str, ...]
+    fingerprint: str
+
+
+def read_seed(seed: RenderedSeed, root: Path) -> SeedTable:
+    """Read and check a seed's file below `root`. Raises ProjectError with file, line and column."""
+    file = CsvFile(seed.path, _text(root, seed.path), _delimiter(seed))
+    header, *records = list(file.records()) or [[]]
+    names = _names(file, header)
+    _check_widths(file, len(names), records)
+    types = _types(seed, names, records)
+    rows = tuple(tuple(_value(file, f, t) for f, t in zip(record, types, strict=True)) for record in records)
+    schema = tuple(Column(name, type_.name) for name, type_ in zip(names, types, strict=True))
+    key = _unique_key(seed, names)
+    _check_unique(file, key, names, rows, records)
+    parts = [_VERSION, file.text, file.delimiter, [[c.name, c.type] for c in schema], key]
+    return SeedTable(seed, schema, rows, key, hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32])
+
+
+def _text(root: Path, path: str) -> str:
+    content = (root / path).read_bytes()
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        message = f"the byte 0x{content[error.start]:02x} is no UTF-8 text"
+        raise ProjectError(message, location=Location(path, line), hint="save the file as UTF-8") from None
+
+
+def _delimiter(seed: RenderedSeed) -> str:
+    given = seed.config.get("delimiter", ",")
+    if not isinstance(given, str) or len(given) != 1 or given in '"\r\n':
+        raise ProjectError(f"delimiter {given!r} of seed {seed.name!r} must be one character", location=Location(seed.path))
+    return given
+
+
+def _names(file: CsvFile, header: Sequence[Field]) -> list[str]:
+    if not header:
+        raise ProjectError("the file is empty", location=Location(file.path, 1, 1), hint="its first line names the columns")
+    names: list[str] = []
+    for field in header:
+        name = field.text.strip()
+        if not _NAME.fullmatch(name) or is_hidden(name):
+            hint = "use letters, digits and underscores; names that start with _sml_ or _hoodie_ are taken"
+            raise file.error(f"{name!r} cannot be the name of a column", field.offset, hint)
+        if name.lower() in (known.lower() for known in names):
+            raise file.error(f"the column {name!r} is there twice", field.offset, "names are compared without case")
+        names.append(name)
+    return names
+
+
+def _check_widths(file: CsvFile, width: int, records: Sequence[Sequence[Field]]) -> None:
+    for record in records:
+        if len(record) != width:
+            place = record[width] if len(record) > width else record[-1]
+            hint = f"a field that holds {file.delimiter!r} must be quoted" if len(record) > width else None
+            raise file.error(f"this line has {len(record)} fields, the header has {width}", place.offset, hint)
+
+
+def _types(seed: RenderedSeed, names: Sequence[str], records: Sequence[Sequence[Field]]) -> list[SeedType]:
+    known = {name.lower(): name for name in names}
+    declared: dict[str, SeedType] = {}
+    for name, text in seed.column_types.items():
+        if name.lower() not in known:
+            hint = nearest(name, names) or f"its columns: {', '.join(names)}"
+            raise ProjectError(f"column_types names {name!r}, which is no column of it", location=Location(seed.path), hint=hint)
+        try:
+            declared[name.lower()] = declared_type(text)
+        except ValueError as error:
+            message = f"column_types gives {name!r} the unknown type {text!r}"
+            raise ProjectError(message, location=Location(seed.path), hint=str(error)) from None
+    columns = zip(*records, strict=True) if records else ([] for _ in names)
+    return [
+        declared.get(name.lower()) or infer([field.text.strip() for field in column if field.text])
+        for name, column in zip(names, columns, strict=True)
+    ]
+
+
+def _value(file: CsvFile, field: Field, type_: SeedType) -> object:
+    """An empty field is NULL; a quoted empty one is an empty text, and NULL in a column that holds no text."""
+    if field.is_null or (not field.text and type_ is not STRING):
+        return None
+    try:
+        return field.text if type_ is STRING else type_.convert(field.text.strip())
+    except ValueError:
+        raise file.error(f"{field.text!r} is no {type_.name}", field.offset, "mend it, or change column_types") from None
+
+
+def _unique_key(seed: RenderedSeed, names: Sequence[str]) -> tuple[str, ...]:
+    given = seed.config.get("unique_key")
+    keys = [str(part) for part in given] if isinstance(given, list | tuple) else [str(given)] if given else []
+    known = {name.lower(): name for name in names}
+    for key in keys:
+        if key.lower() not in known:
+            raise ProjectError(f"unique_key names {key!r}, which is no column of it", location=Location(seed.path), hint=nearest(key, names))
+    return tuple(known[key.lower()] for key in keys)
+
+
+def _check_unique(
+    file: CsvFile,
+    key: Sequence[str],
+    names: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    records: Sequence[Sequence[Field]],
+) -> None:
+    if not key:
+        return
+    positions = [names.index(name) for name in key]
+    seen: dict[tuple[object, ...], int] = {}
+    for row, record in zip(rows, records, strict=True):
+        value, place = tuple(row[position] for position in positions), record[positions[0]].offset
+        if None in value:
+            raise file.error(f"unique_key ({', '.join(key)}) is NULL here", place, "fill it in, or choose another unique_key")
+        if value in seen:
+            first = file.locate(seen[value])
+            raise file.error(f"unique_key ({', '.join(key)}) repeats", place, f"the same value stands in line {first.line}")
+        seen[value] = place
+
+
+def seed_schemas(seeds: Sequence[RenderedSeed], root: Path) -> Mapping[str, Schema]:
+    """Columns of seeds by unique id, as their files give them. Raises ProjectError."""
+    return {seed.unique_id: read_seed(seed, root).schema for seed in seeds}

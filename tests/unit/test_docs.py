@@ -1,0 +1,13 @@
+"""The pages that are made from code stand as the code makes them."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def test_the_page_of_rules_is_the_one_that_code_makes() -> None:
+    page = runpy.run_path(str(ROOT / "docs" / "generate_rules.py"))["page"]
+    assert (ROOT / "docs" / "rules.md").read_text(encoding="utf-8") == page()
