@@ -35,7 +35,7 @@ class QueryFacts:
     """What analysis knows of a model. `tree` reads only tables: views are inlined. `inputs` are those tables."""
 
     model: RenderedModel
-    tree: exp.Expression
+    tree: exp.Expr
     inputs: tuple[InputRef, ...]
     relation: Relation | None
     obstacle: Obstacle | None
@@ -68,7 +68,7 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
     return QueryFacts(model, inlined, inputs, relation, obstacle)
 
 
-def parse(model: RenderedModel) -> exp.Expression:
+def parse(model: RenderedModel) -> exp.Expr:
     """The one SELECT of a model as a sqlglot tree. Raises SqlError."""
     try:
         statements = [statement for statement in sqlglot.parse(model.sql, dialect="spark") if statement is not None]
@@ -128,17 +128,17 @@ def _lookup(
 
 
 def _inline_views(
-    tree: exp.Expression,
+    tree: exp.Expr,
     inputs: tuple[InputRef, ...],
     by_table: Mapping[tuple[str, str], InputRef],
     views: Mapping[str, QueryFacts],
-) -> tuple[exp.Expression, tuple[InputRef, ...]]:
+) -> tuple[exp.Expr, tuple[InputRef, ...]]:
     used = {ref.unique_id: ref for ref in inputs if ref.unique_id not in views}
     for ref in inputs:
         if ref.unique_id in views:
             used |= {inner.unique_id: inner for inner in views[ref.unique_id].inputs}
 
-    def inline(node: exp.Expression) -> exp.Expression:
+    def inline(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Table):
             return node
         ref = by_table.get((node.db.lower(), node.name.lower()))

@@ -35,7 +35,7 @@ _WINDOW = (exp.Window, exp.WindowSpec, exp.Order, exp.Ordered, exp.RowNumber, ex
            exp.Lead, exp.Ntile, exp.Sum, exp.Count, exp.Min, exp.Max, exp.Avg, exp.Star)  # fmt: skip
 
 
-def judge(node: exp.Expression, *, in_window: bool = False) -> Verdict:
+def judge(node: exp.Expr, *, in_window: bool = False) -> Verdict:
     """What one node of an expression tree is.
 
     >>> import sqlglot
@@ -54,7 +54,7 @@ def judge(node: exp.Expression, *, in_window: bool = False) -> Verdict:
     return "unknown"
 
 
-def first_impure(expression: exp.Expression, *, in_window: bool = False) -> tuple[exp.Expression, Verdict] | None:
+def first_impure(expression: exp.Expr, *, in_window: bool = False) -> tuple[exp.Expr, Verdict] | None:
     """The first node of the tree that is not known to be a pure function of its row, and what it is."""
     for node in expression.walk():
         verdict = judge(node, in_window=in_window)

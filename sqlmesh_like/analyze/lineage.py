@@ -55,7 +55,7 @@ def _copied(items: tuple[Named, ...], below: Origins) -> Origins:
     }
 
 
-def _bare(expressions: tuple[exp.Expression, ...]) -> set[str]:
+def _bare(expressions: tuple[exp.Expr, ...]) -> set[str]:
     return {expression.name.lower() for expression in expressions if isinstance(expression, exp.Column)}
 
 

@@ -38,7 +38,7 @@ TIE_SENSITIVE = (exp.RowNumber, exp.Lag, exp.Lead, exp.Ntile)
 class Unsupported(Exception):
     """A form the reader does not turn into algebra: the model is rebuilt in full, for this reason."""
 
-    def __init__(self, rule: str, message: str, node: exp.Expression | None = None) -> None:
+    def __init__(self, rule: str, message: str, node: exp.Expr | None = None) -> None:
         super().__init__(message)
         self.rule = rule
         self.message = message
@@ -48,14 +48,14 @@ class Unsupported(Exception):
 class UnknownName(Exception):
     """A column that no relation in scope has: the author's mistake."""
 
-    def __init__(self, message: str, node: exp.Expression, hint: str | None = None) -> None:
+    def __init__(self, message: str, node: exp.Expr, hint: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.offset = offset_of(node)
         self.hint = hint
 
 
-def offset_of(node: exp.Expression) -> int | None:
+def offset_of(node: exp.Expr) -> int | None:
     """0-based offset of a construct's start in the SQL text; None for generated nodes."""
     starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
     return min(starts) if starts else None
@@ -85,7 +85,7 @@ class _Scope:
         return {column.name.lower(): column.type for column in columns(self.relation)}
 
 
-def read(query: exp.Expression, lookup: Lookup, ctes: Mapping[str, Relation] | None = None) -> Relation:
+def read(query: exp.Expr, lookup: Lookup, ctes: Mapping[str, Relation] | None = None) -> Relation:
     """The algebra of a query. Raises `Unsupported` for forms that are not maintained, `UnknownName` for mistakes."""
     ctes = dict(ctes or {})
     with_ = query.args.get("with_") or query.args.get("with")
@@ -124,7 +124,7 @@ def _read_union(union: exp.Union, lookup: Lookup, ctes: Mapping[str, Relation]) 
     return UnionAll(branches, merged)
 
 
-def _merged_column(position: tuple[Column, ...], union: exp.Expression) -> Column:
+def _merged_column(position: tuple[Column, ...], union: exp.Expr) -> Column:
     if len({column.type for column in position}) != 1 or position[0].type is None:
         raise Unsupported("TYP001", f"UNION ALL column {position[0].name!r} has no one proven type in all branches", union)
     return position[0]
@@ -155,7 +155,7 @@ def _read_select(select: exp.Select, lookup: Lookup, ctes: Mapping[str, Relation
 
 def _unsupported_part(part: str, select: exp.Query) -> Unsupported:
     value = select.args[part]
-    node = value[0] if isinstance(value, list) else value if isinstance(value, exp.Expression) else select
+    node = value[0] if isinstance(value, list) else value if isinstance(value, exp.Expr) else select
     known = {
         "joins": ("QRY001", "a JOIN"), "having": ("QRY002", "HAVING"), "limit": ("QRY003", "LIMIT"),
         "offset": ("QRY003", "OFFSET"), "laterals": ("QRY007", "LATERAL VIEW"), "qualify": ("QRY006", "QUALIFY"),
@@ -217,7 +217,7 @@ def _expand_stars(select: exp.Select, scope: _Scope) -> list[exp.Alias]:
     return items
 
 
-def _require_alias(column: exp.Expression, scope: _Scope) -> None:
+def _require_alias(column: exp.Expr, scope: _Scope) -> None:
     qualifier = column.text("table")
     if qualifier and qualifier.lower() != scope.alias:
         hint = nearest(qualifier, [scope.alias])
@@ -228,13 +228,13 @@ def _aliased(column: exp.Column) -> exp.Alias:
     return exp.alias_(column.copy(), column.name, quoted=True, copy=False)
 
 
-def _resolved(expression: exp.Expression, scope: _Scope) -> exp.Expression:
+def _resolved(expression: exp.Expr, scope: _Scope) -> exp.Expr:
     """The expression with each column as a bare name of the scope's relation."""
     if found := expression.find(exp.Query):
         raise Unsupported("QRY005", "a subquery in an expression", found)
     known = {column.name.lower(): column.name for column in columns(scope.relation)}
 
-    def resolve(node: exp.Expression) -> exp.Expression:
+    def resolve(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column):
             return node
         return _resolve_column(node, scope, known)
@@ -242,7 +242,7 @@ def _resolved(expression: exp.Expression, scope: _Scope) -> exp.Expression:
     return expression.copy().transform(resolve, copy=False)
 
 
-def _resolve_column(column: exp.Column, scope: _Scope, known: Mapping[str, str]) -> exp.Expression:
+def _resolve_column(column: exp.Column, scope: _Scope, known: Mapping[str, str]) -> exp.Expr:
     if isinstance(column.this, exp.Star):
         raise Unsupported("QRY009", f"{column.sql('spark')} inside an expression", column)
     if column.table.lower() in known and column.table.lower() != scope.alias:
@@ -256,7 +256,7 @@ def _resolve_column(column: exp.Column, scope: _Scope, known: Mapping[str, str])
     return bare
 
 
-def _require_pure(expression: exp.Expression, *, in_window: bool = False) -> None:
+def _require_pure(expression: exp.Expr, *, in_window: bool = False) -> None:
     found = first_impure(expression, in_window=in_window)
     if found is None:
         return
@@ -290,7 +290,7 @@ def _read_projection(relation: Relation, items: list[exp.Alias], scope: _Scope) 
     return Windowed(relation, named, tuple(_partition_list(window, scope) for window in windows))
 
 
-def _partition_list(window: exp.Window, scope: _Scope) -> tuple[exp.Expression, ...]:
+def _partition_list(window: exp.Window, scope: _Scope) -> tuple[exp.Expr, ...]:
     spec = window.args.get("spec")
     if spec is not None and spec.args.get("kind") == "ROWS" and not isinstance(window.this, TIE_SENSITIVE):
         raise Unsupported("QRY006", "a window frame by ROWS, whose result depends on tied order", window)
@@ -314,11 +314,11 @@ def _require_unique(names: list[str], items: list[exp.Alias]) -> None:
         seen.add(name.lower())
 
 
-def _aggregate_calls(expression: exp.Expression) -> list[exp.Expression]:
+def _aggregate_calls(expression: exp.Expr) -> list[exp.Expr]:
     """Outermost aggregate calls (with their FILTER) that are not window functions."""
-    found: list[exp.Expression] = []
+    found: list[exp.Expr] = []
 
-    def visit(node: exp.Expression) -> None:
+    def visit(node: exp.Expr) -> None:
         if isinstance(node, exp.Window):
             return
         if isinstance(node, exp.AggFunc | exp.Filter):
@@ -357,7 +357,7 @@ def _group_keys(select: exp.Select, items: list[exp.Alias], scope: _Scope) -> tu
     return tuple(keys.values())
 
 
-def _key_expression(expression: exp.Expression, items: list[exp.Alias], scope: _Scope) -> exp.Expression:
+def _key_expression(expression: exp.Expr, items: list[exp.Alias], scope: _Scope) -> exp.Expr:
     if isinstance(expression, exp.Literal) and not expression.is_string:
         position = int(expression.name) if expression.name.isdigit() else 0
         if not 1 <= position <= len(items):
@@ -371,16 +371,13 @@ def _key_expression(expression: exp.Expression, items: list[exp.Alias], scope: _
     return expression
 
 
-def _canonical(expression: exp.Expression) -> str:
+def _canonical(expression: exp.Expr) -> str:
     """Text that is equal for equal expressions. Parentheses are no part of an expression: the tree says what binds."""
-
-    def bare(node: exp.Expression) -> exp.Expression:
-        while isinstance(node, exp.Paren):
-            node = node.this
-        node.comments = None
-        return node
-
-    return repr(expression.copy().transform(bare, copy=False))
+    root = exp.Paren(this=expression.copy())
+    for paren in list(root.find_all(exp.Paren)):
+        if paren is not root:
+            paren.replace(paren.this)
+    return repr(root.this)
 
 
 def _aggregate_item(item: exp.Alias, keys: tuple[Named, ...], calls: dict[str, Call], scope: _Scope) -> Named:
@@ -389,7 +386,7 @@ def _aggregate_item(item: exp.Alias, keys: tuple[Named, ...], calls: dict[str, C
     known: dict[str, str | None] = {key.name: key.type for key in keys}
     nodes = {id(node) for node in _aggregate_calls(item.this)}
 
-    def rewrite(node: exp.Expression) -> exp.Expression:
+    def rewrite(node: exp.Expr) -> exp.Expr:
         if id(node) in nodes:
             call = _read_call(node, calls, scope)
             known[call.name] = _call_type(call)
@@ -421,14 +418,14 @@ def _require_no_key_holds(column: exp.Column, keys: tuple[Named, ...], scope: _S
             raise Unsupported("QRY009", f"{column.sql('spark')}, which is only part of a GROUP BY expression", column)
 
 
-def _read_call(node: exp.Expression, calls: dict[str, Call], scope: _Scope) -> Call:
+def _read_call(node: exp.Expr, calls: dict[str, Call], scope: _Scope) -> Call:
     text = _canonical(_resolved(node, scope))
     if text not in calls:
         calls[text] = _new_call(node, f"_sml_c{len(calls)}", scope)
     return calls[text]
 
 
-def _new_call(node: exp.Expression, name: str, scope: _Scope) -> Call:
+def _new_call(node: exp.Expr, name: str, scope: _Scope) -> Call:
     condition = _resolved(node.expression.this, scope) if isinstance(node, exp.Filter) else None
     function = node.this if isinstance(node, exp.Filter) else node
     label = _AGGREGATES.get(type(function), "")
@@ -451,16 +448,16 @@ def _new_call(node: exp.Expression, name: str, scope: _Scope) -> Call:
     return Call(name, label, folded, type_, False, whole, sql, offset)
 
 
-def _require_pure_arguments(part: exp.Expression) -> None:
+def _require_pure_arguments(part: exp.Expr) -> None:
     for argument in part.expressions if isinstance(part, exp.Distinct) else [part]:
         _require_pure(argument)
 
 
-def _has_more_arguments(function: exp.Expression) -> bool:
+def _has_more_arguments(function: exp.Expr) -> bool:
     return any(value for part, value in function.args.items() if part not in ("this", "big_int"))
 
 
-def _fold(argument: exp.Expression | None, condition: exp.Expression | None) -> exp.Expression | None:
+def _fold(argument: exp.Expr | None, condition: exp.Expr | None) -> exp.Expr | None:
     """FILTER (WHERE c) as an argument that is NULL where c is not true: these aggregates ignore NULL."""
     if condition is None:
         return argument

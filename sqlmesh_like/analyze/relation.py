@@ -20,7 +20,7 @@ class Named:
     """An expression and the output column it becomes; `type` is a Spark type, None where it is not proven."""
 
     name: str
-    expression: exp.Expression
+    expression: exp.Expr
     type: str | None
 
 
@@ -37,7 +37,7 @@ class Filter:
     """The child's rows for which the condition is true (not NULL)."""
 
     child: Relation
-    condition: exp.Expression
+    condition: exp.Expr
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Windowed:
 
     child: Relation
     items: tuple[Named, ...]
-    partitions: tuple[tuple[exp.Expression, ...], ...]
+    partitions: tuple[tuple[exp.Expr, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,10 @@ class Call:
 
     name: str
     function: str
-    argument: exp.Expression | None
+    argument: exp.Expr | None
     argument_type: str | None
     distinct: bool
-    call: exp.Expression
+    call: exp.Expr
     sql: str
     offset: int | None
 
@@ -176,5 +176,5 @@ def _collect(relation: Relation, needed: set[str] | None, used: dict[str, set[st
             _collect(relation.child, _names(read), used)
 
 
-def _names(expressions: list[exp.Expression]) -> set[str]:
+def _names(expressions: list[exp.Expr]) -> set[str]:
     return {column.name.lower() for e in expressions for column in e.find_all(exp.Column)}

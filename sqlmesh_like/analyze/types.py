@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import reduce
 
 from sqlglot import exp
 
@@ -27,6 +28,9 @@ _INT = (exp.Year, exp.Month, exp.Day, exp.Quarter, exp.DayOfWeek, exp.DayOfYear,
 _DATE = (exp.TsOrDsToDate, exp.Date, exp.DateAdd, exp.DateSub, exp.LastDay, exp.TsOrDsAdd)
 _BOOLEAN = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.In, exp.Between, exp.Like, exp.And, exp.Or,
             exp.Not, exp.RegexpLike, exp.NullSafeEQ, exp.NullSafeNEQ, exp.StartsWith, exp.EndsWith)  # fmt: skip
+
+
+_BINARY_TOO = (exp.Concat, exp.DPipe, exp.Substring, exp.Left, exp.Right, exp.Pad, exp.Reverse)
 
 
 def normalize(text: str) -> str:
@@ -64,7 +68,7 @@ def is_exact_key(type_: str | None) -> bool:
     return type_ in EXACT_KEYS or _DECIMAL.fullmatch(type_ or "") is not None
 
 
-def infer(expression: exp.Expression, known: Mapping[str, str | None]) -> str | None:
+def infer(expression: exp.Expr, known: Mapping[str, str | None]) -> str | None:
     """Spark type of an expression over columns whose types are `known` (by lower-case name); None if not proven.
 
     >>> import sqlglot
@@ -74,8 +78,10 @@ def infer(expression: exp.Expression, known: Mapping[str, str | None]) -> str | 
     match expression:
         case exp.Column():
             return known.get(expression.name.lower())
-        case exp.Paren() | exp.Neg():
+        case exp.Paren():
             return infer(expression.this, known)
+        case exp.Neg() | exp.Abs():
+            return _number(infer(expression.this, known))
         case exp.Cast():
             return normalize(expression.to.sql("spark"))
         case exp.Literal():
@@ -93,12 +99,28 @@ def infer(expression: exp.Expression, known: Mapping[str, str | None]) -> str | 
             return _common([expression.this, *expression.expressions], known)
         case exp.Greatest() | exp.Least():
             return _common([expression.this, *expression.expressions], known)
-        case exp.Abs():
-            return infer(expression.this, known)
+        case exp.DateDiff() | exp.TsOrDsAdd() | exp.DateAdd() if expression.args.get("unit") is not None:
+            return None  # of a unit they are other functions, with other types
+    if isinstance(expression, _BINARY_TOO) and not _are_plain(expression, known):
+        return None
     return _by_class(expression)
 
 
-def _by_class(expression: exp.Expression) -> str | None:
+def _number(type_: str | None) -> str | None:
+    """Signs turn text into a double; only numbers keep their type."""
+    return type_ if type_ in ("float", "double") or decimal_of(type_) is not None else None
+
+
+def _are_plain(function: exp.Expr, known: Mapping[str, str | None]) -> bool:
+    """Whether no argument can be binary or an array, for which these functions do not return text."""
+    return all(
+        infer(argument, known) in (*EXACT_KEYS, "float", "double") or decimal_of(infer(argument, known)) is not None
+        for argument in function.iter_expressions()
+        if not isinstance(argument, exp.Null)
+    )
+
+
+def _by_class(expression: exp.Expr) -> str | None:
     for classes, type_ in ((_STRING, "string"), (_INT, "int"), (_DATE, "date"), (_BOOLEAN, "boolean")):
         if isinstance(expression, classes):
             return type_
@@ -118,13 +140,28 @@ def _literal(literal: exp.Literal) -> str | None:
     return None
 
 
-def _common(values: list[exp.Expression | None], known: Mapping[str, str | None]) -> str | None:
-    """The one type that all non-NULL values have; different types are not unified here."""
-    types = {infer(value, known) for value in values if value is not None and not isinstance(value, exp.Null)}
-    return types.pop() if len(types) == 1 else None
+def _common(values: list[exp.Expr | None], known: Mapping[str, str | None]) -> str | None:
+    """The type that Spark widens all non-NULL values to: one type, or the wider of exact numbers."""
+    types = [infer(value, known) for value in values if value is not None and not isinstance(value, exp.Null)]
+    return reduce(_wider, types) if types else None
 
 
-def _arithmetic(node: exp.Expression, left: str | None, right: str | None) -> str | None:
+def _wider(left: str | None, right: str | None) -> str | None:
+    """`DecimalPrecision.widerDecimalType`; an integer literal is not narrowed here, as it is in arithmetic."""
+    if left == right:
+        return left
+    first, second = decimal_of(left), decimal_of(right)
+    if first is None or second is None:
+        return None
+    if left in INTEGERS and right in INTEGERS:
+        return INTEGERS[max(INTEGERS.index(left), INTEGERS.index(right))]
+    scale = max(first[1], second[1])
+    whole = max(first[0] - first[1], second[0] - second[1])
+    # Above 38 digits Spark cuts the type, and values may not fit it.
+    return f"decimal({whole + scale},{scale})" if whole + scale <= 38 else None
+
+
+def _arithmetic(node: exp.Expr, left: str | None, right: str | None) -> str | None:
     if left is None or right is None:
         return None
     floats = {"float", "double"}
@@ -133,20 +170,26 @@ def _arithmetic(node: exp.Expression, left: str | None, right: str | None) -> st
     if left in INTEGERS and right in INTEGERS:
         wider = INTEGERS[max(INTEGERS.index(left), INTEGERS.index(right))]
         return "double" if isinstance(node, exp.Div) else wider
-    if any(isinstance(side, exp.Literal) for side in (node.this, node.expression)):
+    if any(_is_literal(side) for side in (node.this, node.expression)):
         # Spark narrows an integer literal beside a decimal to the digits it has.
         left, right = _narrow(node.this, left), _narrow(node.expression, right)
     first, second = decimal_of(left), decimal_of(right)
     return _decimal_arithmetic(node, first, second) if first and second else None
 
 
-def _narrow(side: exp.Expression, type_: str) -> str:
-    if isinstance(side, exp.Literal) and type_ in INTEGERS:
-        return f"decimal({len(side.name)},0)"
-    return type_
+def _is_literal(side: exp.Expr) -> bool:
+    """A number, also with a sign: Spark's parser makes one literal of both."""
+    return isinstance(side.this if isinstance(side, exp.Neg) else side, exp.Literal)
 
 
-def _decimal_arithmetic(node: exp.Expression, first: tuple[int, int], second: tuple[int, int]) -> str | None:
+def _narrow(side: exp.Expr, type_: str) -> str:
+    if not _is_literal(side) or type_ not in INTEGERS:
+        return type_
+    literal = side.this if isinstance(side, exp.Neg) else side
+    return f"decimal({len(str(int(literal.name)))},0)"
+
+
+def _decimal_arithmetic(node: exp.Expr, first: tuple[int, int], second: tuple[int, int]) -> str | None:
     (p1, s1), (p2, s2) = first, second
     match node:
         case exp.Add() | exp.Sub():

@@ -13,6 +13,13 @@ from sqlmesh_like.classify.rules import Reason, reason
 AggregateClass = Literal["mergeable", "rescan"]
 
 
+ORDER_FREE = frozenset(
+    {"COUNT", "SUM", "AVG", "MIN", "MAX", "COUNT_IF", "LOGICAL_AND", "LOGICAL_OR", "STDDEV", "STDDEV_POP",
+     "STDDEV_SAMP", "VARIANCE", "VARIANCE_POP", "QUANTILE", "MEDIAN", "APPROX_DISTINCT", "CORR", "COVAR_POP", "COVAR_SAMP"}
+)  # fmt: skip
+"""Aggregates that are functions of the multiset of their group's rows (sqlglot's names)."""
+
+
 @dataclass(frozen=True)
 class AggregateVerdict:
     """One aggregate of a model, as `explain` prints it."""
@@ -31,6 +38,8 @@ def judge(call: Call, facts: QueryFacts) -> AggregateVerdict:
 
 def _rule(call: Call) -> tuple[str, str]:
     type_ = call.argument_type
+    if call.function not in ORDER_FREE:
+        return "AGG006", f"{call.sql} depends on the order of rows"
     if call.distinct:
         return "AGG002", f"{call.sql} needs the values of its whole group"
     if call.function not in ("COUNT", "SUM", "AVG", "MIN", "MAX") or (call.argument is None and call.function != "COUNT"):

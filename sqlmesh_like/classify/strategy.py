@@ -19,6 +19,7 @@ from sqlmesh_like.analyze.relation import (
     Relation,
     Scan,
     Windowed,
+    columns,
     inputs,
     is_row_wise,
     used_columns,
@@ -70,7 +71,8 @@ def _rescan_or_rebuild(
     facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerdict, ...], reasons: tuple[Reason, ...]
 ) -> Classification:
     partition_by = facts.model.config.partition_by
-    if not partition_by:
+    reasons += _reasons_against_rescan(relation)
+    if not partition_by or any(found.rule in _NEVER_RESCANNED for found in reasons):
         return Classification("full_refresh", verdicts, reasons)
     origins = split_columns(relation)
     wanted = inputs(relation)
@@ -102,6 +104,26 @@ def _reasons_against_delta(relation: Relation, verdicts: tuple[AggregateVerdict,
         elif isinstance(node, Aggregate):
             found.append(reason("NST001", "GROUP BY below or above another operator"))
     return tuple(found)
+
+
+_NEVER_RESCANNED = {"AGG006", "KEY002"}
+
+
+def _reasons_against_rescan(relation: Relation) -> tuple[Reason, ...]:
+    """A rescanned row is keyed by the text of its group's values: different values must have different text."""
+    keyed = {
+        (name, type_)
+        for node in walk(relation)
+        for name, type_ in _row_keys(node)
+        if not is_exact_key(type_) and type_ not in ("float", "double")
+    }
+    return tuple(reason("KEY002", f"{name} has type {type_ or 'not proven'}") for name, type_ in sorted(keyed, key=str))
+
+
+def _row_keys(node: Relation) -> list[tuple[str, str | None]]:
+    if isinstance(node, Aggregate):
+        return [(named.expression.sql("spark"), named.type) for named in node.keys]
+    return [(column.name, column.type) for column in columns(node)] if isinstance(node, Distinct) else []
 
 
 def _inexact_keys(aggregate: Aggregate) -> tuple[Reason, ...]:

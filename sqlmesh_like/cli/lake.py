@@ -59,13 +59,10 @@ def _engine(loaded: Loaded, history: LakeHistory) -> Engine:
 
 def _spark_engine(loaded: Loaded, history: LakeHistory) -> Engine:
     from sqlmesh_like.cli.download import shown
-    from sqlmesh_like.engine.session import start_session
-    from sqlmesh_like.engine.spark_engine import SparkEngine
+    from sqlmesh_like.engine.spark_engine import open_engine
 
     log_file = loaded.target_folder / "logs" / "spark.log"
-    return SparkEngine(
-        loaded.target, history, lambda: start_session(loaded.target, log_file=log_file, progress=shown())
-    )
+    return open_engine(loaded.target, history, log_file, shown)
 
 
 @contextmanager

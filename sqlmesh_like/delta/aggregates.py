@@ -75,7 +75,7 @@ def _arguments(aggregate: Aggregate, source: exp.Select, *, signed: bool = False
 def group(source: exp.Select, aggregate: Aggregate, *, signed: bool) -> exp.Select:
     """States by group, named by group key `_sml_key`; of signed rows the change of the states."""
     keys = [column(named.name) for named in aggregate.keys]
-    items: list[exp.Expression] = [exp.alias_(encode(keys), KEY, quoted=True), *[k.copy() for k in keys]]
+    items: list[exp.Expr] = [exp.alias_(encode(keys), KEY, quoted=True), *[k.copy() for k in keys]]
     for i, state in enumerate(states_of(aggregate)):
         items.append(exp.alias_(_aggregated(state, f"_sml_a{i}", signed), state.name, quoted=True))
         if signed and state.kind in ("min", "max"):
@@ -85,11 +85,11 @@ def group(source: exp.Select, aggregate: Aggregate, *, signed: bool) -> exp.Sele
     return query.group_by(*[k.copy() for k in keys]) if keys else query
 
 
-def _aggregated(state: State, argument: str, signed: bool) -> exp.Expression:
-    sign: exp.Expression = weight() if signed else exp.Literal.number(1)
+def _aggregated(state: State, argument: str, signed: bool) -> exp.Expr:
+    sign: exp.Expr = weight() if signed else exp.Literal.number(1)
     match state.kind:
         case "rows":
-            total: exp.Expression = exp.Sum(this=sign) if signed else exp.Count(this=exp.Star())
+            total: exp.Expr = exp.Sum(this=sign) if signed else exp.Count(this=exp.Star())
             return exp.Coalesce(this=cast(total, "bigint"), expressions=[_ZERO.copy()])
         case "count":
             filled = exp.Case().when(_is_not_null(column(argument)), sign).else_(_ZERO.copy())
@@ -101,7 +101,7 @@ def _aggregated(state: State, argument: str, signed: bool) -> exp.Expression:
             return _extremum(state, kept)
 
 
-def _sum(state: State, argument: str, signed: bool) -> exp.Expression:
+def _sum(state: State, argument: str, signed: bool) -> exp.Expr:
     """0 where nothing is summed; NULL only where the sum overflowed."""
     wide = cast(column(argument), state.type)
     if signed:
@@ -112,7 +112,7 @@ def _sum(state: State, argument: str, signed: bool) -> exp.Expression:
     return exp.Case().when(exp.EQ(this=counted, expression=_ZERO.copy()), zero).else_(total)
 
 
-def _extremum(state: State, argument: exp.Expression) -> exp.Expression:
+def _extremum(state: State, argument: exp.Expr) -> exp.Expr:
     return exp.Min(this=argument) if state.kind == "min" else exp.Max(this=argument)
 
 
@@ -120,11 +120,11 @@ def _retracted(state: State) -> str:
     return state.name.replace("_sml_", "_sml_lost_")
 
 
-def _is_negative() -> exp.Expression:
+def _is_negative() -> exp.Expr:
     return exp.LT(this=weight(), expression=_ZERO.copy())
 
 
-def _is_not_null(expression: exp.Expression) -> exp.Expression:
+def _is_not_null(expression: exp.Expr) -> exp.Expr:
     return exp.Not(this=exp.Is(this=expression, expression=exp.Null()))
 
 
@@ -139,7 +139,7 @@ def _stale(states: tuple[State, ...]) -> exp.Select:
 
     A retracted value equals or beats the stored extremum, or a stored or added sum has overflowed.
     """
-    conditions: list[exp.Expression] = []
+    conditions: list[exp.Expr] = []
     for state in states:
         stored, lost = column(state.name, "o"), column(_retracted(state), "d")
         if state.kind == "min":
@@ -186,7 +186,7 @@ def _merged(aggregate: Aggregate, states: tuple[State, ...]) -> exp.Select:
     return exp.select(*[n.copy() for n in names]).from_(every.subquery("e"))
 
 
-def _merge_one(state: State) -> exp.Expression:
+def _merge_one(state: State) -> exp.Expr:
     if state.kind in ("min", "max"):
         return _extremum(state, column(state.name))
     total = cast(exp.Sum(this=column(state.name)), state.type)
@@ -209,7 +209,7 @@ def _signed(aggregate: Aggregate) -> exp.Select:
     return exp.select(*[n.copy() for n in names], weight()).from_(both.subquery("s"))
 
 
-def _sign(value_: int) -> exp.Expression:
+def _sign(value_: int) -> exp.Expr:
     return exp.alias_(cast(exp.Literal.number(value_), "bigint"), WEIGHT, quoted=True)
 
 
@@ -223,12 +223,12 @@ def state_schema(aggregate: Aggregate) -> tuple[Column, ...]:
     return keys + tuple(Column(state.name, state.type) for state in states_of(aggregate))
 
 
-def _finish(source: exp.Expression, aggregate: Aggregate) -> exp.Select:
+def _finish(source: exp.Expr, aggregate: Aggregate) -> exp.Select:
     """Visible columns from states: call columns become their value, key columns stay."""
     states = states_of(aggregate)
     values = {call.name: value(call, states) for call in aggregate.calls}
 
-    def replace(node: exp.Expression) -> exp.Expression:
+    def replace(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column) and node.name in values:
             return exp.Paren(this=values[node.name].copy())
         return node

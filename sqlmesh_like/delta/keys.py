@@ -24,11 +24,11 @@ def weight() -> exp.Column:
     return column(WEIGHT)
 
 
-def text(expression: exp.Expression) -> exp.Expression:
+def text(expression: exp.Expr) -> exp.Expr:
     return exp.Cast(this=expression.copy(), to=exp.DataType.build("string", dialect="spark"))
 
 
-def encode(values: Sequence[exp.Expression]) -> exp.Expression:
+def encode(values: Sequence[exp.Expr]) -> exp.Expr:
     """One text of several values, injective: each value as `length:text`, NULL as `N`.
 
     >>> encode([column("a")]).sql("spark")
@@ -39,19 +39,19 @@ def encode(values: Sequence[exp.Expression]) -> exp.Expression:
     parts = [_encode_one(value) for value in values]
     if len(parts) == 1:
         return parts[0]
-    joined: list[exp.Expression] = []
+    joined: list[exp.Expr] = []
     for part in parts:
         joined += [exp.Literal.string(","), part]
     return _concat(joined[1:])
 
 
-def _encode_one(value: exp.Expression) -> exp.Expression:
+def _encode_one(value: exp.Expr) -> exp.Expr:
     length = text(exp.Length(this=text(value)))
     filled = _concat([length, exp.Literal.string(":"), text(value)])
     return exp.Coalesce(this=filled, expressions=[exp.Literal.string("N")])
 
 
-def _concat(parts: Sequence[exp.Expression]) -> exp.Expression:
+def _concat(parts: Sequence[exp.Expr]) -> exp.Expr:
     """`||`: NULL in, NULL out, in Spark and DuckDB alike (DuckDB's CONCAT would skip NULLs)."""
     result = parts[0]
     for part in parts[1:]:

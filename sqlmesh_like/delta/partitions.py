@@ -62,7 +62,7 @@ def _narrowed(source: Relation, traced: Mapping[str, tuple[str, ...]]) -> Relati
     return replace(source, child=_narrowed(source.child, traced))
 
 
-def _is_affected(names: tuple[str, ...]) -> exp.Expression:
+def _is_affected(names: tuple[str, ...]) -> exp.Expr:
     # The alias must be no column that a user can have: a bare name in the subquery is looked up here first.
     pairs = [
         exp.NullSafeEQ(this=column(alias, "_sml_affected"), expression=column(name))

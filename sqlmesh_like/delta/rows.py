@@ -62,22 +62,22 @@ def rows(source: Relation, role: Role) -> exp.Select:
             return _grouped(source, role)
 
 
-def _over(child: Relation, role: Role, items: list[exp.Expression]) -> exp.Select:
+def _over(child: Relation, role: Role, items: list[exp.Expr]) -> exp.Select:
     return exp.select(*items, *_carried(role)).from_(_source(child, role))
 
 
-def _source(child: Relation, role: Role) -> exp.Expression:
+def _source(child: Relation, role: Role) -> exp.Expr:
     """The FROM item of a child: the outside relation itself where nothing has to be computed."""
     if isinstance(child, Scan):
         return outside(role, child.input_id)
     return rows(child, role).subquery("x")
 
 
-def _carried(role: Role) -> list[exp.Expression]:
+def _carried(role: Role) -> list[exp.Expr]:
     return [key(), weight()] if role == "changes" else [key()]
 
 
-def _item(expression: exp.Expression, name: str) -> exp.Expression:
+def _item(expression: exp.Expr, name: str) -> exp.Expr:
     return exp.alias_(expression.copy(), name, quoted=True)
 
 
@@ -122,13 +122,13 @@ def _grouped(aggregate: Aggregate, role: Role) -> exp.Select:
     return exp.select(*items, key()).from_(grouped.subquery("g"))
 
 
-def _read_by(aggregate: Aggregate) -> list[exp.Expression]:
+def _read_by(aggregate: Aggregate) -> list[exp.Expr]:
     """The child's columns that the calls read."""
     names = dict.fromkeys(found.name for call in aggregate.calls for found in call.call.find_all(exp.Column))
     return [column(name) for name in names]
 
 
-def _with_tie_break(expression: exp.Expression) -> exp.Expression:
+def _with_tie_break(expression: exp.Expr) -> exp.Expr:
     """Tied order is no function of the input: the row key decides, in the full build and in the delta alike."""
     copy = expression.copy()
     for window in copy.find_all(exp.Window):

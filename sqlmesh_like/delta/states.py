@@ -26,7 +26,7 @@ class State:
 
     name: str
     kind: Kind
-    argument: exp.Expression | None
+    argument: exp.Expr | None
     type: str
     counted_by: str | None = None  # for sums: the state with the number of summed values
 
@@ -36,7 +36,7 @@ def states_of(aggregate: Aggregate) -> tuple[State, ...]:
     found: dict[tuple[str, str], State] = {}
     numbers: dict[str, int] = {}
 
-    def add(kind: Kind, argument: exp.Expression, type_: str, counted_by: str | None = None) -> str:
+    def add(kind: Kind, argument: exp.Expr, type_: str, counted_by: str | None = None) -> str:
         sql = argument.sql("spark")
         number = numbers.setdefault(sql, len(numbers))
         return found.setdefault(
@@ -70,7 +70,7 @@ def schema(states: Iterable[State]) -> tuple[Column, ...]:
     return tuple(Column(state.name, state.type) for state in states)
 
 
-def value(call: Call, states: tuple[State, ...]) -> exp.Expression:
+def value(call: Call, states: tuple[State, ...]) -> exp.Expr:
     """The aggregate's value, of Spark's type, from the states of its group."""
     if call.argument is None:
         return column(ROWS)
@@ -90,7 +90,7 @@ def value(call: Call, states: tuple[State, ...]) -> exp.Expression:
     raise AssertionError(f"{call.function} has no state")
 
 
-def _average(call: Call, total: State, count: State) -> exp.Expression:
+def _average(call: Call, total: State, count: State) -> exp.Expr:
     """Spark divides doubles for integers; for decimals it divides the sum by a decimal(20,0) and rounds half up once.
 
     Rounding the quotient first to the wider type of `/` gives the same digits for fewer than 10^11 rows in a group.
@@ -102,11 +102,11 @@ def _average(call: Call, total: State, count: State) -> exp.Expression:
     return cast(quotient, avg_type(call.argument_type))
 
 
-def _unless_empty(count: State, expression: exp.Expression) -> exp.Expression:
+def _unless_empty(count: State, expression: exp.Expr) -> exp.Expr:
     """SUM and AVG of no values are NULL."""
     return exp.Case().when(exp.GT(this=column(count.name), expression=exp.Literal.number(0)), expression)
 
 
-def cast(expression: exp.Expression, type_: str | None) -> exp.Expression:
+def cast(expression: exp.Expr, type_: str | None) -> exp.Expr:
     assert type_ is not None
     return exp.TryCast(this=expression, to=exp.DataType.build(type_, dialect="spark"))

@@ -27,10 +27,10 @@ class Bindings:
     steps: dict[str, DataFrame] = field(default_factory=dict)
     _count: int = 0
 
-    def run(self, query: exp.Expression, prune: Prune | None = None, *, nothing: bool = False) -> DataFrame:
+    def run(self, query: exp.Expr, prune: Prune | None = None, *, nothing: bool = False) -> DataFrame:
         """The frame of a query over outside relations and steps. `nothing`: outside relations count as empty."""
 
-        def bind(node: exp.Expression) -> exp.Expression:
+        def bind(node: exp.Expr) -> exp.Expr:
             outside = split_relation(node) if isinstance(node, exp.Table) else None
             if outside is None:
                 return node
@@ -46,7 +46,7 @@ class Bindings:
         frame.createOrReplaceTempView(name)
         self.steps[name] = frame
 
-    def run_as_written(self, tree: exp.Expression, frontier: Mapping[str, str | None]) -> DataFrame:
+    def run_as_written(self, tree: exp.Expr, frontier: Mapping[str, str | None]) -> DataFrame:
         """The model's own query over snapshots at the given frontiers, visible columns only."""
         pinned = {
             item.ref.table: replace(item.state, frontier=frontier.get(item.ref.unique_id)) for item in self.planned.inputs
@@ -84,11 +84,11 @@ class Bindings:
         return name
 
 
-def bound(session: SparkSession, tree: exp.Expression, tables: Mapping[TableName, TableState]) -> DataFrame:
+def bound(session: SparkSession, tree: exp.Expr, tables: Mapping[TableName, TableState]) -> DataFrame:
     """The frame of a query that names whole tables, each as of the frontier of its state; visible columns only."""
     by_name = {(table.schema.lower(), table.identifier.lower()): state for table, state in tables.items()}
 
-    def bind(node: exp.Expression) -> exp.Expression:
+    def bind(node: exp.Expr) -> exp.Expr:
         key = (node.db.lower(), node.name.lower()) if isinstance(node, exp.Table) else None
         if key not in by_name:
             return node

@@ -24,6 +24,7 @@ def clean_history(session: SparkSession, uri: str, retain: int) -> None:
         "hoodie.embed.timeline.server": "false",
     }
     jvm = session.sparkContext._jvm
+    assert jvm is not None, "a running session has a JVM"
     scala_options = jvm.PythonUtils.toScalaMap(options)
     java_session = session._jsparkSession
     client = jvm.org.apache.hudi.HoodieCLIUtils.createHoodieWriteClient(

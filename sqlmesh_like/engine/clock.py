@@ -10,7 +10,7 @@ _DATE_NAMES = {"CURDATE"}
 _TIME_NAMES = {"NOW", "LOCALTIMESTAMP"}
 
 
-def frozen(tree: exp.Expression, now: datetime) -> exp.Expression:
+def frozen(tree: exp.Expr, now: datetime) -> exp.Expr:
     """The tree with `current_date`, `current_timestamp` and `now()` as literals of the run's clock (UTC).
 
     >>> import sqlglot
@@ -18,7 +18,7 @@ def frozen(tree: exp.Expression, now: datetime) -> exp.Expression:
     "SELECT CAST('2024-05-01' AS DATE)"
     """
 
-    def freeze(node: exp.Expression) -> exp.Expression:
+    def freeze(node: exp.Expr) -> exp.Expr:
         name = node.name.upper() if isinstance(node, exp.Anonymous) else ""
         if isinstance(node, exp.CurrentDate) or name in _DATE_NAMES:
             return exp.Cast(this=exp.Literal.string(now.strftime("%Y-%m-%d")), to=exp.DataType.build("date"))

@@ -154,13 +154,13 @@ class DuckLake:
     def _is_empty(self, step: str) -> bool:
         return self._db.execute(f"SELECT 1 FROM {step} LIMIT 1").fetchone() is None
 
-    def _text(self, query: exp.Expression, prune: Prune | None = None, *, nothing: bool = False) -> str:
+    def _text(self, query: exp.Expr, prune: Prune | None = None, *, nothing: bool = False) -> str:
         """The query in DuckDB's dialect; made once, for generating text costs more than running it."""
         known = (id(query), nothing)
         if known not in self._texts:
             self._kept.append(query)  # an id is only unique among the living
 
-            def bind(node: exp.Expression) -> exp.Expression:
+            def bind(node: exp.Expr) -> exp.Expr:
                 outside = split_relation(node) if isinstance(node, exp.Table) else None
                 return node if outside is None else _narrowed(node, outside[1], prune, nothing)
 
@@ -171,7 +171,7 @@ class DuckLake:
         """The model's own query over the visible columns of the current inputs."""
         by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in compiled.facts.inputs}
 
-        def bind(node: exp.Expression) -> exp.Expression:
+        def bind(node: exp.Expr) -> exp.Expr:
             ref = by_table.get((node.db.lower(), node.name.lower())) if isinstance(node, exp.Table) else None
             if ref is None:
                 return node
@@ -247,7 +247,7 @@ def _one_action_a_key(
     return deletes, {name: row for name, row in entering.items() if name not in unchanged}
 
 
-def _narrowed(table: exp.Expression, name: str, prune: Prune | None, nothing: bool) -> exp.Expression:
+def _narrowed(table: exp.Expr, name: str, prune: Prune | None, nothing: bool) -> exp.Expr:
     """An outside relation as a step may see it: nothing at all, or only the partitions that a prune leaves."""
     assert isinstance(table, exp.Table)
     # As in the Spark engine, of two bounds on one column the last one counts.

@@ -6,6 +6,7 @@ commits overlap, keeps the types that partition paths lose, and can be cut down 
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from functools import reduce
@@ -13,11 +14,13 @@ from functools import reduce
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from sqlmesh_like.engine.avro_schema import schema_of
-from sqlmesh_like.engine.timeline import Slice, Timeline
-from sqlmesh_like.errors import NodeError
-from sqlmesh_like.names import KEY, WEIGHT, Schema, visible
+from sqlmesh_like.engine.timeline import Commit, Slice, Timeline
+from sqlmesh_like.engine.widening import widened
+from sqlmesh_like.errors import NodeError, RetryableError
+from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, visible
 
 _COMMIT_TIME = "_hoodie_commit_time"
 _SEQUENCE = "_hoodie_commit_seqno"
@@ -41,7 +44,8 @@ class Feed:
             for found in self._timeline.slices(frontier).values()
             if partitions is None or found.partition in partitions
         ]
-        return self._read(slices, schema, frontier).select(*_columns(schema, hidden))
+        self._require(frontier)
+        return self._read(slices, schema).select(*_columns(schema, hidden))
 
     def changes(self, start: str, end: str) -> DataFrame:
         """Signed rows between two frontiers: visible columns, `_sml_key`, `_sml_weight`.
@@ -51,10 +55,12 @@ class Feed:
         schema = self.schema(end)
         commits = self._timeline.between(start, end)
         touched = set[tuple[str, str]]().union(*(commit.touched for commit in commits))
-        old, new = (self._read(self._of(at, touched), schema, end) for at in (start, end))
+        for frontier in (start, end):
+            self._require(frontier, touched)
+        old, new = (self._read(self._of(at, touched), schema) for at in (start, end))
         # Rows that a commit carried over keep the commit time they had: what is new has one after `start`.
         added = new.where(F.col(_COMMIT_TIME) > start.split("_")[0])
-        if any(commit.replaced or any(write.deletes for write in commit.writes) for commit in commits):
+        if not all(map(_is_plain_upsert, commits)):
             kept = new.select(_RECORD_KEY, _SEQUENCE)
             removed = old.join(kept, [_RECORD_KEY, _SEQUENCE], "left_anti")
         else:
@@ -76,34 +82,41 @@ class Feed:
     def _of(self, frontier: str, touched: set[tuple[str, str]]) -> list[Slice]:
         return [found for key, found in self._timeline.slices(frontier).items() if key in touched]
 
-    def _read(self, slices: Iterable[Slice], schema: Schema, frontier: str) -> DataFrame:
+    def _read(self, slices: Iterable[Slice], schema: Schema) -> DataFrame:
         """Rows of base files as `schema`. Files of different writer schemas are read apart and cast: no one reader
         schema reads int and bigint, or two decimals, of one column."""
         by_schema: dict[str, list[str]] = defaultdict(list)
         for found in slices:
-            written = self._timeline.schema_json(f"{found.instant}_") or ""
-            by_schema[written].append(f"{self._timeline.uri}/{found.path}")
-        wanted = [column for column in schema if column.name not in _META]
-        if not by_schema:
-            types = ", ".join(f"`{column.name}` {column.type}" for column in wanted)
-            meta = ", ".join(f"{name} string" for name in _META)
-            return self._session.createDataFrame([], f"{meta}, {types}")
-        frames = [self._read_alike(paths, written, schema) for written, paths in by_schema.items()]
-        return reduce(DataFrame.unionByName, frames)
+            by_schema[self._written_as(found)].append(f"{self._timeline.uri}/{found.path}")
+        wanted = self._session.createDataFrame([], _ddl(schema)).schema
+        frames = [self._session.read.schema(written).parquet(*paths) for written, paths in by_schema.items()]
+        converted = [frame.select(*[widened(frame, field.name, field.dataType) for field in wanted]) for frame in frames]
+        return reduce(DataFrame.unionByName, converted) if converted else self._session.createDataFrame([], wanted)
 
-    def _read_alike(self, paths: list[str], written: str, schema: Schema) -> DataFrame:
-        reader = self._session.read
-        if written:
-            reader = reader.schema(_ddl(schema_of(written)))
-        frame = reader.parquet(*paths)
-        present = {name.lower() for name in frame.columns}
-        columns = [
-            _converted(frame, column.name, column.type or "string") if column.name.lower() in present
-            else F.lit(None).cast(column.type or "string").alias(column.name)
-            for column in schema
-            if column.name not in _META
-        ]  # fmt: skip
-        return frame.select(*_META, *columns)
+    def _written_as(self, found: Slice) -> str:
+        """Schema (DDL) of a file: that of its commit or, where that is archived, its own."""
+        if written := self._timeline.schema_json(f"{found.instant}_"):
+            return _ddl(schema_of(written))
+        footer = self._timeline.footer(found.path)
+        if avro := footer.get("parquet.avro.schema"):
+            return _ddl(schema_of(avro))
+        if spark := footer.get("org.apache.spark.sql.parquet.row.metadata"):
+            fields = StructType.fromJson(json.loads(spark)).fields
+            return _ddl(tuple(Column(field.name, field.dataType.simpleString()) for field in fields))
+        raise NodeError(f"{self._timeline.uri}/{found.path} does not say its schema", hint="rewrite the table once")
+
+    def _require(self, frontier: str, groups: Collection[tuple[str, str]] | None = None) -> None:
+        """Raises RetryableError where files of the frontier are gone: what is left would read as fewer rows."""
+        if not self._timeline.holds(frontier):
+            raise RetryableError(f"commit {frontier} of {self._timeline.uri} is no longer on its timeline")
+        if gone := self._timeline.missing(frontier, groups):
+            raise RetryableError(f"{len(gone)} data files of {self._timeline.uri} were cleaned, e.g. {gone[0]}")
+
+
+def _is_plain_upsert(commit: Commit) -> bool:
+    """Whether rows left it only for newer ones of their key. Plain inserts may repeat a key beside the old row."""
+    has_deletes = any(write.deletes for write in commit.writes)
+    return commit.operation == "UPSERT" and not commit.replaced and not has_deletes
 
 
 def _ddl(schema: Schema) -> str:
@@ -112,20 +125,14 @@ def _ddl(schema: Schema) -> str:
     return ", ".join([*meta, *columns])
 
 
-def _converted(frame: DataFrame, name: str, type_: str) -> SparkColumn:
-    """A column in the newer type; float goes to double by way of its text, as Hudi shows it (0.1 stays 0.1)."""
-    column = F.col(f"`{name}`")
-    if frame.schema[name].dataType.simpleString() == "float" and type_ == "double":
-        column = column.cast("string")
-    return column.cast(type_).alias(name)
-
-
 def _columns(schema: Schema, hidden: bool) -> list[SparkColumn]:
     shown = [column.name for column in (schema if hidden else visible(schema))]
     names = [name for name in shown if not name.startswith("_hoodie_") and name != KEY]
     has_key = any(column.name == KEY for column in schema)
-    # A partition's index is its own: the key of a table that is not derived is unique within its partition only.
-    row_key = F.col(KEY) if has_key else F.concat_ws("/", F.col(_PARTITION_PATH), F.col(_RECORD_KEY))
+    # A partition's index is its own: the key of a table that is not derived is unique within its partition only. The
+    # length keeps partition `a` with key `b/c` apart from partition `a/b` with key `c`.
+    path = F.coalesce(F.col(_PARTITION_PATH), F.lit(""))
+    row_key = F.col(KEY) if has_key else F.concat_ws("/", F.length(path).cast("string"), path, F.col(_RECORD_KEY))
     return [*[F.col(f"`{name}`") for name in names], row_key.alias(KEY)]
 
 

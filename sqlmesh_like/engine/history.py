@@ -28,8 +28,7 @@ class LakeHistory:
         if not timeline.is_cow:
             return None
         touched = set[tuple[str, str]]().union(*(commit.touched for commit in timeline.between(start, end)))
-        slices = [*_of(timeline, start, touched), *_of(timeline, end, touched)]
-        gone = [path for path in slices if path not in timeline.data_files]
+        gone = [*timeline.missing(start, touched), *timeline.missing(end, touched)]
         return f"{len(gone)} data files of the change were cleaned, e.g. {gone[0]}" if gone else None
 
     def pending_rows(self, uri: str, start: str, end: str) -> int:
@@ -83,10 +82,6 @@ def _layout(timeline: Timeline, record: TableRecord | None) -> Layout:
         return Layout(record.partition_by, encoded=True)
     is_hive_style = timeline.properties.get("hoodie.datasource.write.hive_style_partitioning") == "true"
     return Layout(fields if is_hive_style and not any(map(is_hidden, fields)) else (), encoded=False)
-
-
-def _of(timeline: Timeline, frontier: str, touched: set[tuple[str, str]]) -> list[str]:
-    return [found.path for key, found in timeline.slices(frontier).items() if key in touched]
 
 
 def listing_hash(uri: str) -> str | None:

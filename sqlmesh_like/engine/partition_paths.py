@@ -49,8 +49,8 @@ def pruned_paths(step: DataFrame, prune: Prune, relation: str, layout: Layout) -
     if layout.encoded:
         rows = renamed.select(encoded(layout.columns)).distinct().limit(MAX_VALUES + 1).collect()
         return {f"{PARTITION}={row[0]}" for row in rows} if len(rows) <= MAX_VALUES else None
-    rows = renamed.select(*[F.col(f"`{name}`").cast("string").alias(name) for name in layout.columns])
-    found = rows.limit(MAX_VALUES + 1).collect()
+    texts = renamed.select(*[F.col(f"`{name}`").cast("string").alias(name) for name in layout.columns])
+    found = texts.limit(MAX_VALUES + 1).collect()
     if len(found) > MAX_VALUES or any(value is None for row in found for value in row):
         return None
     return {"/".join(f"{name}={row[name]}" for name in layout.columns) for row in found}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from datetime import datetime
+from pathlib import Path
 from threading import Lock
 
 from py4j.protocol import Py4JJavaError
@@ -18,11 +20,13 @@ from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
 from sqlmesh_like.delta.program import DeltaProgram, RescanProgram
 from sqlmesh_like.engine import sink as sinks
 from sqlmesh_like.engine.bindings import Bindings, bound
-from sqlmesh_like.engine.clock import frozen
 from sqlmesh_like.engine.cleaning import clean_history
+from sqlmesh_like.engine.clock import frozen
 from sqlmesh_like.engine.comparison import difference
 from sqlmesh_like.engine.feed import Feed
+from sqlmesh_like.engine.jars import Progress
 from sqlmesh_like.engine.partition_paths import target_paths
+from sqlmesh_like.engine.session import start_session
 from sqlmesh_like.engine.sink import Sink
 from sqlmesh_like.engine.swap import recover
 from sqlmesh_like.engine.tables import HudiTable
@@ -162,7 +166,7 @@ class SparkEngine:
         except (Py4JJavaError, PySparkException) as error:
             raise _failure(planned, error) from error
 
-    def query(self, tree: exp.Expression, tables: Mapping[TableName, TableState], limit: int) -> Rows:
+    def query(self, tree: exp.Expr, tables: Mapping[TableName, TableState], limit: int) -> Rows:
         session = self.session()
         try:
             frame = bound(session, tree, tables)
@@ -209,6 +213,18 @@ class SparkEngine:
         entering = actions.where(~F.col("_hoodie_is_deleted")).select(*keys)
         after = staying.join(entering.distinct(), list(target.unique_key), "left_semi").unionByName(entering)
         sinks.check_rows(after, target)
+
+
+def open_engine(
+    target: Target, history: History, log_file: Path, progress: Callable[[], AbstractContextManager[Progress]]
+) -> SparkEngine:
+    """An engine that starts Spark when it is first used, showing downloads by `progress`."""
+
+    def start() -> SparkSession:
+        with progress() as shown:
+            return start_session(target, log_file=log_file, progress=shown)
+
+    return SparkEngine(target, history, start)
 
 
 def _run_steps(program: DeltaProgram, bindings: Bindings) -> DataFrame:

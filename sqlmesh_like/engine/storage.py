@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol, cast
+from typing import IO, Protocol, cast
 
 import fsspec
 
@@ -22,6 +22,7 @@ class FileSystem(Protocol):
     def cat_file(self, path: str) -> bytes: ...
     def mv(self, source: str, target: str, recursive: bool = ...) -> None: ...
     def rm(self, path: str, recursive: bool = ...) -> None: ...
+    def open(self, path: str, mode: str) -> IO[bytes]: ...
     def makedirs(self, path: str, exist_ok: bool = ...) -> None: ...
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import fastavro
+import pyarrow.parquet as pq
 
 from sqlmesh_like.engine.storage import Folder, folder
 from sqlmesh_like.errors import NodeError
@@ -56,6 +57,7 @@ class FileWrite:
     updates: int
     deletes: int
     bytes: int
+    previous: str | None = None  # instant of the slice it was merged from; None: a new file group
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,12 @@ class Commit:
     @property
     def touched(self) -> set[tuple[str, str]]:
         """File groups (partition, file id) that this commit wrote or replaced."""
-        replaced = {(partition, file_id) for partition, ids in self.replaced.items() for file_id in ids}
-        return {(write.partition, write.file_id) for write in self.writes} | replaced
+        return {(write.partition, write.file_id) for write in self.writes} | self.replaced_groups
+
+    @property
+    def replaced_groups(self) -> set[tuple[str, str]]:
+        """File groups (partition, file id) that end with this commit."""
+        return {(partition, file_id) for partition, ids in self.replaced.items() for file_id in ids}
 
 
 @dataclass(frozen=True)
@@ -191,6 +197,12 @@ class Timeline:
                 return commit.extra["schema"]
         return None
 
+    def footer(self, path: str) -> Mapping[str, str]:
+        """Key-value metadata of one data file (path relative to the table)."""
+        with self.folder.fs.open(f"{self.folder.path}/{path}", "rb") as file:
+            found = pq.read_schema(file).metadata or {}
+        return {key.decode(): value.decode(errors="replace") for key, value in found.items()}
+
     def slices(self, frontier: str) -> dict[tuple[str, str], Slice]:
         """Newest base file of each live file group as of a frontier (key: partition, file id).
 
@@ -202,17 +214,37 @@ class Timeline:
         for commit in self.commits:
             if commit.instant.requested > limit:
                 break
-            for partition, ids in commit.replaced.items():
-                for file_id in ids:
-                    found.pop((partition, file_id), None)
+            for group in commit.replaced_groups:
+                found.pop(group, None)
             for write in commit.writes:
                 if write.path.endswith(".parquet"):
                     key = (write.partition, write.file_id)
                     found[key] = Slice(write.partition, write.file_id, write.path, commit.instant.requested)
         return found
 
+    def missing(self, frontier: str, groups: Collection[tuple[str, str]] | None = None) -> list[str]:
+        """Slices as of a frontier (of these file groups; default: of all) that are gone.
+
+        A cleaned slice of an archived commit is on no list at all: only the commit that merged or replaced it tells.
+        """
+        limit, slices, born = frontier.split("_")[0], self.slices(frontier), set[tuple[str, str]]()
+        gone = {key: found.path for key, found in slices.items() if found.path not in self.data_files}
+        for commit in self.commits:
+            if commit.instant.requested <= limit:
+                continue
+            for key in commit.replaced_groups - slices.keys() - born:
+                gone.setdefault(key, f"{key[0]}/{key[1]}")
+            for write in commit.writes:
+                key = (write.partition, write.file_id)
+                if write.previous is None:
+                    born.add(key)
+                elif write.previous <= limit and (key not in slices or slices[key].instant != write.previous):
+                    gone.setdefault(key, f"{write.partition}/{write.file_id} of {write.previous}")
+        return [path for key, path in gone.items() if groups is None or key in groups]
+
     def _archived_slices(self, limit: str) -> dict[tuple[str, str], Slice]:
-        first = self.completed[0].requested if self.completed else ""
+        # What a crashed writer left below the first commit is no committed file.
+        first = min([*(instant.requested for instant in self.completed), *self.pending], default="")
         found: dict[tuple[str, str], Slice] = {}
         for path in self.data_files:
             partition, _, name = path.rpartition("/")
@@ -259,6 +291,7 @@ def _to_write(partition: str, stat: Mapping[str, object]) -> FileWrite:
         value = stat.get(key)
         return value if isinstance(value, int) else 0
 
+    previous = stat.get("prevCommit")
     return FileWrite(
         partition=partition,
         file_id=str(stat["fileId"]),
@@ -268,4 +301,5 @@ def _to_write(partition: str, stat: Mapping[str, object]) -> FileWrite:
         updates=number("numUpdateWrites"),
         deletes=number("numDeletes"),
         bytes=number("fileSizeInBytes"),
+        previous=previous if isinstance(previous, str) and previous.isdigit() else None,
     )

@@ -190,7 +190,7 @@ def fingerprint(compiled: CompiledModel) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _normalized(tree: exp.Expression) -> str:
+def _normalized(tree: exp.Expr) -> str:
     return tree.sql("spark", comments=False, normalize=True)
 
 

@@ -59,7 +59,7 @@ class Engine(Protocol):
         """Compare the table with its query, recomputed at the table's own frontier and clock."""
         ...
 
-    def query(self, tree: exp.Expression, tables: Mapping[TableName, TableState], limit: int) -> Rows:
+    def query(self, tree: exp.Expr, tables: Mapping[TableName, TableState], limit: int) -> Rows:
         """Rows of any SELECT over whole tables as they were when their state was read; `limit` -1: all."""
         ...
 

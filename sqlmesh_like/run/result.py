@@ -1,4 +1,4 @@
-"""What a run did, model by model. Owns the values that output, artifacts and exit codes are made from."""
+"""What a run did, node by node. Owns the values that output, artifacts and exit codes are made from."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from typing import Literal
 
 from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
-from sqlmesh_like.render.rendered import RenderedModel
+from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest
+from sqlmesh_like.run.ports import Rows
 
-Status = Literal["success", "error", "skipped", "no-op"]
+Status = Literal["success", "error", "skipped", "no-op", "pass", "fail", "warn"]
+RenderedNode = RenderedModel | RenderedSeed | RenderedTest
+
+BLOCKING = frozenset({"error", "fail", "skipped"})
+"""After these nothing that reads the node is run, and the run as a whole has failed."""
 
 
 @dataclass(frozen=True)
@@ -28,16 +33,50 @@ class ModelResult:
     reasons: tuple[Reason, ...] = ()
 
     @property
+    def node(self) -> RenderedModel:
+        return self.model
+
+    @property
     def rows(self) -> int:
         return self.upserts + self.deletes
 
 
 @dataclass(frozen=True)
-class RunResult:
-    """A whole run, in the order in which models ended."""
+class SeedResult:
+    """One seed of a run. `rows` counts those written."""
 
-    results: tuple[ModelResult, ...] = field(default=())
+    node: RenderedSeed
+    status: Status
+    message: str
+    started: datetime
+    seconds: float
+    rows: int = 0
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """One data test of a run. `failures` is None where it could not be counted; `sample` are a few failing rows."""
+
+    __test__ = False
+
+    node: RenderedTest
+    status: Status
+    message: str
+    started: datetime
+    seconds: float
+    failures: int | None = None
+    sample: Rows | None = None
+
+
+NodeResult = ModelResult | SeedResult | TestResult
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A whole run, in the order in which nodes ended."""
+
+    results: tuple[NodeResult, ...] = field(default=())
 
     @property
     def ok(self) -> bool:
-        return all(result.status in ("success", "no-op") for result in self.results)
+        return not any(result.status in BLOCKING for result in self.results)

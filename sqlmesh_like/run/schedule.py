@@ -1,0 +1,104 @@
+"""Nodes side by side, each after those it needs. Owns order, threads and what is skipped; what a node does is not its matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Protocol
+
+from sqlmesh_like.plan.graph import Graph
+from sqlmesh_like.run.result import BLOCKING, NodeResult, RenderedNode
+
+
+class Listener(Protocol):
+    """Told of each node as it starts and ends, from any thread."""
+
+    def started(self, number: int, total: int, node: RenderedNode) -> None: ...
+
+    def ended(self, number: int, total: int, result: NodeResult) -> None: ...
+
+
+class Work(Protocol):
+    """What is done with a node whose needs are met, and with one that cannot run any more."""
+
+    def execute(self, node: RenderedNode) -> NodeResult: ...
+
+    def skip(self, node: RenderedNode, why: str) -> NodeResult: ...
+
+
+@dataclass(frozen=True)
+class Pace:
+    threads: int = 1
+    fail_fast: bool = False
+
+
+class Schedule:
+    """Nodes whose needs are met run; what needs a failed one is skipped."""
+
+    def __init__(
+        self, nodes: Sequence[RenderedNode], needs: Mapping[str, frozenset[str]], work: Work, listener: Listener, pace: Pace
+    ) -> None:
+        self._nodes = {node.unique_id: (number, node) for number, node in enumerate(nodes, 1)}
+        self._waiting = {unique_id: needs[unique_id] for unique_id in self._nodes}
+        self._work = work
+        self._listener = listener
+        self._pace = pace
+        self._done: dict[str, NodeResult] = {}
+        self._running: dict[Future[NodeResult], str] = {}
+        self._stopped = False
+
+    def results(self) -> tuple[NodeResult, ...]:
+        """Run everything; results in the order in which nodes ended."""
+        with ThreadPoolExecutor(max_workers=self._pace.threads) as pool:
+            self._start_ready(pool.submit)
+            while self._running:
+                ended, _ = wait(self._running, return_when=FIRST_COMPLETED)
+                for future in ended:
+                    self._finish(self._running.pop(future), future.result())
+                self._start_ready(pool.submit)
+        return tuple(self._done.values())
+
+    def _start_ready(self, submit: Callable[..., Future[NodeResult]]) -> None:
+        """Start what can run, in order; skip what cannot any more, and then what needs that."""
+        progressed = True
+        while progressed:
+            progressed = False
+            for unique_id in [i for i, needs in self._waiting.items() if needs <= self._done.keys()]:
+                failed = [i for i in self._waiting[unique_id] if self._done[i].status in BLOCKING]
+                if failed or self._stopped:
+                    self._skip(unique_id, failed)
+                    progressed = True
+                elif len(self._running) < self._pace.threads:
+                    self._start(unique_id, submit)
+
+    def _start(self, unique_id: str, submit: Callable[..., Future[NodeResult]]) -> None:
+        number, node = self._nodes[unique_id]
+        del self._waiting[unique_id]
+        self._listener.started(number, len(self._nodes), node)
+        self._running[submit(self._work.execute, node)] = unique_id
+
+    def _skip(self, unique_id: str, failed: Sequence[str]) -> None:
+        del self._waiting[unique_id]
+        why = f"because of {', '.join(sorted(failed))}" if failed else "because of --fail-fast"
+        self._finish(unique_id, self._work.skip(self._nodes[unique_id][1], why))
+
+    def _finish(self, unique_id: str, result: NodeResult) -> None:
+        self._done[unique_id] = result
+        if result.status in ("error", "fail") and self._pace.fail_fast:
+            self._stopped = True
+        self._listener.ended(self._nodes[unique_id][0], len(self._nodes), result)
+
+
+def needs_of(graph: Graph, selected: Sequence[str]) -> dict[str, frozenset[str]]:
+    """For each selected node the selected ones to wait for: those it reads, directly or not, and the tests of these.
+
+    As in dbt a test gates a node only where the node reads everything that the test reads.
+    """
+    tests = {i: frozenset(graph.parents(i)) for i in selected if graph.nodes[i].resource_type == "test"}
+    needs: dict[str, frozenset[str]] = {}
+    for unique_id in selected:
+        above = graph.ancestors(unique_id)
+        gates = [test for test, inputs in tests.items() if inputs and inputs <= above and unique_id not in tests]
+        needs[unique_id] = above.intersection(selected) | frozenset(gates)
+    return needs

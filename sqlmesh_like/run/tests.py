@@ -1,0 +1,98 @@
+"""One data test against the lake. Owns counting failures and the verdict; the rows of a test's SELECT are its failures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from sqlmesh_like.errors import Location, ProjectError, SqlError
+from sqlmesh_like.names import TableName
+from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.plan.live import Planner
+from sqlmesh_like.project.spec import ModelConfig
+from sqlmesh_like.render.rendered import RenderedModel, RenderedTest
+from sqlmesh_like.run.ports import Engine, Rows
+from sqlmesh_like.run.result import Status
+
+SAMPLE = 5
+"""Failing rows that are shown."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Outcome of a test that ran: `failures` by its `fail_calc`, by default the number of rows."""
+
+    status: Status
+    failures: int
+    message: str
+    sample: Rows | None = None
+
+
+def as_model(test: RenderedTest) -> RenderedModel:
+    """The test as the view that its query would be."""
+    text = test.source_map.compiled or test.sql
+    return RenderedModel(
+        test.unique_id, test.name, test.path, test.raw_sql, text,
+        ModelConfig(materialized="view"), TableName("", test.name), test.inputs, test.source_map,
+    )  # fmt: skip
+
+
+def run_test(test: RenderedTest, planner: Planner, engine: Engine, pinned: Mapping[str, TableState]) -> Verdict:
+    """Count a test's failures; rows are fetched only to show a few. Raises SqlError or NodeError."""
+    model = as_model(test)
+    states = {i: pinned[i] if i in pinned else planner.catalog.state(i) for i in planner.inputs(model)}
+    try:
+        facts = planner.compile(model, states).facts
+    except SqlError as error:
+        # The text of a generic test is a macro's: a place in it means nothing in the file that asks for the test.
+        place = error.location if test.test_type == "singular" else Location(test.path)
+        raise SqlError(f"data test {test.name}: {error.message}", location=place, hint=error.hint) from None
+    tables = {ref.table: states[ref.unique_id] for ref in facts.inputs}
+    failing = _limited(facts.tree, test)
+    ((failures, warns, fails),) = engine.query(_counted(failing, test), tables, -1).rows
+    status: Status = "fail" if fails and test.severity == "error" else "warn" if warns else "pass"
+    sample = None if status == "pass" else engine.query(failing, tables, SAMPLE)
+    return Verdict(status, _whole(failures), _message(status, _whole(failures), test), sample)
+
+
+def _limited(tree: exp.Expression, test: RenderedTest) -> exp.Expression:
+    limit = test.config.get("limit")
+    return exp.select("*").from_(_named(tree)).limit(int(str(limit))) if limit is not None else tree
+
+
+def _counted(tree: exp.Expression, test: RenderedTest) -> exp.Expression:
+    """One row: the count, whether it warns, whether it fails."""
+    count = str(test.config.get("fail_calc") or "count(*)")
+    conditions = [_condition(test, name) for name in ("warn_if", "error_if")]
+    texts = [f"{count} AS failures", *(f"{count} {condition}" for condition in conditions)]
+    try:
+        items = [sqlglot.parse_one(text, dialect="spark") for text in texts]
+    except SqlglotError:
+        hint = "e.g. warn_if: '> 10', error_if: '!= 0', fail_calc: 'sum(n)'"
+        message = f"data test {test.name}: cannot read {' or '.join(repr(text) for text in texts)}"
+        raise ProjectError(message, location=Location(test.path), hint=hint) from None
+    return exp.select(*items).from_(_named(tree))
+
+
+def _condition(test: RenderedTest, name: str) -> str:
+    return str(test.config.get(name) or "!= 0")
+
+
+def _named(tree: exp.Expression) -> exp.Subquery:
+    return exp.Subquery(this=tree.copy(), alias=exp.TableAlias(this=exp.to_identifier("sml_test")))
+
+
+def _whole(count: object) -> int:
+    """A `fail_calc` over no rows is NULL, and may be a decimal."""
+    return int(str(count).partition(".")[0]) if count is not None else 0
+
+
+def _message(status: Status, failures: int, test: RenderedTest) -> str:
+    if status == "pass":
+        return ""
+    condition = _condition(test, "error_if" if status == "fail" else "warn_if")
+    return f"Got {failures} result{'' if failures == 1 else 's'}, configured to {status} if {condition}"
