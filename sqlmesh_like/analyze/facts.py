@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.errors import ParseError, TokenError
 
 from sqlmesh_like.analyze.reader import InputSchema, UnknownName, Unsupported, read
@@ -18,6 +18,9 @@ from sqlmesh_like.analyze.relation import Relation, columns
 from sqlmesh_like.errors import Location, SqlError
 from sqlmesh_like.names import Schema
 from sqlmesh_like.render.rendered import InputRef, RenderedModel
+
+_OPENING = {"'": "quote", '"': "quote", "`": "quote", "/*": "comment"}
+_WORD = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|--[^\n]*|/\*.*?\*/|/\*|[^'"`/-]+|.""", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -75,19 +78,39 @@ def parse(model: RenderedModel) -> exp.Expr:
     except ParseError as error:
         first = error.errors[0] if error.errors else {}
         offset = _line_offset(model.sql, first.get("line"), first.get("col"), str(first.get("highlight") or ""))
-        message = re.sub(r"<Token .*?text: (.*?), line.*", r"\1", str(first.get("description") or error)).strip().rstrip(".")
+        message = (
+            re.sub(r"<Token .*?text: (.*?), line.*", r"\1", str(first.get("description") or error)).strip().rstrip(".")
+        )
         message = message.replace("SENTINEL", "the end of the text")
         raise SqlError(f"invalid SQL: {message}", location=locate(model, offset)) from None
     except TokenError as error:
-        raise SqlError(f"invalid SQL: {error}", location=Location(model.path, 1, 1)) from None
+        raise _unfinished(model, error) from None
     if not statements:
         raise SqlError("the model is empty", location=Location(model.path, 1, 1), hint="write one SELECT")
     if len(statements) > 1:
-        raise SqlError("a model is one SELECT; this file has several statements", location=Location(model.path, 1, 1))
+        place = locate(model, _second_statement(model))
+        raise SqlError("a model is one SELECT; a second statement starts here", location=place)
     if not isinstance(statements[0], exp.Query):
         kind = statements[0].key.upper()
         raise SqlError(f"a model is one SELECT; this is {kind}", location=Location(model.path, 1, 1))
     return statements[0]
+
+
+def _unfinished(model: RenderedModel, error: TokenError) -> SqlError:
+    """Text that does not even fall into words: a quote or a comment without an end."""
+    for word in _WORD.finditer(model.sql):
+        if word[0] in _OPENING:
+            return SqlError(
+                f"invalid SQL: this {_OPENING[word[0]]} is never closed", location=locate(model, word.start())
+            )
+    return SqlError(f"invalid SQL: {error}", location=Location(model.path, 1, 1))
+
+
+def _second_statement(model: RenderedModel) -> int:
+    """Offset at which what follows the first semicolon starts."""
+    tokens = sqlglot.tokenize(model.sql, dialect="spark")
+    ends = [n for n, token in enumerate(tokens[:-1]) if token.token_type == TokenType.SEMICOLON]
+    return next((tokens[n + 1].start for n in ends if tokens[n + 1].token_type != TokenType.SEMICOLON), 0)
 
 
 def locate(model: RenderedModel, offset: int | None) -> Location:
@@ -145,6 +168,8 @@ def _inline_views(
         view = views.get(ref.unique_id) if ref else None
         if view is None:
             return node
-        return exp.Subquery(this=view.tree.copy(), alias=exp.TableAlias(this=exp.to_identifier(node.alias or node.name)))
+        return exp.Subquery(
+            this=view.tree.copy(), alias=exp.TableAlias(this=exp.to_identifier(node.alias or node.name))
+        )
 
     return tree.copy().transform(inline), tuple(used.values())

@@ -28,7 +28,7 @@ _PURE = (
     exp.JSONPathKey, exp.JSONPathSubscript,
     exp.Year, exp.Month, exp.Day, exp.Quarter, exp.DayOfWeek, exp.DayOfYear, exp.WeekOfYear, exp.Hour, exp.Minute,
     exp.Second, exp.TsOrDsToDate, exp.Date, exp.DateAdd, exp.DateSub, exp.DateDiff, exp.TsOrDsAdd, exp.LastDay,
-    exp.TimestampTrunc, exp.DateTrunc, exp.TimeToStr, exp.StrToTime, exp.StrToDate,
+    exp.TimestampTrunc, exp.DateTrunc, exp.TimeToStr, exp.StrToTime, exp.StrToDate, exp.TimeStrToTime,
 )  # fmt: skip
 
 _WINDOW = (exp.Window, exp.WindowSpec, exp.Order, exp.Ordered, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag,

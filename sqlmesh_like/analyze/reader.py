@@ -436,7 +436,8 @@ def _new_call(node: exp.Expr, name: str, scope: _Scope) -> Call:
     if distinct or not label or _has_more_arguments(function):
         for part in [*function.iter_expressions(), *([condition] if condition is not None else [])]:
             _require_pure_arguments(part)
-        return Call(name, label or function.sql_name(), None, None, distinct, whole, sql, offset)
+        type_ = _distinct_type(argument, scope) if isinstance(argument, exp.Distinct) else None
+        return Call(name, label or function.sql_name(), None, type_, distinct, whole, sql, offset)
     resolved = _resolved(argument, scope) if not isinstance(argument, exp.Star) else None
     for part in (resolved, condition):
         if part is not None:
@@ -446,6 +447,11 @@ def _new_call(node: exp.Expr, name: str, scope: _Scope) -> Call:
         folded = None
     type_ = types.infer(resolved, scope.known) if resolved is not None else None
     return Call(name, label, folded, type_, False, whole, sql, offset)
+
+
+def _distinct_type(distinct: exp.Distinct, scope: _Scope) -> str | None:
+    values = distinct.expressions
+    return types.infer(_resolved(values[0], scope), scope.known) if len(values) == 1 else None
 
 
 def _require_pure_arguments(part: exp.Expr) -> None:

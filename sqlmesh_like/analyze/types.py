@@ -99,11 +99,7 @@ def infer(expression: exp.Expr, known: Mapping[str, str | None]) -> str | None:
             return _common([expression.this, *expression.expressions], known)
         case exp.Greatest() | exp.Least():
             return _common([expression.this, *expression.expressions], known)
-        case exp.DateDiff() | exp.TsOrDsAdd() | exp.DateAdd() if expression.args.get("unit") is not None:
-            return None  # of a unit they are other functions, with other types
-    if isinstance(expression, _BINARY_TOO) and not _are_plain(expression, known):
-        return None
-    return _by_class(expression)
+    return _by_class(expression, known)
 
 
 def _number(type_: str | None) -> str | None:
@@ -120,7 +116,11 @@ def _are_plain(function: exp.Expr, known: Mapping[str, str | None]) -> bool:
     )
 
 
-def _by_class(expression: exp.Expr) -> str | None:
+def _by_class(expression: exp.Expr, known: Mapping[str, str | None]) -> str | None:
+    if isinstance(expression, _BINARY_TOO) and not _are_plain(expression, known):
+        return None
+    if isinstance(expression, exp.DateDiff | exp.DateAdd) and expression.args.get("unit") is not None:
+        return None  # datediff(MONTH, a, b) is another function, of another type
     for classes, type_ in ((_STRING, "string"), (_INT, "int"), (_DATE, "date"), (_BOOLEAN, "boolean")):
         if isinstance(expression, classes):
             return type_

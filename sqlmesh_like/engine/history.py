@@ -7,10 +7,22 @@ import hashlib
 from sqlmesh_like.engine.avro_schema import schema_of
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.engine.timeline import STATE_PREFIX, Commit, Timeline
-from sqlmesh_like.names import PARTITION, is_hidden, visible
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.names import PARTITION, Schema, is_hidden, visible
 from sqlmesh_like.plan.history import RECORD_KEY, Layout, TableRecord, TableState
 
 _RECORD = STATE_PREFIX + RECORD_KEY
+_PLAIN_PATHS = (
+    ("hoodie.datasource.write.hive_style_partitioning", ("true",)),
+    ("hoodie.datasource.write.partitionpath.urlencode", ("false", "")),
+    ("hoodie.table.keygenerator.type", ("simple", "complex")),
+)
+"""Table properties (and their values) with which a path is `column=value`, with the value's own text."""
+_TYPES_IN_PATHS = ("string", "int", "bigint", "date")
+_UNREADABLE = (
+    ("hoodie.populate.meta.fields", "false", "which rows a commit changed cannot be told"),
+    ("hoodie.datasource.write.drop.partition.columns", "true", "its files lack the partition columns"),
+)
 
 
 class LakeHistory:
@@ -43,7 +55,8 @@ class LakeHistory:
 
 
 def table_state(timeline: Timeline) -> TableState:
-    """State of one table from its timeline."""
+    """State of one table from its timeline. Raises NodeError for a table that cannot be read rightly."""
+    _require_readable(timeline)
     frontier = timeline.frontier if timeline.exists else None
     if frontier is None:
         return TableState(timeline.uri, "missing")
@@ -60,8 +73,8 @@ def table_state(timeline: Timeline) -> TableState:
         stored=columns,
         bytes=sum(write.bytes for write in newest.values()),
         partitions=len({partition for partition, _ in newest}),
-        layout=_layout(timeline, record),
-        is_foreign_on_top=record is not None and _RECORD not in timeline.data_commits[-1].extra,
+        layout=_layout(timeline, record, columns or ()),
+        is_foreign_on_top=record is not None and _has_foreign(timeline),
     )
 
 
@@ -71,17 +84,40 @@ def record_of(commit: Commit) -> TableRecord | None:
     return TableRecord.from_json(text) if text else None
 
 
+def _has_foreign(timeline: Timeline) -> bool:
+    """Whether rows were written by something else since the last full refresh, which would have replaced them."""
+    for commit in reversed(timeline.data_commits):
+        record = record_of(commit)
+        if record is None or record.strategy == "full_refresh":
+            return record is None
+    return False
+
+
 def _record(timeline: Timeline) -> TableRecord | None:
     text = timeline.extra(_RECORD)
     return TableRecord.from_json(text) if text else None
 
 
-def _layout(timeline: Timeline, record: TableRecord | None) -> Layout:
+def _require_readable(timeline: Timeline) -> None:
+    properties, uri = timeline.properties, timeline.uri
+    if properties.get("hoodie.timeline.layout.version", "2") != "2":
+        version = properties.get("hoodie.table.version", "?")
+        raise NodeError(f"{uri} has the table version {version} of an older Hudi", hint="upgrade it to version 8 or 9")
+    for name, refused, why in _UNREADABLE:
+        if properties.get(name) == refused:
+            raise NodeError(f"{uri} was written with {name}={refused}: {why}", hint=f"write it anew without {name}")
+
+
+def _layout(timeline: Timeline, record: TableRecord | None, columns: Schema) -> Layout:
+    """How paths follow from columns; no columns where that is not certain: nothing is pruned then."""
     fields = timeline.partition_fields
     if fields == (PARTITION,) and record is not None:
         return Layout(record.partition_by, encoded=True)
-    is_hive_style = timeline.properties.get("hoodie.datasource.write.hive_style_partitioning") == "true"
-    return Layout(fields if is_hive_style and not any(map(is_hidden, fields)) else (), encoded=False)
+    types = {column.name: column.type for column in columns}
+    if any(is_hidden(field) or types.get(field) not in _TYPES_IN_PATHS for field in fields):
+        return Layout((), encoded=False)
+    is_plain = all(timeline.properties.get(name, "").lower() in wanted for name, wanted in _PLAIN_PATHS)
+    return Layout(fields if is_plain else (), encoded=False)
 
 
 def listing_hash(uri: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from pyspark.sql import Column as SparkColumn
@@ -15,6 +16,7 @@ from sqlmesh_like.plan.history import Layout
 MAX_VALUES = 10_000
 """Above this many partition values nothing is pruned: they are collected to the driver."""
 
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 _SAFE = r"^[A-Za-z0-9][A-Za-z0-9.-]*$"
 
 
@@ -51,6 +53,7 @@ def pruned_paths(step: DataFrame, prune: Prune, relation: str, layout: Layout) -
         return {f"{PARTITION}={row[0]}" for row in rows} if len(rows) <= MAX_VALUES else None
     texts = renamed.select(*[F.col(f"`{name}`").cast("string").alias(name) for name in layout.columns])
     found = texts.limit(MAX_VALUES + 1).collect()
-    if len(found) > MAX_VALUES or any(value is None for row in found for value in row):
+    # Hudi has names of its own for NULL and the empty text, and other texts may be escaped.
+    if len(found) > MAX_VALUES or any(value is None or not _PLAIN.fullmatch(value) for row in found for value in row):
         return None
     return {"/".join(f"{name}={row[name]}" for name in layout.columns) for row in found}

@@ -15,7 +15,7 @@ from sqlmesh_like.engine.swap import replace_table
 from sqlmesh_like.engine.tables import DELETED, HudiTable
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, PARTITION, WEIGHT, Column, Schema
-from sqlmesh_like.plan.history import RECORD_KEY, TableState
+from sqlmesh_like.plan.history import TableState
 
 BYTES_A_BUCKET = 120 * 1024 * 1024
 _ROW = "_sml_row"
@@ -92,6 +92,14 @@ def check_rows(frame: DataFrame, sink: Sink) -> int:
     row = grouped.agg(F.sum("count"), F.max("count"), _null_keys(sink.unique_key)).collect()[0]
     _refuse_bad_keys(sink, nulls=row[2] or 0, copies=row[1] or 0)
     return int(row[0] or 0)
+
+
+def check_entering(entering: DataFrame, staying: DataFrame, sink: Sink) -> None:
+    """Raises NodeError where a declared key of the entering rows is NULL, or repeats among them and those that stay."""
+    keys = [F.col(f"`{name}`") for name in sink.unique_key]
+    own = entering.select(*keys)
+    shared = staying.select(*keys).join(own.distinct(), list(sink.unique_key), "left_semi")
+    check_rows(shared.unionByName(own), sink)
 
 
 def rebuild(frame: DataFrame, sink: Sink, metadata: Mapping[str, str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -27,16 +28,18 @@ from sqlmesh_like.engine.feed import Feed
 from sqlmesh_like.engine.jars import Progress
 from sqlmesh_like.engine.partition_paths import target_paths
 from sqlmesh_like.engine.session import start_session
+from sqlmesh_like.engine.seeds import load_seed
 from sqlmesh_like.engine.sink import Sink
 from sqlmesh_like.engine.swap import recover
-from sqlmesh_like.engine.tables import HudiTable
+from sqlmesh_like.engine.tables import DELETED, HudiTable
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError, RetryableError, SmlError
 from sqlmesh_like.names import KEY, PARTITION, Column, TableName, is_hidden
 from sqlmesh_like.plan.builder import PlannedModel
-from sqlmesh_like.plan.history import RECORD_KEY, History, TableRecord, TableState
+from sqlmesh_like.plan.history import AS_WRITTEN, RECORD_KEY, History, TableState
 from sqlmesh_like.project.spec import Target
 from sqlmesh_like.run.ports import Applied, Difference, Rows
+from sqlmesh_like.run.seeds import SeedTable
 
 CARRY_AFTER_COMMITS = 10
 """An empty commit carries the frontier forward only when this many input commits are pending."""
@@ -94,7 +97,8 @@ class SparkEngine:
         bindings.steps["_actions"] = actions
         counts = sinks.count_actions(actions, target)
         if target.unique_key and counts.upserts:
-            self._check_unique(actions, target, bindings)
+            staying = _stored(target, bindings).join(actions.select(KEY), [KEY], "left_anti")
+            sinks.check_entering(actions.where(~F.col(DELETED)), staying, target)
         if not counts.upserts and not counts.deletes and not self._must_carry(planned):
             return Applied(planned.strategy, 0, 0, committed=False)
         record = planned.record(planned.strategy, target.table.buckets, vars(counts))
@@ -116,12 +120,15 @@ class SparkEngine:
             sinks.merge(sinks.no_actions(rows, target), target, {RECORD_KEY: record.to_json()})
             return Applied("partition_rescan", 0, 0, committed=True)
         if target.unique_key:
-            sinks.check_rows(rows, target)
+            rescanned = [path.removeprefix(f"{PARTITION}=") for path in paths]
+            staying = _stored(target, bindings).where(~F.col(PARTITION).isin(rescanned))
+            sinks.check_entering(rows, staying, target)
         sinks.overwrite(rows, target, paths, {RECORD_KEY: record.to_json()})
         return Applied("partition_rescan", _rows_written(target.table.uri), 0, committed=True)
 
     def _rebuild(self, planned: PlannedModel, bindings: Bindings) -> Applied:
-        recover(planned.target.uri)
+        if recover(planned.target.uri):
+            raise RetryableError(f"{planned.compiled.model.table}: a swap that a crash cut short is finished: plan anew")
         frame, strategy_reasons, is_as_derived = self._whole(planned, bindings)
         target = self._sink(planned)
         if target.unique_key:
@@ -129,7 +136,7 @@ class SparkEngine:
         record = planned.record("full_refresh", target.table.buckets, {})
         if not is_as_derived:
             # The stored rows lack the state that the program needs: no later run may follow the change.
-            record = TableRecord(**{**vars(record), "fingerprint": f"{record.fingerprint}:as-written"})
+            record = replace(record, fingerprint=record.fingerprint + AS_WRITTEN)
         sinks.rebuild(frame, target, {RECORD_KEY: record.to_json()})
         return Applied("full_refresh", _rows_written(target.table.uri), 0, True, strategy_reasons)
 
@@ -147,11 +154,18 @@ class SparkEngine:
             return _keyed_by_content(written), (found,), False
         return derived, (), True
 
+    def load(self, table: SeedTable, state: TableState, now: datetime) -> None:
+        try:
+            load_seed(self.session(), table, state, now, self._target.hudi)
+        except (Py4JJavaError, PySparkException) as error:
+            raise NodeError(f"{table.seed.path}: {_first_line(error)}") from error
+
     def verify(self, planned: PlannedModel, limit: int) -> Difference:
-        bindings = Bindings(self.session(), planned)
         record = planned.target.record
         if record is None:
             raise NodeError(f"{planned.compiled.model.table} was not written by a run", hint="run it first")
+        inputs = tuple(replace(item, end=record.frontier.get(item.ref.unique_id)) for item in planned.inputs)
+        bindings = Bindings(self.session(), replace(planned, inputs=inputs))
         try:
             tree = frozen(planned.compiled.facts.tree, datetime.fromisoformat(record.now))
             expected = bindings.run_as_written(tree, record.frontier)
@@ -203,17 +217,6 @@ class SparkEngine:
             for item in moved
         )
 
-    def _check_unique(self, actions: DataFrame, target: Sink, bindings: Bindings) -> None:
-        """A declared key that new rows share with rows that stay is a repeat too."""
-        timeline = Timeline(target.table.uri)
-        assert timeline.frontier is not None
-        keys = [f"`{name}`" for name in target.unique_key]
-        stored = Feed(bindings.session, timeline).current(timeline.frontier, hidden=True)
-        staying = stored.join(actions.select(KEY), [KEY], "left_anti").select(*keys)
-        entering = actions.where(~F.col("_hoodie_is_deleted")).select(*keys)
-        after = staying.join(entering.distinct(), list(target.unique_key), "left_semi").unionByName(entering)
-        sinks.check_rows(after, target)
-
 
 def open_engine(
     target: Target, history: History, log_file: Path, progress: Callable[[], AbstractContextManager[Progress]]
@@ -225,6 +228,12 @@ def open_engine(
             return start_session(target, log_file=log_file, progress=shown)
 
     return SparkEngine(target, history, start)
+
+
+def _stored(target: Sink, bindings: Bindings) -> DataFrame:
+    timeline = Timeline(target.table.uri)
+    assert timeline.frontier is not None
+    return Feed(bindings.session, timeline).current(timeline.frontier, hidden=True)
 
 
 def _run_steps(program: DeltaProgram, bindings: Bindings) -> DataFrame:

@@ -29,6 +29,14 @@ FIXED: Mapping[str, str] = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
     # Nulls inside arrays fail otherwise.
     "spark.hadoop.parquet.avro.write-old-list-structure": "false",
+    # Hudi writes days and microseconds of the proleptic calendar; the default refuses dates before 1582, which databases
+    # are full of (0001-01-01 for "none").
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.avro.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.avro.datetimeRebaseModeInWrite": "CORRECTED",
 }
 _DEFAULTS: Mapping[str, str] = {
     "spark.ui.enabled": "false",

@@ -28,18 +28,18 @@ def replace_table(table: HudiTable, build: Callable[[HudiTable], None]) -> None:
     _remove(table.uri + _OLD)
 
 
-def recover(uri: str) -> None:
-    """Finish or undo a swap that a crash cut short; does nothing where there was none."""
+def recover(uri: str) -> bool:
+    """Finish or undo a swap that a crash cut short; whether the table at `uri` is another one now."""
     new, old = uri + _NEW, uri + _OLD
     has_new, has_old = folder(new).exists(), folder(old).exists()
-    if not has_new and not has_old:
-        return
-    if not folder(uri).exists():
+    is_moved = not folder(uri).exists() and (has_new or has_old)
+    if is_moved:
         # Between the two renames: the new table was complete before the first one.
         is_complete = has_new and Timeline(new).frontier is not None
         _move(new if is_complete else old, uri)
     _remove(new)
     _remove(old)
+    return is_moved
 
 
 def _move(source: str, target: str) -> None:

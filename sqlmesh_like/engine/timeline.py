@@ -266,9 +266,12 @@ class Timeline:
     def _commit(self, instant: Instant) -> Commit:
         name = f".hoodie/timeline/{instant.requested}_{instant.completed}.{instant.action}"
         raw = self.folder.read(name)
-        record = json.loads(raw) if raw[:1] == b"{" else next(iter(fastavro.reader(io.BytesIO(raw))), None)
+        try:
+            record = json.loads(raw) if raw[:1] == b"{" else next(iter(fastavro.reader(io.BytesIO(raw))), None)
+        except (ValueError, EOFError) as error:
+            raise NodeError(f"{self.uri}/{name} is no commit metadata: {error}") from error
         if not isinstance(record, dict):
-            raise NodeError(f"cannot read commit metadata {name} of {self.uri}")
+            raise NodeError(f"{self.uri}/{name} is no commit metadata")
         return _to_commit(instant, record)
 
 

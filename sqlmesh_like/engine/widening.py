@@ -37,9 +37,9 @@ def _as(column: Column, written: DataType, wanted: DataType) -> Column:
 
 def _fields(column: Column, written: StructType, wanted: StructType) -> list[Column]:
     known = {field.name.lower(): field for field in written.fields}
-    return [
-        _as(column[known[field.name.lower()].name], known[field.name.lower()].dataType, field.dataType).alias(field.name)
-        if field.name.lower() in known
-        else F.lit(None).cast(field.dataType).alias(field.name)
-        for field in wanted.fields
-    ]
+    found: list[Column] = []
+    for field in wanted.fields:
+        own = known.get(field.name.lower())
+        value = F.lit(None).cast(field.dataType) if own is None else _as(column[own.name], own.dataType, field.dataType)
+        found.append(value.alias(field.name))
+    return found

@@ -20,7 +20,7 @@ from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.program import STATE_VERSION
 from sqlmesh_like.errors import Location, NodeError
-from sqlmesh_like.plan.history import History, TableRecord, TableState
+from sqlmesh_like.plan.history import AS_WRITTEN, History, TableRecord, TableState
 from sqlmesh_like.render.rendered import InputRef
 
 _FIXED_SETTINGS = {"timezone": "UTC", "ansi": False}
@@ -129,14 +129,14 @@ def _reasons_to_rebuild(
     found: list[Reason] = []
     if target.is_foreign_on_top:
         found.append(reason("HIS004", "its newest commit was not written by a run of this project"))
-    if target.record.fingerprint != print_:
+    if target.record.fingerprint.removesuffix(AS_WRITTEN) != print_:
         found.append(reason("HIS002", "the fingerprint of query, input types and settings differs"))
     if set(target.record.frontier) != {item.ref.unique_id for item in inputs}:
         found.append(reason("HIS005", "the recorded frontier names other inputs"))
     for item in inputs:
         if lost := _lost(item, history):
             found.append(reason("HIS003", f"{item.ref.table}: {lost}"))
-    return tuple(found) or _configured(compiled, inputs)
+    return tuple(found) or _configured(compiled, inputs, target.record)
 
 
 def _lost(item: PlannedInput, history: History) -> str | None:
@@ -147,7 +147,9 @@ def _lost(item: PlannedInput, history: History) -> str | None:
     return history.lost(item.state.uri, item.start, item.end)
 
 
-def _configured(compiled: CompiledModel, inputs: tuple[PlannedInput, ...]) -> tuple[Reason, ...]:
+def _configured(
+    compiled: CompiledModel, inputs: tuple[PlannedInput, ...], record: TableRecord
+) -> tuple[Reason, ...]:
     """Settings and kinds of input that mean a rebuild, but only once something moved."""
     if not any(item.has_moved for item in inputs):
         return (reason("CFG002", "rebuilt each run"),) if compiled.model.config.materialized == "table" else ()
@@ -162,6 +164,8 @@ def _configured(compiled: CompiledModel, inputs: tuple[PlannedInput, ...]) -> tu
             found.append(reason("INP002", f"{item.ref.table} is no Hudi table"))
         elif item.state.kind == "mor" and compiled.classification.strategy != "full_refresh":
             found.append(reason("INP003", f"{item.ref.table} is a merge-on-read table"))
+    if not found and record.fingerprint.endswith(AS_WRITTEN):
+        found.append(reason("TYP003", "the stored rows lack the state that a delta needs"))
     return tuple(found)
 
 

@@ -16,6 +16,9 @@ from sqlmesh_like.names import Schema
 RECORD_KEY = "record"
 """Key of a model's record in its commits' metadata."""
 
+AS_WRITTEN = ":as-written"
+"""Ends the fingerprint of a table whose rows are those of the query but lack the hidden state that deltas need."""
+
 
 @dataclass(frozen=True)
 class TableRecord:
@@ -66,7 +69,7 @@ class TableState:
     partitions: int = 0
     format: str = "hudi"
     layout: Layout = Layout((), False)
-    is_foreign_on_top: bool = False  # the newest data commit is not ours though an earlier one is
+    is_foreign_on_top: bool = False  # a data commit after the last full refresh is not ours
 
     @property
     def exists(self) -> bool:

@@ -1,4 +1,4 @@
-"""CSV text → records whose fields know where they stand. Owns quoting and line ends; what a field means is `seeds`' matter."""
+"""CSV text → records whose fields know where they stand. Owns quoting and line ends, not what a field means."""
 
 from __future__ import annotations
 

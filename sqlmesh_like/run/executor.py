@@ -7,7 +7,7 @@ that this run builds is read by its children as it left it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from time import perf_counter
 
@@ -17,13 +17,10 @@ from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.live import Planner
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest
 from sqlmesh_like.run.ports import Engine
-from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult, SeedResult, TestResult
+from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult, SeedResult, Status, TestResult
 from sqlmesh_like.run.schedule import Listener, Pace, Schedule, needs_of
-from sqlmesh_like.run.seeds import SeedTable
+from sqlmesh_like.run.seeds import SeedTable, is_loaded
 from sqlmesh_like.run.tests import as_model, run_test
-
-_ATTEMPTS = 2
-"""A plan whose files vanish while they are read is made anew this often in all."""
 
 
 @dataclass
@@ -42,7 +39,7 @@ class Executor:
     def run(self, selected: Sequence[str]) -> RunResult:
         """Run models, seeds and tests given by unique id. Errors of a node end up in its result; none is raised."""
         known = self._nodes()
-        nodes = [known[unique_id] for unique_id in self.graph.order(selected)]
+        nodes = [known[unique_id] for unique_id in self.graph.order(selected) if unique_id in known]
         self._pin(nodes)
         ordered = [node.unique_id for node in nodes]
         needs = needs_of(self.graph, ordered)
@@ -63,11 +60,66 @@ class Executor:
 
     def execute(self, node: RenderedNode) -> NodeResult:
         """Do one node's work; its failure is its result."""
-        started, clock = datetime.now(UTC), perf_counter()
+        clock = perf_counter()
+        started = datetime.now(UTC)
         try:
-            return _timed(self._attempted(node), started, clock)
+            result = self._attempted(node)
         except SmlError as error:
-            return _timed(_without_work(node, "error", str(error)), started, clock)
+            result = _without_work(node, "error", str(error))
+        return replace(result, started=started, seconds=perf_counter() - clock)
 
     def skip(self, node: RenderedNode, why: str) -> NodeResult:
         return _without_work(node, "skipped", why)
+
+    def _attempted(self, node: RenderedNode) -> NodeResult:
+        try:
+            return self._do(node, self._pinned)
+        except RetryableError:
+            # What was pinned may be what vanished: the second plan is made from the lake as it is now.
+            return self._do(node, {})
+
+    def _do(self, node: RenderedNode, pinned: Mapping[str, TableState]) -> NodeResult:
+        match node:
+            case RenderedSeed():
+                return self._load(self.seeds[node.unique_id])
+            case RenderedTest():
+                found = run_test(node, self.planner, self.engine, pinned)
+                return TestResult(node, found.status, found.message, _NEVER, 0.0, found.failures, found.sample)
+            case RenderedModel():
+                return self._build(node, pinned)
+
+    def _load(self, table: SeedTable) -> SeedResult:
+        planner = self.planner
+        state = planner.catalog.state(table.seed.unique_id)
+        if is_loaded(table, state) and not planner.full_refresh:
+            return SeedResult(table.seed, "no-op", "nothing changed", _NEVER, 0.0)
+        self.engine.load(table, state, planner.now)
+        return SeedResult(table.seed, "success", "", _NEVER, 0.0, len(table.rows))
+
+    def _build(self, model: RenderedModel, pinned: Mapping[str, TableState]) -> ModelResult:
+        """Plan and apply one model."""
+        if model.config.materialized == "view":
+            return ModelResult(model, "success", "view, inlined where it is read", _NEVER, 0.0)
+        planned = self.planner.plan(model, pinned)
+        if planned.strategy == "no_op":
+            return ModelResult(model, "no-op", "nothing changed", _NEVER, 0.0, strategy="no_op")
+        applied = self.engine.apply(planned)
+        reasons = (*applied.reasons, *planned.reasons)
+        return ModelResult(
+            model, "success", "", _NEVER, 0.0, applied.strategy, applied.upserts, applied.deletes, reasons
+        )  # fmt: skip
+
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
+"""Stands where `execute` puts the time."""
+
+
+def _without_work(node: RenderedNode, status: Status, message: str) -> NodeResult:
+    now = datetime.now(UTC)
+    match node:
+        case RenderedSeed():
+            return SeedResult(node, status, message, now, 0.0)
+        case RenderedTest():
+            return TestResult(node, status, message, now, 0.0)
+        case RenderedModel():
+            return ModelResult(node, status, message, now, 0.0)

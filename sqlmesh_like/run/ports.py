@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from sqlglot import exp
@@ -13,6 +14,7 @@ from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.run.seeds import SeedTable
 
 Row = Mapping[str, object]
 
@@ -53,6 +55,10 @@ class Engine(Protocol):
 
     def apply(self, planned: PlannedModel) -> Applied:
         """Bring the model's table from its recorded frontier to the pinned one, in one commit."""
+        ...
+
+    def load(self, table: SeedTable, state: TableState, now: datetime) -> None:
+        """Replace a seed's table, whose state is given, by its rows in one commit that records the fingerprint."""
         ...
 
     def verify(self, planned: PlannedModel, limit: int) -> Difference:

@@ -35,7 +35,9 @@ def due(catalog: Catalog, owned: Iterable[str]) -> tuple[Cleaning, ...]:
         state = catalog.state(unique_id)
         if state.frontier is None or state.kind not in ("cow", "mor"):
             continue
-        behind = [catalog.history.pending_commits(state.uri, start, state.frontier) for start in needed.get(unique_id, ())]
+        behind = [
+            catalog.history.pending_commits(state.uri, start, state.frontier) for start in needed.get(unique_id, ())
+        ]
         retain = retained(max(behind, default=0))
         if catalog.history.data_commits(state.uri) > retain + SLACK:
             found.append(Cleaning(state.uri, retain))

@@ -1,4 +1,4 @@
-"""Nodes side by side, each after those it needs. Owns order, threads and what is skipped; what a node does is not its matter."""
+"""Nodes side by side, each after those it needs. Owns order, threads and what is skipped; work is the executor's."""
 
 from __future__ import annotations
 
@@ -37,7 +37,12 @@ class Schedule:
     """Nodes whose needs are met run; what needs a failed one is skipped."""
 
     def __init__(
-        self, nodes: Sequence[RenderedNode], needs: Mapping[str, frozenset[str]], work: Work, listener: Listener, pace: Pace
+        self,
+        nodes: Sequence[RenderedNode],
+        needs: Mapping[str, frozenset[str]],
+        work: Work,
+        listener: Listener,
+        pace: Pace,
     ) -> None:
         self._nodes = {node.unique_id: (number, node) for number, node in enumerate(nodes, 1)}
         self._waiting = {unique_id: needs[unique_id] for unique_id in self._nodes}

@@ -14,7 +14,9 @@ _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)(?:\.([0-9]+))?")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(?:nan|inf(?:inity)?)", re.IGNORECASE)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?")
+_TIMESTAMP = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?"
+)
 _DECIMAL_TYPE = re.compile(r"(?:decimal|numeric|dec)\s*(?:\(\s*([0-9]+)\s*(?:,\s*([0-9]+)\s*)?\))?")
 _TRUE, _FALSE = frozenset({"true", "t", "yes", "y", "1"}), frozenset({"false", "f", "no", "n", "0"})
 _INFERRED_PRECISION = 18
@@ -108,7 +110,9 @@ def declared_type(text: str) -> SeedType:
         return _decimal(precision, scale)
     plain = re.sub(r"^(varchar|char)\s*\([0-9]+\)$", r"\1", name)
     if plain not in _TYPES:
-        raise ValueError(nearest(plain, _TYPES) or f"known: {', '.join(sorted({t.name for t in _TYPES.values()}))}, decimal(p,s)")
+        raise ValueError(
+            nearest(plain, _TYPES) or f"known: {', '.join(sorted({t.name for t in _TYPES.values()}))}, decimal(p,s)"
+        )
     return _TYPES[plain]
 
 
@@ -125,7 +129,9 @@ def infer(values: Sequence[str]) -> SeedType:
     numbers = [_DECIMAL.fullmatch(value) for value in values]
     if all(numbers):
         return _exact([found for found in numbers if found]) or _DOUBLE
-    if all(_NUMBER.fullmatch(value) and not re.match(r"[+-]?(0[0-9]|[ni+])|\+", value, re.IGNORECASE) for value in values):
+    if all(
+        _NUMBER.fullmatch(value) and not re.match(r"[+-]?(0[0-9]|[ni+])|\+", value, re.IGNORECASE) for value in values
+    ):
         return _DOUBLE
     return next((found for found in (_TYPES["date"], _TYPES["timestamp"]) if _holds(found, values)), STRING)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.names import Column, Schema, is_hidden
+from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.render.rendered import RenderedSeed
 from sqlmesh_like.run.csv_file import CsvFile, Field
 from sqlmesh_like.run.seed_types import STRING, SeedType, declared_type, infer
@@ -49,6 +50,11 @@ def read_seed(seed: RenderedSeed, root: Path) -> SeedTable:
     return SeedTable(seed, schema, rows, key, hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32])
 
 
+def is_loaded(table: SeedTable, state: TableState) -> bool:
+    """Whether the lake has exactly this seed, by what its newest commit says."""
+    return state.record is not None and not state.is_foreign_on_top and state.record.fingerprint == table.fingerprint
+
+
 def _text(root: Path, path: str) -> str:
     content = (root / path).read_bytes()
     try:
@@ -62,13 +68,17 @@ def _text(root: Path, path: str) -> str:
 def _delimiter(seed: RenderedSeed) -> str:
     given = seed.config.get("delimiter", ",")
     if not isinstance(given, str) or len(given) != 1 or given in '"\r\n':
-        raise ProjectError(f"delimiter {given!r} of seed {seed.name!r} must be one character", location=Location(seed.path))
+        raise ProjectError(
+            f"delimiter {given!r} of seed {seed.name!r} must be one character", location=Location(seed.path)
+        )
     return given
 
 
 def _names(file: CsvFile, header: Sequence[Field]) -> list[str]:
     if not header:
-        raise ProjectError("the file is empty", location=Location(file.path, 1, 1), hint="its first line names the columns")
+        raise ProjectError(
+            "the file is empty", location=Location(file.path, 1, 1), hint="its first line names the columns"
+        )
     names: list[str] = []
     for field in header:
         name = field.text.strip()
@@ -95,7 +105,9 @@ def _types(seed: RenderedSeed, names: Sequence[str], records: Sequence[Sequence[
     for name, text in seed.column_types.items():
         if name.lower() not in known:
             hint = nearest(name, names) or f"its columns: {', '.join(names)}"
-            raise ProjectError(f"column_types names {name!r}, which is no column of it", location=Location(seed.path), hint=hint)
+            raise ProjectError(
+                f"column_types names {name!r}, which is no column of it", location=Location(seed.path), hint=hint
+            )
         try:
             declared[name.lower()] = declared_type(text)
         except ValueError as error:
@@ -115,7 +127,9 @@ def _value(file: CsvFile, field: Field, type_: SeedType) -> object:
     try:
         return field.text if type_ is STRING else type_.convert(field.text.strip())
     except ValueError:
-        raise file.error(f"{field.text!r} is no {type_.name}", field.offset, "mend it, or change column_types") from None
+        raise file.error(
+            f"{field.text!r} is no {type_.name}", field.offset, "mend it, or change column_types"
+        ) from None
 
 
 def _unique_key(seed: RenderedSeed, names: Sequence[str]) -> tuple[str, ...]:
@@ -124,7 +138,11 @@ def _unique_key(seed: RenderedSeed, names: Sequence[str]) -> tuple[str, ...]:
     known = {name.lower(): name for name in names}
     for key in keys:
         if key.lower() not in known:
-            raise ProjectError(f"unique_key names {key!r}, which is no column of it", location=Location(seed.path), hint=nearest(key, names))
+            raise ProjectError(
+                f"unique_key names {key!r}, which is no column of it",
+                location=Location(seed.path),
+                hint=nearest(key, names),
+            )
     return tuple(known[key.lower()] for key in keys)
 
 
@@ -142,10 +160,14 @@ def _check_unique(
     for row, record in zip(rows, records, strict=True):
         value, place = tuple(row[position] for position in positions), record[positions[0]].offset
         if None in value:
-            raise file.error(f"unique_key ({', '.join(key)}) is NULL here", place, "fill it in, or choose another unique_key")
+            raise file.error(
+                f"unique_key ({', '.join(key)}) is NULL here", place, "fill it in, or choose another unique_key"
+            )
         if value in seen:
             first = file.locate(seen[value])
-            raise file.error(f"unique_key ({', '.join(key)}) repeats", place, f"the same value stands in line {first.line}")
+            raise file.error(
+                f"unique_key ({', '.join(key)}) repeats", place, f"the same value stands in line {first.line}"
+            )
         seen[value] = place
 
 

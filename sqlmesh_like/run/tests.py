@@ -1,4 +1,4 @@
-"""One data test against the lake. Owns counting failures and the verdict; the rows of a test's SELECT are its failures."""
+"""One data test against the lake: the rows of its SELECT are failures. Owns counting them and the verdict."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def run_test(test: RenderedTest, planner: Planner, engine: Engine, pinned: Mappi
     return Verdict(status, _whole(failures), _message(status, _whole(failures), test), sample)
 
 
-def _limited(tree: exp.Expression, test: RenderedTest) -> exp.Expression:
+def _limited(tree: exp.Expr, test: RenderedTest) -> exp.Expr:
     limit = test.config.get("limit")
     return exp.select("*").from_(_named(tree)).limit(int(str(limit))) if limit is not None else tree
 
 
-def _counted(tree: exp.Expression, test: RenderedTest) -> exp.Expression:
+def _counted(tree: exp.Expr, test: RenderedTest) -> exp.Expr:
     """One row: the count, whether it warns, whether it fails."""
     count = str(test.config.get("fail_calc") or "count(*)")
     conditions = [_condition(test, name) for name in ("warn_if", "error_if")]
@@ -82,7 +82,7 @@ def _condition(test: RenderedTest, name: str) -> str:
     return str(test.config.get(name) or "!= 0")
 
 
-def _named(tree: exp.Expression) -> exp.Subquery:
+def _named(tree: exp.Expr) -> exp.Subquery:
     return exp.Subquery(this=tree.copy(), alias=exp.TableAlias(this=exp.to_identifier("sml_test")))
 
 

@@ -49,7 +49,7 @@ def base64_decimal(unscaled: int) -> str:
 
 def table(name: str = "t", *, columns: Mapping[str, str] | None = None, **ingest: Any) -> SourceTable:
     """A declared table `ods.<name>`, by default keyed `id`."""
-    declared = IngestTable(database="db", table=name, **{"primary_key": ("id",), **ingest})
+    declared = IngestTable(**{"database": "db", "table": name, "primary_key": ("id",), **ingest})
     types = tuple(Column(column, kind) for column, kind in (columns or {}).items())
     location = Location("models/ods/sources.yml", 7, 5)
     return SourceTable(

@@ -91,10 +91,13 @@ class Lake:
     root: Path
     start: Callable[[], SparkSession] | None = None
     now: datetime | None = None
+    fresh: bool = True  # False: the project is there already
     results: dict[str, ModelResult] = field(default_factory=dict)
     _sources: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not self.fresh:
+            return
         self._put("pyproject.toml", _SETTINGS)
         self._put("profiles.yml", _PROFILE)
 

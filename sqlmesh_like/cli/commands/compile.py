@@ -8,7 +8,7 @@ import click
 
 from sqlmesh_like.artifacts.files import write_compiled
 from sqlmesh_like.artifacts.manifest import write_manifest
-from sqlmesh_like.cli.context import Loaded, load, make_output
+from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.render.rendered import RenderedModel
 
@@ -26,7 +26,10 @@ def command(flags: Flags, no_check: bool) -> None:
     models = tuple(model for model in loaded.rendered.models if model.unique_id in chosen)
     tests = tuple(test for test in loaded.rendered.tests if test.unique_id in chosen)
     if not no_check:
-        _check(loaded)
+        # Imported here: rendering alone must not wait for the SQL parser.
+        from sqlmesh_like.cli.checking import check_project
+
+        check_project(loaded, [model.unique_id for model in models])
     written = write_compiled(loaded.target_folder, replace(loaded.rendered, models=models, tests=tests))
     write_manifest(loaded.target_folder / "manifest.json", loaded.project, loaded.rendered, loaded.graph)
     if flags.select:
@@ -36,16 +39,6 @@ def command(flags: Flags, no_check: bool) -> None:
     make_output(flags).line(
         f"Compiled {len(models)} models and {len(tests)} tests; wrote {len(written)} files to {folder}"
     )
-
-
-def _check(loaded: Loaded) -> None:
-    """Names and types of every model, in dependency order. Raises SqlError."""
-    # Imported here: rendering alone must not wait for the SQL parser.
-    from sqlmesh_like.compiler import Compiler
-
-    models = {model.unique_id: model for model in loaded.rendered.models}
-    ordered = [models[unique_id] for unique_id in loaded.graph.order(models)]
-    Compiler().compile_all(ordered)
 
 
 def _print(model: RenderedModel) -> None:

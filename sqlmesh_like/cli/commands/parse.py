@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from sqlmesh_like.artifacts.manifest import write_manifest
+from sqlmesh_like.cli.checking import check_project
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
 
@@ -12,8 +13,9 @@ from sqlmesh_like.cli.options import Flags, shared_options
 @click.command("parse")
 @shared_options
 def command(flags: Flags) -> None:
-    """Read the project and write manifest.json. Starts no JVM."""
+    """Read and check the project and write manifest.json. Starts no JVM."""
     loaded = load(flags)
+    check_project(loaded, [node.unique_id for node in loaded.selected("model")])
     path = loaded.target_folder / "manifest.json"
     write_manifest(path, loaded.project, loaded.rendered, loaded.graph)
     count = len(loaded.graph.nodes)

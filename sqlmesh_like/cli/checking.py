@@ -1,0 +1,54 @@
+"""Models checked before anything is read or written. Owns which columns are known to a command; `plan.check` judges."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from sqlmesh_like.cli.context import Loaded
+from sqlmesh_like.names import Schema
+from sqlmesh_like.plan.catalog import Catalog, build_catalog
+from sqlmesh_like.plan.check import check_models
+from sqlmesh_like.run.seeds import SeedTable, seed_schemas
+
+
+def check_project(loaded: Loaded, selected: Collection[str]) -> None:
+    """Check models as their files stand: columns of seeds are those of the CSV, of sources those of a local lake.
+
+    Raises ProjectError with file, line and column.
+    """
+    above = _with_ancestors(loaded, selected)
+    seeds = [seed for seed in loaded.rendered.seeds if seed.unique_id in above]
+    schemas = {**_source_schemas(loaded), **seed_schemas(seeds, loaded.project.root)}
+    _check(loaded, above, schemas)
+
+
+def check_before_run(
+    loaded: Loaded, catalog: Catalog, selected: Collection[str], seeds: Iterable[SeedTable] = ()
+) -> None:
+    """Check the models that a run builds, with the columns that the lake has; `seeds` are loaded by the same run."""
+    above = _with_ancestors(loaded, selected)
+    schemas = {unique_id: state.schema for unique_id, state in catalog.states(above).items()}
+    schemas |= {seed.seed.unique_id: seed.schema for seed in seeds}
+    unbuilt = [unique_id for unique_id in above if unique_id in selected or schemas.get(unique_id) is None]
+    _check(loaded, unbuilt, schemas)
+
+
+def _with_ancestors(loaded: Loaded, selected: Collection[str]) -> set[str]:
+    return set(selected).union(*(loaded.graph.ancestors(unique_id) for unique_id in selected))
+
+
+def _source_schemas(loaded: Loaded) -> dict[str, Schema | None]:
+    """No lake is needed to compile: one that is far away, or another engine's, is not asked."""
+    if loaded.target.type != "spark" or "://" in loaded.target.warehouse:
+        return {}
+    from sqlmesh_like.engine.history import LakeHistory
+
+    catalog = build_catalog(loaded.project, loaded.rendered, loaded.target, LakeHistory())
+    sources = [table.unique_id for source in loaded.project.sources for table in source.tables]
+    return {unique_id: state.schema for unique_id, state in catalog.states(sources).items()}
+
+
+def _check(loaded: Loaded, unique_ids: Iterable[str], schemas: dict[str, Schema | None]) -> None:
+    models = {model.unique_id: model for model in loaded.rendered.models}
+    order = loaded.graph.order(unique_id for unique_id in unique_ids if unique_id in models)
+    check_models([models[unique_id] for unique_id in order], schemas, has_catalog=loaded.target.catalog != "none")

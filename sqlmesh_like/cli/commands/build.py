@@ -1,0 +1,16 @@
+"""`sml build`: seeds, models and their tests in one go. Owns the command; `run.schedule` has the order."""
+
+from __future__ import annotations
+
+import click
+
+from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.running import run_selected
+
+
+@click.command("build")
+@click.option("--now", help="Clock of the run, ISO 8601 (default: the machine's).", metavar="TIME")
+@shared_options
+def command(flags: Flags, now: str | None) -> int:
+    """Load seeds, run models and test them, in the order of the graph; what follows a failed test is skipped."""
+    return run_selected(flags, ("seed", "model", "test"), now)

@@ -1,0 +1,121 @@
+"""`sml ingest`: take in what is there. Owns the command and its lines; `ingest.stream` does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from sqlmesh_like.cli.context import Loaded, load, make_output
+from sqlmesh_like.cli.download import shown
+from sqlmesh_like.cli.lake import locked
+from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.output import Output, Status
+from sqlmesh_like.errors import SelectionError, UsageError
+from sqlmesh_like.ingest.check import check_source
+from sqlmesh_like.ingest.report import IngestReport, TableReport
+from sqlmesh_like.project.spec import Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_WIDTH = 70
+
+
+@click.command("ingest")
+@click.option("--continuous", is_flag=True, help="Go on until stopped (not supported yet).")
+@click.option("--trigger", help="Time between batches of --continuous (not supported yet).", metavar="TEXT")
+@click.option("--from", "start", help="earliest or latest, for Kafka (not supported yet).", metavar="WORD")
+@shared_options
+def command(flags: Flags, continuous: bool, trigger: str | None, start: str | None) -> int:
+    """Take in all events that are there, then stop. A selected table brings its whole source."""
+    for name, given in {"--continuous": continuous, "--trigger": trigger, "--from": start}.items():
+        if given:
+            raise UsageError(f"{name} is not supported yet", hint="without it, all that is there is taken in")
+    loaded = load(flags)
+    sources = _chosen(loaded)
+    for source in sources:
+        check_source(loaded.project, source)
+    output = make_output(flags)
+    with locked(loaded, "ingest"), _spark(loaded) as spark:
+        reports = [_ingest(spark, loaded, source, output) for source in sources]
+    return _end(output, reports)
+
+
+def _chosen(loaded: Loaded) -> list[Source]:
+    if loaded.target.type != "spark":
+        hint = "choose a target of type spark with -t"
+        raise UsageError(f"the target {loaded.target.name!r} has no lake: its type is {loaded.target.type}", hint=hint)
+    selected = {node.unique_id for node in loaded.selected("source")}
+    found = [
+        source
+        for source in loaded.project.sources
+        if source.ingest and any(table.ingest and table.unique_id in selected for table in source.tables)
+    ]
+    if not found:
+        hint = "give a source an `ingest:` block, or select one that has it, e.g. -s source:shop"
+        raise SelectionError("no ingested source is selected", hint=hint)
+    return found
+
+
+@contextmanager
+def _spark(loaded: Loaded) -> Iterator[SparkSession]:
+    from sqlmesh_like.engine.session import start_session
+
+    with shown() as progress:
+        session = start_session(loaded.target, log_file=loaded.target_folder / "logs" / "spark.log", progress=progress)
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def _ingest(spark: SparkSession, loaded: Loaded, source: Source, output: Output) -> IngestReport:
+    from sqlmesh_like.ingest.stream import ingest_source
+
+    assert source.ingest is not None
+    output.line(f"Reading {source.ingest.files} of source {source.name}")
+    report = ingest_source(spark, loaded.project, loaded.target, source)
+    for index, table in enumerate(report.tables, start=1):
+        output.line(_line(index, len(report.tables), table, output.color), "error" if table.error else "info")
+    if report.skipped:
+        output.line("Skipped lines: " + ", ".join(f"{count} {why}" for why, count in sorted(report.skipped.items())))
+    if report.dead_letters:
+        words = "line" if report.dead_letters == 1 else "lines"
+        output.line(
+            f"warning: {report.dead_letters} bad {words} in {report.dead_letter_table}, with the reason", "warn"
+        )
+    return report
+
+
+def _line(index: int, total: int, table: TableReport, color: bool) -> str:
+    """dbt's line of a finished node.
+
+    >>> from sqlmesh_like.names import TableName
+    >>> _line(1, 3, TableReport(TableName("ods", "user"), upserts=2, seconds=0.61), False)
+    '1 of 3 OK ingested ods.user .......................................... [2 upserts, 0 deletes in 0.61s]'
+    """
+    verb = "ERROR ingesting" if table.error else "NO-OP" if _status(table) == "no-op" else "OK ingested"
+    late = f", {table.late} late" if table.late else ""
+    detail = f"{table.upserts} upserts, {table.deletes} deletes{late} in {table.seconds:.2f}s"
+    detail = "ERROR" if table.error else f"{table.replayed} events were in already" if verb == "NO-OP" else detail
+    shade = {"error": "red", "success": "green"}.get(_status(table))
+    styled = click.style(detail, fg=shade) if color and shade else detail
+    return f"{f'{index} of {total} {verb} {table.table} '.ljust(_WIDTH, '.')} [{styled}]"
+
+
+def _status(table: TableReport) -> Status:
+    if table.error:
+        return "error"
+    return "no-op" if table.replayed and not (table.upserts or table.deletes or table.late) else "success"
+
+
+def _end(output: Output, reports: list[IngestReport]) -> int:
+    tables = [table for report in reports for table in report.tables]
+    warnings: list[Status] = ["warn" for report in reports if report.dead_letters]
+    if not tables and not warnings:
+        output.line("Nothing new.")
+    output.end([*map(_status, tables), *warnings], [f"{table.table}: {table.error}" for table in tables if table.error])
+    return 1 if any(report.failed for report in reports) else 0

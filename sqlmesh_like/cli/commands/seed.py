@@ -1,0 +1,15 @@
+"""`sml seed`: load the selected CSV files as tables. Owns the command; `run.seeds` reads, the engine writes."""
+
+from __future__ import annotations
+
+import click
+
+from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.running import run_selected
+
+
+@click.command("seed")
+@shared_options
+def command(flags: Flags) -> int:
+    """Load seeds whose CSV file changed, each in one commit; models over them follow the rows that differ."""
+    return run_selected(flags, ("seed",))

@@ -1,0 +1,122 @@
+"""A run's lines, end block and run_results.json. Owns what is said of each node's outcome; `output` has the layout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlmesh_like.cli.context import Loaded
+from sqlmesh_like.cli.output import Level, Output, Step
+from sqlmesh_like.cli.rows import as_table
+from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest
+from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult, SeedResult, TestResult
+
+
+class Lines:
+    """Prints a run's lines in dbt's format, with what the contract adds."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    def started(self, number: int, total: int, node: RenderedNode) -> None:
+        self._output.start(_step(number, total, node))
+
+    def ended(self, number: int, total: int, result: NodeResult) -> None:
+        step = _step(number, total, result.node)
+        match result.status:
+            case "success":
+                self._output.success(step, detail(result), result.seconds)
+                self._explain_full_refresh(result)
+            case "no-op":
+                self._output.no_op(step, result.seconds)
+            case "skipped":
+                self._output.skip(step)
+            case "error" if not isinstance(result, TestResult):
+                self._output.error(step, result.seconds)
+            case "pass" | "fail" | "warn" | "error":
+                failures = result.failures if isinstance(result, TestResult) else None
+                self._output.tested(step, result.status, failures or 0, result.seconds)
+                self._show_failures(result)
+
+    def _explain_full_refresh(self, result: NodeResult) -> None:
+        """Where a run must rescan it says why."""
+        if isinstance(result, ModelResult) and result.strategy in ("full_refresh", "partition_rescan"):
+            for found in dict.fromkeys(result.reasons):
+                self._output.line(f"       {found.rule} {found.message}")
+
+    def _show_failures(self, result: NodeResult) -> None:
+        """A few of the rows that the test found."""
+        if not isinstance(result, TestResult) or result.sample is None or not result.sample.rows:
+            return
+        level: Level = "error" if result.status == "fail" else "warn"
+        for text in as_table(result.sample).splitlines():
+            self._output.line(f"       {text}", level)
+        rest = (result.failures or 0) - len(result.sample.rows)
+        if rest > 0:
+            self._output.line(f"       … and {rest} more", level)
+
+
+def detail(result: NodeResult) -> str:
+    """What was done, as it stands in the brackets of a line."""
+    match result:
+        case ModelResult():
+            return f"{result.strategy} {result.rows} rows" if result.strategy else "VIEW"
+        case SeedResult():
+            return f"INSERT {result.rows}"
+        case TestResult():
+            return result.status.upper()
+
+
+def problems(result: RunResult) -> list[str]:
+    """A text for each node that failed or warned: what and where."""
+    bad = [found for found in result.results if found.status in ("error", "fail", "warn")]
+    return [_problem(found) for found in bad]
+
+
+def _problem(found: NodeResult) -> str:
+    if isinstance(found, TestResult) and found.status != "error":
+        word = "Failure" if found.status == "fail" else "Warning"
+        return f"{word} in test {found.node.name} ({found.node.path})\n  {found.message}"
+    return f"{found.node.name}: {found.message}"
+
+
+def _step(number: int, total: int, node: RenderedNode) -> Step:
+    match node:
+        case RenderedModel():
+            return Step(number, total, f"sql {node.config.materialized} model", str(node.table))
+        case RenderedSeed():
+            return Step(number, total, "seed file", str(node.table))
+        case RenderedTest():
+            return Step(number, total, "test", node.name)
+
+
+def write_results(loaded: Loaded, result: RunResult, elapsed: float) -> None:
+    """Write run_results.json."""
+    from sqlmesh_like.artifacts.run_results import NodeResult as Row
+    from sqlmesh_like.artifacts.run_results import write_run_results
+
+    rows = [
+        Row(
+            unique_id=found.node.unique_id,
+            status=found.status,
+            message=found.message or detail(found),
+            execution_time=found.seconds,
+            adapter_response=_response(found),
+            failures=found.failures if isinstance(found, TestResult) else None,
+        )
+        for found in result.results
+    ]
+    write_run_results(loaded.target_folder / "run_results.json", rows, elapsed, vars(loaded.flags), loaded.rendered)
+
+
+def _response(found: NodeResult) -> Mapping[str, object]:
+    match found:
+        case ModelResult():
+            reasons = [{"rule": reason.rule, "message": reason.message} for reason in found.reasons]
+            return {
+                "strategy": found.strategy, "rows_affected": found.rows, "upserts": found.upserts,
+                "deletes": found.deletes, "reasons": reasons,
+            }  # fmt: skip
+        case SeedResult():
+            return {"rows_affected": found.rows}
+        case TestResult():
+            return {}

@@ -1,0 +1,69 @@
+"""What `run`, `seed`, `test` and `build` have in common. Owns the way from flags to exit code."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from time import perf_counter
+
+from sqlmesh_like.cli.checking import check_before_run
+from sqlmesh_like.cli.context import Loaded, load, make_output
+from sqlmesh_like.cli.lake import Lake, clock, locked, open_lake
+from sqlmesh_like.cli.lines import Lines, problems, write_results
+from sqlmesh_like.cli.options import Flags
+from sqlmesh_like.cli.output import Output
+from sqlmesh_like.errors import NodeError, SelectionError
+from sqlmesh_like.plan.graph import ResourceType
+from sqlmesh_like.run.executor import Executor
+from sqlmesh_like.run.retention import due
+from sqlmesh_like.run.seeds import read_seed
+
+_READING: tuple[ResourceType, ...] = ("test",)
+
+
+def run_selected(flags: Flags, kinds: tuple[ResourceType, ...], now: str | None = None) -> int:
+    """Run the selected nodes of these kinds in the order of the graph; the exit code, 0 or 1.
+
+    Raises UsageError, before anything is read or written, where a seed or model is wrong.
+    """
+    started = perf_counter()
+    loaded = load(flags, now=clock(now))
+    selected = [node.unique_id for node in loaded.selected(*kinds)]
+    if not selected:
+        what = " or ".join(kinds)
+        hint = f"`sml ls --resource-type {kinds[0]}` lists them"
+        raise SelectionError(f"the selection holds no {what}", hint=hint)
+    lake = open_lake(loaded)
+    seeds = {s.unique_id: read_seed(s, loaded.project.root) for s in loaded.rendered.seeds if s.unique_id in selected}
+    models = [unique_id for unique_id in selected if loaded.graph.nodes[unique_id].resource_type == "model"]
+    output = make_output(flags)
+    with _lock(loaded, kinds):
+        check_before_run(loaded, lake.catalog, models, seeds.values())
+        planner, threads = lake.planner(clock(now)), loaded.target.threads
+        executor = Executor(planner, loaded.graph, lake.engine, Lines(output), threads, flags.fail_fast, seeds)
+        try:
+            result = executor.run(selected)
+            if kinds != _READING:
+                _clean(lake, output)
+        finally:
+            lake.engine.stop()
+    output.end([found.status for found in result.results], problems(result))
+    write_results(loaded, result, perf_counter() - started)
+    return 0 if result.ok else 1
+
+
+def _lock(loaded: Loaded, kinds: tuple[ResourceType, ...]) -> AbstractContextManager[None]:
+    """Tests may run beside anything: they read pinned states."""
+    return nullcontext() if kinds == _READING else locked(loaded, "run")
+
+
+def _clean(lake: Lake, output: Output) -> None:
+    """Remove history that no model needs any more; a failure is a warning, the tables are right."""
+    ingested = {
+        t.unique_id for source in lake.loaded.project.sources if source.ingest for t in source.tables if t.ingest
+    }
+    owned = [i for i in lake.catalog.places if i in ingested or not i.startswith("source.")]
+    for cleaning in due(lake.catalog, owned):
+        try:
+            lake.engine.clean(cleaning.uri, cleaning.retain)
+        except NodeError as error:
+            output.line(f"warning: {error}", "warn")

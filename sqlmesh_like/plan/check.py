@@ -1,0 +1,108 @@
+"""Models checked before anything runs. Owns finding every error that text and known columns show; no lake is needed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.facts import QueryFacts, locate, parse
+from sqlmesh_like.analyze.reader import offset_of
+from sqlmesh_like.analyze.unresolved import ColumnsOf, Unresolved, first_unresolved, foreign_tables, output_names
+from sqlmesh_like.compiler import Compiler
+from sqlmesh_like.errors import Location, SqlError, nearest
+from sqlmesh_like.names import Column, Schema
+from sqlmesh_like.render.rendered import RenderedModel
+
+
+def check_models(
+    models: Sequence[RenderedModel], schemas: Mapping[str, Schema | None], *, has_catalog: bool = False
+) -> None:
+    """Raise SqlError for the errors of models given in dependency order: all of them, one below the other.
+
+    `schemas`: columns by unique id of tables that are not among the models, where they are known. With a catalog a
+    query may name tables that are no ref() or source().
+    """
+    check = _Check(schemas, has_catalog)
+    errors = [error for model in models if (error := check.error_in(model))]
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise SqlError("\n".join([f"{len(errors)} models cannot be run", *map(str, errors)]))
+
+
+class _Check:
+    """Compiles models one after the other and remembers the columns of each."""
+
+    def __init__(self, schemas: Mapping[str, Schema | None], has_catalog: bool) -> None:
+        self._has_catalog = has_catalog
+        self._schemas: dict[str, Schema | None] = dict(schemas)
+        self._compiler = Compiler(self._schemas)
+
+    def error_in(self, model: RenderedModel) -> SqlError | None:
+        """The model's first error; what reads the model is then checked as far as it can be without it."""
+        self._schemas.pop(model.unique_id, None)
+        try:
+            facts = self._compiler.compile(model).facts
+            self._resolve(facts)
+            self._check_config(facts.model)
+        except SqlError as error:
+            return error
+        return None
+
+    def _resolve(self, facts: QueryFacts) -> None:
+        """Names of a query that the compiler does not take apart; a derived relation has proven its own."""
+        if facts.relation is not None:
+            self._schemas[facts.model.unique_id] = facts.schema
+            return
+        model, tree, columns_of = facts.model, parse(facts.model), self._columns_of(facts.model)
+        if not self._has_catalog:
+            _refuse_foreign_tables(model, tree)
+        if unresolved := first_unresolved(tree, columns_of):
+            raise _error(model, unresolved)
+        names = output_names(tree, columns_of)
+        self._schemas[model.unique_id] = tuple(map(Column, names)) if names else None
+
+    def _columns_of(self, model: RenderedModel) -> ColumnsOf:
+        by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in model.inputs}
+
+        def columns_of(schema: str, identifier: str) -> tuple[str, ...] | None:
+            ref = by_table.get((schema.lower(), identifier.lower()))
+            known = self._schemas.get(ref.unique_id) if ref else None
+            return tuple(column.name for column in known) if known else None
+
+        return columns_of
+
+    def _check_config(self, model: RenderedModel) -> None:
+        known = self._schemas.get(model.unique_id)
+        names = [column.name for column in known or ()]
+        for key, given in (("partition_by", model.config.partition_by), ("unique_key", model.config.unique_key)):
+            for name in given if names else ():
+                if name.lower() not in (known_name.lower() for known_name in names):
+                    hint = nearest(name, names) or f"its columns: {', '.join(names)}"
+                    raise SqlError(
+                        f"{key} names {name!r}, which is no column of it", location=_config_place(model, key), hint=hint
+                    )
+
+
+def _refuse_foreign_tables(model: RenderedModel, tree: exp.Expr) -> None:
+    known = {(ref.table.schema.lower(), ref.table.identifier.lower()) for ref in model.inputs}
+    for table in foreign_tables(tree, known):
+        name = table.name
+        hint = f"write {{{{ ref('{name}') }}}}, or declare a source and write {{{{ source('…', '{name}') }}}}"
+        message = f"the table {table.sql('spark', comments=False)} is no ref() or source()"
+        raise SqlError(message, location=locate(model, offset_of(table)), hint=hint)
+
+
+def _error(model: RenderedModel, found: Unresolved) -> SqlError:
+    return SqlError(found.message, location=locate(model, offset_of(found.node)), hint=found.hint)
+
+
+def _config_place(model: RenderedModel, key: str) -> Location:
+    """Where the model's own file sets a config key; the file alone where another file does."""
+    found = re.search(rf"\b{key}\s*=", model.raw_sql)
+    if found is None:
+        return Location(model.path)
+    before = model.raw_sql[: found.start()]
+    return Location(model.path, before.count("\n") + 1, found.start() - before.rfind("\n"))

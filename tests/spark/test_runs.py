@@ -1,0 +1,202 @@
+"""Whole runs: failures, threads, lost history, foreign tables, and that incremental means incremental."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from sqlmesh_like.engine.timeline import Timeline
+from tests.spark.lake import ORDERS, Lake, Table
+
+D = Decimal
+
+
+@pytest.fixture
+def orders(lake: Lake) -> Table:
+    table = lake.source("orders", ORDERS, partition="ym")
+    table.upsert(*[(i, i % 3, D(i), f"c{i % 2}", f"m{i % 3}") for i in range(12)])
+    return table
+
+
+def poison(uri: str, keep: Callable[[str], bool]) -> int:
+    """Overwrite the data files below a table with garbage, but those whose relative path `keep` accepts."""
+    spoiled = [path for path in Timeline(uri).data_files if not keep(path)]
+    for path in spoiled:
+        file = Path(uri) / path
+        file.write_bytes(b"not a parquet file".ljust(file.stat().st_size, b"!"))
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    return len(spoiled)
+
+
+def test_an_incremental_run_reads_nothing_of_untouched_partitions(lake: Lake, orders: Table) -> None:
+    lake.model("flat", "{{ config(partition_by='ym') }} select id, ym, amount from {{ source('shop','orders') }}")
+    lake.model(
+        "months",
+        "{{ config(partition_by='ym') }} select ym, sum(amount) as total, max(amount) as hi from {{ source('shop','orders') }} "
+        "group by ym",
+    )
+    lake.model(
+        "buyers", "{{ config(partition_by='ym') }} select ym, count(distinct buyer) as n from {{ source('shop','orders') }} group by ym"
+    )
+    lake.run_well()
+    orders.upsert((1, 7, D("0.50"), "c9", "m1"), delete=[(10, 1, D(10), "c0", "m1")])  # m1 loses its maximum
+    for uri in (orders.uri, lake.uri("flat"), lake.uri("months"), lake.uri("buyers")):
+        assert poison(uri, lambda path: path.split("/")[0].endswith("=m1")) >= 2
+    assert lake.run_well() == {"flat": "row_based", "months": "aggregate_merge", "buyers": "partition_rescan"}
+    files = [f for f in lake.timeline("months").data_files if f.startswith("_sml_partition=m1/")]
+    newest = max(files, key=lambda path: path.rsplit("_", 1)[1])
+    stored = lake.spark.read.parquet(f"{lake.uri('months')}/{newest}")
+    assert [tuple(row) for row in stored.select("ym", "total", "hi").collect()] == [("m1", D("11.50"), D("7.00"))]
+    refreshed = lake.run(full_refresh=True)
+    assert {found.status for found in refreshed.values()} == {"error"}
+    assert all("not a Parquet file" in found.message for found in refreshed.values()), refreshed["flat"].message
+
+
+def test_a_failing_model_skips_its_descendants_and_the_others_go_on(lake: Lake, orders: Table) -> None:
+    lake.model("bad", "{{ config(unique_key='buyer') }} select id, buyer, amount from {{ source('shop','orders') }}")
+    lake.model("child", "select count(*) as n from {{ ref('bad') }}")
+    lake.model("grandchild", "select n + 1 as m from {{ ref('child') }}")
+    lake.model("well", "select count(*) as n from {{ source('shop','orders') }}")
+    results = lake.run()
+    assert {name: found.status for name, found in results.items()} == {
+        "bad": "error", "child": "skipped", "grandchild": "skipped", "well": "success",
+    }  # fmt: skip
+    assert "model.shop.bad" in results["child"].message
+    assert not lake.timeline("bad").exists
+
+
+def test_fail_fast_skips_what_has_not_started(lake: Lake, orders: Table) -> None:
+    lake.model("a_bad", "{{ config(unique_key='buyer') }} select id, buyer from {{ source('shop','orders') }}")
+    lake.model("b_well", "select count(*) as n from {{ source('shop','orders') }}")
+    results = lake.run(fail_fast=True)
+    assert {name: found.status for name, found in results.items()} == {"a_bad": "error", "b_well": "skipped"}
+    assert "fail-fast" in results["b_well"].message
+
+
+def test_a_missing_input_is_an_error_with_what_to_do(lake: Lake) -> None:
+    lake.source("nowhere", "id int")
+    lake.model("m", "select id from {{ source('shop','nowhere') }}")
+    failed = lake.run()["m"]
+    assert failed.status == "error"
+    assert "does not exist" in failed.message
+    assert "sml ingest" in failed.message
+
+
+def test_independent_models_side_by_side_are_all_right(lake: Lake, orders: Table) -> None:
+    for number in range(6):
+        lake.model(f"m{number}", f"select city, sum(amount + {number}) as total, count(*) as n from {{{{ source('shop','orders') }}}} group by city")
+    lake.run_well(threads=4)
+    orders.upsert((0, 1, D(99), "c1", "m0"), (50, 1, D(1), None, "m5"), delete=[(1, 1, D(1), "c1", "m1")])
+    assert set(lake.run_well(threads=4).values()) == {"aggregate_merge"}
+    for number in range(6):
+        rows = lake.rows(f"m{number}")
+        assert len(rows) == 3
+        assert sum(int(str(row[2])) for row in rows) == 12
+    lake.assert_maintained("m0", "m5")
+
+
+def test_history_that_was_cleaned_means_a_full_refresh_with_the_reason(lake: Lake, orders: Table) -> None:
+    lake.model("flat", "select id, amount from {{ source('shop','orders') }}")
+    lake.model("strict", "{{ config(refresh='strict') }} select id, amount from {{ source('shop','orders') }}")
+    lake.run_well()
+    orders.upsert((0, 0, D(50), "c0", "m0"), delete=[(3, 0, D(3), "c1", "m0")])
+    orders.upsert((0, 0, D(51), "c0", "m0"), hoodie__clean__automatic="true",
+                  hoodie__cleaner__policy="KEEP_LATEST_FILE_VERSIONS", hoodie__cleaner__fileversions__retained="1")  # fmt: skip
+    results = lake.run()
+    assert results["flat"].strategy == "full_refresh"
+    assert "HIS003" in lake.rules("flat")
+    assert "cleaned" in next(found.message for found in results["flat"].reasons if found.rule == "HIS003")
+    lake.assert_maintained("flat")
+    assert results["strict"].status == "error"
+    assert "HIS003" in results["strict"].message
+    assert len(lake.rows("strict")) == 12
+
+
+def test_archived_history_means_a_full_refresh_with_the_reason(lake: Lake, orders: Table) -> None:
+    lake.model("agg", "select city, count(*) as n from {{ source('shop','orders') }} group by city")
+    lake.run_well()
+    for number in range(5):
+        orders.upsert((0, number, D(50), f"c{number}", "m0"))
+    orders.upsert((0, 0, D(50), "last", "m0"), hoodie__clean__automatic="true", hoodie__clean__commits__retained="1",
+                  hoodie__archive__automatic="true", hoodie__keep__min__commits="2", hoodie__keep__max__commits="3")  # fmt: skip
+    assert lake.run_well() == {"agg": "full_refresh"}
+    assert "HIS003" in lake.rules("agg")
+    lake.assert_maintained()
+    orders.upsert((0, 0, D(50), "really last", "m0"))
+    assert lake.run_well() == {"agg": "aggregate_merge"}
+    lake.assert_maintained()
+
+
+def test_an_input_that_was_deleted_and_made_anew_means_a_full_refresh(lake: Lake, orders: Table) -> None:
+    lake.model("flat", "select id, amount from {{ source('shop','orders') }}")
+    lake.run_well()
+    Path(orders.uri).rename(Path(orders.uri).with_name("elsewhere"))
+    orders.upsert((1, 1, D(1), "x", "m1"))
+    assert lake.run_well() == {"flat": "full_refresh"}
+    assert "HIS003" in lake.rules("flat")
+    assert lake.rows("flat") == [(1, D("1.00"))]
+
+
+def test_a_table_of_another_writer_is_followed(lake: Lake) -> None:
+    """Hudi's defaults: paths without names, a composite key, the metadata table on, cleaning at each commit."""
+    uri = str(lake.root / "elsewhere" / "events")
+    options = {
+        "hoodie.table.name": "events",
+        "hoodie.datasource.write.recordkey.field": "shop,id",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.datasource.write.partitionpath.field": "region,day",
+        "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.ComplexKeyGenerator",
+    }
+
+    def commit(*rows: tuple[object, ...], operation: str = "upsert") -> None:
+        frame = lake.spark.createDataFrame(rows, "shop string, id int, ts bigint, region string, day date, v int")
+        writer = frame.write.format("hudi").options(**options)
+        writer.option("hoodie.datasource.write.operation", operation).mode("append").save(uri)
+
+    lake.declare("events", uri)
+    lake.model("flat", "select shop, id, region, v from {{ source('shop','events') }}")
+    lake.model("days", "select day, region, sum(v) as v, max(v) as hi, count(*) as n from {{ source('shop','events') }} group by day, region")
+    day, other = date(2024, 1, 2), date(1969, 12, 31)
+    commit(("s", 1, 1, "eu", day, 10), ("s", 2, 1, "eu", day, 20), ("t", 1, 5, "us", other, 30))
+    lake.run_well()
+    commit(("s", 1, 2, "eu", day, 11), ("t", 1, 4, "us", other, 99), ("u", 1, 1, "", other, 7))
+    commit(("s", 2, 9, "eu", day, 20), operation="delete")
+    assert lake.run_well() == {"flat": "row_based", "days": "aggregate_merge"}
+    lake.assert_maintained()
+    assert [row[:2] + row[3:] for row in lake.rows("flat")] == [("s", 1, 11), ("t", 1, 30), ("u", 1, 7)]
+
+
+def test_a_table_whose_keys_repeat_is_kept_right(lake: Lake) -> None:
+    """Plain inserts may repeat a record key: two rows, and one of them may go."""
+    uri = str(lake.root / "elsewhere" / "log")
+    options = {
+        "hoodie.table.name": "log",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
+        "hoodie.merge.allow.duplicate.on.inserts": "true",
+        "hoodie.index.type": "SIMPLE",
+        "hoodie.metadata.enable": "false",
+    }
+
+    def commit(*rows: tuple[object, ...]) -> None:
+        frame = lake.spark.createDataFrame(rows, "id int, v int")
+        writer = frame.write.format("hudi").options(**options)
+        writer.option("hoodie.datasource.write.operation", "insert").mode("append").save(uri)
+
+    lake.declare("log", uri)
+    lake.model("flat", "select id, v from {{ source('shop','log') }}")
+    lake.model("agg", "select id, sum(v) as v from {{ source('shop','log') }} group by id")
+    commit((1, 10))
+    lake.run_well()
+    commit((1, 11), (2, 5))
+    lake.run_well()
+    lake.assert_maintained()
+    commit((1, 11), (3, 6))
+    lake.run_well()
+    lake.assert_maintained()
+    assert lake.rows("flat") == [(1, 10), (1, 11), (1, 11), (2, 5), (3, 6)]
+    assert lake.rows("agg") == [(1, 32), (2, 5), (3, 6)]

@@ -1,0 +1,310 @@
+"""Each strategy on real tables: after every run the table equals its query, and the work was that of the strategy."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.spark.lake import ORDERS, Lake, Table
+
+D = Decimal
+
+
+@pytest.fixture
+def orders(lake: Lake) -> Table:
+    return lake.source("orders", ORDERS, partition="ym")
+
+
+def order(id: int | None, buyer: int | None, amount: str | None, city: str | None, ym: str | None) -> tuple[object, ...]:
+    return (id, buyer, D(amount) if amount is not None else None, city, ym)
+
+
+def test_row_based_follows_inserts_updates_deletes_and_moves_without_leaving_a_row_behind(
+    lake: Lake, orders: Table
+) -> None:
+    lake.model("flat", "select id, upper(city) as city, amount from {{ source('shop','orders') }} where amount > 1")
+    lake.model(
+        "by_city",
+        "{{ config(partition_by='city', unique_key='id') }} select id, city, amount * 2 as twice "
+        "from {{ source('shop','orders') }}",
+    )
+    lake.model("rekeyed", "select id + 100 as other, buyer from {{ source('shop','orders') }}")
+    orders.upsert(order(1, 7, "5", "x", "m1"), order(2, 7, "0.5", "y", "m1"), order(3, 8, "9", None, "m2"))
+    assert lake.run_well() == dict.fromkeys(("flat", "by_city", "rekeyed"), "full_refresh")
+    orders.upsert(
+        order(1, 7, "5", "y", "m1"), order(2, 9, "2", "y", "m1"), order(3, 8, "9", "", "m3"), order(4, None, "3", "ü %", "m1"),
+        delete=[order(3, 8, "9", None, "m2")],
+    )  # fmt: skip
+    assert lake.run_well() == dict.fromkeys(("flat", "by_city", "rekeyed"), "row_based")
+    lake.assert_maintained()
+    twice = [(1, "y", D("10.00")), (2, "y", D("4.00")), (3, "", D("18.00")), (4, "ü %", D("6.00"))]
+    assert [(row[0], row[1], row[2]) for row in lake.rows("by_city")] == twice
+    assert len(lake.keys("by_city")) == len(set(lake.keys("by_city"))) == 4
+    orders.upsert(order(1, 7, "5", None, "m1"), delete=[order(4, None, "3", "ü %", "m1"), order(2, 9, "2", "y", "m1")])
+    lake.run_well()
+    lake.assert_maintained()
+    assert lake.rows("flat") == [(1, None, D("5.00")), (3, "", D("9.00"))]
+
+
+def test_union_all_of_two_changed_inputs(lake: Lake, orders: Table) -> None:
+    refunds = lake.source("refunds", "id int, amount decimal(10,2)")
+    lake.model(
+        "flows",
+        "select id, amount from {{ source('shop','orders') }} union all "
+        "select id, -amount as amount from {{ source('shop','refunds') }}",
+    )
+    lake.model("balance", "select id, sum(amount) as total, count(*) as n from {{ ref('flows') }} group by id")
+    orders.upsert(order(1, 1, "5", "x", "m1"), order(2, 1, "6", "x", "m1"))
+    refunds.upsert((1, D("5.00")))
+    lake.run_well()
+    orders.upsert(order(2, 1, "7", "x", "m1"))
+    refunds.upsert((1, D("1.00")), (2, D("7.00")))
+    assert lake.run_well() == {"flows": "row_based", "balance": "aggregate_merge"}
+    lake.assert_maintained()
+    refunds.upsert(delete=[(1, D("1.00"))])
+    lake.run_well()
+    lake.assert_maintained()
+    assert lake.rows("flows") == [(1, D("5.00")), (2, D("-7.00")), (2, D("7.00"))]
+    assert lake.rows("balance") == [(1, D("5.00"), 1), (2, D("0.00"), 2)]
+
+
+def test_aggregates_follow_retractions_nulls_and_groups_that_die_and_come_back(lake: Lake, orders: Table) -> None:
+    lake.model(
+        "agg",
+        "select city, count(*) as n, count(amount) as c, sum(amount) as total, avg(amount) as mean, min(amount) as lo, "
+        "max(amount) as hi, min(ym) as first, avg(buyer) as b from {{ source('shop','orders') }} group by city",
+    )
+    lake.model("all_of_it", "select count(*) as n, sum(amount) as total, max(amount) as hi from {{ source('shop','orders') }}")
+    lake.model(
+        "parted",
+        "{{ config(partition_by=['ym', 'city']) }} select ym, city, min(amount) as lo, max(buyer) as top, count(*) as n "
+        "from {{ source('shop','orders') }} group by ym, city",
+    )
+    orders.upsert(
+        order(1, 1, "5", "x", "m1"), order(2, 2, "9", "x", "m1"), order(3, 3, None, None, "m1"), order(4, 4, "-5", "x", "m2"),
+        order(5, None, "1", "dies", "m2"), order(6, 1, "0", None, "m2"),
+    )  # fmt: skip
+    lake.run_well()
+    lake.assert_maintained()
+    # x loses its maximum, gains a lower minimum; "dies" dies; the NULL group keeps only NULL amounts.
+    orders.upsert(
+        order(1, 1, "-9", "x", "m1"), order(7, 1, None, "new", "m3"),
+        delete=[order(2, 2, "9", "x", "m1"), order(5, None, "1", "dies", "m2"), order(6, 1, "0", None, "m2")],
+    )  # fmt: skip
+    assert lake.run_well() == dict.fromkeys(("agg", "all_of_it", "parted"), "aggregate_merge")
+    lake.assert_maintained()
+    by_city = {row[0]: row for row in lake.rows("agg")}
+    assert set(by_city) == {None, "x", "new"}
+    assert by_city[None][1:7] == (1, 0, None, None, None, None)
+    assert by_city["x"][1:4] == (2, 2, D("-14.00"))
+    assert by_city["x"][5:7] == (D("-9.00"), D("-5.00"))
+    # "dies" comes back; everything of "x" goes.
+    orders.upsert(
+        order(5, 5, "2.25", "dies", "m2"), order(3, 3, "4", None, "m1"),
+        delete=[order(1, 1, "-9", "x", "m1"), order(4, 4, "-5", "x", "m2")],
+    )  # fmt: skip
+    lake.run_well()
+    lake.assert_maintained()
+    assert {row[0]: row[1] for row in lake.rows("agg")} == {None: 1, "dies": 1, "new": 1}
+    everything = [order(3, 3, "4", None, "m1"), order(5, 5, "2.25", "dies", "m2"), order(7, 1, None, "new", "m3")]
+    orders.upsert(delete=everything)
+    lake.run_well()
+    lake.assert_maintained()
+    assert lake.rows("agg") == lake.rows("parted") == []
+    assert lake.rows("all_of_it") == [(0, None, None)]
+    orders.upsert(order(8, 8, "8", "x", "m1"))
+    lake.run_well()
+    lake.assert_maintained()
+    assert lake.rows("all_of_it") == [(1, D("8.00"), D("8.00"))]
+
+
+def test_wide_decimals_and_overflow_stay_equal_to_the_query(lake: Lake) -> None:
+    big = lake.source("big", "id int, g string, d decimal(38,10), n bigint")
+    lake.model("sums", "select g, sum(d) as d, sum(n) as n, avg(n) as mean, max(d) as hi from {{ source('shop','big') }} group by g")
+    top = D("9" * 28 + "." + "9" * 10)
+    big.write((1, "a", top, 2**62), (2, "b", D("0.0000000001"), -1), (3, "b", D("1E+27"), 3))
+    lake.run_well()
+    lake.assert_maintained()
+    big.write((4, "a", top, 5), (2, "b", D("-0.0000000001"), None))  # group a overflows
+    lake.run_well()
+    lake.assert_maintained()
+    assert {row[0]: row[1] for row in lake.rows("sums")} == {"a": None, "b": D("999999999999999999999999999.9999999999")}
+    big.upsert(delete=[(4, "a", top, 5)])  # and is back in range
+    assert lake.run_well() == {"sums": "aggregate_merge"}
+    lake.assert_maintained()
+    assert lake.rows("sums")[0][1] == top
+
+
+def test_a_partition_rescan_empties_moves_and_knows_null(lake: Lake, orders: Table) -> None:
+    lake.model(
+        "buyers",
+        "{{ config(partition_by='ym') }} select ym, count(distinct buyer) as buyers from {{ ref('flat') }} group by ym",
+    )
+    lake.model(
+        "ranked",
+        "{{ config(partition_by='city') }} select id, city, row_number() over (partition by city order by amount) as place "
+        "from {{ ref('flat') }}",
+    )
+    lake.model("flat", "select id, buyer, amount, city, nullif(ym, 'none') as ym from {{ source('shop','orders') }}")
+    orders.upsert(
+        order(1, 1, "5", "x", "m1"), order(2, 1, "5", "x", "m1"), order(3, 2, "1", "y", "m2"), order(4, 3, "1", None, "none"),
+        order(5, 9, "1", "z", "m9"),
+    )  # fmt: skip
+    lake.run_well()
+    lake.assert_maintained()
+    orders.upsert(  # 3 leaves m2 empty, 1 moves from m1 to the NULL month, 4 changes within it
+        order(1, 1, "5", "y", "none"), order(4, 1, "1", None, "none"),
+        delete=[order(3, 2, "1", "y", "m2"), order(1, 1, "5", "x", "m1")],
+    )  # fmt: skip
+    untouched = {file.path for file in lake.timeline("buyers").slices(lake.timeline("buyers").frontier or "").values()}
+    assert lake.run_well() == {"flat": "row_based", "buyers": "partition_rescan", "ranked": "partition_rescan"}
+    lake.assert_maintained()
+    assert lake.rows("buyers") == [("m1", 1), ("m9", 1), (None, 1)]
+    after = {file.path for file in lake.timeline("buyers").slices(lake.timeline("buyers").frontier or "").values()}
+    assert len(untouched & after) == 1
+    orders.upsert(delete=[order(1, 1, "5", "y", "none"), order(4, 1, "1", None, "none"), order(2, 1, "5", "x", "m1"),
+                          order(5, 9, "1", "z", "m9")])  # fmt: skip
+    lake.run_well()
+    lake.assert_maintained()
+    assert lake.rows("buyers") == lake.rows("ranked") == []
+
+
+def test_a_join_is_rebuilt_and_says_so(lake: Lake, orders: Table) -> None:
+    people = lake.source("people", "id int, name string")
+    lake.model(
+        "joined",
+        "select o.id, p.name from {{ source('shop','orders') }} o left join {{ source('shop','people') }} p on o.buyer = p.id",
+    )
+    orders.upsert(order(1, 1, "5", "x", "m1"), order(2, 2, "5", "x", "m1"))
+    people.upsert((1, "a"))
+    lake.run_well()
+    people.upsert((2, "b"), delete=[(1, "a")])
+    assert lake.run_well() == {"joined": "full_refresh"}
+    assert "QRY001" in lake.rules("joined")
+    lake.assert_maintained()
+    assert lake.rows("joined") == [(1, None), (2, "b")]
+    assert lake.run_well() == {"joined": "no_op"}
+
+
+def test_nothing_changed_means_no_commit_and_no_spark(lake: Lake, orders: Table) -> None:
+    lake.model("flat", "select id, amount from {{ source('shop','orders') }}")
+    lake.model("agg", "select count(*) as n from {{ ref('flat') }}")
+    orders.upsert(order(1, 1, "5", "x", "m1"))
+    lake.run_well()
+    commits = lake.commits("flat"), lake.commits("agg")
+
+    def refuse() -> SparkSession:
+        raise AssertionError("Spark was started")
+
+    lake.start = refuse
+    results = lake.run()
+    assert {found.status for found in results.values()} == {"no-op"}
+    assert (lake.commits("flat"), lake.commits("agg")) == commits
+
+
+def test_an_input_rewritten_with_the_same_content_makes_no_commit(lake: Lake, orders: Table) -> None:
+    lake.model("flat", "select id, amount from {{ source('shop','orders') }}")
+    lake.model("agg", "select city, count(*) as n from {{ source('shop','orders') }} group by city")
+    lake.model(
+        "months", "{{ config(partition_by='ym') }} select ym, count(distinct city) as n from {{ source('shop','orders') }} group by ym"
+    )
+    orders.upsert(order(1, 1, "5", "x", "m1"), order(2, 1, None, None, "m1"))
+    lake.run_well()
+    before = [lake.commits(name) for name in ("flat", "agg", "months")]
+    orders.upsert(order(1, 1, "5", "x", "m1"), order(2, 99, None, None, "m1"))  # the buyer is read by no model
+    lake.run_well()
+    assert [lake.commits(name) for name in ("flat", "agg", "months")] == before
+    assert sum(found.rows for found in lake.results.values()) == 0
+    lake.assert_maintained()
+
+
+def test_many_pending_commits_without_effect_are_carried_by_an_empty_one(lake: Lake, orders: Table) -> None:
+    lake.model("flat", "select id, amount from {{ source('shop','orders') }}")
+    lake.model("months", "{{ config(partition_by='ym') }} select ym, count(distinct id) as n from {{ ref('same') }} group by ym")
+    lake.model("same", "{{ config(materialized='view') }} select id, ym from {{ source('shop','orders') }}")
+    orders.upsert(order(1, 1, "5", "x", "m1"))
+    lake.run_well()
+    rows, before = lake.rows("flat"), lake.commits("flat")
+    for buyer in range(10):
+        end = orders.upsert(order(1, buyer, "5", "x", "m1"))
+    lake.run_well()
+    for name in ("flat", "months"):
+        assert lake.commits(name) == before + 1
+        record = lake.plan(name).target.record
+        assert record is not None
+        assert list(record.frontier.values()) == [end]
+    assert lake.rows("flat") == rows
+    assert set(lake.run_well().values()) - {"None"} == {"no_op"}
+    orders.upsert(order(1, 1, "6", "x", "m1"))
+    lake.run_well()
+    lake.assert_maintained("flat", "months")
+
+
+def test_a_chain_and_a_diamond_agree_in_one_run(lake: Lake, orders: Table) -> None:
+    lake.model("base", "select id, buyer, amount, city from {{ source('shop','orders') }}")
+    lake.model("left_arm", "select city, sum(amount) as total from {{ ref('base') }} group by city")
+    lake.model("right_arm", "select city, count(*) as n from {{ ref('base') }} group by city")
+    lake.model("tip", "select city, total as v from {{ ref('left_arm') }} union all select city, cast(n as decimal(22,2)) as v from {{ ref('right_arm') }}")
+    lake.model("end", "select city, sum(v) as v from {{ ref('tip') }} group by city")
+    orders.upsert(*[order(i, i, f"{i}.25", f"c{i % 3}", "m1") for i in range(9)])
+    lake.run_well(threads=4)
+    orders.upsert(order(1, 1, "100", "c2", "m1"), order(20, 1, "1", None, "m1"), delete=[order(3, 3, "3.25", "c0", "m1")])
+    strategies = lake.run_well(threads=4)
+    assert set(strategies.values()) == {"row_based", "aggregate_merge"}
+    lake.assert_maintained()
+    assert lake.run_well(threads=4) == dict.fromkeys(strategies, "no_op")
+
+
+def test_a_new_order_with_an_old_modify_time_and_a_deleted_one_are_both_right(lake: Lake) -> None:
+    """A watermark on the newest `modify_time` seen would miss the first and never see the second."""
+    table = lake.source("late", "id int, buyer int, amount decimal(12,2), modify_time timestamp")
+    lake.model("spent", "select buyer, sum(amount) as spent, max(modify_time) as last from {{ source('shop','late') }} group by buyer")
+    lake.model("copied", "select id, amount, modify_time from {{ source('shop','late') }}")
+    new, old = datetime(2024, 6, 1, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC)
+    table.upsert((1, 1, D("10.00"), new), (2, 1, D("20.00"), new), (3, 2, D("5.00"), old))
+    lake.run_well()
+    table.upsert((4, 1, D("7.00"), old), delete=[(2, 1, D("20.00"), new), (3, 2, D("5.00"), old)])
+    assert lake.run_well() == {"spent": "aggregate_merge", "copied": "row_based"}
+    lake.assert_maintained()
+    assert [row[:2] for row in lake.rows("spent")] == [(1, D("17.00"))]
+    assert [row[0] for row in lake.rows("copied")] == [1, 4]
+
+
+def test_null_and_repeated_unique_keys_fail_and_leave_the_table_as_it_was(lake: Lake, orders: Table) -> None:
+    lake.model("keyed", "{{ config(unique_key='buyer') }} select buyer, amount from {{ source('shop','orders') }}")
+    orders.upsert(order(1, 1, "5", "x", "m1"), order(2, 2, "5", "x", "m1"), order(3, 2, "6", "x", "m1"))
+    assert "repeats" in lake.run()["keyed"].message
+    assert not lake.timeline("keyed").exists
+    orders.upsert(order(3, None, "6", "x", "m1"))
+    assert "NULL in unique_key (buyer)" in lake.run()["keyed"].message
+    orders.upsert(order(3, 3, "6", "x", "m1"))
+    lake.run_well()
+    before = lake.rows("keyed"), lake.commits("keyed")
+    orders.upsert(order(4, 1, "9", "x", "m1"))  # a second row of buyer 1, who is not part of the change
+    failed = lake.run()["keyed"]
+    assert failed.status == "error"
+    assert "repeats" in failed.message
+    orders.upsert(order(4, None, "9", "x", "m1"))
+    assert "NULL in unique_key" in lake.run()["keyed"].message
+    assert (lake.rows("keyed"), lake.commits("keyed")) == before
+    orders.upsert(order(4, 2, "9", "x", "m1"), order(2, 4, "5", "x", "m1"))  # two rows exchange a key
+    assert lake.run_well() == {"keyed": "row_based"}
+    lake.assert_maintained()
+
+
+def test_a_unique_key_that_repeats_across_rescanned_partitions_fails(lake: Lake, orders: Table) -> None:
+    lake.model(
+        "per_month",
+        "{{ config(partition_by='ym', unique_key='top') }} select ym, max(buyer) as top, count(distinct id) as n "
+        "from {{ source('shop','orders') }} group by ym",
+    )
+    orders.upsert(order(1, 1, "5", "x", "m1"), order(2, 2, "5", "x", "m2"))
+    lake.run_well()
+    orders.upsert(order(3, 1, "5", "x", "m3"))
+    failed = lake.run()["per_month"]
+    assert failed.status == "error"
+    assert "repeats" in failed.message
+    assert len(lake.rows("per_month")) == 2
