@@ -57,7 +57,7 @@ def run() -> None:
     land("part2")
     sml("ingest")
     tell("4. What a run would do now, and why")
-    sml("explain", *TABLES)
+    sml("explain")
     tell("5. The run: each table follows the change")
     sml("run")
     show("source:shop.user", *TABLES)

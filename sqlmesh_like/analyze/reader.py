@@ -38,11 +38,12 @@ TIE_SENSITIVE = (exp.RowNumber, exp.Lag, exp.Lead, exp.Ntile)
 class Unsupported(Exception):
     """A form the reader does not turn into algebra: the model is rebuilt in full, for this reason."""
 
-    def __init__(self, rule: str, message: str, node: exp.Expr | None = None) -> None:
+    def __init__(self, rule: str, message: str, node: exp.Expr | None = None, keyword: str = "") -> None:
         super().__init__(message)
         self.rule = rule
         self.message = message
         self.offset = offset_of(node) if node is not None else None
+        self.keyword = keyword  # the construct starts at the last one before `offset`: trees do not know it
 
 
 class UnknownName(Exception):
@@ -106,12 +107,13 @@ def read(query: exp.Expr, lookup: Lookup, ctes: Mapping[str, Relation] | None = 
             return _read_union(query, lookup, ctes)
         case exp.Select():
             return _read_select(query, lookup, ctes)
-    raise Unsupported("QRY004", f"{query.key.upper()} of two queries", query)
+    second = query.expression if isinstance(query, exp.SetOperation) else query
+    raise Unsupported("QRY004", f"{query.key.upper()} of two queries", second, query.key.upper())
 
 
 def _read_union(union: exp.Union, lookup: Lookup, ctes: Mapping[str, Relation]) -> Relation:
     if union.args.get("distinct"):
-        raise Unsupported("QRY004", "UNION without ALL", union)
+        raise Unsupported("QRY004", "UNION without ALL", union.expression, "UNION")
     if any(union.args.get(part) for part in ("limit", "offset", "by_name", "side", "kind", "on")):
         raise Unsupported("QRY003", "LIMIT on a union", union)
     left, right = read(union.this, lookup, ctes), read(union.expression, lookup, ctes)
@@ -149,7 +151,7 @@ def _read_select(select: exp.Select, lookup: Lookup, ctes: Mapping[str, Relation
     if distinct := select.args.get("distinct"):
         if distinct.args.get("on"):
             raise Unsupported("QRY009", "DISTINCT ON", distinct)
-        relation = Distinct(relation)
+        relation = Distinct(relation, offset_of(items[0]))
     return relation
 
 
@@ -161,7 +163,7 @@ def _unsupported_part(part: str, select: exp.Query) -> Unsupported:
         "offset": ("QRY003", "OFFSET"), "laterals": ("QRY007", "LATERAL VIEW"), "qualify": ("QRY006", "QUALIFY"),
     }  # fmt: skip
     rule, name = known.get(part, ("QRY009", f"the clause {part.rstrip('_').upper()}"))
-    return Unsupported(rule, name, node)
+    return Unsupported(rule, name, node, known.get(part, ("", ""))[1].split()[-1] if part in known else "")
 
 
 def _read_from(select: exp.Select, lookup: Lookup, ctes: Mapping[str, Relation]) -> _Scope:
@@ -292,7 +294,7 @@ def _read_projection(relation: Relation, items: list[exp.Alias], scope: _Scope) 
 
 def _partition_list(window: exp.Window, scope: _Scope) -> tuple[exp.Expr, ...]:
     spec = window.args.get("spec")
-    if spec is not None and spec.args.get("kind") == "ROWS" and not isinstance(window.this, TIE_SENSITIVE):
+    if spec is not None and str(spec.args.get("kind")).upper() == "ROWS" and not isinstance(window.this, TIE_SENSITIVE):
         raise Unsupported("QRY006", "a window frame by ROWS, whose result depends on tied order", window)
     if isinstance(window.this, TIE_SENSITIVE) and not window.args.get("order"):
         raise Unsupported("QRY006", "a window function whose result depends on an order that is not given", window)
@@ -319,7 +321,7 @@ def _aggregate_calls(expression: exp.Expr) -> list[exp.Expr]:
     found: list[exp.Expr] = []
 
     def visit(node: exp.Expr) -> None:
-        if isinstance(node, exp.Window):
+        if isinstance(node, exp.Window | exp.Query):
             return
         if isinstance(node, exp.AggFunc | exp.Filter):
             found.append(node)
@@ -334,8 +336,8 @@ def _aggregate_calls(expression: exp.Expr) -> list[exp.Expr]:
 def _read_aggregate(select: exp.Select, child: Relation, items: list[exp.Alias], scope: _Scope) -> Relation:
     _lateral_aliases(items, scope)
     keys = _group_keys(select, items, scope)
-    if any(item.this.find(exp.Window) for item in items):
-        raise Unsupported("QRY006", "a window function over aggregates", select)
+    if window := next((found for item in items for found in item.this.find_all(exp.Window)), None):
+        raise Unsupported("QRY006", "a window function over aggregates", window)
     calls: dict[str, Call] = {}
     outputs = tuple(_aggregate_item(item, keys, calls, scope) for item in items)
     _require_unique([item.alias for item in items], items)
@@ -350,6 +352,8 @@ def _group_keys(select: exp.Select, items: list[exp.Alias], scope: _Scope) -> tu
         raise Unsupported("QRY010", "GROUPING SETS, ROLLUP, CUBE or GROUP BY ALL", group)
     keys: dict[str, Named] = {}
     for position, expression in enumerate(group.expressions):
+        if isinstance(expression, exp.Cube | exp.Rollup | exp.GroupingSets):
+            raise Unsupported("QRY010", "GROUPING SETS, ROLLUP or CUBE", expression)
         resolved = _resolved(_key_expression(expression, items, scope), scope)
         _require_pure(resolved)
         text = _canonical(resolved)

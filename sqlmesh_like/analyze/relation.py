@@ -67,9 +67,10 @@ class UnionAll:
 
 @dataclass(frozen=True)
 class Distinct:
-    """The child's rows without duplicates."""
+    """The child's rows without duplicates. `offset`: where the SELECT list starts in the compiled text."""
 
     child: Relation
+    offset: int | None = None
 
 
 @dataclass(frozen=True)

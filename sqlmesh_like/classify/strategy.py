@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.facts import QueryFacts
 from sqlmesh_like.analyze.lineage import split_columns
-from sqlmesh_like.analyze.reader import TIE_SENSITIVE
+from sqlmesh_like.analyze.reader import TIE_SENSITIVE, offset_of
 from sqlmesh_like.analyze.relation import (
     Aggregate,
     Distinct,
@@ -50,7 +50,7 @@ def classify(facts: QueryFacts) -> Classification:
         return Classification("full_refresh", (), (found,))
     relation = facts.relation
     verdicts = _verdicts(relation, facts)
-    reasons = _reasons_against_delta(relation, verdicts)
+    reasons = _reasons_against_delta(relation, verdicts, facts)
     if maps := _maps(relation):
         return Classification("full_refresh", verdicts, (reason("TYP002", f"column {maps[0]} is a map"),))
     if not reasons:
@@ -89,20 +89,22 @@ def _verdicts(relation: Relation, facts: QueryFacts) -> tuple[AggregateVerdict, 
     return tuple(judge(call, facts) for node in walk(relation) if isinstance(node, Aggregate) for call in node.calls)
 
 
-def _reasons_against_delta(relation: Relation, verdicts: tuple[AggregateVerdict, ...]) -> tuple[Reason, ...]:
+def _reasons_against_delta(
+    relation: Relation, verdicts: tuple[AggregateVerdict, ...], facts: QueryFacts
+) -> tuple[Reason, ...]:
     """Empty where the change of the result can be derived from the change of the inputs."""
     if is_row_wise(relation):
         return ()
     if isinstance(relation, Aggregate) and is_row_wise(relation.child):
-        return tuple(v.reason for v in verdicts if v.verdict == "rescan") + _inexact_keys(relation)
+        return tuple(v.reason for v in verdicts if v.verdict == "rescan") + _inexact_keys(relation, facts)
     found: list[Reason] = [verdict.reason for verdict in verdicts if verdict.verdict == "rescan"]
     for node in walk(relation):
         if isinstance(node, Distinct):
-            found.append(reason("DST001", "DISTINCT"))
+            found.append(reason("DST001", "DISTINCT", facts.position(node.offset)))
         elif isinstance(node, Windowed):
-            found += _window_reasons(node)
+            found += _window_reasons(node, facts)
         elif isinstance(node, Aggregate):
-            found.append(reason("NST001", "GROUP BY below or above another operator"))
+            found.append(reason("NST001", "GROUP BY below or above another operator", _place(node, facts)))
     return tuple(found)
 
 
@@ -126,19 +128,30 @@ def _row_keys(node: Relation) -> list[tuple[str, str | None]]:
     return [(column.name, column.type) for column in columns(node)] if isinstance(node, Distinct) else []
 
 
-def _inexact_keys(aggregate: Aggregate) -> tuple[Reason, ...]:
+def _place(aggregate: Aggregate, facts: QueryFacts) -> tuple[int | None, int | None]:
+    return facts.position(next((call.offset for call in aggregate.calls), None))
+
+
+def _inexact_keys(aggregate: Aggregate, facts: QueryFacts) -> tuple[Reason, ...]:
     return tuple(
-        reason("KEY001", f"group key {named.expression.sql('spark')} has type {named.type or 'not proven'}")
+        reason(
+            "KEY001",
+            f"group key {named.expression.sql('spark')} has type {named.type or 'not proven'}",
+            facts.position(offset_of(named.expression)),
+        )
         for named in aggregate.keys
         if not is_exact_key(named.type)
     )
 
 
-def _window_reasons(windowed: Windowed) -> list[Reason]:
+def _window_reasons(windowed: Windowed, facts: QueryFacts) -> list[Reason]:
     windows = [window for item in windowed.items for window in item.expression.find_all(exp.Window)]
-    found = [reason("WIN001", window.sql("spark")) for window in windows]
+    found = [reason("WIN001", window.sql("spark"), facts.position(offset_of(window))) for window in windows]
     ties = [window for window in windows if isinstance(window.this, TIE_SENSITIVE)]
-    return found + [reason("WIN002", f"the row key ends ORDER BY of {window.this.sql('spark')}") for window in ties]
+    return found + [
+        reason("WIN002", f"the row key ends ORDER BY of {window.this.sql('spark')}", facts.position(offset_of(window)))
+        for window in ties
+    ]
 
 
 def _maps(relation: Relation) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -28,17 +28,21 @@ _FIXED_SETTINGS = {"timezone": "UTC", "ansi": False}
 
 @dataclass(frozen=True)
 class PlannedInput:
-    """One input between the frontier its consumer has and the one pinned for this run."""
+    """One input between the frontier its consumer has and the one pinned for this run.
+
+    `awaits`: the input is a model that the same run will change first, so its frontier is not known yet.
+    """
 
     ref: InputRef
     state: TableState
     start: str | None
     end: str | None
     pending: int
+    awaits: bool = False
 
     @property
     def has_moved(self) -> bool:
-        return self.start != self.end
+        return self.awaits or self.start != self.end
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,12 @@ class PlannedModel:
     inputs: tuple[PlannedInput, ...]
     fingerprint: str
     now: datetime
+    is_refused: bool = False  # `refresh: strict` forbids the full refresh that would be needed
+
+    def require_allowed(self) -> None:
+        """Raises NodeError with the reasons where the plan is refused."""
+        if self.is_refused:
+            raise _strict(self.compiled, self.reasons)
 
     def record(self, strategy: Strategy, buckets: int, rows: Mapping[str, int]) -> TableRecord:
         """What the commit of this run says of itself."""
@@ -71,18 +81,22 @@ def plan_model(
     now: datetime,
     *,
     full_refresh: bool = False,
+    awaited: Collection[str] = (),
 ) -> PlannedModel:
     """Plan one model. `states` are its inputs as pinned for this run, by unique id.
 
-    Raises NodeError where `refresh: strict` forbids the full refresh that would be needed.
+    `awaited` are inputs that the same run will change before: only `explain` plans ahead of them.
     """
-    inputs = tuple(_planned_input(ref, states[ref.unique_id], target.record, history) for ref in compiled.facts.inputs)
+    inputs = tuple(
+        _planned_input(ref, states[ref.unique_id], target.record, history, awaits=ref.unique_id in awaited)
+        for ref in compiled.facts.inputs
+    )
     print_ = fingerprint(compiled)
     forced = _reasons_to_rebuild(compiled, target, inputs, print_, history, full_refresh)
     strategy, reasons = _choose(compiled, inputs, target, forced, now)
-    if strategy == "full_refresh" and compiled.model.config.refresh == "strict" and target.exists and not full_refresh:
-        raise _strict(compiled, reasons)
-    return PlannedModel(compiled, target, strategy, reasons, inputs, print_, now)
+    is_asked_for = full_refresh or not target.exists
+    is_refused = compiled.model.config.refresh == "strict" and strategy == "full_refresh" and not is_asked_for
+    return PlannedModel(compiled, target, strategy, reasons, inputs, print_, now, is_refused)
 
 
 def _choose(
@@ -104,12 +118,14 @@ def reads_clock(compiled: CompiledModel) -> bool:
     return any(judge(node) == "clock" for node in compiled.facts.tree.walk())
 
 
-def _planned_input(ref: InputRef, state: TableState, record: TableRecord | None, history: History) -> PlannedInput:
+def _planned_input(
+    ref: InputRef, state: TableState, record: TableRecord | None, history: History, *, awaits: bool
+) -> PlannedInput:
     start = record.frontier.get(ref.unique_id) if record else None
     pending = 0
     if start and state.frontier and start != state.frontier and state.kind in ("cow", "mor"):
         pending = history.pending_rows(state.uri, start, state.frontier)
-    return PlannedInput(ref, state, start, state.frontier, pending)
+    return PlannedInput(ref, state, start, state.frontier, pending, awaits)
 
 
 def _reasons_to_rebuild(
@@ -140,7 +156,7 @@ def _reasons_to_rebuild(
 
 
 def _lost(item: PlannedInput, history: History) -> str | None:
-    if not item.has_moved or item.start is None or item.state.kind not in ("cow", "mor"):
+    if item.start == item.end or item.start is None or item.state.kind not in ("cow", "mor"):
         return None
     if item.end is None:
         return "the table is gone"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -44,7 +44,17 @@ class Planner:
         )
         return tuple(found)
 
-    def plan(self, model: RenderedModel, pinned: Mapping[str, TableState]) -> PlannedModel:
+    def plan_ahead(self, models: Iterable[RenderedModel]) -> list[PlannedModel]:
+        """Plans of models given in dependency order, as one run of all of them would find them."""
+        plans: list[PlannedModel] = []
+        for model in models:
+            moving = {plan.compiled.model.unique_id for plan in plans if plan.strategy != "no_op"}
+            plans.append(self.plan(model, {}, moving))
+        return plans
+
+    def plan(
+        self, model: RenderedModel, pinned: Mapping[str, TableState], awaited: Collection[str] = ()
+    ) -> PlannedModel:
         """Plan a model; inputs that are not pinned are read now."""
         states = {
             unique_id: pinned[unique_id] if unique_id in pinned else self.catalog.state(unique_id)
@@ -52,7 +62,10 @@ class Planner:
         }
         compiled = self.compile(model, states)
         target = self.catalog.state(model.unique_id)
-        return plan_model(compiled, target, states, self.catalog.history, self.now, full_refresh=self._is_full(model))
+        return plan_model(
+            compiled, target, states, self.catalog.history, self.now,
+            full_refresh=self._is_full(model), awaited=awaited,
+        )  # fmt: skip
 
     def _is_full(self, model: RenderedModel) -> bool:
         return self.full_refresh if model.config.full_refresh is None else model.config.full_refresh

@@ -101,6 +101,7 @@ class Executor:
         if model.config.materialized == "view":
             return ModelResult(model, "success", "view, inlined where it is read", _NEVER, 0.0)
         planned = self.planner.plan(model, pinned)
+        planned.require_allowed()
         if planned.strategy == "no_op":
             return ModelResult(model, "no-op", "nothing changed", _NEVER, 0.0, strategy="no_op")
         applied = self.engine.apply(planned)

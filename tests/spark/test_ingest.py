@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from .ingest_lake import BY_MONTH, Lake, event, report_of, table
 from pyspark.sql import SparkSession
+
+from tests.spark.ingest_lake import BY_MONTH, Lake, event, report_of, table
 
 MakeLake = Callable[..., Lake]
 

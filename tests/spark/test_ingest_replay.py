@@ -14,8 +14,7 @@ from pyspark.sql import SparkSession
 
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.ingest import batch
-
-from .ingest_lake import BY_MONTH, Lake, report_of, table
+from tests.spark.ingest_lake import BY_MONTH, Lake, report_of, table
 
 TYPES = {"id": "int", "create_time": "timestamp", "modify_time": "timestamp"}
 COLUMNS = {"user": "id", "product": "pid", "user_order": "id"}

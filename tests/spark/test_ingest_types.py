@@ -11,8 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.errors import IngestError
-
-from .ingest_lake import Lake, base64_decimal, event, report_of, table
+from tests.spark.ingest_lake import Lake, base64_decimal, event, report_of, table
 
 DECIMAL = {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "parameters": {"scale": "6"}}
 ID = {"field": "id", "type": "int32"}

@@ -10,7 +10,7 @@ from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.lake import clock, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.plan.builder import PlannedModel
+from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
 from sqlmesh_like.plan.explain import explained, program_text
 
 
@@ -24,7 +24,7 @@ def command(flags: Flags, models: tuple[str, ...], output: str, with_sql: bool) 
     loaded = load(Flags(**{**vars(flags), "select": (*flags.select, *models)}))
     planner = open_lake(loaded).planner(clock(None))
     tables = [planner.rendered.model(node.unique_id) for node in loaded.selected("model")]
-    plans = [planner.plan(model, {}) for model in tables if model.unique_id in planner.catalog.places]
+    plans = planner.plan_ahead(model for model in tables if model.unique_id in planner.catalog.places)
     if output == "json":
         click.echo(json.dumps({"models": [explained(plan) for plan in plans]}, indent=2))
         return 0
@@ -41,27 +41,37 @@ def _text(plan: PlannedModel) -> str:
     aggregates = compiled.classification.aggregates
     told = {verdict.reason for verdict in aggregates}
     for verdict in aggregates:
-        lines.append(f"{verdict.verdict:<10} {verdict.sql}  {_place(plan, verdict.reason)}{_why(verdict.reason)}")
+        lines.append(f"{verdict.verdict:<10} {verdict.sql}  {_place(plan, verdict.reason)}{_why(plan, verdict.reason)}".rstrip())
     lines += [_reason(plan, found) for found in compiled.classification.reasons if found not in told]
     for item in plan.inputs:
-        pending = f"{item.pending} rows pending" if item.has_moved and item.start else _standing(item.start, item.end)
-        lines.append(f"reads      {item.ref.table}: {pending}")
-    lines.append(f"next run   {plan.strategy}{_because(plan)}")
+        lines.append(f"reads      {item.ref.table}: {_standing(item)}")
+    refused = " – refused by refresh: strict" if plan.is_refused else ""
+    lines.append(f"next run   {plan.strategy}{refused}{_because(plan)}")
     return "\n".join([lines[0], *[f"├─ {line}" for line in lines[1:-1]], f"└─ {lines[-1]}", ""])
 
 
-def _standing(start: str | None, end: str | None) -> str:
-    if end is None:
+def _standing(item: PlannedInput) -> str:
+    if item.awaits:
+        return "changes before, in the same run"
+    if item.end is None:
         return "not there yet"
-    return "not read yet" if start is None else "up to date"
+    if item.start is None:
+        return "not read yet"
+    return f"{item.pending} rows pending" if item.has_moved else "up to date"
 
 
 def _reason(plan: PlannedModel, found: Reason) -> str:
-    return f"{found.rule}     {found.message}  {_place(plan, found)}{f'({found.hint})' if found.hint else ''}".rstrip()
+    return f"{found.rule}     {found.message}  {_place(plan, found)}{_hint(plan, found)}".rstrip()
 
 
-def _why(found: Reason) -> str:
-    return f"{found.rule} {found.message}" + (f" ({found.hint})" if found.hint else "") if found.rule != "AGG001" else ""
+def _why(plan: PlannedModel, found: Reason) -> str:
+    return f"{found.rule} {found.message}{_hint(plan, found)}" if found.rule != "AGG001" else ""
+
+
+def _hint(plan: PlannedModel, found: Reason) -> str:
+    """What would make it cheaper, where the whole table is at stake."""
+    is_whole = plan.compiled.classification.strategy == "full_refresh"
+    return f" ({found.hint})" if found.hint and is_whole else ""
 
 
 def _because(plan: PlannedModel) -> str:

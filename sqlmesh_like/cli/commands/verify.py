@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from time import perf_counter
+from typing import Literal
 
 import click
 
@@ -49,7 +50,7 @@ def _verify(
         output.tested(step, "error", 0, perf_counter() - started)
         output.line(f"  {error}", "error")
         return "error"
-    status: Status = "pass" if difference.total == 0 else "fail"
+    status: Literal["pass", "fail"] = "pass" if difference.total == 0 else "fail"
     output.tested(step, status, difference.total, perf_counter() - started)
     for line in _lines(difference):
         output.line(line, "error")
