@@ -60,10 +60,10 @@ class Compiler:
         if derived is not None:
             known = {column.name.lower(): column.type for column in stored or ()}
             return tuple(Column(column.name, known.get(column.name.lower()) or column.type) for column in derived)
-        return stored or _declared(ref)
+        return stored or declared_schema(ref)
 
 
-def _declared(ref: InputRef) -> Schema | None:
+def declared_schema(ref: InputRef) -> Schema | None:
     """A source's columns by YAML, where all have a type: a list without types may name some only, for docs."""
     is_whole = ref.kind == "source" and all(column.type for column in ref.declared)
     return ref.declared if ref.declared and is_whole else None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import TokenType, exp
-from sqlglot.errors import ParseError, TokenError
+from sqlglot.errors import ErrorLevel, ParseError, TokenError, UnsupportedError
 
 from sqlmesh_like.analyze.reader import InputSchema, UnknownName, Unsupported, read
 from sqlmesh_like.analyze.relation import Relation, columns
@@ -93,7 +93,20 @@ def parse(model: RenderedModel) -> exp.Expr:
     if not isinstance(statements[0], exp.Query):
         kind = statements[0].key.upper()
         raise SqlError(f"a model is one SELECT; this is {kind}", location=Location(model.path, 1, 1))
+    _require_faithful(statements[0], model)
     return statements[0]
+
+
+def _require_faithful(tree: exp.Expr, model: RenderedModel) -> None:
+    """What runs is written from the tree: a form that the tree cannot give back would run as something else."""
+    try:
+        tree.sql("spark", unsupported_level=ErrorLevel.RAISE)
+    except UnsupportedError as error:
+        raise SqlError(
+            f"the query cannot be carried over unchanged: {error}",
+            location=Location(model.path, 1, 1),
+            hint="rewrite it with another function",
+        ) from None
 
 
 def _unfinished(model: RenderedModel, error: TokenError) -> SqlError:
@@ -129,8 +142,18 @@ def _line_offset(sql: str, line: object, column: object, highlight: str) -> int 
 
 
 def _obstacle(model: RenderedModel, unsupported: Unsupported) -> Obstacle:
-    location = locate(model, unsupported.offset)
+    location = locate(model, _start(model.sql, unsupported))
     return Obstacle(unsupported.rule, unsupported.message, location.line, location.column)
+
+
+def _start(sql: str, unsupported: Unsupported) -> int | None:
+    """Where a construct starts: at its keyword, of which sqlglot's trees keep no place."""
+    words = re.escape(unsupported.keyword)
+    if not words or not words[0].isalpha():
+        return unsupported.offset
+    before = r"(?:\b(?:natural|left|right|full|inner|cross|outer|semi|anti)\s+)*" if words == "JOIN" else ""
+    found = [match.start() for match in re.finditer(rf"{before}\b{words}\b", sql[: unsupported.offset], re.IGNORECASE)]
+    return found[-1] if found else unsupported.offset
 
 
 def _lookup(

@@ -30,6 +30,7 @@ from sqlmesh_like.errors import nearest
 from sqlmesh_like.names import Column, Schema, is_hidden
 
 _SELECT_PARTS = {"expressions", "from_", "from", "where", "group", "distinct", "order", "with_", "with", "kind"}
+_KEYWORDS = {"joins": "JOIN", "laterals": "LATERAL", "windows": "WINDOW"}
 _PARENTHESES_PARTS = {"this", "alias", "with_", "with", "order"}
 _AGGREGATES = {exp.Sum: "SUM", exp.Count: "COUNT", exp.Avg: "AVG", exp.Min: "MIN", exp.Max: "MAX"}
 TIE_SENSITIVE = (exp.RowNumber, exp.Lag, exp.Lead, exp.Ntile)
@@ -114,8 +115,11 @@ def read(query: exp.Expr, lookup: Lookup, ctes: Mapping[str, Relation] | None = 
 def _read_union(union: exp.Union, lookup: Lookup, ctes: Mapping[str, Relation]) -> Relation:
     if union.args.get("distinct"):
         raise Unsupported("QRY004", "UNION without ALL", union.expression, "UNION")
-    if any(union.args.get(part) for part in ("limit", "offset", "by_name", "side", "kind", "on")):
-        raise Unsupported("QRY003", "LIMIT on a union", union)
+    for part in ("limit", "offset"):
+        if limit := union.args.get(part):
+            raise Unsupported("QRY003", f"{part.upper()} of a union", limit, part.upper())
+    if any(union.args.get(part) for part in ("by_name", "side", "kind", "on")):
+        raise Unsupported("QRY009", "UNION BY NAME", union.expression, "UNION")
     left, right = read(union.this, lookup, ctes), read(union.expression, lookup, ctes)
     branches = (*(left.branches if isinstance(left, UnionAll) else (left,)), right)
     schemas = [columns(branch) for branch in branches]
@@ -163,7 +167,7 @@ def _unsupported_part(part: str, select: exp.Query) -> Unsupported:
         "offset": ("QRY003", "OFFSET"), "laterals": ("QRY007", "LATERAL VIEW"), "qualify": ("QRY006", "QUALIFY"),
     }  # fmt: skip
     rule, name = known.get(part, ("QRY009", f"the clause {part.rstrip('_').upper()}"))
-    return Unsupported(rule, name, node, known.get(part, ("", ""))[1].split()[-1] if part in known else "")
+    return Unsupported(rule, name, node, _KEYWORDS.get(part, part.upper()))
 
 
 def _read_from(select: exp.Select, lookup: Lookup, ctes: Mapping[str, Relation]) -> _Scope:
@@ -233,7 +237,7 @@ def _aliased(column: exp.Column) -> exp.Alias:
 def _resolved(expression: exp.Expr, scope: _Scope) -> exp.Expr:
     """The expression with each column as a bare name of the scope's relation."""
     if found := expression.find(exp.Query):
-        raise Unsupported("QRY005", "a subquery in an expression", found)
+        raise Unsupported("QRY005", "a subquery in an expression", found, "SELECT")
     known = {column.name.lower(): column.name for column in columns(scope.relation)}
 
     def resolve(node: exp.Expr) -> exp.Expr:
@@ -267,7 +271,7 @@ def _require_pure(expression: exp.Expr, *, in_window: bool = False) -> None:
         raise UnknownName(f"the aggregate {node.sql('spark')} cannot stand here", node)
     rules = {"clock": ("CLK001", "depends on the clock"), "random": ("FUN002", "is not deterministic")}
     rule, what = rules.get(verdict, ("FUN001", "is not known to be a pure function of its row"))
-    raise Unsupported(rule, f"{node.sql('spark')} {what}", node)
+    raise Unsupported(rule, f"{node.sql('spark')} {what}", node, node.sql("spark").split("(")[0])
 
 
 def _lateral_aliases(items: list[exp.Alias], scope: _Scope) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 
@@ -36,6 +37,7 @@ def run_selected(flags: Flags, kinds: tuple[ResourceType, ...], now: str | None 
     seeds = {s.unique_id: read_seed(s, loaded.project.root) for s in loaded.rendered.seeds if s.unique_id in selected}
     models = [unique_id for unique_id in selected if loaded.graph.nodes[unique_id].resource_type == "model"]
     output = make_output(flags)
+    _warn_of_what_is_not_done(loaded, selected, output)
     with _lock(loaded, kinds):
         check_before_run(loaded, lake.catalog, models, seeds.values())
         planner, threads = lake.planner(clock(now)), loaded.target.threads
@@ -54,6 +56,14 @@ def run_selected(flags: Flags, kinds: tuple[ResourceType, ...], now: str | None 
 def _lock(loaded: Loaded, kinds: tuple[ResourceType, ...]) -> AbstractContextManager[None]:
     """Tests may run beside anything: they read pinned states."""
     return nullcontext() if kinds == _READING else locked(loaded, "run")
+
+
+def _warn_of_what_is_not_done(loaded: Loaded, selected: Collection[str], output: Output) -> None:
+    chosen = [
+        test for test in loaded.rendered.tests if test.unique_id in selected and test.config.get("store_failures")
+    ]
+    for test in chosen:
+        output.line(f"warning: {test.path}: test {test.name}: store_failures is not supported yet", "warn")
 
 
 def _clean(lake: Lake, output: Output) -> None:

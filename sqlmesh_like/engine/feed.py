@@ -45,7 +45,7 @@ class Feed:
             if partitions is None or found.partition in partitions
         ]
         self._require(frontier)
-        return self._read(slices, schema).select(*_columns(schema, hidden))
+        return self._read(slices, schema).select(*self._columns(schema, frontier, hidden))
 
     def changes(self, start: str, end: str) -> DataFrame:
         """Signed rows between two frontiers: visible columns, `_sml_key`, `_sml_weight`.
@@ -66,7 +66,7 @@ class Feed:
         else:
             # No row can have left without a newer one of the same key: a join with the few new keys is enough.
             removed = old.join(added.select(_RECORD_KEY, _PARTITION_PATH), [_RECORD_KEY, _PARTITION_PATH], "left_semi")
-        columns = _columns(schema, hidden=False)
+        columns = self._columns(schema, end, hidden=False)
         signed = [
             frame.select(*columns, F.lit(sign).cast("bigint").alias(WEIGHT)) for frame, sign in ((removed, -1), (added, 1))
         ]
@@ -105,6 +105,14 @@ class Feed:
             return _ddl(tuple(Column(field.name, field.dataType.simpleString()) for field in fields))
         raise NodeError(f"{self._timeline.uri}/{found.path} does not say its schema", hint="rewrite the table once")
 
+    def _columns(self, schema: Schema, frontier: str, hidden: bool) -> list[SparkColumn]:
+        """What readers get: columns by name, and the row's key."""
+        shown = [column.name for column in (schema if hidden else visible(schema))]
+        names = [name for name in shown if not name.startswith("_hoodie_") and name != KEY]
+        has_key = any(column.name == KEY for column in schema)
+        row_key = F.col(KEY) if has_key else _row_key(self._timeline.repeats_keys(frontier))
+        return [*[F.col(f"`{name}`") for name in names], row_key.alias(KEY)]
+
     def _require(self, frontier: str, groups: Collection[tuple[str, str]] | None = None) -> None:
         """Raises RetryableError where files of the frontier are gone: what is left would read as fewer rows."""
         if not self._timeline.holds(frontier):
@@ -125,14 +133,12 @@ def _ddl(schema: Schema) -> str:
     return ", ".join([*meta, *columns])
 
 
-def _columns(schema: Schema, hidden: bool) -> list[SparkColumn]:
-    shown = [column.name for column in (schema if hidden else visible(schema))]
-    names = [name for name in shown if not name.startswith("_hoodie_") and name != KEY]
-    has_key = any(column.name == KEY for column in schema)
-    # A partition's index is its own: the key of a table that is not derived is unique within its partition only. The
-    # length keeps partition `a` with key `b/c` apart from partition `a/b` with key `c`.
+def _row_key(repeats: bool) -> SparkColumn:
+    """Key of a row in a table that is not derived, where a record key is unique within its partition at most.
+
+    The length keeps partition `a` with key `b/c` apart from partition `a/b` with key `c`. Rows that share a key are told
+    apart by the number that their last writer gave them.
+    """
     path = F.coalesce(F.col(_PARTITION_PATH), F.lit(""))
-    row_key = F.col(KEY) if has_key else F.concat_ws("/", F.length(path).cast("string"), path, F.col(_RECORD_KEY))
-    return [*[F.col(f"`{name}`") for name in names], row_key.alias(KEY)]
-
-
+    number = [F.col(_SEQUENCE)] if repeats else []
+    return F.concat_ws("/", F.length(path).cast("string"), path, F.col(_RECORD_KEY), *number)

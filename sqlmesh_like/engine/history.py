@@ -73,6 +73,7 @@ def table_state(timeline: Timeline) -> TableState:
         stored=columns,
         bytes=sum(write.bytes for write in newest.values()),
         partitions=len({partition for partition, _ in newest}),
+        repeats_keys=timeline.repeats_keys(frontier),
         layout=_layout(timeline, record, columns or ()),
         is_foreign_on_top=record is not None and _has_foreign(timeline),
     )

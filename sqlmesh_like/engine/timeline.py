@@ -26,6 +26,7 @@ _BASE_FILE = re.compile(r"(?P<file_id>.+)_\d+-\d+-\d+_(?P<instant>\d{14,17})\.pa
 _COMMIT_ACTIONS = {"commit", "deltacommit", "replacecommit"}
 _SERVICE_OPERATIONS = {"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX", "BUCKET_RESCALE"}
 _SERVICE_ACTIONS = {"clean", "compaction", "logcompaction", "clustering", "indexing", "rollback", "savepoint"}
+_KEYED_OPERATIONS = {"UPSERT", "UPSERT_PREPPED", "DELETE", "DELETE_PREPPED", "DELETE_PARTITION"}
 
 STATE_PREFIX = "sml."
 """Prefix of the keys that this project writes into commit metadata."""
@@ -74,6 +75,11 @@ class Commit:
     def is_data(self) -> bool:
         """False for compaction, clustering and other services, which change no row."""
         return self.operation not in _SERVICE_OPERATIONS
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether a writer of this project made it."""
+        return any(key.startswith(STATE_PREFIX) for key in self.extra)
 
     @property
     def touched(self) -> set[tuple[str, str]]:
@@ -196,6 +202,23 @@ class Timeline:
             if commit.instant.requested <= requested and commit.extra.get("schema"):
                 return commit.extra["schema"]
         return None
+
+    def repeats_keys(self, frontier: str) -> bool:
+        """Whether rows may share a partition and a record key as of a frontier.
+
+        Writers of this project always upsert, which keeps keys apart; others may insert without looking, also in commits
+        that are archived.
+        """
+        if not self.properties.get("hoodie.table.recordkey.fields"):
+            return False  # Hudi makes the keys
+        limit = frontier.split("_")[0]
+        foreign = [c.operation for c in self.data_commits if c.instant.requested <= limit and not c.is_ours]
+        return bool(foreign) and (self.is_archived or any(name not in _KEYED_OPERATIONS for name in foreign))
+
+    @cached_property
+    def is_archived(self) -> bool:
+        """Whether older commits than those here were moved to the table's history."""
+        return any(name.endswith(".parquet") for name in folder(f"{self.uri}/.hoodie/timeline/history").names())
 
     def footer(self, path: str) -> Mapping[str, str]:
         """Key-value metadata of one data file (path relative to the table)."""

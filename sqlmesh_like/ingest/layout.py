@@ -180,6 +180,10 @@ def settle(
         _check_name(table, field.name, partition)
         name = names.setdefault(field.name.lower(), field.name)
         types[name] = widen(name, types[name], field) if name in types else field.type
+    for column in table.columns:
+        kind = declared.get(column.name.lower())
+        if kind and column.name.lower() not in {*names, partition}:
+            types[column.name] = kind
     layout = Layout(table, ingest, tuple(Column(name, kind) for name, kind in types.items()))
     _check_order(layout, stored)
     return layout, [_retyped(shape, types, names) for shape in shapes]

@@ -69,7 +69,7 @@ class PlannedModel:
         frontier = {item.ref.unique_id: item.end for item in self.inputs if item.end is not None}
         return TableRecord(
             model.unique_id, self.fingerprint, frontier, self.now.isoformat(), strategy,
-            model.config.partition_by, buckets, dict(rows),
+            model.config.partition_by, buckets, dict(rows), _repeating(self.inputs),
         )  # fmt: skip
 
 
@@ -149,10 +149,16 @@ def _reasons_to_rebuild(
         found.append(reason("HIS002", "the fingerprint of query, input types and settings differs"))
     if set(target.record.frontier) != {item.ref.unique_id for item in inputs}:
         found.append(reason("HIS005", "the recorded frontier names other inputs"))
+    elif target.record.repeating != _repeating(inputs):
+        found.append(reason("HIS004", "plain inserts into an input: its record keys may repeat, rows get other keys"))
     for item in inputs:
         if lost := _lost(item, history):
             found.append(reason("HIS003", f"{item.ref.table}: {lost}"))
     return tuple(found) or _configured(compiled, inputs, target.record)
+
+
+def _repeating(inputs: tuple[PlannedInput, ...]) -> tuple[str, ...]:
+    return tuple(sorted(item.ref.unique_id for item in inputs if item.state.repeats_keys))
 
 
 def _lost(item: PlannedInput, history: History) -> str | None:

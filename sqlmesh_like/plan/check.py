@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.facts import QueryFacts, locate, parse
 from sqlmesh_like.analyze.reader import offset_of
 from sqlmesh_like.analyze.unresolved import ColumnsOf, Unresolved, first_unresolved, foreign_tables, output_names
-from sqlmesh_like.compiler import Compiler
+from sqlmesh_like.compiler import Compiler, declared_schema
 from sqlmesh_like.errors import Location, SqlError, nearest
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.render.rendered import RenderedModel
@@ -69,7 +69,7 @@ class _Check:
 
         def columns_of(schema: str, identifier: str) -> tuple[str, ...] | None:
             ref = by_table.get((schema.lower(), identifier.lower()))
-            known = self._schemas.get(ref.unique_id) if ref else None
+            known = (self._schemas.get(ref.unique_id) or declared_schema(ref)) if ref else None
             return tuple(column.name for column in known) if known else None
 
         return columns_of

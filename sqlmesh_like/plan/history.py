@@ -35,6 +35,7 @@ class TableRecord:
     partition_by: tuple[str, ...] = ()
     buckets: int = 1
     rows: Mapping[str, int] = field(default_factory=dict)
+    repeating: tuple[str, ...] = ()  # inputs whose record keys may repeat
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
@@ -43,7 +44,8 @@ class TableRecord:
     def from_json(text: str) -> TableRecord:
         """The record of a commit. Raises ValueError or TypeError where it is not one."""
         values = json.loads(text)
-        values["partition_by"] = tuple(values.get("partition_by", ()))
+        for name in ("partition_by", "repeating"):
+            values[name] = tuple(values.get(name, ()))
         return TableRecord(**values)
 
 
@@ -69,6 +71,7 @@ class TableState:
     partitions: int = 0
     format: str = "hudi"
     layout: Layout = Layout((), False)
+    repeats_keys: bool = False  # rows may share a record key: they are told apart by their last writing as well
     is_foreign_on_top: bool = False  # a data commit after the last full refresh is not ours
 
     @property

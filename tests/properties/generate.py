@@ -33,10 +33,10 @@ KEYS = ("1", "2", "3", "4", "5", "N", "")
 
 
 def examples(share: float) -> settings:
-    """A share of the whole budget: 330 cases, or 5,000 where `SML_DEEP=1`."""
-    total = 5_000 if DEEP else 330
+    """Settings with a share of the whole budget (shares add up to 1.2): 325 cases, or 5,000 where `SML_DEEP=1`."""
+    total = 4_200 if DEEP else 270
     return settings(
-        max_examples=max(1, round(total * share)), deadline=None, derandomize=not DEEP, database=None, phases=(Phase.generate, Phase.shrink) if os.environ.get('SHRINK') else (Phase.generate,),
+        max_examples=max(1, round(total * share)), deadline=None, derandomize=not DEEP, database=None, phases=(Phase.generate, Phase.shrink) if DEEP else (Phase.generate,),
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
 

@@ -16,8 +16,8 @@ _GROUPED = (
     "select {p}, max(total) as most from (select {p}, {any} as other, count(*) as total from {source}{where}"
     " group by 1, 2) as s group by {p}",
     "select {p}, total from (select {p}, count(*) as total from {source}{where} group by {p}) as s where total > 1",
-    "select {p}, sum(distinct {number}) as total from {source}{where} group by {p} union all"
-    " select {p}, sum(distinct {number}) as total from ods.t group by {p}",
+    "select {p}, sum(distinct cast({number} as decimal(10,2))) as total from {source}{where} group by {p} union all"
+    " select {p}, sum(distinct cast({number} as decimal(10,2))) as total from ods.t group by {p}",
 )
 _WINDOWED = (
     "select {p}, {any} as other, rank() over (partition by {p} order by {any}) as place from {source}{where}",

@@ -76,7 +76,7 @@ class Table:
 
     def _commit(self, rows: list[tuple[object, ...]], operation: Operation, options: Mapping[str, str]) -> str:
         frame = self.lake.spark.createDataFrame(rows, f"{self.columns}, {DELETED} boolean")
-        tables.write(frame, self.layout, operation, {}, {name.replace("__", "."): v for name, v in options.items()})
+        tables.write(frame, self.layout, operation, {"by": "ingestion"}, {name.replace("__", "."): v for name, v in options.items()})
         return self.frontier()
 
     def feed(self) -> Feed:

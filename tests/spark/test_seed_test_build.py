@@ -53,7 +53,7 @@ def put(root: Path, files: Mapping[str, str]) -> None:
 
 
 def rows(spark: SparkSession, name: str) -> list[tuple[Any, ...]]:
-    frame = spark.read.format("hudi").load(f"warehouse/dws/{name}")
+    frame = spark.read.format("hudi").load(str(Path.cwd() / "warehouse" / "dws" / name))
     shown = [column for column in frame.columns if not column.startswith(("_hoodie", "_sml"))]
     return sorted((tuple(row) for row in frame.select(*shown).collect()), key=str)
 
@@ -186,6 +186,16 @@ def test_a_test_of_a_missing_table_is_an_error_that_says_so(project: Path, capsy
     assert main(["test"]) == 1
     assert statuses(project) == {"t": "error"}
     assert "does not exist" in capsys.readouterr().out
+
+
+def test_a_test_of_an_unknown_column_names_the_nearest(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["seed"]) == 0
+    column = "{name: prodct, data_tests: [not_null]}"
+    put(project, {"models/t.yml": f"version: 2\nseeds: [{{name: orders, columns: [{column}]}}]\n"})
+    assert main(["test"]) == 1
+    out = capsys.readouterr().out
+    assert "models/t.yml: data test not_null_orders_prodct: unknown column 'prodct'" in out
+    assert "did you mean 'product'?" in out
 
 
 def test_a_run_with_one_wrong_model_builds_none(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,9 +15,6 @@ from sqlmesh_like.errors import SelectionError, UsageError
 from sqlmesh_like.ingest.check import check_source
 from sqlmesh_like.ingest.report import IngestReport, TableReport
 from sqlmesh_like.project.spec import Source
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _WIDTH = 70
 
@@ -39,8 +34,8 @@ def command(flags: Flags, continuous: bool, trigger: str | None, start: str | No
     for source in sources:
         check_source(loaded.project, source)
     output = make_output(flags)
-    with locked(loaded, "ingest"), _spark(loaded) as spark:
-        reports = [_ingest(spark, loaded, source, output) for source in sources]
+    with locked(loaded, "ingest"):
+        reports = list(_reports(loaded, sources, output))
     return _end(output, reports)
 
 
@@ -60,24 +55,26 @@ def _chosen(loaded: Loaded) -> list[Source]:
     return found
 
 
-@contextmanager
-def _spark(loaded: Loaded) -> Iterator[SparkSession]:
+def _reports(loaded: Loaded, sources: list[Source], output: Output) -> Iterator[IngestReport]:
+    """Take in source after source, each told before and after."""
+    # Imported here: `--help` and a wrong source must not wait for Spark.
     from sqlmesh_like.engine.session import start_session
-
-    with shown() as progress:
-        session = start_session(loaded.target, log_file=loaded.target_folder / "logs" / "spark.log", progress=progress)
-    try:
-        yield session
-    finally:
-        session.stop()
-
-
-def _ingest(spark: SparkSession, loaded: Loaded, source: Source, output: Output) -> IngestReport:
     from sqlmesh_like.ingest.stream import ingest_source
 
-    assert source.ingest is not None
-    output.line(f"Reading {source.ingest.files} of source {source.name}")
-    report = ingest_source(spark, loaded.project, loaded.target, source)
+    with shown() as progress:
+        spark = start_session(loaded.target, log_file=loaded.target_folder / "logs" / "spark.log", progress=progress)
+    try:
+        for source in sources:
+            assert source.ingest is not None
+            output.line(f"Reading {source.ingest.files} of source {source.name}")
+            report = ingest_source(spark, loaded.project, loaded.target, source)
+            _tell(report, output)
+            yield report
+    finally:
+        spark.stop()
+
+
+def _tell(report: IngestReport, output: Output) -> None:
     for index, table in enumerate(report.tables, start=1):
         output.line(_line(index, len(report.tables), table, output.color), "error" if table.error else "info")
     if report.skipped:
@@ -87,7 +84,6 @@ def _ingest(spark: SparkSession, loaded: Loaded, source: Source, output: Output)
         output.line(
             f"warning: {report.dead_letters} bad {words} in {report.dead_letter_table}, with the reason", "warn"
         )
-    return report
 
 
 def _line(index: int, total: int, table: TableReport, color: bool) -> str:
@@ -97,13 +93,15 @@ def _line(index: int, total: int, table: TableReport, color: bool) -> str:
     >>> _line(1, 3, TableReport(TableName("ods", "user"), upserts=2, seconds=0.61), False)
     '1 of 3 OK ingested ods.user .......................................... [2 upserts, 0 deletes in 0.61s]'
     """
-    verb = "ERROR ingesting" if table.error else "NO-OP" if _status(table) == "no-op" else "OK ingested"
     late = f", {table.late} late" if table.late else ""
-    detail = f"{table.upserts} upserts, {table.deletes} deletes{late} in {table.seconds:.2f}s"
-    detail = "ERROR" if table.error else f"{table.replayed} events were in already" if verb == "NO-OP" else detail
-    shade = {"error": "red", "success": "green"}.get(_status(table))
-    styled = click.style(detail, fg=shade) if color and shade else detail
-    return f"{f'{index} of {total} {verb} {table.table} '.ljust(_WIDTH, '.')} [{styled}]"
+    verb, detail, shade = {
+        "success": ("OK ingested", f"{table.upserts} upserts, {table.deletes} deletes{late}", "green"),
+        "no-op": ("NO-OP", f"{table.replayed} events were in already", None),
+        "error": ("ERROR ingesting", "ERROR", "red"),
+    }[_status(table)]
+    timed = f"{detail} in {table.seconds:.2f}s"
+    head = f"{index} of {total} {verb} {table.table} ".ljust(_WIDTH, ".")
+    return f"{head} [{click.style(timed, fg=shade) if color and shade else timed}]"
 
 
 def _status(table: TableReport) -> Status:

@@ -1,0 +1,80 @@
+"""Name resolution: what a name in a query means, and what is said where it means nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from sqlmesh_like.analyze.relation import Aggregate
+from sqlmesh_like.errors import SqlError
+from tests.properties.lake import T, check, compiled, schema, states
+
+COLUMNS = schema(a="int", s="string", amount="decimal(10,2)")
+
+WRONG = {
+    "select amuont from ods.t": ("models/m.sql:1:8: unknown column 'amuont'", "did you mean 'amount'?"),
+    "select a from ods.t as x where y.a > 0": ("models/m.sql:1:32: unknown table or alias 'y'", ""),
+    "select u.* from ods.t": ("models/m.sql:1:8: unknown table or alias 'u'", ""),
+    "select a, s as A from ods.t": ("models/m.sql:1:11: two columns are named 'A'", "another alias"),
+    "select a, s from ods.t group by a": ("models/m.sql:1:11: column 's' is neither in GROUP BY", "add it to GROUP BY"),
+    "select a, count(*) as n from ods.t group by 3": ("models/m.sql:1:45: GROUP BY position 3", ""),
+    "select a, count(*) as n from ods.t group by 1.5": ("models/m.sql:1:45: GROUP BY position", ""),
+    "select a as _sml_key from ods.t": ("models/m.sql:1:8: the alias '_sml_key' is reserved", ""),
+    "select sum(a) from ods.t": ("models/m.sql:1:8: the column 'SUM(a)' has no name", "add an alias"),
+    "select a from ods.t where sum(a) > 1": ("models/m.sql:1:27: the aggregate", ""),
+    "select a from ods.t union all select a, s from ods.t": ("models/m.sql:1:8: the branches of UNION ALL", ""),
+    "select a\nfrom ods.t\nwhere (a > 0": ("models/m.sql:3:", ""),
+    "select a from ods.t; select 1": ("models/m.sql:1:", ""),
+    "delete from ods.t": ("models/m.sql:1:1: a model is one SELECT; this is DELETE", ""),
+    "select to_char(a, '999') as x from ods.t": ("models/m.sql:1:1:", "rewrite it"),
+}
+
+
+@pytest.mark.parametrize("sql", WRONG)
+def test_a_mistake_is_told_with_its_place_and_the_way_out(sql: str) -> None:
+    with pytest.raises(SqlError) as caught:
+        compiled(sql, COLUMNS)
+    message, hint = WRONG[sql]
+    assert str(caught.value).startswith(message) and hint in (caught.value.hint or "")
+    assert caught.value.exit_code == 2
+
+
+def _keys(sql: str) -> list[str]:
+    relation = compiled(sql, COLUMNS).facts.relation
+    assert isinstance(relation, Aggregate)
+    return [key.expression.sql("spark") for key in relation.keys]
+
+
+def test_a_column_wins_over_an_alias_in_group_by() -> None:
+    assert _keys("select a as s, count(*) as n from ods.t group by a, s") == ["`a`", "`s`"]
+
+
+def test_group_by_takes_an_alias_or_a_position() -> None:
+    assert _keys("select upper(s) as big, count(*) as n from ods.t group by BIG") == ["UPPER(`s`)"]
+    assert _keys("select upper(s) as big, count(*) as n from ods.t group by 1") == ["UPPER(`s`)"]
+
+
+def test_names_are_compared_without_case_and_texts_with_it() -> None:
+    sql = "select count(case when S = 'x' then A end) as n, count(case when s = 'X' then a end) as k from ods.t"
+    relation = compiled(sql, COLUMNS).facts.relation
+    assert isinstance(relation, Aggregate) and len(relation.calls) == 2
+
+
+def test_one_call_written_twice_is_one_state() -> None:
+    relation = compiled("select sum(A) as x, SUM(t.a) + 1 as y from ods.t", COLUMNS).facts.relation
+    assert isinstance(relation, Aggregate) and len(relation.calls) == 1
+
+
+def test_a_cte_hides_a_table_and_is_seen_below() -> None:
+    sql = "with t as (select a as z from ods.t) select z from (select z from t) as q"
+    facts = compiled(sql, COLUMNS).facts
+    assert [column.name for column in facts.schema or ()] == ["z"]
+
+
+def test_a_lateral_alias_that_is_also_a_column_means_the_column() -> None:
+    plan = compiled("select s as a, a + 1 as b from ods.t", schema(a="int", s="string"))
+    assert plan.classification.strategy == "row_based"
+    assert check(plan, schema(a="int", s="string"), states({"1": (1, "x")}, {"1": (2, "x")}))
+
+
+def test_the_columns_of_an_input_are_found_by_its_id() -> None:
+    assert compiled("select a from ods.t", COLUMNS).facts.inputs[0].unique_id == T

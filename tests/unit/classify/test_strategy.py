@@ -1,0 +1,182 @@
+"""What each form of SQL is classified as: strategy, rules, and where in the model's own file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sqlmesh_like.classify.rules import RULES
+from sqlmesh_like.classify.strategy import Classification, classify
+from sqlmesh_like.compiler import Compiler
+from sqlmesh_like.render.rendered import SourceMap
+from tests.properties.lake import T, compiled, model, schema
+
+COLUMNS = schema(
+    a="int", d="decimal(10,2)", s="string", dt="date", b="boolean", f="double", arr="array<string>", m="map<string,int>"
+)
+
+FULL = {
+    "select a from ods.t join ods.u using (a)": ("QRY001", 21),
+    "select t.a from ods.t left outer join ods.u on t.a = u.a": ("QRY001", 23),
+    "select t.a from ods.t, ods.u": ("QRY001", 24),
+    "select a from ods.t tablesample (10 percent)": ("QRY001", 15),
+    "select a from ods.t version as of 3": ("QRY001", 15),
+    "select a, count(*) as n from ods.t group by a having count(*) > 1": ("QRY002", 47),
+    "select a from ods.t limit 3": ("QRY003", 21),
+    "(select a from ods.t) limit 3": ("QRY003", 23),
+    "select a from (select a from ods.t limit 3) as x": ("QRY003", 36),
+    "with c as (select a from ods.t limit 3) select a from c": ("QRY003", 32),
+    "select a from ods.t union all select a from ods.u limit 1": ("QRY003", 51),
+    "(select a from ods.t union all select a from ods.u) limit 1": ("QRY003", 53),
+    "select a from ods.t order by a offset 3": ("QRY003", 32),
+    "select a from ods.t union select a from ods.u": ("QRY004", 21),
+    "select a from ods.t except select a from ods.u": ("QRY004", 21),
+    "select a from ods.t intersect select a from ods.u": ("QRY004", 21),
+    "select a from ods.t where a in (select a from ods.u)": ("QRY005", 33),
+    "select a, (select max(a) from ods.u) as m from ods.t": ("QRY005", 12),
+    "select a from ods.t where exists (select 1 from ods.u)": ("QRY005", 35),
+    "select a from ods.t qualify row_number() over (order by a) = 1": ("QRY006", 21),
+    "select s, count(*) as n, count(*) over () as k from ods.t group by s": ("QRY006", 26),
+    "select s, row_number() over (partition by s) as x from ods.t": ("QRY006", 11),
+    "select s, sum(a) over (partition by s order by a rows between 1 preceding and current row) as x from ods.t":
+        ("QRY006", 11),
+    "select s, sum(a) over (partition by s ROWS between unbounded preceding and current row) as x from ods.t":
+        ("QRY006", 11),
+    "select x from ods.t lateral view explode(arr) e as x": ("QRY007", 21),
+    "select explode(arr) as x from ods.t": ("FUN001", 8),
+    "select a from ods.unknown": ("QRY008", 15),
+    "select a from ods.t cluster by a": ("QRY009", 21),
+    "select a from ods.t window w as (partition by a)": ("QRY009", 21),
+    "select a as x, x + 1 as y from ods.t": ("QRY009", 16),
+    "select sum(a) as x, x + 1 as y from ods.t": ("QRY009", 21),
+    "select count(t.*) as n from ods.t as t": ("QRY009", 14),
+    "select 1 + a as x, count(*) as n from ods.t group by a + 1": ("QRY009", 12),
+    "with c(x) as (select a from ods.t) select x from c": ("QRY009", 6),
+    "select * except (a) from ods.t": ("QRY009", 8),
+    "select count(*) as n from ods.t group by a with rollup": ("QRY010", 42),
+    "select count(*) as n from ods.t group by cube (a, s)": ("QRY010", 48),
+    "select count(*) as n from ods.t group by a grouping sets ((a), ())": ("QRY010", 42),
+    "select a, count(*) as n from ods.t group by all": ("QRY010", None),
+    "select a, my_udf(a) as r from ods.t": ("FUN001", 11),
+    "select a, rand() as r from ods.t": ("FUN002", 11),
+    "select a, uuid() as r from ods.t": ("FUN002", 11),
+    "select s, count(distinct rand()) as n from ods.t group by s": ("FUN002", 26),
+    "select a from ods.t where dt < current_date": ("CLK001", 32),
+    "select a from ods.t where dt < current_date()": ("CLK001", 32),
+    "select a, now() as r from ods.t": ("CLK001", 11),
+    "select a, unix_timestamp() as r from ods.t": ("FUN001", 11),
+    "select s, count(distinct case when dt < current_date then a end) as n from ods.t group by s": ("CLK001", 41),
+    "select a from ods.t union all select s from ods.t": ("TYP001", 8),
+    "select a, m from ods.t": ("TYP002", None),
+    "select s, collect_list(a) as n from ods.t group by s": ("AGG006", 11),
+    "select s, first(a) as n from ods.t group by s": ("AGG006", 11),
+    "select distinct s, arr from ods.t": ("DST001", 17),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sql", FULL)
+def test_an_unsupported_form_is_a_full_refresh_that_says_which_and_where(sql: str) -> None:
+    found = compiled(sql, COLUMNS, ["s"] if " s," in sql else []).classification
+    rule, column = FULL[sql]
+    first = found.reasons[0]
+    assert (found.strategy, first.rule, first.column) == ("full_refresh", rule, column)
+
+
+INCREMENTAL = {
+    "select a, s from ods.t where a > 0": "row_based",
+    "select a as x from (select a from ods.t where b) as q order by a": "row_based",
+    "with c as (select a from ods.t) select a from c union all select a from c": "row_based",
+    "select date_format(dt, 'yyyyMM') as month, date_trunc('month', dt) as at from ods.t": "row_based",
+    "select a, count(*) as n from ods.t group by a": "aggregate_merge",
+    "select s from ods.t group by s": "aggregate_merge",
+    "select (a) as x, count(*) as n from ods.t group by (a)": "aggregate_merge",
+    "select A, Count(1) as N from ods.T as X group by x.a": "aggregate_merge",
+    "select s as k, sum(a) + 1 as n from ods.t group by k": "aggregate_merge",
+    "select sum(case when b then d else 0 end) as n from ods.t": "aggregate_merge",
+    "select sum(coalesce(d, 0)) filter (where b) as n from ods.t": "aggregate_merge",
+    "select count(*) as n, sum(d) as x, avg(a) as y, min(s) as z, max(dt) as w from ods.t": "aggregate_merge",
+}
+
+
+@pytest.mark.parametrize("sql", INCREMENTAL)
+def test_a_proven_form_is_incremental(sql: str) -> None:
+    assert compiled(sql, COLUMNS).classification.strategy == INCREMENTAL[sql]
+
+
+RESCANNED = {
+    "select s, count(distinct a) as n from ods.t group by s": "AGG002",
+    "select s, sum(f) as n from ods.t group by s": "AGG003",
+    "select s, sum(round(d)) as n from ods.t group by s": "AGG004",
+    "select s, stddev(a) as n from ods.t group by s": "AGG005",
+    "select distinct s, a from ods.t": "DST001",
+    "select s, rank() over (partition by s order by a) as x from ods.t": "WIN001",
+    "select s, max(n) as n from (select s, a, count(*) as n from ods.t group by s, a) as q group by s": "NST001",
+}
+
+
+@pytest.mark.parametrize("sql", RESCANNED)
+def test_what_needs_whole_groups_is_rescanned_by_partition_and_rebuilt_without(sql: str) -> None:
+    by_partition = compiled(sql, COLUMNS, ["s"]).classification
+    assert by_partition.strategy == "partition_rescan"
+    assert {found.rule for found in by_partition.reasons} == {RESCANNED[sql], "PAR001"}
+    whole = compiled(sql, COLUMNS).classification
+    assert (whole.strategy, whole.reasons[0].rule) == ("full_refresh", RESCANNED[sql])
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select upper(s) as s, count(distinct a) as n from ods.t group by 1",
+        "select s, row_number() over (order by a) as x from ods.t",
+        "select s, row_number() over (partition by upper(s) order by a) as x from ods.t",
+        "select max(s) as s, count(distinct a) as n from ods.t",
+        "select s, count(distinct a) as n from ods.t group by s union all select upper(s), count(distinct a) as n"
+        " from ods.t group by upper(s)",
+    ],
+)
+def test_a_partition_that_is_not_copied_through_the_query_is_rebuilt(sql: str) -> None:
+    named = sql.replace("select upper(s),", "select upper(s) as s,")
+    found = compiled(named, COLUMNS, ["s"]).classification
+    assert (found.strategy, found.reasons[-1].rule) == ("full_refresh", "PAR002")
+
+
+def test_tied_order_is_reported() -> None:
+    found = compiled("select s, row_number() over (partition by s order by a) as x from ods.t", COLUMNS, ["s"])
+    assert [reason.rule for reason in found.classification.reasons] == ["WIN001", "WIN002", "PAR001"]
+
+
+def test_a_rescanned_group_needs_a_key_with_an_exact_text() -> None:
+    found = compiled("select s, arr, count(distinct a) as n from ods.t group by s, arr", COLUMNS, ["s"]).classification
+    assert (found.strategy, found.reasons[-1].rule) == ("full_refresh", "KEY002")
+
+
+def test_each_aggregate_has_its_class_and_place() -> None:
+    sql = "select s,\n  count(1) as n,\n  sum(d) as x, count(distinct a) as k,\n  sum(f) filter (where b) as y\nfrom ods.t group by s"
+    verdicts = compiled(sql, COLUMNS, ["s"]).classification.aggregates
+    found = [(v.sql, v.verdict, v.reason.rule, v.reason.line, v.reason.column) for v in verdicts]
+    assert found == [
+        ("COUNT(1)", "mergeable", "AGG001", 2, 3),
+        ("SUM(d)", "mergeable", "AGG001", 3, 3),
+        ("COUNT(DISTINCT a)", "rescan", "AGG002", 3, 16),
+        ("SUM(f) FILTER(WHERE b)", "rescan", "AGG003", 4, 3),
+    ]
+
+
+def test_places_are_those_of_the_file_and_not_of_the_rendered_text() -> None:
+    raw = "{{ config(tags=['x']) }}\n\nselect a from {{ source('shop', 't') }} limit 3"
+    sql = "\n\nselect a from ods.t limit 3"
+    tag, rest = raw.index("{{ source"), raw.index(" limit")
+    anchors = ((0, raw.index("\n"), False), (sql.index("ods"), tag, True), (sql.index(" limit"), rest, False))
+    rendered = replace(model(sql), raw_sql=raw, source_map=SourceMap(raw, sql, anchors))
+    (reason,) = _classified(rendered).reasons
+    assert (reason.rule, reason.line, reason.column) == ("QRY003", 3, 41)
+
+
+def _classified(rendered: object) -> Classification:
+    return classify(Compiler({T: COLUMNS}).compile(rendered).facts)  # type: ignore[arg-type]
+
+
+def test_every_reason_is_a_rule_of_the_table() -> None:
+    rules = {rule for rule, _ in FULL.values()} | set(RESCANNED.values())
+    assert rules <= set(RULES)

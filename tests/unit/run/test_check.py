@@ -1,0 +1,143 @@
+"""What `sml compile` finds in a model before anything runs, and what it must let pass; no lake and no JVM."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sqlmesh_like.cli.app import main
+
+SOURCES = """
+version: 2
+sources:
+  - name: shop
+    schema: ods
+    tables:
+      - name: orders
+        columns: [{name: id, data_type: int}, {name: buyer, data_type: int}, {name: amount, data_type: double}]
+      - name: users
+        columns: [{name: id, data_type: int}, {name: city, data_type: string}, {name: tags, data_type: array<string>}]
+      - name: partly
+        columns: [{name: id}]
+"""
+ORDERS, USERS, PARTLY = (f"{{{{ source('shop', '{name}') }}}}" for name in ("orders", "users", "partly"))
+JOINED = f"{ORDERS} o join {USERS} u on o.buyer = u.id"
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "seeds").mkdir()
+    (tmp_path / "pyproject.toml").write_text('[tool.sqlmesh_like]\nname = "shop"\n')
+    (tmp_path / "profiles.yml").write_text("lake: {target: a, outputs: {a: {type: spark, schema: dws}}}\n")
+    (tmp_path / "models/s.yml").write_text(SOURCES)
+    (tmp_path / "seeds/cities.csv").write_text("city,country\nBerlin,DE\n")
+    (tmp_path / "models/base.sql").write_text(f"select o.id, u.city from {JOINED}")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("sql", "place", "message", "hint"),
+    [
+        (f"select idd from {ORDERS}", "1:8", "unknown column 'idd'", "did you mean 'id'?"),
+        (
+            f"select\n  o.id,\n  u.citty\nfrom {JOINED}",
+            "3:3",
+            "unknown column 'citty' of 'u'",
+            "'city'",
+        ),
+        (
+            f"select x.id from {JOINED}",
+            "1:8",
+            "unknown table or alias 'x'",
+            "known: o, u",
+        ),
+        (
+            f"select buyer, amount from {ORDERS} group by buyer",
+            "1:15",
+            "neither in GROUP BY nor in an aggregate",
+            "aggregate it",
+        ),
+        (
+            f"select id from {ORDERS} where id in (select idx from {USERS})",
+            None,
+            "unknown column 'idx'",
+            "did you mean 'id'?",
+        ),
+        (
+            f"with c as (select id from {ORDERS}) select c.ix from c join {USERS} u on c.id = u.id",
+            None,
+            "unknown column 'ix' of 'c'",
+            "known: id",
+        ),
+        ("select ciy from {{ ref('base') }}", "1:8", "unknown column 'ciy'", "did you mean 'city'?"),
+        ("select contry from {{ ref('cities') }}", "1:8", "unknown column 'contry'", "did you mean 'country'?"),
+        ("select id from ods.orders", "1:16", "the table ods.orders is no ref() or source()", "source('…', 'orders')"),
+        (f"select id from {ORDERS};\nselect 1", "2:1", "a second statement starts here", ""),
+        (f"delete from {ORDERS}", "1:1", "a model is one SELECT; this is DELETE", ""),
+        (f"select 1 as a,\n'abc from {ORDERS}", "2:1", "this quote is never closed", ""),
+        (f"select 1 /* abc from {ORDERS}", "1:10", "this comment is never closed", ""),
+        (
+            "{{ config(unique_key='idd') }}\n" + f"select id from {ORDERS}",
+            "1:11",
+            "unique_key names 'idd'",
+            "did you mean 'id'?",
+        ),
+    ],
+)
+def test_an_error_has_its_place_in_the_models_own_file(
+    project: Path, capsys: pytest.CaptureFixture[str], sql: str, place: str | None, message: str, hint: str
+) -> None:
+    (project / "models/m.sql").write_text(sql)
+    assert main(["compile"]) == 2
+    error = capsys.readouterr().err
+    assert f"models/m.sql:{place}: " in error if place else "models/m.sql:1:" in error
+    assert message in error
+    assert hint in error
+    assert not (project / "target").exists()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"select id from {ORDERS} o where exists (select 1 from {USERS} u where u.id = o.buyer and amount > 1)",
+        f"select t.tag, u.id from {USERS} u lateral view explode(tags) t as tag where tag > 'a'",
+        f"select transform(u.tags, x -> concat(x, city)) as t from {USERS} u join {ORDERS} o on o.id = u.id",
+        f"select o.id as oid, oid + 1 as next from {ORDERS} o join {USERS} u on o.id = u.id",
+        f"select city, sum(amount) as t from {JOINED} group by city having t > 1 order by t",
+        f"select datediff(day, now(), now()) as d, extract(year from now()) y from {JOINED}",
+        f"select whatever from {PARTLY}",
+        f"select p.whatever, city from {PARTLY} p join {USERS} u on p.id = u.id",
+        f"select * from (select id as a from {ORDERS} union select id from {USERS}) x join {USERS} u on x.a = u.id",
+        f"select named_struct('f', 1).f as f, o.* from {ORDERS} o cross join {USERS}",
+        f"with few as (select * from {ORDERS}) select few.amount from few left join {USERS} u on few.buyer = u.id",
+        f"select id, v.a from {ORDERS} join (values (1, 2)) as v(a, b) on v.b = id",
+        "select explode(array(1, 2)) as n",
+    ],
+)
+def test_valid_sql_passes(project: Path, capsys: pytest.CaptureFixture[str], sql: str) -> None:
+    (project / "models/m.sql").write_text(sql)
+    assert main(["parse"]) == 0, capsys.readouterr().err
+
+
+def test_every_broken_model_is_named_at_once(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "models/x.sql").write_text("selec 1")
+    (project / "models/y.sql").write_text(f"select idd from {ORDERS}")
+    assert main(["compile"]) == 2
+    error = capsys.readouterr().err
+    assert "2 models cannot be run" in error and "models/x.sql:1:" in error and "models/y.sql:1:8" in error
+
+
+def test_no_check_renders_what_cannot_be_bound(project: Path) -> None:
+    (project / "models/m.sql").write_text(f"select idd from {ORDERS}")
+    assert main(["compile", "--no-check"]) == 0
+    assert (project / "target/compiled/shop/models/m.sql").exists()
+
+
+def test_only_selected_models_and_what_they_read_are_checked(project: Path) -> None:
+    (project / "models/m.sql").write_text(f"select idd from {ORDERS}")
+    assert main(["compile", "-s", "base"]) == 0
+    assert main(["run", "-s", "m"]) == 2

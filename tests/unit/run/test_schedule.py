@@ -1,0 +1,109 @@
+"""Order, skipping and gates of a run, with work that does nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import networkx as nx
+import pytest
+
+from sqlmesh_like.names import TableName
+from sqlmesh_like.plan.graph import Graph, Node
+from sqlmesh_like.project.spec import ModelConfig
+from sqlmesh_like.render.rendered import RenderedModel, RenderedTest, SourceMap
+from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, Status, TestResult
+from sqlmesh_like.run.schedule import Pace, Schedule, needs_of
+
+NOW = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def graph(**inputs: str) -> Graph:
+    """Nodes by name and what they read; `test_…` are tests."""
+    edges: nx.DiGraph[str] = nx.DiGraph()
+    edges.add_nodes_from(inputs)
+    edges.add_edges_from((read, name) for name, reads in inputs.items() for read in reads.split())
+    nodes = {name: Node(name, name, "test" if name.startswith("test_") else "model", "", ()) for name in inputs}
+    return Graph(nodes, edges)
+
+
+class Pretended:
+    """Work that ends as told, and a listener that remembers the order of starts."""
+
+    def __init__(self, outcomes: Mapping[str, Status]) -> None:
+        self.outcomes = outcomes
+        self.order: list[str] = []
+
+    def started(self, number: int, total: int, node: RenderedNode) -> None:
+        self.order.append(node.unique_id)
+
+    def ended(self, number: int, total: int, result: NodeResult) -> None: ...
+
+    def execute(self, node: RenderedNode) -> NodeResult:
+        return self._result(node, self.outcomes.get(node.unique_id, "success"), "")
+
+    def skip(self, node: RenderedNode, why: str) -> NodeResult:
+        return self._result(node, "skipped", why)
+
+    def _result(self, node: RenderedNode, status: Status, message: str) -> NodeResult:
+        if isinstance(node, RenderedTest):
+            return TestResult(node, status, message, NOW, 0.0)
+        assert isinstance(node, RenderedModel)
+        return ModelResult(node, status, message, NOW, 0.0)
+
+
+def node_of(found: Node) -> RenderedNode:
+    if found.resource_type == "test":
+        return RenderedTest(found.unique_id, found.name, "", "", "error", ())
+    name = found.unique_id
+    return RenderedModel(name, name, "", "", "", ModelConfig(), TableName("s", name), (), SourceMap("", ""))
+
+
+def run(
+    over: Graph, threads: int = 1, fail_fast: bool = False, **outcomes: Status
+) -> tuple[Pretended, dict[str, NodeResult]]:
+    work = Pretended(outcomes)
+    order = list(over.order())
+    nodes = [node_of(over.nodes[unique_id]) for unique_id in order]
+    found = Schedule(nodes, needs_of(over, order), work, work, Pace(threads, fail_fast)).results()
+    return work, {result.node.unique_id: result for result in found}
+
+
+CHAIN = graph(a="", b="a", c="b", test_a="a", aside="", test_ab="a b")
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_tests_run_before_what_reads_their_model(threads: int) -> None:
+    work, found = run(CHAIN, threads)
+    starts = work.order
+    assert starts.index("a") < starts.index("test_a") < starts.index("b") < starts.index("test_ab") < starts.index("c")
+    assert {result.status for result in found.values()} == {"success"}
+
+
+def test_a_failed_test_skips_what_reads_its_model() -> None:
+    _, found = run(CHAIN, test_a="fail")
+    skipped = {name for name, result in found.items() if result.status == "skipped"}
+    assert skipped == {"b", "c", "test_ab"}
+    assert found["b"].message == "because of test_a"
+
+
+def test_a_test_of_two_models_gates_only_what_reads_both() -> None:
+    _, found = run(CHAIN, test_ab="fail")
+    assert (found["b"].status, found["c"].status) == ("success", "skipped")
+
+
+def test_a_warning_skips_nothing() -> None:
+    _, found = run(CHAIN, test_a="warn")
+    assert "skipped" not in {result.status for result in found.values()}
+
+
+def test_independent_branches_go_on_after_an_error() -> None:
+    _, found = run(CHAIN, a="error")
+    assert (found["aside"].status, found["c"].status, found["test_a"].status) == ("success", "skipped", "skipped")
+
+
+def test_fail_fast_skips_all_that_has_not_started() -> None:
+    _, found = run(CHAIN, fail_fast=True, a="error")
+    assert {result.status for name, result in found.items() if name != "a"} <= {"skipped", "success"}
+    assert found["test_a"].status == "skipped"
+    assert "because of" in found["test_a"].message
