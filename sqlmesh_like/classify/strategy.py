@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.facts import QueryFacts
 from sqlmesh_like.analyze.lineage import split_columns
-from sqlmesh_like.analyze.reader import TIE_SENSITIVE, offset_of
+from sqlmesh_like.analyze.reader import TIE_SENSITIVE
 from sqlmesh_like.analyze.relation import (
     Aggregate,
     Distinct,
@@ -25,6 +25,7 @@ from sqlmesh_like.analyze.relation import (
     used_columns,
     walk,
 )
+from sqlmesh_like.analyze.scope import offset_of
 from sqlmesh_like.analyze.types import is_exact_key
 from sqlmesh_like.classify.aggregates import AggregateVerdict, judge
 from sqlmesh_like.classify.rules import Reason, reason

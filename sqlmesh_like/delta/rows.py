@@ -23,7 +23,8 @@ from sqlmesh_like.analyze.relation import (
     columns,
 )
 from sqlmesh_like.delta.keys import column, encode, key, text, weight
-from sqlmesh_like.delta.program import DeltaProgram, Role, Step, relation as outside
+from sqlmesh_like.delta.program import DeltaProgram, Role, Step
+from sqlmesh_like.delta.program import relation as outside
 from sqlmesh_like.names import KEY, WEIGHT, Column
 
 
@@ -95,7 +96,9 @@ def _union(union: UnionAll, role: Role) -> exp.Select:
     for branch_query in selects[1:]:
         query = exp.union(query, branch_query, distinct=False)
     names = [column(c.name) for c in union.schema]
-    return exp.select(*names, *_carried(role)).from_(exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier("u"))))
+    return exp.select(*names, *_carried(role)).from_(
+        exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier("u")))
+    )
 
 
 def _distinct(distinct: Distinct, role: Role) -> exp.Select:
