@@ -11,7 +11,7 @@ def page() -> str:
     """The page's text."""
     head = (
         "# Rules\n\n"
-        "Every decision of a plan has a rule. `sml explain` prints the rule with the place in the model's file it is about.\n"
+        "Every decision of a plan has a rule. `sml explain` prints it with the place in the model's file it is about.\n"
         "This page is made from `sqlmesh_like/classify/rules.py` by `python docs/generate_rules.py`.\n\n"
         "| rule | meaning | what would make it cheaper |\n|---|---|---|\n"
     )

@@ -1,4 +1,4 @@
-"""The lake behind a command: history, catalog, planner and, where one is needed, Spark. Owns wiring them and the lock."""
+"""The lake behind a command: history, catalog, planner and, where needed, Spark. Owns wiring them and the lock."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def open_lake(loaded: Loaded) -> Lake:
         hint = "choose a target of type spark with -t"
         raise UsageError(f"the target {loaded.target.name!r} has no lake: its type is {loaded.target.type}", hint=hint)
     history = LakeHistory()
-    return Lake(loaded, build_catalog(loaded.project, loaded.rendered, loaded.target, history), _engine(loaded, history))
+    return Lake(
+        loaded, build_catalog(loaded.project, loaded.rendered, loaded.target, history), _engine(loaded, history)
+    )
 
 
 def _engine(loaded: Loaded, history: LakeHistory) -> Engine:

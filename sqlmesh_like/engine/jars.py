@@ -25,6 +25,13 @@ from sqlmesh_like.errors import MachineError
 CACHE_VARIABLE = "SML_CACHE_DIR"
 MIRROR_VARIABLE = "SML_MAVEN_URL"
 _TIMEOUT_SECONDS = 60
+_AUTHORITIES_VARIABLE = "REQUESTS_CA_BUNDLE"
+_SYSTEM_AUTHORITIES = (
+    Path("/etc/ssl/certs/ca-certificates.crt"),
+    Path("/etc/pki/tls/certs/ca-bundle.crt"),
+    Path("/etc/ssl/ca-bundle.pem"),
+    Path("/etc/ssl/cert.pem"),
+)
 
 Progress = Callable[[str, int, int], None]
 """Called while a jar arrives: file name, bytes so far, bytes in all."""
@@ -143,10 +150,11 @@ def _download(jar: Jar, folder: Path, progress: Progress | None) -> Path:
     component = context.project(jar.group, jar.artifact).at_version(jar.version)
     hint = f"connect to the network, or set {MIRROR_VARIABLE} to a Maven mirror, then run `sml deps`"
     try:
-        return Path(component.artifact().resolve())
+        with _system_authorities():
+            return Path(component.artifact().resolve())
     except requests.exceptions.SSLError:
         reason = f"the certificate of {_repository()} is not trusted"
-        hint = "set REQUESTS_CA_BUNDLE to the file of your network's certificate authorities, then run `sml deps`"
+        hint = f"set {_AUTHORITIES_VARIABLE} to the file of your network's certificate authorities, then run `sml deps`"
     except requests.RequestException as error:
         # The resolver's own texts may spell the mirror's address with its password, so only the kind is told.
         reason = f"cannot reach {_repository()} ({type(error).__name__})"
@@ -155,6 +163,23 @@ def _download(jar: Jar, folder: Path, progress: Progress | None) -> Path:
     except RuntimeError:
         reason = f"{_repository()} does not have it"
     raise MachineError(f"cannot fetch {jar}: {reason}", hint=hint)
+
+
+@contextmanager
+def _system_authorities() -> Iterator[None]:
+    """Trust whom the machine trusts: the HTTP client's own list does not know a company's authorities.
+
+    The resolver takes no such setting, so it goes by the client's variable; one that the user set stays.
+    """
+    system = next((file for file in _SYSTEM_AUTHORITIES if file.is_file()), None)
+    if system is None or any(os.environ.get(name) for name in (_AUTHORITIES_VARIABLE, "CURL_CA_BUNDLE")):
+        yield
+        return
+    os.environ[_AUTHORITIES_VARIABLE] = str(system)
+    try:
+        yield
+    finally:
+        del os.environ[_AUTHORITIES_VARIABLE]
 
 
 def _repository() -> str:

@@ -169,9 +169,7 @@ def _lost(item: PlannedInput, history: History) -> str | None:
     return history.lost(item.state.uri, item.start, item.end)
 
 
-def _configured(
-    compiled: CompiledModel, inputs: tuple[PlannedInput, ...], record: TableRecord
-) -> tuple[Reason, ...]:
+def _configured(compiled: CompiledModel, inputs: tuple[PlannedInput, ...], record: TableRecord) -> tuple[Reason, ...]:
     """Settings and kinds of input that mean a rebuild, but only once something moved."""
     if not any(item.has_moved for item in inputs):
         return (reason("CFG002", "rebuilt each run"),) if compiled.model.config.materialized == "table" else ()

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from sqlmesh_like.cli.download import shown
+from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.engine.class_archive import archive_options, can_archive, make_archive
 from sqlmesh_like.engine.jars import ensure_jars, locked_jars
 from sqlmesh_like.engine.java import Jdk, find_jdk
@@ -16,13 +17,13 @@ PACKAGES_FILE = "packages.yml"
 
 
 @click.command("deps")
-@click.option("--project-dir", type=click.Path(path_type=Path, file_okay=False, exists=True), default=Path())
-def command(project_dir: Path) -> None:
+@shared_options
+def command(flags: Flags) -> None:
     """Fetch the pinned jars into the user's cache, check their SHA-256, and prepare Java to start fast.
 
     SML_CACHE_DIR names another cache, SML_MAVEN_URL a mirror of the Maven repository.
     """
-    refuse_packages(project_dir)
+    refuse_packages(flags.project_dir or Path())
     with shown() as progress:
         paths = ensure_jars(progress=progress)
     for jar, path in zip(locked_jars(), paths, strict=True):

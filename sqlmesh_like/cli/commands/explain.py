@@ -41,7 +41,9 @@ def _text(plan: PlannedModel) -> str:
     aggregates = compiled.classification.aggregates
     told = {verdict.reason for verdict in aggregates}
     for verdict in aggregates:
-        lines.append(f"{verdict.verdict:<10} {verdict.sql}  {_place(plan, verdict.reason)}{_why(plan, verdict.reason)}".rstrip())
+        lines.append(
+            f"{verdict.verdict:<10} {verdict.sql}  {_place(plan, verdict.reason)}{_why(plan, verdict.reason)}".rstrip()
+        )
     lines += [_reason(plan, found) for found in compiled.classification.reasons if found not in told]
     for item in plan.inputs:
         lines.append(f"reads      {item.ref.table}: {_standing(item)}")

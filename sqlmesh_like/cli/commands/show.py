@@ -51,7 +51,8 @@ def _rows(lake: Lake, name: str, limit: int) -> Rows:
 
 def _view(loaded: Loaded, name: str) -> RenderedModel | None:
     for model in loaded.rendered.models:
-        if name in (model.name, model.unique_id, str(model.table)) and model.config.materialized in ("view", "ephemeral"):
+        is_named = name in (model.name, model.unique_id, str(model.table))
+        if is_named and model.config.materialized in ("view", "ephemeral"):
             return model
     return None
 

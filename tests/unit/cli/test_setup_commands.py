@@ -6,8 +6,8 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
+from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.checks import Asked, Check
 from sqlmesh_like.cli.commands import debug, deps
 from sqlmesh_like.engine.jars import Jar
@@ -20,16 +20,17 @@ CONTENT = b"the bytes of a jar"
 JAR = Jar("org.example", "lib", "1.0", hashlib.sha256(CONTENT).hexdigest())
 
 
-def test_deps_names_every_verified_jar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deps_names_every_verified_jar(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("SML_CACHE_DIR", str(tmp_path))
     (tmp_path / "jars").mkdir()
     (tmp_path / "jars" / JAR.file_name).write_bytes(CONTENT)
     monkeypatch.setattr(deps, "locked_jars", lambda: (JAR,))
     monkeypatch.setattr("sqlmesh_like.engine.jars.locked_jars", lambda: (JAR,))
     monkeypatch.setattr(deps, "find_jdk", lambda: JDK_11)
-    answer = CliRunner().invoke(deps.command, ["--project-dir", str(tmp_path)])
-    assert answer.output == f"org.example:lib:1.0 verified: {tmp_path / 'jars' / 'lib-1.0.jar'}\n"
-    assert answer.exit_code == 0
+    assert main(["deps", "--project-dir", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"org.example:lib:1.0 verified: {tmp_path / 'jars' / 'lib-1.0.jar'}\n"
 
 
 def test_deps_refuses_dbt_packages(tmp_path: Path) -> None:
@@ -39,26 +40,29 @@ def test_deps_refuses_dbt_packages(tmp_path: Path) -> None:
     assert caught.value.exit_code == 2
 
 
-def test_debug_ends_with_all_checks_passed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_debug_ends_with_all_checks_passed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(debug, "run_checks", lambda asked: iter([Check("python", True, "3.11")]))
-    answer = CliRunner().invoke(debug.command, ["--project-dir", str(tmp_path)])
-    assert answer.output.splitlines()[-1] == "All checks passed!"
-    assert answer.exit_code == 0
+    assert main(["debug", "--project-dir", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "All checks passed!"
 
 
-def test_debug_exits_1_where_a_check_failed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_debug_exits_1_where_a_check_failed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(debug, "run_checks", lambda asked: iter([Check("JDK", False, "none"), Check("x", True, "")]))
-    answer = CliRunner().invoke(debug.command, ["--project-dir", str(tmp_path)])
-    assert "All checks passed!" not in answer.output
-    assert "1 check failed" in answer.stderr
-    assert answer.exit_code == 1
+    assert main(["debug", "--project-dir", str(tmp_path)]) == 1
+    shown = capsys.readouterr()
+    assert "All checks passed!" not in shown.out
+    assert "1 check failed" in shown.err
 
 
 def test_debug_passes_its_flags_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[Asked] = []
     monkeypatch.setattr(debug, "run_checks", lambda asked: iter(seen.append(asked) or ()))
-    CliRunner().invoke(debug.command, ["--project-dir", str(tmp_path), "--profile", "p", "-t", "x"])
-    assert seen == [Asked(tmp_path.resolve(), None, "p", "x")]
+    main(["debug", "--project-dir", str(tmp_path), "--profile", "p", "-t", "x", "--vars", "{a: 1}"])
+    assert seen == [Asked(tmp_path.resolve(), None, "p", "x", {"a": 1})]
 
 
 def test_a_class_archive_that_cannot_be_made_is_a_warning(

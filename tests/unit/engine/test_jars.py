@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -123,6 +124,26 @@ def test_no_network_names_the_way_out_and_hides_the_password(monkeypatch: pytest
             ensure_jars((JAR,))
     assert "sml deps" in str(caught.value)
     assert "hunter2" not in str(caught.value)
+
+
+def test_a_download_trusts_the_authorities_of_the_machine(
+    requests_made: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "authorities.pem").touch()
+    monkeypatch.setattr("sqlmesh_like.engine.jars._SYSTEM_AUTHORITIES", (tmp_path / "authorities.pem",))
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+    seen: list[str | None] = []
+    ensure_jars((JAR,), progress=lambda *step: seen.append(os.environ.get("REQUESTS_CA_BUNDLE")))
+    assert set(seen) == {str(tmp_path / "authorities.pem")}
+    assert "REQUESTS_CA_BUNDLE" not in os.environ
+
+
+def test_authorities_that_the_user_chose_stay(requests_made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "chosen.pem")
+    seen: list[str | None] = []
+    ensure_jars((JAR,), progress=lambda *step: seen.append(os.environ.get("REQUESTS_CA_BUNDLE")))
+    assert set(seen) == {"chosen.pem"}
 
 
 def test_a_jar_the_mirror_lacks_is_told(requests_made: list[str]) -> None:
