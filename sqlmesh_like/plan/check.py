@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from sqlmesh_like.analyze.facts import QueryFacts, locate, parse
+from sqlmesh_like.analyze.gaps import first_gap
 from sqlmesh_like.analyze.scope import offset_of
 from sqlmesh_like.analyze.unresolved import ColumnsOf, Unresolved, first_unresolved, foreign_tables, output_names
 from sqlmesh_like.compiler import Compiler, declared_schema
@@ -45,6 +46,7 @@ class _Check:
         self._schemas.pop(model.unique_id, None)
         try:
             facts = self._compiler.compile(model).facts
+            _refuse_gaps(model)
             self._resolve(facts)
             self._check_config(facts.model)
         except SqlError as error:
@@ -84,6 +86,12 @@ class _Check:
                     raise SqlError(
                         f"{key} names {name!r}, which is no column of it", location=_config_place(model, key), hint=hint
                     )
+
+
+def _refuse_gaps(model: RenderedModel) -> None:
+    if gap := first_gap(model.sql):
+        offset, message = gap
+        raise SqlError(f"invalid SQL: {message}", location=locate(model, offset))
 
 
 def _refuse_foreign_tables(model: RenderedModel, tree: exp.Expr) -> None:

@@ -5,6 +5,7 @@ Values may be secrets: no message of this module repeats one.
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from collections.abc import Mapping
@@ -113,6 +114,7 @@ def _target(profile: str, name: str, output: YamlNode, root: Path) -> Target:
     kind = output.get("type")
     if kind is None:
         raise output.error(f"output {name!r} has no type", "add type: spark (or duckdb)")
+    _refuse_misspelt(output)
     threads, schema = output.get("threads"), output.get("schema")
     return Target(
         profile=profile,
@@ -127,6 +129,14 @@ def _target(profile: str, name: str, output: YamlNode, root: Path) -> Target:
         hudi=_settings(output, "hudi"),
         options={key: child.value for key, child in output.items() if key not in _KNOWN or key == "catalog"},
     )
+
+
+def _refuse_misspelt(output: YamlNode) -> None:
+    """Keys of other adapters may stand in a profile (`host`, `method` …); nearly one of ours is a slip."""
+    for key, child in output.items():
+        close = [] if key in _KNOWN else difflib.get_close_matches(key, _KNOWN, n=1, cutoff=0.8)
+        if close:
+            raise child.error(f"unknown key {key!r} in an output", f"did you mean {close[0]!r}?")
 
 
 def _text(node: YamlNode, key: str, default: str) -> str:

@@ -108,3 +108,15 @@ def test_bad_profiles_are_refused(tmp_path: Path, case: str) -> None:
 def test_without_profiles_a_minimal_one_is_shown(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"type: spark, schema: dws"):
         target(tmp_path, None)
+
+
+def test_a_misspelt_key_of_an_output_is_refused_at_its_place(tmp_path: Path) -> None:
+    profiles = "lake:\n  outputs:\n    local: {type: spark, warehose: lake}\n"
+    with pytest.raises(UsageError, match=r"profiles.yml:3:26: unknown key 'warehose'") as caught:
+        target(tmp_path, profiles)
+    assert caught.value.hint == "did you mean 'warehouse'?"
+
+
+def test_keys_of_other_adapters_may_stand_in_an_output(tmp_path: Path) -> None:
+    profiles = "lake:\n  outputs:\n    local: {type: spark, host: h, method: thrift, cluster: c, port: 1}\n"
+    assert set(target(tmp_path, profiles).options) == {"host", "method", "cluster", "port"}

@@ -141,3 +141,21 @@ def test_only_selected_models_and_what_they_read_are_checked(project: Path) -> N
     (project / "models/m.sql").write_text(f"select idd from {ORDERS}")
     assert main(["compile", "-s", "base"]) == 0
     assert main(["run", "-s", "m"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("sql", "place", "message"),
+    [
+        (f"select id,\n  , buyer from {ORDERS}", "1:10", "after a comma"),
+        (f"select id,\nfrom {ORDERS}", "1:10", "after a comma"),
+        (f"select\nfrom {ORDERS}", "1:1", "after SELECT"),
+        (f"select coalesce(, id) as id from {ORDERS}", "1:17", "before a comma"),
+        (f"select count(*) as n from {ORDERS}\ngroup by", "2:1", "after GROUP BY"),
+    ],
+)
+def test_a_list_with_a_gap_is_invalid_sql(
+    project: Path, capsys: pytest.CaptureFixture[str], sql: str, place: str, message: str
+) -> None:
+    (project / "models/gap.sql").write_text(sql)
+    assert main(["compile", "-s", "gap"]) == 2
+    assert f"models/gap.sql:{place}: invalid SQL: something is missing {message}" in capsys.readouterr().err

@@ -1,0 +1,37 @@
+"""Lists with a gap: `a,, b`, `a, from t`, `group by` of nothing. Owns finding them in the text.
+
+The parser drops such a gap without a word, and what runs is written from its tree; Spark would refuse the text.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import sqlglot
+from sqlglot import TokenType
+
+_COMMA = TokenType.COMMA
+_ENDS = {
+    TokenType.R_PAREN, TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY,
+    TokenType.LIMIT, TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT, TokenType.SEMICOLON, _COMMA,
+}  # fmt: skip
+_OPENS = {TokenType.SELECT: "SELECT", TokenType.GROUP_BY: "GROUP BY", TokenType.ORDER_BY: "ORDER BY", _COMMA: "a comma"}
+
+
+def first_gap(sql: str) -> tuple[int, str] | None:
+    """0-based offset and description of the first place where an item of a list is missing; None: there is none.
+
+    >>> first_gap("select a,, b from t")
+    (8, 'something is missing after a comma')
+    >>> first_gap("select count(*), f() from t group by a, b order by a") is None
+    True
+    """
+    tokens = sqlglot.tokenize(sql, dialect="spark")
+    for token, following in pairwise(tokens):
+        if token.token_type in _OPENS and following.token_type in _ENDS:
+            return token.start, f"something is missing after {_OPENS[token.token_type]}"
+        if token.token_type == TokenType.L_PAREN and following.token_type == _COMMA:
+            return following.start, "something is missing before a comma"
+    if tokens and tokens[-1].token_type in _OPENS:
+        return tokens[-1].start, f"something is missing after {_OPENS[tokens[-1].token_type]}"
+    return None
