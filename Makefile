@@ -56,4 +56,4 @@ $(BIN)/python:
 	  echo "error: $(PYTHON) is older than 3.11; name a newer one: make PYTHON=/path/to/python3" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "error: $(PYTHON) cannot make virtual environments; on Debian and Ubuntu: apt install python3.11-venv" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
