@@ -63,6 +63,13 @@ class PlannedModel:
         if self.is_refused:
             raise _strict(self.compiled, self.reasons)
 
+    def require_inputs(self) -> None:
+        """Raises NodeError where an input is not there, before an engine is started for it."""
+        for item in self.inputs:
+            if not item.state.exists:
+                hint = "run `sml ingest` or build its model first"
+                raise NodeError(f"the table {item.ref.table} does not exist yet ({item.state.uri})", hint=hint)
+
     def record(self, strategy: Strategy, buckets: int, rows: Mapping[str, int]) -> TableRecord:
         """What the commit of this run says of itself."""
         model = self.compiled.model

@@ -104,6 +104,7 @@ class Executor:
         planned.require_allowed()
         if planned.strategy == "no_op":
             return ModelResult(model, "no-op", "nothing changed", _NEVER, 0.0, strategy="no_op")
+        planned.require_inputs()
         applied = self.engine.apply(planned)
         reasons = (*applied.reasons, *planned.reasons)
         return ModelResult(

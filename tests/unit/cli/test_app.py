@@ -243,3 +243,11 @@ def test_python_m_is_the_same_command() -> None:
     done = python("-m", "sqlmesh_like", "lss")
     assert done.returncode == 2
     assert "did you mean 'ls'?" in done.stderr
+
+
+def test_a_run_over_a_table_that_is_not_there_fails_before_spark_starts(project: Path, capsys: Shown) -> None:
+    assert main(["run", "-s", "users"]) == 1
+    shown = capsys.readouterr().out
+    assert "the table ods.user does not exist yet" in shown
+    assert "run `sml ingest` or build its model first" in shown
+    assert not (project / "target" / "logs").exists()
