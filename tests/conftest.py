@@ -48,8 +48,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from sqlmesh_like.project.spec import Target
 
     folder = tmp_path_factory.mktemp("spark")
-    # Replanning each stage costs more than it saves on a handful of rows.
-    settings = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false"}
+    # On a handful of rows replanning and optimizing compilation cost twice what they save.
+    settings = {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    }
     target = Target("test", "test", "spark", warehouse=str(folder / "warehouse"), master="local[2]", spark=settings)
     session = start_session(target, "tests", log_file=folder / "spark.log")
     yield session

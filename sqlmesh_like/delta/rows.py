@@ -85,7 +85,7 @@ def _item(expression: exp.Expr, name: str) -> exp.Expr:
 def _union(union: UnionAll, role: Role) -> exp.Select:
     selects: list[exp.Query] = []
     for number, branch in enumerate(union.branches):
-        prefix = exp.Literal.string(f"{number}:")
+        prefix = exp.Literal.string(f"{number}.")
         branch_key = exp.alias_(exp.DPipe(this=prefix, expression=key(), safe=True), KEY, quoted=True)
         renamed = [
             _item(column(own.name), merged.name) for own, merged in zip(columns(branch), union.schema, strict=True)

@@ -92,10 +92,12 @@ class Feed:
         by_schema: dict[str, list[str]] = defaultdict(list)
         for found in slices:
             by_schema[self._written_as(found)].append(f"{self._timeline.uri}/{found.path}")
-        wanted = self._session.createDataFrame([], _ddl(schema)).schema
+        # From a range, not from no rows: that would start a Python worker.
+        empty = self._session.range(0).select(*[F.lit(None).cast(type_).alias(name) for name, type_ in _typed(schema)])
         frames = [self._session.read.schema(written).parquet(*paths) for written, paths in by_schema.items()]
+        wanted = empty.schema.fields
         alike = [frame.select(*[widened(frame, field.name, field.dataType) for field in wanted]) for frame in frames]
-        return reduce(DataFrame.unionByName, alike) if alike else self._session.createDataFrame([], wanted)
+        return reduce(DataFrame.unionByName, alike) if alike else empty
 
     def _written_as(self, found: Slice) -> str:
         """Schema (DDL) of a file: that of its commit or, where that is archived, its own."""
@@ -131,10 +133,14 @@ def _is_plain_upsert(commit: Commit) -> bool:
     return commit.operation == "UPSERT" and not commit.replaced and not has_deletes
 
 
+def _typed(schema: Schema) -> list[tuple[str, str]]:
+    """Names and types of the meta columns that are read and of all others."""
+    others = [(column.name, column.type or "string") for column in schema if column.name not in _META]
+    return [*[(name, "string") for name in _META], *others]
+
+
 def _ddl(schema: Schema) -> str:
-    meta = [f"{name} string" for name in _META]
-    columns = [f"`{column.name}` {column.type}" for column in schema if column.name not in _META]
-    return ", ".join([*meta, *columns])
+    return ", ".join(f"`{name}` {type_}" for name, type_ in _typed(schema))
 
 
 def _row_key(repeats: bool) -> SparkColumn:

@@ -46,4 +46,4 @@ def _keyed(frame: DataFrame, table: SeedTable) -> DataFrame:
     content = F.to_json(F.struct(*[F.col(f"`{name}`") for name in names]), {"ignoreNullFields": "false"})
     hashed = frame.withColumn(KEY, F.sha2(content, 256))
     ordinal = F.row_number().over(Window.partitionBy(KEY).orderBy(KEY))
-    return hashed.withColumn(KEY, F.concat_ws(":", F.col(KEY), ordinal.cast("string")))
+    return hashed.withColumn(KEY, F.concat_ws(".", F.col(KEY), ordinal.cast("string")))

@@ -265,7 +265,7 @@ def _keyed_by_content(frame: DataFrame) -> DataFrame:
     content = F.to_json(F.struct(*[F.col(f"`{name}`") for name in frame.columns]), {"ignoreNullFields": "false"})
     hashed = frame.withColumn(KEY, F.sha2(content, 256))
     among_equals = F.row_number().over(Window.partitionBy(KEY).orderBy(KEY))
-    return hashed.withColumn(KEY, F.concat_ws(":", F.col(KEY), among_equals.cast("string")))
+    return hashed.withColumn(KEY, F.concat_ws(".", F.col(KEY), among_equals.cast("string")))
 
 
 def _require_storable(frame: DataFrame, planned: PlannedModel) -> None:

@@ -8,12 +8,15 @@ from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import DataFrame
 
+from sqlmesh_like import names
 from sqlmesh_like.engine.tables import HudiTable, write
 from sqlmesh_like.errors import IngestError, Location
 from sqlmesh_like.ingest.mark import KEY, Mark
 from sqlmesh_like.ingest.place import Place
 
-_COLUMNS = ("file", "line as position", "reason", "value as text", "current_timestamp() as ingested_at")
+_COLUMNS = (
+    "sha2(concat_ws('/', file, line), 256) as _sml_key", "file", "line as position", "reason", "value as text", "current_timestamp() as ingested_at",
+)  # fmt: skip
 
 
 def letters(events: DataFrame) -> DataFrame:
@@ -25,7 +28,7 @@ def keep(place: Place, bad: list[DataFrame], mark: Mark) -> None:
     """Write all bad lines of a batch in one commit; once, however often the batch is replayed."""
     if mark.is_on(place.dead_letters_uri):
         return
-    table = HudiTable(place.dead_letters_uri, place.dead_letters.identifier, ("file", "position"))
+    table = HudiTable(place.dead_letters_uri, place.dead_letters.identifier, (names.KEY,))
     write(reduce(DataFrame.unionByName, bad), table, "upsert", {KEY: mark.to_json()})
 
 

@@ -189,7 +189,7 @@ def _hudi_table(place: Place, layout: Layout, uri: str, rows: int, mark: Mark) -
     table = HudiTable(
         uri=uri,
         name=layout.table.table.identifier,
-        key=layout.ingest.primary_key,
+        key=(net.KEY,),
         partition_field=layout.partition_field,
         ordering=layout.order_columns,
         table_type=layout.ingest.table_type,
