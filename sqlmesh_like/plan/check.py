@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from sqlmesh_like.analyze.facts import QueryFacts, locate, parse
-from sqlmesh_like.analyze.reader import offset_of
+from sqlmesh_like.analyze.scope import offset_of
 from sqlmesh_like.analyze.unresolved import ColumnsOf, Unresolved, first_unresolved, foreign_tables, output_names
 from sqlmesh_like.compiler import Compiler, declared_schema
 from sqlmesh_like.errors import Location, SqlError, nearest

@@ -1,0 +1,210 @@
+"""GROUP BY and aggregate calls. Owns reading them into the algebra: keys, calls, and items over both."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze import types
+from sqlmesh_like.analyze.relation import Aggregate, Call, Filter, Named, Project, Relation
+from sqlmesh_like.analyze.scope import AGGREGATES, Scope, UnknownName, Unsupported, offset_of, require_pure
+
+HAVING = "_sml_having"
+"""Item of an aggregate that holds its HAVING condition."""
+
+
+def aggregate_calls(expression: exp.Expr) -> list[exp.Expr]:
+    """Outermost aggregate calls (with their FILTER) that are not window functions."""
+    found: list[exp.Expr] = []
+
+    def visit(node: exp.Expr) -> None:
+        if isinstance(node, exp.Window | exp.Query):
+            return
+        if isinstance(node, exp.AggFunc | exp.Filter):
+            found.append(node)
+            return
+        for child in node.iter_expressions():
+            visit(child)
+
+    visit(expression)
+    return found
+
+
+def read_aggregate(select: exp.Select, scope: Scope, items: list[exp.Alias]) -> Relation:
+    """GROUP BY, or aggregates without one; HAVING is a filter above that reads what it needs as further items."""
+    keys = _group_keys(select, items, scope)
+    if window := next((found for item in items for found in item.this.find_all(exp.Window)), None):
+        raise Unsupported("QRY006", "a window function over aggregates", window)
+    having = select.args.get("having")
+    condition = [exp.alias_(_having(having.this, items, scope), HAVING)] if having else []
+    calls: dict[str, Call] = {}
+    outputs = tuple(_aggregate_item(item, keys, calls, scope) for item in [*items, *condition])
+    aggregate = Aggregate(scope.relation, keys, tuple(calls.values()), outputs)
+    if not having:
+        return aggregate
+    kept = Filter(aggregate, exp.column(HAVING, quoted=True))
+    shown = outputs[: len(items)]
+    return Project(kept, tuple(Named(o.name, exp.column(o.name, quoted=True), o.type) for o in shown))
+
+
+def _having(condition: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Expr:
+    """HAVING with aliases of the SELECT list replaced: there, unlike elsewhere, an alias may stand for an aggregate."""
+    aliases = {item.alias.lower(): item.this for item in items}
+
+    def replace(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Column) and not node.table and node.name.lower() in aliases:
+            if node.name.lower() in scope.bare and not _is_same(aliases[node.name.lower()], node):
+                raise Unsupported("QRY002", f"{node.name} in HAVING, which is a column and an alias", node)
+            return exp.Paren(this=aliases[node.name.lower()].copy())
+        return node
+
+    if found := condition.find(exp.Query):
+        raise Unsupported("QRY005", "a subquery in HAVING", found, "SELECT")
+    return condition.copy().transform(replace)
+
+
+def _is_same(expression: exp.Expr, column: exp.Column) -> bool:
+    return isinstance(expression, exp.Column) and expression.name.lower() == column.name.lower()
+
+
+def _group_keys(select: exp.Select, items: list[exp.Alias], scope: Scope) -> tuple[Named, ...]:
+    group = select.args.get("group")
+    if group is None:
+        return ()
+    if any(value for part, value in group.args.items() if part != "expressions"):
+        raise Unsupported("QRY010", "GROUPING SETS, ROLLUP, CUBE or GROUP BY ALL", group)
+    keys: dict[str, Named] = {}
+    for position, expression in enumerate(group.expressions):
+        if isinstance(expression, exp.Cube | exp.Rollup | exp.GroupingSets):
+            raise Unsupported("QRY010", "GROUPING SETS, ROLLUP or CUBE", expression)
+        resolved = scope.resolve(_key_expression(expression, items), scope)
+        require_pure(resolved)
+        text = _canonical(resolved)
+        keys.setdefault(text, Named(f"_sml_k{position}", resolved, types.infer(resolved, scope.known)))
+    return tuple(keys.values())
+
+
+def _key_expression(expression: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Expr:
+    if isinstance(expression, exp.Literal) and not expression.is_string:
+        position = int(expression.name) if expression.name.isdigit() else 0
+        if not 1 <= position <= len(items):
+            raise UnknownName(f"GROUP BY position {position} is not in the SELECT list", expression)
+        return items[position - 1].this
+    is_bare = isinstance(expression, exp.Column) and not expression.table
+    if is_bare and expression.name.lower() not in scope.bare:
+        for item in items:
+            if item.alias.lower() == expression.name.lower():
+                return item.this
+    return expression
+
+
+def _canonical(expression: exp.Expr) -> str:
+    """Text that is equal for equal expressions. Parentheses are no part of an expression: the tree says what binds."""
+    root = exp.Paren(this=expression.copy())
+    for paren in list(root.find_all(exp.Paren)):
+        if paren is not root:
+            paren.replace(paren.this)
+    return repr(root.this)
+
+
+def _aggregate_item(item: exp.Alias, keys: tuple[Named, ...], calls: dict[str, Call], scope: Scope) -> Named:
+    """The item over key and call names; a column that is neither is an error, as in Spark."""
+    by_text = {_canonical(key.expression): key.name for key in keys}
+    known: dict[str, str | None] = {key.name: key.type for key in keys}
+    nodes = {id(node) for node in aggregate_calls(item.this)}
+
+    def rewrite(node: exp.Expr) -> exp.Expr:
+        if id(node) in nodes:
+            call = _read_call(node, calls, scope)
+            known[call.name] = _call_type(call)
+            return exp.column(call.name)
+        name = by_text.get(_canonical(scope.resolve(node))) if not aggregate_calls(node) else None
+        if name:
+            return exp.column(name)
+        if isinstance(node, exp.Column):
+            _require_no_key_holds(node, keys, scope)
+            raise UnknownName(
+                f"column {node.sql('spark')!r} is neither in GROUP BY nor in an aggregate", node,
+                "add it to GROUP BY or aggregate it",
+            )  # fmt: skip
+        copy = node.copy()
+        for child, original in zip(list(copy.iter_expressions()), list(node.iter_expressions()), strict=True):
+            child.replace(rewrite(original))
+        return copy
+
+    expression = rewrite(item.this)
+    require_pure(expression)
+    return Named(item.alias, expression, types.infer(expression, known))
+
+
+def _require_no_key_holds(column: exp.Column, keys: tuple[Named, ...], scope: Scope) -> None:
+    """Spark may know the expression around this column for a key that is written otherwise (`b + a` for `a + b`)."""
+    name = scope.resolve(column).name
+    for key in keys:
+        if any(inner.name == name for inner in key.expression.find_all(exp.Column)):
+            raise Unsupported("QRY009", f"{column.sql('spark')}, which is only part of a GROUP BY expression", column)
+
+
+def _read_call(node: exp.Expr, calls: dict[str, Call], scope: Scope) -> Call:
+    text = _canonical(scope.resolve(node))
+    if text not in calls:
+        calls[text] = _new_call(node, f"_sml_c{len(calls)}", scope)
+    return calls[text]
+
+
+def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
+    condition = scope.resolve(node.expression.this) if isinstance(node, exp.Filter) else None
+    function = node.this if isinstance(node, exp.Filter) else node
+    label = AGGREGATES.get(type(function), "")
+    argument = function.this if label else None
+    distinct = isinstance(argument, exp.Distinct)
+    whole = scope.resolve(node)
+    sql, offset = node.sql("spark", comments=False), offset_of(node)
+    if distinct or not label or _has_more_arguments(function):
+        for part in [*function.iter_expressions(), *([condition] if condition is not None else [])]:
+            _require_pure_arguments(part)
+        type_ = _distinct_type(argument, scope) if isinstance(argument, exp.Distinct) else None
+        return Call(name, label or function.sql_name(), None, type_, distinct, whole, sql, offset)
+    resolved = scope.resolve(argument) if not isinstance(argument, exp.Star) else None
+    for part in (resolved, condition):
+        if part is not None:
+            require_pure(part)
+    folded = _fold(resolved, condition)
+    if label == "COUNT" and isinstance(folded, exp.Literal):
+        folded = None
+    type_ = types.infer(resolved, scope.known) if resolved is not None else None
+    return Call(name, label, folded, type_, False, whole, sql, offset)
+
+
+def _distinct_type(distinct: exp.Distinct, scope: Scope) -> str | None:
+    values = distinct.expressions
+    return types.infer(scope.resolve(values[0]), scope.known) if len(values) == 1 else None
+
+
+def _require_pure_arguments(part: exp.Expr) -> None:
+    for argument in part.expressions if isinstance(part, exp.Distinct) else [part]:
+        require_pure(argument)
+
+
+def _has_more_arguments(function: exp.Expr) -> bool:
+    return any(value for part, value in function.args.items() if part not in ("this", "big_int"))
+
+
+def _fold(argument: exp.Expr | None, condition: exp.Expr | None) -> exp.Expr | None:
+    """FILTER (WHERE c) as an argument that is NULL where c is not true: these aggregates ignore NULL."""
+    if condition is None:
+        return argument
+    value = argument if argument is not None else exp.Literal.number(1)
+    return exp.Case().when(condition.copy(), value.copy())
+
+
+def _call_type(call: Call) -> str | None:
+    match call.function:
+        case "COUNT":
+            return "bigint"
+        case "SUM":
+            return types.sum_type(call.argument_type)
+        case "AVG":
+            return types.avg_type(call.argument_type)
+        case "MIN" | "MAX":
+            return call.argument_type
+    return None

@@ -1,0 +1,149 @@
+"""Names in scope. Owns what a column of a SELECT stands for, and the two ways in which reading a query ends early.
+
+Resolution follows Spark: a column of the FROM clause wins over an alias of the SELECT list. Source: Spark SQL reference,
+"Identifiers".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.functions import first_impure
+from sqlmesh_like.analyze.relation import Relation, columns
+from sqlmesh_like.errors import nearest
+
+AGGREGATES = {exp.Sum: "SUM", exp.Count: "COUNT", exp.Avg: "AVG", exp.Min: "MIN", exp.Max: "MAX"}
+
+
+class Unsupported(Exception):
+    """A form the reader does not turn into algebra: the model is rebuilt in full, for this reason."""
+
+    def __init__(self, rule: str, message: str, node: exp.Expr | None = None, keyword: str = "") -> None:
+        super().__init__(message)
+        self.rule = rule
+        self.message = message
+        self.offset = offset_of(node) if node is not None else None
+        self.keyword = keyword  # the construct starts at the last one before `offset`: trees do not know it
+
+
+class UnknownName(Exception):
+    """A column that no relation in scope has: the author's mistake."""
+
+    def __init__(self, message: str, node: exp.Expr, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset_of(node)
+        self.hint = hint
+
+
+def offset_of(node: exp.Expr) -> int | None:
+    """0-based offset of a construct's start in the SQL text; None for generated nodes."""
+    starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
+    return min(starts) if starts else None
+
+
+@dataclass(frozen=True)
+class Source:
+    """One item of FROM: its alias, and for each of its columns the name that it has in the scope's relation."""
+
+    alias: str
+    outputs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The columns that expressions of one SELECT can name.
+
+    `merged` are the columns of USING, which a bare name means without doubt.
+    """
+
+    relation: Relation
+    sources: tuple[Source, ...]
+    merged: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def known(self) -> dict[str, str | None]:
+        """Types by name in the relation (lower case)."""
+        return {column.name.lower(): column.type for column in columns(self.relation)}
+
+    @property
+    def bare(self) -> set[str]:
+        """Names (lower case) that stand for a column without a qualifier."""
+        return {name.lower() for source in self.sources for name, _ in source.outputs}
+
+    def star(self, alias: str = "") -> Iterator[tuple[str, str]]:
+        """Name and output of the columns of `*`, or of `alias.*`; those of USING come once and first."""
+        merged = {name.lower(): output for name, output in self.merged} if not alias else {}
+        if merged:
+            yield from self.merged
+        for source in self.sources:
+            if alias in ("", source.alias):
+                yield from ((name, output) for name, output in source.outputs if name.lower() not in merged)
+
+    def resolve(self, expression: exp.Expr) -> exp.Expr:
+        """The expression with each column as a bare name of the relation. Raises Unsupported and UnknownName."""
+        if found := expression.find(exp.Query):
+            raise Unsupported("QRY005", "a subquery in an expression", found, "SELECT")
+
+        def replace(node: exp.Expr) -> exp.Expr:
+            return self._column(node) if isinstance(node, exp.Column) else node
+
+        return expression.copy().transform(replace, copy=False)
+
+    def outputs_of(self, expression: exp.Expr) -> set[str]:
+        """Outputs (lower case) that a resolved expression reads."""
+        return {column.name.lower() for column in expression.find_all(exp.Column)}
+
+    def require_alias(self, column: exp.Expr) -> None:
+        """Raises UnknownName where a column or star is qualified by an alias that is not in FROM."""
+        qualifier = column.text("table")
+        aliases = [source.alias for source in self.sources]
+        if qualifier and qualifier.lower() not in aliases:
+            hint = nearest(qualifier, aliases)
+            raise UnknownName(f"unknown table or alias {qualifier!r} in {column.sql('spark')}", column, hint)
+
+    def _column(self, column: exp.Column) -> exp.Expr:
+        if isinstance(column.this, exp.Star):
+            raise Unsupported("QRY009", f"{column.sql('spark')} inside an expression", column)
+        if column.table.lower() in self.bare and column.table.lower() not in {s.alias for s in self.sources}:
+            raise Unsupported("QRY009", f"the nested field {column.sql('spark')}", column)
+        self.require_alias(column)
+        bare = exp.column(self._output(column), quoted=True)
+        bare.meta.update({key: value for part in column.walk() for key, value in part.meta.items()})
+        return bare
+
+    def _output(self, column: exp.Column) -> str:
+        wanted, alias = column.name.lower(), column.table.lower()
+        for name, output in self.merged if not alias else ():
+            if name.lower() == wanted:
+                return output
+        found = [
+            (source.alias, output)
+            for source in self.sources
+            if alias in ("", source.alias)
+            for name, output in source.outputs
+            if name.lower() == wanted
+        ]
+        if len(found) > 1:
+            places = " or ".join(f"{source}.{column.name}" for source, _ in found)
+            raise UnknownName(f"the column {column.name!r} is ambiguous", column, f"write {places}")
+        if not found:
+            known = [name for source in self.sources if alias in ("", source.alias) for name, _ in source.outputs]
+            hint = nearest(column.name, known) or f"known: {', '.join(known)}"
+            raise UnknownName(f"unknown column {column.name!r}", column, hint)
+        return found[0][1]
+
+
+def require_pure(expression: exp.Expr, *, in_window: bool = False) -> None:
+    found = first_impure(expression, in_window=in_window)
+    if found is None:
+        return
+    node, verdict = found
+    if any(isinstance(node, kind) for kind in AGGREGATES):
+        raise UnknownName(f"the aggregate {node.sql('spark')} cannot stand here", node)
+    rules = {"clock": ("CLK001", "depends on the clock"), "random": ("FUN002", "is not deterministic")}
+    rule, what = rules.get(verdict, ("FUN001", "is not known to be a pure function of its row"))
+    raise Unsupported(rule, f"{node.sql('spark')} {what}", node, node.sql("spark").split("(")[0])
