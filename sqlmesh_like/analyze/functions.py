@@ -1,4 +1,4 @@
-"""Which expressions may stand on an incremental path. Owns the allow-list; what is not on it is never assumed harmless."""
+"""Which expressions may stand on an incremental path. Owns the allow-list: what is not on it is never harmless."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def judge(node: exp.Expr, *, in_window: bool = False) -> Verdict:
     """What one node of an expression tree is.
 
     >>> import sqlglot
-    >>> [judge(sqlglot.parse_one(sql, dialect="spark")) for sql in ("upper(a)", "current_date()", "rand()", "my_udf(a)")]
+    >>> [judge(sqlglot.parse_one(sql, dialect="spark")) for sql in ("upper(a)", "now()", "rand()", "my_udf(a)")]
     ['pure', 'clock', 'random', 'unknown']
     """
     if isinstance(node, _CLOCK):

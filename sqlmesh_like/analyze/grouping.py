@@ -1,4 +1,7 @@
-"""GROUP BY and aggregate calls. Owns reading them into the algebra: keys, calls, and items over both."""
+"""GROUP BY and aggregate calls. Owns reading them into the algebra: keys, calls, and items over both.
+
+GROUP BY may name an alias or a position. Source: Spark SQL reference, "GROUP BY clause".
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,7 @@ def _group_keys(select: exp.Select, items: list[exp.Alias], scope: Scope) -> tup
     for position, expression in enumerate(group.expressions):
         if isinstance(expression, exp.Cube | exp.Rollup | exp.GroupingSets):
             raise Unsupported("QRY010", "GROUPING SETS, ROLLUP or CUBE", expression)
-        resolved = scope.resolve(_key_expression(expression, items), scope)
+        resolved = scope.resolve(_key_expression(expression, items, scope))
         require_pure(resolved)
         text = _canonical(resolved)
         keys.setdefault(text, Named(f"_sml_k{position}", resolved, types.infer(resolved, scope.known)))
@@ -88,12 +91,12 @@ def _key_expression(expression: exp.Expr, items: list[exp.Alias], scope: Scope) 
         position = int(expression.name) if expression.name.isdigit() else 0
         if not 1 <= position <= len(items):
             raise UnknownName(f"GROUP BY position {position} is not in the SELECT list", expression)
-        return items[position - 1].this
+        chosen: exp.Expr = items[position - 1].this
+        return chosen
     is_bare = isinstance(expression, exp.Column) and not expression.table
     if is_bare and expression.name.lower() not in scope.bare:
-        for item in items:
-            if item.alias.lower() == expression.name.lower():
-                return item.this
+        aliased: dict[str, exp.Expr] = {item.alias.lower(): item.this for item in reversed(items)}
+        return aliased.get(expression.name.lower(), expression)
     return expression
 
 
@@ -154,20 +157,21 @@ def _read_call(node: exp.Expr, calls: dict[str, Call], scope: Scope) -> Call:
 def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
     condition = scope.resolve(node.expression.this) if isinstance(node, exp.Filter) else None
     function = node.this if isinstance(node, exp.Filter) else node
-    label = AGGREGATES.get(type(function), "")
-    argument = function.this if label else None
+    assert isinstance(function, exp.Func)
+    label = next((label for kind, label in AGGREGATES.items() if type(function) is kind), "")
+    argument: exp.Expr | None = function.this if label else None
     distinct = isinstance(argument, exp.Distinct)
     whole = scope.resolve(node)
     sql, offset = node.sql("spark", comments=False), offset_of(node)
-    if distinct or not label or _has_more_arguments(function):
+    if distinct or argument is None or _has_more_arguments(function):
         for part in [*function.iter_expressions(), *([condition] if condition is not None else [])]:
             _require_pure_arguments(part)
         type_ = _distinct_type(argument, scope) if isinstance(argument, exp.Distinct) else None
         return Call(name, label or function.sql_name(), None, type_, distinct, whole, sql, offset)
     resolved = scope.resolve(argument) if not isinstance(argument, exp.Star) else None
-    for part in (resolved, condition):
-        if part is not None:
-            require_pure(part)
+    for checked in (resolved, condition):
+        if checked is not None:
+            require_pure(checked)
     folded = _fold(resolved, condition)
     if label == "COUNT" and isinstance(folded, exp.Literal):
         folded = None

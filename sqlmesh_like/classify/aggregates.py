@@ -15,7 +15,8 @@ AggregateClass = Literal["mergeable", "rescan"]
 
 ORDER_FREE = frozenset(
     {"COUNT", "SUM", "AVG", "MIN", "MAX", "COUNT_IF", "LOGICAL_AND", "LOGICAL_OR", "STDDEV", "STDDEV_POP",
-     "STDDEV_SAMP", "VARIANCE", "VARIANCE_POP", "QUANTILE", "MEDIAN", "APPROX_DISTINCT", "CORR", "COVAR_POP", "COVAR_SAMP"}
+     "STDDEV_SAMP", "VARIANCE", "VARIANCE_POP", "QUANTILE", "MEDIAN", "APPROX_DISTINCT", "CORR", "COVAR_POP",
+     "COVAR_SAMP"}
 )  # fmt: skip
 """Aggregates that are functions of the multiset of their group's rows (sqlglot's names)."""
 
@@ -42,7 +43,9 @@ def _rule(call: Call) -> tuple[str, str]:
         return "AGG006", f"{call.sql} depends on the order of rows"
     if call.distinct:
         return "AGG002", f"{call.sql} needs the values of its whole group"
-    if call.function not in ("COUNT", "SUM", "AVG", "MIN", "MAX") or (call.argument is None and call.function != "COUNT"):
+    if call.function not in ("COUNT", "SUM", "AVG", "MIN", "MAX") or (
+        call.argument is None and call.function != "COUNT"
+    ):
         return "AGG005", f"{call.sql} cannot be merged"
     if call.function == "COUNT":
         return "AGG001", f"{call.sql} adds up"

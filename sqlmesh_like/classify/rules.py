@@ -28,7 +28,9 @@ class Reason:
     hint: str = ""
 
 
-_PARTITION = "set partition_by to a column that the query copies from its inputs: then only touched partitions are rescanned"
+_PARTITION = (
+    "set partition_by to a column that the query copies from its inputs: then only touched partitions are rescanned"
+)
 
 _ALL = (
     Rule("ROW001", "each result row comes from one input row: the change of the result is the query over the change"),
@@ -40,7 +42,8 @@ _ALL = (
     Rule("AGG005", "an aggregate that cannot be merged", _PARTITION),
     Rule("AGG006", "an aggregate whose result depends on the order of rows"),
     Rule("KEY001", "a group key whose type has no exact text form", "cast the key to an exact type"),
-    Rule("KEY002", "rows are keyed by values whose type is not proven or whose text is not unique", "cast them to an exact type"),
+    Rule("KEY002", "rows are keyed by values whose type is not proven or whose text is not unique",
+         "cast them to an exact type"),
     Rule("NST001", "an aggregate, DISTINCT or window function over the result of another one", _PARTITION),
     Rule("DST001", "DISTINCT needs all copies of a row", _PARTITION),
     Rule("WIN001", "a window function needs all rows of its window partition", _PARTITION),
@@ -75,7 +78,8 @@ _ALL = (
     Rule("CFG001", "refresh: full"),
     Rule("CFG002", "materialized: table is rebuilt each run", "materialized: incremental"),
     Rule("CFG003", "--full-refresh"),
-    Rule("CFG004", "hand-written is_incremental() SQL is run as a full refresh", "remove is_incremental(): the plan is derived"),
+    Rule("CFG004", "hand-written is_incremental() SQL is run as a full refresh",
+         "remove is_incremental(): the plan is derived"),
 )  # fmt: skip
 
 RULES = {rule.id: rule for rule in _ALL}

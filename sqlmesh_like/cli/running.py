@@ -38,8 +38,8 @@ def run_selected(flags: Flags, kinds: tuple[ResourceType, ...], now: str | None 
     models = [unique_id for unique_id in selected if loaded.graph.nodes[unique_id].resource_type == "model"]
     output = make_output(flags)
     _warn_of_what_is_not_done(loaded, selected, output)
+    check_before_run(loaded, lake.catalog, models, seeds.values())
     with _lock(loaded, kinds):
-        check_before_run(loaded, lake.catalog, models, seeds.values())
         planner, threads = lake.planner(clock(now)), loaded.target.threads
         executor = Executor(planner, loaded.graph, lake.engine, Lines(output), threads, flags.fail_fast, seeds)
         try:

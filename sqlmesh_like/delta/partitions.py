@@ -10,7 +10,8 @@ from sqlglot import exp
 from sqlmesh_like.analyze.lineage import split_columns
 from sqlmesh_like.analyze.relation import Filter, Join, Relation, Scan, UnionAll, inputs, used_columns
 from sqlmesh_like.delta.keys import column, key, weight
-from sqlmesh_like.delta.program import Prune, RescanProgram, relation as outside
+from sqlmesh_like.delta.program import Prune, RescanProgram
+from sqlmesh_like.delta.program import relation as outside
 from sqlmesh_like.delta.rows import CURRENT, rows
 
 AFFECTED = "affected"
@@ -19,9 +20,7 @@ AFFECTED = "affected"
 def rescan(source: Relation, partition_by: Sequence[str]) -> RescanProgram:
     """The rescan program of a relation that splits by all of `partition_by` (see `lineage.split_columns`)."""
     origins = split_columns(source)
-    traced = {
-        input_id: tuple(origins[name.lower()][input_id] for name in partition_by) for input_id in inputs(source)
-    }
+    traced = {input_id: tuple(origins[name.lower()][input_id] for name in partition_by) for input_id in inputs(source)}
     used = used_columns(source)
     selects = [_touched(input_id, names, used[input_id]) for input_id, names in traced.items()]
     affected: exp.Query = selects[0]

@@ -64,8 +64,8 @@ class DeltaProgram:
 class RescanProgram:
     """Recompute of whole target partitions.
 
-    `affected` yields the partition values (columns `_sml_p0`, `_sml_p1`, …) that a change can touch; `query` yields the target
-    rows of exactly these.
+    `affected` yields the partition values (columns `_sml_p0`, `_sml_p1`, …) that a change can touch; `query` yields
+    the target rows of exactly these.
     """
 
     affected: exp.Query

@@ -1,7 +1,7 @@
 """Hidden state of mergeable aggregates. Owns which columns an aggregate keeps and how its value is read from them.
 
-States are commutative monoids: the state of a union of rows is the states summed (or their MIN/MAX). SUM and AVG keep an
-exact sum beside the count of non-NULL values: a group's total may be 0, NULL or overflow, and only counts tell which.
+States are commutative monoids: the state of a union of rows is the states summed (or their MIN/MAX). SUM and AVG keep
+an exact sum beside the count of non-NULL values: a total may be 0, NULL or overflow, and only counts tell which.
 """
 
 from __future__ import annotations
@@ -39,9 +39,7 @@ def states_of(aggregate: Aggregate) -> tuple[State, ...]:
     def add(kind: Kind, argument: exp.Expr, type_: str, counted_by: str | None = None) -> str:
         sql = argument.sql("spark")
         number = numbers.setdefault(sql, len(numbers))
-        return found.setdefault(
-            (kind, sql), State(f"_sml_{kind}_{number}", kind, argument, type_, counted_by)
-        ).name
+        return found.setdefault((kind, sql), State(f"_sml_{kind}_{number}", kind, argument, type_, counted_by)).name
 
     for call in aggregate.calls:
         if call.argument is None:
@@ -75,7 +73,9 @@ def value(call: Call, states: tuple[State, ...]) -> exp.Expr:
     if call.argument is None:
         return column(ROWS)
     sql = call.argument.sql("spark")
-    by_kind = {state.kind: state for state in states if state.argument is not None and state.argument.sql("spark") == sql}
+    by_kind = {
+        state.kind: state for state in states if state.argument is not None and state.argument.sql("spark") == sql
+    }
     match call.function:
         case "COUNT":
             return column(by_kind["count"].name)
@@ -96,7 +96,9 @@ def _average(call: Call, total: State, count: State) -> exp.Expr:
     Rounding the quotient first to the wider type of `/` gives the same digits for fewer than 10^11 rows in a group.
     """
     if call.argument_type in INTEGERS:
-        return exp.Div(this=cast(column(total.name), "double"), expression=cast(column(count.name), "double"), safe=True)
+        return exp.Div(
+            this=cast(column(total.name), "double"), expression=cast(column(count.name), "double"), safe=True
+        )
     shown = cast(column(total.name), sum_type(call.argument_type))
     quotient = exp.Div(this=shown, expression=cast(column(count.name), "decimal(20,0)"), safe=True)
     return cast(quotient, avg_type(call.argument_type))

@@ -1,7 +1,7 @@
 """A lake of one model on DuckDB, in this process and with no JVM. Owns running the shipped table plans there.
 
-It does with a plan what the Spark engine does: the steps in order, outside relations empty where `unless_empty` says so,
-partitions that a prune excludes not visible, signed rows netted to one action a key. DuckDB's own types are never
+It does with a plan what the Spark engine does: the steps in order, outside relations empty where `unless_empty` says
+so, partitions that a prune excludes not visible, signed rows netted to one action a key. DuckDB's own types are never
 reported as the model's: they only have to agree with themselves.
 """
 
@@ -57,7 +57,7 @@ class DuckLake:
         self._db = duckdb.connect(":memory:", config={"threads": 1})
         # Spark without ANSI: a division by zero is NULL.
         self._db.execute("SET TimeZone = 'UTC'; SET ieee_floating_point_ops = false")
-        for role in ("changes", "current", "target"):
+        for role in ("changes", "current", "previous", "target"):
             self._db.execute(f"CREATE SCHEMA {role}")
         for input_id, schema in schemas.items():
             self._create_input("current", input_id, schema)
@@ -162,7 +162,7 @@ class DuckLake:
 
             def bind(node: exp.Expr) -> exp.Expr:
                 outside = split_relation(node) if isinstance(node, exp.Table) else None
-                return node if outside is None else _narrowed(node, outside[1], prune, nothing)
+                return _without_zone(node) if outside is None else _narrowed(node, outside[1], prune, nothing)
 
             self._texts[known] = query.copy().transform(bind).sql("duckdb")
         return self._texts[known]
@@ -174,7 +174,7 @@ class DuckLake:
         def bind(node: exp.Expr) -> exp.Expr:
             ref = by_table.get((node.db.lower(), node.name.lower())) if isinstance(node, exp.Table) else None
             if ref is None:
-                return node
+                return _without_zone(node)
             shown = [exp.column(column.name, quoted=True) for column in self._schemas[ref.unique_id]]
             query = exp.select(*shown).from_(relation("current", ref.unique_id))
             return query.subquery(exp.to_identifier(node.alias or node.name, quoted=True))
@@ -292,7 +292,14 @@ def _duck_type(type_: str) -> str:
     >>> _duck_type("decimal(10,2)"), _duck_type("string"), _duck_type("bigint")
     ('DECIMAL(10, 2)', 'TEXT', 'BIGINT')
     """
-    return exp.DataType.build(type_, dialect="spark").sql("duckdb")
+    return _without_zone(exp.DataType.build(type_, dialect="spark")).sql("duckdb")
+
+
+def _without_zone(node: exp.Expr) -> exp.Expr:
+    """Times are UTC throughout: DuckDB's type with a zone would add nothing and needs another package."""
+    if isinstance(node, exp.DataType) and node.this in (exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMESTAMPLTZ):
+        node.set("this", exp.DataType.Type.TIMESTAMP)
+    return node
 
 
 def _quoted(name: str) -> str:

@@ -308,5 +308,15 @@ def _failure(planned: PlannedModel, error: Exception) -> SmlError:
 
 
 def _first_line(error: Exception) -> str:
-    text = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
-    return text.strip().splitlines()[0][:500] if text.strip() else type(error).__name__
+    """What Spark says and, where Hudi wrapped it, the cause at the bottom: only that names the file or the value."""
+    if not isinstance(error, Py4JJavaError):
+        return _line(str(error)) or type(error).__name__
+    outer = root = error.java_exception
+    while root.getCause() is not None:
+        root = root.getCause()
+    lines = dict.fromkeys([_line(outer.toString()), _line(root.toString())])
+    return "; ".join(line for line in lines if line)
+
+
+def _line(text: str) -> str:
+    return text.strip().partition("\n")[0][:500]

@@ -36,7 +36,8 @@ def examples(share: float) -> settings:
     """Settings with a share of the whole budget (shares add up to 1.2): 325 cases, or 5,000 where `SML_DEEP=1`."""
     total = 4_200 if DEEP else 270
     return settings(
-        max_examples=max(1, round(total * share)), deadline=None, derandomize=not DEEP, database=None, phases=(Phase.generate, Phase.shrink) if DEEP else (Phase.generate,),
+        max_examples=max(1, round(total * share)), deadline=None, derandomize=not DEEP, database=None,
+        phases=(Phase.generate, Phase.shrink) if DEEP else (Phase.generate,),
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
 
@@ -140,7 +141,8 @@ _ANY = ("case when {boolean} then {same} else {same} end", "coalesce({same}, {sa
 _FORMS: dict[str, tuple[str, ...]] = {
     "int": (*_ANY, "({int} + {int})", "{int} - ({int} - {int})", "abs({int})", "length({string})", "{int} % 2",
             "year({date})", "- ({int})"),
-    "decimal(10,2)": (*_ANY, "cast({decimal} * {int} as decimal(10,2))", "cast({int} as decimal(10,2))", "abs({decimal})"),
+    "decimal(10,2)": (*_ANY, "cast({decimal} * {int} as decimal(10,2))", "cast({int} as decimal(10,2))",
+                      "abs({decimal})"),
     "string": (*_ANY, "upper({string})", "concat({string}, {string})", "cast({int} as string)",
                "substring({string}, 1, 1)", "date_format({date}, 'yyyy-MM')"),
     "date": (*_ANY, "date_add({date}, 1)", "to_date({date})"),

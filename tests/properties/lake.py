@@ -61,7 +61,9 @@ def states(*batches: Mapping[str, Sequence[object] | None]) -> list[Snapshot]:
     return found
 
 
-def final_rows(compiled_model: CompiledModel, columns: Schema, snapshots: Iterable[Snapshot]) -> list[tuple[object, ...]]:
+def final_rows(
+    compiled_model: CompiledModel, columns: Schema, snapshots: Iterable[Snapshot]
+) -> list[tuple[object, ...]]:
     """Visible rows after going through the snapshots."""
     path = list(snapshots)
     with closing(DuckLake({T: columns, U: columns})) as lake:

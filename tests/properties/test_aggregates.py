@@ -13,7 +13,6 @@ from tests.properties.generate import (
     examples,
     expression,
     paths,
-    quoted,
     row_queries,
     schemas,
 )
@@ -21,7 +20,8 @@ from tests.properties.lake import check, compiled, final_rows
 
 _CALLS = (
     "count(*)", "count(1)", "count(null)", "count({any})", "sum({number})", "avg({number})", "min({any})", "max({any})",
-    "count(*) filter (where {boolean})", "sum({number}) filter (where {boolean})", "max({any}) filter (where {boolean})",
+    "count(*) filter (where {boolean})", "sum({number}) filter (where {boolean})",
+    "max({any}) filter (where {boolean})",
     "sum(case when {boolean} then 1 else 0 end)", "sum(case when {boolean} then {decimal} else 0 end)",
     "count(case when {boolean} then 1 end)",
 )  # fmt: skip

@@ -85,9 +85,9 @@ def _partitions_compared_unsafely(patch: pytest.MonkeyPatch) -> None:
 
     def naive(names: tuple[str, ...]) -> exp.Expr:
         return is_affected(names).transform(
-            lambda node: exp.EQ(this=node.this, expression=node.expression)
-            if isinstance(node, exp.NullSafeEQ)
-            else node
+            lambda node: (
+                exp.EQ(this=node.this, expression=node.expression) if isinstance(node, exp.NullSafeEQ) else node
+            )
         )
 
     patch.setattr(partitions, "_is_affected", naive)

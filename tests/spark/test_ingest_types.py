@@ -43,7 +43,8 @@ def test_types_come_from_the_schema_and_only_widen(spark: SparkSession, tmp_path
         event("c", {"id": 3, **values}, fields=FIELDS),
         event("c", {"id": 4, "n": 8}),
     )
-    assert shop.types() == {**kinds, "n": "bigint", "neu": "string"}
+    # JSON alone cannot say that a number will always fit an int.
+    assert shop.types() == {**kinds, "id": "bigint", "n": "bigint", "neu": "string"}
     assert shop.rows() == [
         (*first, None),
         (2, 5_000_000_000, Decimal("-0.000001"), None, None, None, "ü"),
@@ -83,10 +84,10 @@ def test_what_cannot_be_read_is_a_dead_letter_and_the_rest_goes_on(spark: SparkS
     assert letters[6] == "column `day`: cannot read 2022-13-45 as date"
     assert "column `price`" in letters[7] and "column `price`" in letters[8]
     assert "column `id`: cannot read 3000000000 as int" in letters[9] and "column `at`" in letters[10]
-    assert (report.dead_letters, len(letters)) == (9, 9) == (9, len(range(3, 12)))
+    assert report.dead_letters == len(letters) == 9
     assert report.skipped == {"undeclared db.unknown": 1, "skip": 1, "tombstone": 1}
     assert report_of(report).upserts == 3
-    assert shop.dead_letters()[0][3] in ("{not json",) or any(text == "{not json" for *_, text in shop.dead_letters())
+    assert ("0000.jsonl", "{not json") in {(file, text) for file, _, _, text in shop.dead_letters()}
 
 
 def test_on_bad_record_fail_stops_before_anything_is_written(spark: SparkSession, tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ KNOWN: dict[str, str | None] = {
 }  # fmt: skip
 
 CASES = {
-    "1": "int", "-1": "int", "2147483648": "bigint", "9223372036854775808": None, "'x'": "string", "1.50": "decimal(3,2)",
+    "1": "int", "-1": "int", "2147483648": "bigint", "9223372036854775808": None, "'x'": "string",
+    "1.50": "decimal(3,2)",
     "0.05": "decimal(2,2)", "1e3": None, "true": "boolean", "null": None, "1.5D": "double", "1.5BD": "decimal(2,1)",
     "i + i": "int", "i + l": "bigint", "t + t": "tinyint", "i % l": "bigint", "i / i": "double", "i + f": "double",
     "d + d": "decimal(11,2)", "d - e": "decimal(13,4)", "d * d": "decimal(21,4)", "d / d": "decimal(23,13)",
@@ -33,7 +34,8 @@ CASES = {
     "reverse(arr)": None, "reverse(s)": "string", "s || s": "string", "upper(s)": "string", "length(s)": "int",
     "year(dt)": "int", "datediff(dt, dt)": "int", "datediff(month, dt, dt)": None, "date_add(dt, 1)": "date",
     "date_sub(dt, 1)": "date", "to_date(s)": "date", "date_trunc('month', dt)": "timestamp", "round(d, 1)": None,
-    "date_format(dt, 'yyyy')": "string", "i > 1": "boolean", "s like 'x'": "boolean", "i <=> l": "boolean", "i div i": None,
+    "date_format(dt, 'yyyy')": "string", "i > 1": "boolean", "s like 'x'": "boolean", "i <=> l": "boolean",
+    "i div i": None,
 }  # fmt: skip
 
 

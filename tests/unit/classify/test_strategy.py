@@ -152,7 +152,10 @@ def test_a_rescanned_group_needs_a_key_with_an_exact_text() -> None:
 
 
 def test_each_aggregate_has_its_class_and_place() -> None:
-    sql = "select s,\n  count(1) as n,\n  sum(d) as x, count(distinct a) as k,\n  sum(f) filter (where b) as y\nfrom ods.t group by s"
+    sql = (
+        "select s,\n  count(1) as n,\n  sum(d) as x, count(distinct a) as k,\n"
+        "  sum(f) filter (where b) as y\nfrom ods.t group by s"
+    )
     verdicts = compiled(sql, COLUMNS, ["s"]).classification.aggregates
     found = [(v.sql, v.verdict, v.reason.rule, v.reason.line, v.reason.column) for v in verdicts]
     assert found == [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from datetime import date
 from decimal import Decimal
 
@@ -10,9 +9,7 @@ import pytest
 from sqlglot import exp
 
 from sqlmesh_like.delta.program import DeltaProgram
-from sqlmesh_like.engine.duck import DuckLake
-from sqlmesh_like.errors import NodeError
-from tests.properties.lake import T, U, check, compiled, final_rows, schema, states
+from tests.properties.lake import check, compiled, final_rows, schema, states
 
 COLUMNS = schema(a="int", d="decimal(10,2)", s="string", dt="date", b="boolean")
 _ROW = (1, Decimal("1.50"), "x", date(2024, 1, 31), True)
@@ -37,7 +34,8 @@ TRAPS = {
     "the same key twice": "select s, s as r, count(*) as n from ods.t group by s, s, r",
     "count of NULL": "select s, count(null) as n from ods.t group by s",
     "count of a literal": "select s, count(1) as n, count('x') as k, count(true) as l from ods.t group by s",
-    "a filter that is NULL": "select s, count(*) filter (where b) as n, sum(a) filter (where b) as x from ods.t group by s",
+    "a filter that is NULL":
+        "select s, count(*) filter (where b) as n, sum(a) filter (where b) as x from ods.t group by s",
     "count(1) with a filter": "select count(1) filter (where a > 0) as n from ods.t",
     "a sum over a boolean CASE": "select sum(case when b then 1 else 0 end) as n from ods.t",
     "texts that differ only in case":
@@ -70,7 +68,9 @@ def test_the_table_follows_every_change(trap: str) -> None:
     assert len(check(plan, COLUMNS, PATH)) == len(PATH) - 1
 
 
-@pytest.mark.parametrize("name", ["x", "a", "r", "n", "g", "k", "u", "d", "o", "e", "m", "f", "w", "b", "c", "t", "groups"])
+@pytest.mark.parametrize(
+    "name", ["x", "a", "r", "n", "g", "k", "u", "d", "o", "e", "m", "f", "w", "b", "c", "t", "groups"]
+)
 def test_a_column_named_like_an_alias_of_the_compiler_is_that_column(name: str) -> None:
     columns = schema(**{name: "string", "v": "int"})
     path = states({"1": ("x", 1), "2": (None, 2)}, {"1": (None, 1), "3": ("x", 3)}, {"2": None, "3": ("y", 3)})
