@@ -167,10 +167,23 @@ class FromReader:
 
     def _uncorrelated(self, query: exp.Expr) -> Relation:
         try:
-            return self.read(query, self.lookup, self.ctes)
+            return self.read(_with_names(query), self.lookup, self.ctes)
         except UnknownName:
             # Its names may be those of the query around it: that is not looked up here.
             raise Unsupported("QRY005", "a correlated subquery", query) from None
+
+
+def _with_names(query: exp.Expr) -> exp.Expr:
+    """The query with names for columns that have none: where only the value counts, SQL asks for no alias."""
+    named = query.copy()
+    select = named.this if isinstance(named, exp.Subquery) else named
+    if isinstance(select, exp.Select):
+        items = [
+            item if isinstance(item, exp.Alias | exp.Column | exp.Star) else exp.alias_(item.copy(), f"value_{number}")
+            for number, item in enumerate(select.expressions)
+        ]
+        select.set("expressions", items)
+    return named
 
 
 def make_join(left: Relation, right: Relation, kind: JoinKind, condition: exp.Expr | None) -> Join:
