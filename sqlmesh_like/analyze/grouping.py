@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze import types
 from sqlmesh_like.analyze.relation import Aggregate, Call, Filter, Named, Project, Relation
-from sqlmesh_like.analyze.scope import AGGREGATES, Scope, UnknownName, Unsupported, offset_of, require_pure
+from sqlmesh_like.analyze.scope import AGGREGATES, Scope, UnknownName, Unsupported, named, offset_of, require_pure
 
 HAVING = "_sml_having"
 """Item of an aggregate that holds its HAVING condition."""
@@ -38,7 +38,7 @@ def read_aggregate(select: exp.Select, scope: Scope, items: list[exp.Alias]) -> 
     if window := next((found for item in items for found in item.this.find_all(exp.Window)), None):
         raise Unsupported("QRY006", "a window function over aggregates", window)
     having = select.args.get("having")
-    condition = [exp.alias_(_having(having.this, items, scope), HAVING)] if having else []
+    condition = [named(_having(having.this, items, scope), HAVING)] if having else []
     calls: dict[str, Call] = {}
     outputs = tuple(_aggregate_item(item, keys, calls, scope) for item in [*items, *condition])
     aggregate = Aggregate(scope.relation, keys, tuple(calls.values()), outputs)

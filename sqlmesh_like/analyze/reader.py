@@ -15,7 +15,7 @@ from sqlmesh_like.analyze import types
 from sqlmesh_like.analyze.grouping import aggregate_calls, read_aggregate
 from sqlmesh_like.analyze.from_clause import FromReader, Lookup, make_join
 from sqlmesh_like.analyze.relation import Distinct, Filter, Named, Project, Relation, UnionAll, Windowed, columns
-from sqlmesh_like.analyze.scope import Scope, UnknownName, Unsupported, offset_of, require_pure
+from sqlmesh_like.analyze.scope import Scope, UnknownName, Unsupported, named, offset_of, require_pure
 from sqlmesh_like.names import Column, is_hidden
 
 _SELECT_PARTS = {
@@ -145,7 +145,7 @@ def _expand_stars(select: exp.Select, scope: Scope) -> list[exp.Alias]:
         elif isinstance(item, exp.Alias):
             items.append(item)
         elif isinstance(item, exp.Column):
-            items.append(_aliased(item))
+            items.append(named(item, item.name))
         else:
             raise UnknownName(f"the column {item.sql('spark')!r} has no name", item, "add an alias: … AS name")
     for item in items:
@@ -156,13 +156,7 @@ def _expand_stars(select: exp.Select, scope: Scope) -> list[exp.Alias]:
 
 def _star_item(name: str, output: str, scope: Scope) -> exp.Alias:
     alias = next((s.alias for s in scope.sources if (name, output) in s.outputs), "")
-    return _aliased(exp.column(name, table=alias or None, quoted=True))
-
-
-def _aliased(column: exp.Expr) -> exp.Alias:
-    named = exp.alias_(column.copy(), column.name, quoted=True, copy=False)
-    assert isinstance(named, exp.Alias)
-    return named
+    return named(exp.column(name, table=alias or None, quoted=True), name)
 
 
 def _lateral_aliases(items: list[exp.Alias], scope: Scope) -> None:
@@ -178,19 +172,19 @@ def _lateral_aliases(items: list[exp.Alias], scope: Scope) -> None:
 
 def _read_projection(select: exp.Select, items: list[exp.Alias], scope: Scope) -> Relation:
     qualify = select.args.get("qualify")
-    condition = [exp.alias_(_with_aliases(qualify.this, items, scope), _QUALIFY)] if qualify else []
+    condition = [named(_with_aliases(qualify.this, items, scope), _QUALIFY)] if qualify else []
     everything = [*items, *condition]
     windows = [window for item in everything for window in item.this.find_all(exp.Window)]
-    named = tuple(_named(item, scope, in_window=bool(windows)) for item in everything)
+    outputs = tuple(_named(item, scope, in_window=bool(windows)) for item in everything)
     if not windows:
         if qualify:
             raise UnknownName("QUALIFY needs a window function", qualify)
-        return Project(scope.relation, named)
-    whole = Windowed(scope.relation, named, tuple(_partition_list(window, scope) for window in windows))
+        return Project(scope.relation, outputs)
+    whole = Windowed(scope.relation, outputs, tuple(_partition_list(window, scope) for window in windows))
     if not qualify:
         return whole
     kept = Filter(whole, exp.column(_QUALIFY, quoted=True))
-    return Project(kept, tuple(replace(n, expression=exp.column(n.name, quoted=True)) for n in named[: len(items)]))
+    return Project(kept, tuple(replace(n, expression=exp.column(n.name, quoted=True)) for n in outputs[: len(items)]))
 
 
 def _with_aliases(condition: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Expr:

@@ -14,6 +14,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.functions import first_impure
 from sqlmesh_like.analyze.relation import Relation, columns
 from sqlmesh_like.errors import nearest
+from sqlmesh_like.names import is_hidden
 
 AGGREGATES = {exp.Sum: "SUM", exp.Count: "COUNT", exp.Avg: "AVG", exp.Min: "MIN", exp.Max: "MAX"}
 
@@ -43,6 +44,11 @@ def offset_of(node: exp.Expr) -> int | None:
     """0-based offset of a construct's start in the SQL text; None for generated nodes."""
     starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
     return min(starts) if starts else None
+
+
+def named(expression: exp.Expr, name: str) -> exp.Alias:
+    """`expression AS name`."""
+    return exp.Alias(this=expression.copy(), alias=exp.to_identifier(name, quoted=True))
 
 
 @dataclass(frozen=True)
@@ -80,7 +86,7 @@ class Scope:
         if merged:
             yield from self.merged
         for source in self.sources:
-            if alias in ("", source.alias):
+            if alias in ("", source.alias) and not is_hidden(source.alias):
                 yield from ((name, output) for name, output in source.outputs if name.lower() not in merged)
 
     def resolve(self, expression: exp.Expr) -> exp.Expr:
