@@ -1,4 +1,4 @@
-"""Avro schemas of Hudi commits → columns with Spark types. Owns the mapping; source: Spark's Avro `SchemaConverters`."""
+"""Avro schemas of Hudi commits → columns of Spark types. Owns the mapping; source: Spark's Avro `SchemaConverters`."""
 
 from __future__ import annotations
 

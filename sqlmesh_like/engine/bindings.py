@@ -49,7 +49,8 @@ class Bindings:
     def run_as_written(self, tree: exp.Expr, frontier: Mapping[str, str | None]) -> DataFrame:
         """The model's own query over snapshots at the given frontiers, visible columns only."""
         pinned = {
-            item.ref.table: replace(item.state, frontier=frontier.get(item.ref.unique_id)) for item in self.planned.inputs
+            item.ref.table: replace(item.state, frontier=frontier.get(item.ref.unique_id))
+            for item in self.planned.inputs
         }
         return bound(self.session, tree, pinned)
 

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from sqlmesh_like.run.ports import Difference, Row
 
@@ -20,7 +21,7 @@ _MATCHED_AT_MOST = 20_000
 
 def difference(stored: DataFrame, expected: DataFrame, limit: int) -> Difference:
     """Rows of either side without an equal row on the other (multisets)."""
-    expected = expected.select(*[expected[f"`{name}`"].cast(stored.schema[name].dataType).alias(name) for name in stored.columns])
+    expected = expected.select(*[F.col(f"`{field.name}`").cast(field.dataType) for field in stored.schema.fields])
     surplus, missing = stored.exceptAll(expected), expected.exceptAll(stored)
     floats = [name for name, type_ in stored.dtypes if type_ in ("double", "float")]
     total = surplus.count() + missing.count()

@@ -37,7 +37,10 @@ class Feed:
         self._timeline = timeline
 
     def current(self, frontier: str, partitions: Collection[str] | None = None, *, hidden: bool = False) -> DataFrame:
-        """Rows as of a frontier: visible columns (`hidden`: ours too) and `_sml_key`. Partition paths narrow the files."""
+        """Rows as of a frontier: visible columns (`hidden`: ours too) and `_sml_key`. Partition paths narrow the files.
+
+        Raises RetryableError where files of the frontier are gone.
+        """
         schema = self.schema(frontier)
         slices = [
             found
@@ -68,7 +71,8 @@ class Feed:
             removed = old.join(added.select(_RECORD_KEY, _PARTITION_PATH), [_RECORD_KEY, _PARTITION_PATH], "left_semi")
         columns = self._columns(schema, end, hidden=False)
         signed = [
-            frame.select(*columns, F.lit(sign).cast("bigint").alias(WEIGHT)) for frame, sign in ((removed, -1), (added, 1))
+            frame.select(*columns, F.lit(sign).cast("bigint").alias(WEIGHT))
+            for frame, sign in ((removed, -1), (added, 1))
         ]
         return signed[0].unionByName(signed[1])
 
@@ -90,8 +94,8 @@ class Feed:
             by_schema[self._written_as(found)].append(f"{self._timeline.uri}/{found.path}")
         wanted = self._session.createDataFrame([], _ddl(schema)).schema
         frames = [self._session.read.schema(written).parquet(*paths) for written, paths in by_schema.items()]
-        converted = [frame.select(*[widened(frame, field.name, field.dataType) for field in wanted]) for frame in frames]
-        return reduce(DataFrame.unionByName, converted) if converted else self._session.createDataFrame([], wanted)
+        alike = [frame.select(*[widened(frame, field.name, field.dataType) for field in wanted]) for frame in frames]
+        return reduce(DataFrame.unionByName, alike) if alike else self._session.createDataFrame([], wanted)
 
     def _written_as(self, found: Slice) -> str:
         """Schema (DDL) of a file: that of its commit or, where that is archived, its own."""
@@ -136,8 +140,8 @@ def _ddl(schema: Schema) -> str:
 def _row_key(repeats: bool) -> SparkColumn:
     """Key of a row in a table that is not derived, where a record key is unique within its partition at most.
 
-    The length keeps partition `a` with key `b/c` apart from partition `a/b` with key `c`. Rows that share a key are told
-    apart by the number that their last writer gave them.
+    The length keeps partition `a` with key `b/c` apart from partition `a/b` with key `c`. Rows that share a key are
+    told apart by the number that their last writer gave them.
     """
     path = F.coalesce(F.col(_PARTITION_PATH), F.lit(""))
     number = [F.col(_SEQUENCE)] if repeats else []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
@@ -27,8 +27,8 @@ from sqlmesh_like.engine.comparison import difference
 from sqlmesh_like.engine.feed import Feed
 from sqlmesh_like.engine.jars import Progress
 from sqlmesh_like.engine.partition_paths import target_paths
-from sqlmesh_like.engine.session import start_session
 from sqlmesh_like.engine.seeds import load_seed
+from sqlmesh_like.engine.session import start_session
 from sqlmesh_like.engine.sink import Sink
 from sqlmesh_like.engine.swap import recover
 from sqlmesh_like.engine.tables import DELETED, HudiTable
@@ -128,7 +128,7 @@ class SparkEngine:
 
     def _rebuild(self, planned: PlannedModel, bindings: Bindings) -> Applied:
         if recover(planned.target.uri):
-            raise RetryableError(f"{planned.compiled.model.table}: a swap that a crash cut short is finished: plan anew")
+            raise RetryableError(f"{planned.compiled.model.table}: a swap cut short by a crash was finished: plan anew")
         frame, strategy_reasons, is_as_derived = self._whole(planned, bindings)
         target = self._sink(planned)
         if target.unique_key:
@@ -246,7 +246,7 @@ def _run_steps(program: DeltaProgram, bindings: Bindings) -> DataFrame:
 
 def _is_read_often(name: str, program: DeltaProgram) -> bool:
     reads = sum(table.name == name for step in program.steps for table in step.query.find_all(exp.Table))
-    checks = sum(step.unless_empty == name or (step.prune is not None and step.prune.step == name) for step in program.steps)
+    checks = sum(name in (step.unless_empty, step.prune.step if step.prune else None) for step in program.steps)
     return reads + checks > 1
 
 

@@ -29,8 +29,8 @@ FIXED: Mapping[str, str] = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
     # Nulls inside arrays fail otherwise.
     "spark.hadoop.parquet.avro.write-old-list-structure": "false",
-    # Hudi writes days and microseconds of the proleptic calendar; the default refuses dates before 1582, which databases
-    # are full of (0001-01-01 for "none").
+    # Hudi writes days and microseconds of the proleptic calendar; the default refuses dates before 1582, which
+    # databases are full of (0001-01-01 for "none").
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",

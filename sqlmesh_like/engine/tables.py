@@ -1,4 +1,4 @@
-"""Writing Hudi tables through Spark. Owns the write options and why each is what it is; what to write is decided elsewhere.
+"""Writing Hudi tables through Spark. Owns the write options and why each is what it is; others decide what to write.
 
 Every write carries our metadata in the same commit (keys below `sml.`), so that rows and the record of what they mean
 can never part.
@@ -51,7 +51,7 @@ def write(
 
 
 def overwrite_partitions(frame: DataFrame, table: HudiTable, paths: list[str], metadata: Mapping[str, str]) -> None:
-    """Replace exactly these partitions with the rows of `frame` in one commit; partitions left without rows are emptied."""
+    """Replace exactly these partitions by the rows of `frame` in one commit; those left without rows are emptied."""
     static = {
         "hoodie.static.overwrite.partition.paths": ",".join(paths),
         "hoodie.datasource.overwrite.mode": "STATIC",

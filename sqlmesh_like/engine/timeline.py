@@ -1,7 +1,7 @@
 """A Hudi table's timeline, read with no JVM. Owns commits, frontiers and file slices; reads no rows.
 
-The layout is Hudi's timeline layout 2 (table versions 8 and 9): `.hoodie/timeline/<requested>_<completed>.<action>` holds
-Avro metadata of a completed instant, `<requested>.<action>.requested` and `.inflight` mark one under way.
+The layout is Hudi's timeline layout 2 (table versions 8 and 9): `.hoodie/timeline/<requested>_<completed>.<action>`
+holds Avro metadata of a completed instant, `<requested>.<action>.requested` and `.inflight` mark one under way.
 Instants are `yyyyMMddHHmmssSSS` in UTC. Source: Hudi's technical specification, "Timeline" and "File layout".
 """
 
@@ -206,8 +206,8 @@ class Timeline:
     def repeats_keys(self, frontier: str) -> bool:
         """Whether rows may share a partition and a record key as of a frontier.
 
-        Writers of this project always upsert, which keeps keys apart; others may insert without looking, also in commits
-        that are archived.
+        Writers of this project always upsert, which keeps keys apart; others may insert without looking, also in
+        commits that are archived.
         """
         if not self.properties.get("hoodie.table.recordkey.fields"):
             return False  # Hudi makes the keys

@@ -38,7 +38,10 @@ class Catalog:
         return {unique_id: self.state(unique_id) for unique_id in unique_ids if unique_id in self.places}
 
     def find(self, name: str) -> TablePlace:
-        """The table with this id, `schema.identifier`, `source.table` or name. Raises ProjectError with the nearest name."""
+        """The table with this id, `schema.identifier`, `source.table` or name.
+
+        Raises ProjectError with the nearest name.
+        """
         known: dict[str, TablePlace] = {}
         for place in self.places.values():
             *_, group, short = place.unique_id.split(".")

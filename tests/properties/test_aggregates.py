@@ -25,9 +25,10 @@ _CALLS = (
     "sum(case when {boolean} then 1 else 0 end)", "sum(case when {boolean} then {decimal} else 0 end)",
     "count(case when {boolean} then 1 end)",
 )  # fmt: skip
+# DuckDB averages decimals as doubles: nothing here looks at the digits or the type of an average.
 _OVER = (
-    "{call}", "{call}", "{call}", "coalesce({total}, 0)", "{total} + count(*)", "{total} / nullif(count(*), 0)",
-    "case when count(*) > 1 then {total} end", "({total}) = ({total})", "cast({total} as string)",
+    "{call}", "{call}", "{call}", "coalesce({total}, 0)", "{total} + count(*)", "{sum} / nullif(count(*), 0)",
+    "case when count(*) > 1 then {total} end", "{total} > 0", "abs({total})", "cast({sum} as string)",
 )  # fmt: skip
 
 
@@ -64,11 +65,14 @@ def _group_item(draw: Draw, number: int, key: str, shown: list[str]) -> str:
 
 
 def _item(draw: Draw, columns: Schema) -> str:
-    form = draw(st.sampled_from(_OVER))
-    while "{call}" in form or "{total}" in form:
-        name = "{call}" if "{call}" in form else "{total}"
-        form = form.replace(name, _call(draw, columns, numeric=name == "{total}"), 1)
-    return str(form)
+    form = str(draw(st.sampled_from(_OVER)))
+    while hole := next((hole for hole in ("call", "total", "sum") if "{" + hole + "}" in form), None):
+        if hole == "sum":
+            call = f"sum({expression(draw, columns, draw(st.sampled_from(['int', 'decimal(10,2)'])), 1)})"
+        else:
+            call = _call(draw, columns, numeric=hole == "total")
+        form = form.replace("{" + hole + "}", call, 1)
+    return form
 
 
 def _call(draw: Draw, columns: Schema, *, numeric: bool) -> str:

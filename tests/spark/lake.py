@@ -5,6 +5,7 @@ Owns no assertion but `assert_maintained`, which is what most tests end with.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ from sqlmesh_like.plan.graph import build_graph
 from sqlmesh_like.plan.live import Planner
 from sqlmesh_like.project.loader import load_project
 from sqlmesh_like.project.profile import load_target
+from sqlmesh_like.project.spec import Target
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.render.renderer import render_project
 from sqlmesh_like.run.executor import Executor
@@ -76,7 +78,8 @@ class Table:
 
     def _commit(self, rows: list[tuple[object, ...]], operation: Operation, options: Mapping[str, str]) -> str:
         frame = self.lake.spark.createDataFrame(rows, f"{self.columns}, {DELETED} boolean")
-        tables.write(frame, self.layout, operation, {"by": "ingestion"}, {name.replace("__", "."): v for name, v in options.items()})
+        dotted = {name.replace("__", "."): value for name, value in options.items()}
+        tables.write(frame, self.layout, operation, {"by": "ingestion"}, dotted)
         return self.frontier()
 
     def feed(self) -> Feed:
@@ -106,8 +109,8 @@ class Lake:
         (self.root / path).write_text(text)
 
     def model(self, name: str, sql: str) -> None:
-        """Write or change a model; `orders` in braces stands for `source('shop', 'orders')`."""
-        self._put(f"models/{name}.sql", sql)
+        """Write or change a model; `@orders` in its SQL stands for the source table `orders`."""
+        self._put(f"models/{name}.sql", re.sub(r"@(\w+)", r"{{ source('shop', '\1') }}", sql))
 
     def source(
         self, name: str, columns: str, key: Sequence[str] = ("id",), partition: str | None = None, buckets: int = 1
@@ -185,7 +188,7 @@ class Lake:
         assert timeline.frontier is not None
         return [row[0] for row in Feed(self.spark, timeline).current(timeline.frontier).select(KEY).collect()]
 
-    def _target(self):  # type: ignore[no-untyped-def]
+    def _target(self) -> Target:
         return load_target(load_project(self.root, {}), None, None, None, {})
 
     def _loaded(self, full_refresh: bool, threads: int = 1, fail_fast: bool = False) -> tuple[Planner, Executor]:
@@ -210,6 +213,25 @@ def signed(frame: DataFrame) -> list[tuple[object, ...]]:
     names = [name for name in frame.columns if name not in (KEY, "_sml_weight")]
     netted = frame.groupBy(*names).sum("_sml_weight").where("`sum(_sml_weight)` <> 0")
     return ordered(netted.select("sum(_sml_weight)", *names))
+
+
+CLEAN_OLD_VERSIONS = {
+    "hoodie__clean__automatic": "true",
+    "hoodie__cleaner__policy": "KEEP_LATEST_FILE_VERSIONS",
+    "hoodie__cleaner__fileversions__retained": "1",
+}
+"""Options of a write that leaves only the newest slice of each file group."""
+
+
+def archiving(keep: int) -> dict[str, str]:
+    """Options of a write that cleans and leaves at least `keep` commits on the timeline."""
+    return {
+        "hoodie__clean__automatic": "true",
+        "hoodie__clean__commits__retained": "1",
+        "hoodie__archive__automatic": "true",
+        "hoodie__keep__min__commits": str(keep),
+        "hoodie__keep__max__commits": str(keep + 1),
+    }
 
 
 ORDERS = "id int, buyer int, amount decimal(12,2), city string, ym string"

@@ -60,7 +60,7 @@ Lake(spark, root, fresh=False).run()
 
 @pytest.fixture
 def orders(lake: Lake) -> Table:
-    lake.model("agg", "select city, sum(amount) as total, count(*) as n from {{ source('shop','orders') }} group by city")
+    lake.model("agg", "select city, sum(amount) as total, count(*) as n from @orders group by city")
     table = lake.source("orders", ORDERS, partition="ym")
     table.upsert((1, 1, D("5.00"), "x", "m1"), (2, 2, D("6.00"), "y", "m2"))
     return table

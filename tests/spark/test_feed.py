@@ -13,7 +13,8 @@ from sqlmesh_like.engine import tables
 from sqlmesh_like.engine.feed import Feed
 from sqlmesh_like.engine.history import LakeHistory
 from sqlmesh_like.engine.timeline import Timeline
-from tests.spark.lake import Lake, Table, ordered, signed
+from tests.spark.lake import CLEAN_OLD_VERSIONS, Lake, Table, archiving, ordered, signed
+
 
 def changed(table: Table, start: str, end: str) -> list[tuple[object, ...]]:
     return signed(table.feed().changes(start, end))
@@ -85,7 +86,8 @@ def test_clustering_in_between_nets_to_nothing(lake: Lake) -> None:
     table = lake.source("c", "id int, name string")
     simple = {"hoodie__index__type": "SIMPLE"}
     start = table.write((1, "a"), (2, "b"), (3, "c"), **simple)
-    end = table.write((1, "A"), **simple, hoodie__clustering__inline="true", hoodie__clustering__inline__max__commits="1")
+    inline = {"hoodie__clustering__inline": "true", "hoodie__clustering__inline__max__commits": "1"}
+    end = table.write((1, "A"), **simple, **inline)
     assert any(commit.operation == "CLUSTER" for commit in table.timeline.commits)
     assert changed(table, start, end) == [(-1, 1, "a"), (1, 1, "A")]
     later = table.write((2, "B"), **simple)
@@ -135,7 +137,8 @@ def test_an_input_widened_between_two_slices_is_read_right(lake: Lake) -> None:
 def test_a_struct_that_gains_a_field_between_two_slices_is_read_right(lake: Lake) -> None:
     narrow = lake.source("s", "id int, s struct<a:int>, l array<struct<a:int>>, p string", partition="p")
     start = narrow.write((1, (5,), [(1,), None], "x"), (2, None, None, "y"))
-    wide = lake.source("s", "id int, s struct<a:bigint,b:string>, l array<struct<a:int,b:int>>, p string", partition="p")
+    columns = "id int, s struct<a:bigint,b:string>, l array<struct<a:int,b:int>>, p string"
+    wide = lake.source("s", columns, partition="p")
     end = wide.write((3, (2**40, "b"), [(1, 2)], "x"))
     assert changed(wide, start, end) == [(1, 3, (2**40, "b"), [(1, 2)], "x")]
     assert snapshot(wide, end)[0] == (1, (5, None), [(1, None), None], "x")
@@ -161,7 +164,8 @@ def test_a_rolled_back_commit_that_was_consumed_is_reported_lost(people: Table, 
     start = people.upsert((1, "a", "m1"))
     consumed = people.upsert((1, "A", "m1"), (2, "b", "m1"))
     spark.sql(f"create table people_rolled using hudi location '{people.uri}'")
-    spark.sql(f"call rollback_to_instant(table => 'people_rolled', instant_time => '{consumed.split('_')[0]}')").collect()
+    instant = consumed.split("_")[0]
+    spark.sql(f"call rollback_to_instant(table => 'people_rolled', instant_time => '{instant}')").collect()
     spark.sql("drop table people_rolled")
     assert people.frontier() == start
     assert LakeHistory().lost(people.uri, start, start) is None
@@ -182,8 +186,7 @@ def test_a_key_that_moves_partition_leaves_one_and_enters_the_other(people: Tabl
 def test_cleaned_slices_are_lost_and_never_silently_nothing(people: Table) -> None:
     start = people.upsert((1, "a", "m1"), (2, "b", "m2"))
     middle = people.upsert((1, "A", "m1"))
-    end = people.upsert((1, "AA", "m1"), hoodie__clean__automatic="true", hoodie__cleaner__policy="KEEP_LATEST_FILE_VERSIONS",
-                        hoodie__cleaner__fileversions__retained="1")  # fmt: skip
+    end = people.upsert((1, "AA", "m1"), **CLEAN_OLD_VERSIONS)
     lost = LakeHistory().lost
     assert "cleaned" in (lost(people.uri, start, end) or "")
     assert "cleaned" in (lost(people.uri, middle, end) or "")
@@ -198,8 +201,7 @@ def test_archived_commits_leave_a_right_snapshot_and_lost_ranges(lake: Lake) -> 
     wide.write((3, 2**40, "z", "e"))
     wide.write((2, 21, "y", "f"), operation="insert_overwrite")
     frontiers = [wide.upsert((1, number, "x", None)) for number in range(4)]
-    end = wide.upsert((1, 5, "x", None), hoodie__clean__automatic="true", hoodie__clean__commits__retained="1",
-                      hoodie__archive__automatic="true", hoodie__keep__min__commits="2", hoodie__keep__max__commits="3")  # fmt: skip
+    end = wide.upsert((1, 5, "x", None), **archiving(2))
     assert "no longer on the timeline" in (LakeHistory().lost(wide.uri, first, end) or "")
     assert LakeHistory().lost(wide.uri, frontiers[-1], end) is None
     assert snapshot(wide, end) == [(1, 5, "x", None), (2, 21, "y", "f"), (3, 2**40, "z", "e")]
@@ -214,9 +216,7 @@ def test_a_slice_of_an_archived_commit_that_was_cleaned_is_lost(lake: Lake) -> N
     for number in range(5):
         start = table.write((9, number, "other"))
     table.upsert(delete=[(1, 10, "x")])
-    end = table.write((9, 9, "other"), hoodie__clean__automatic="true", hoodie__cleaner__policy="KEEP_LATEST_FILE_VERSIONS",
-                      hoodie__cleaner__fileversions__retained="1", hoodie__archive__automatic="true",
-                      hoodie__keep__min__commits="4", hoodie__keep__max__commits="5")  # fmt: skip
+    end = table.write((9, 9, "other"), **{**archiving(4), **CLEAN_OLD_VERSIONS})
     history = LakeHistory()
     assert table.timeline.holds(start), "the frontier itself is still there"
     assert "cleaned" in (history.lost(table.uri, start, end) or "")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.engine.timeline import Timeline
-from tests.spark.lake import ORDERS, Lake, Table
+from tests.spark.lake import CLEAN_OLD_VERSIONS, ORDERS, Lake, Table, archiving
 
 D = Decimal
 
@@ -33,14 +33,13 @@ def poison(uri: str, keep: Callable[[str], bool]) -> int:
 
 
 def test_an_incremental_run_reads_nothing_of_untouched_partitions(lake: Lake, orders: Table) -> None:
-    lake.model("flat", "{{ config(partition_by='ym') }} select id, ym, amount from {{ source('shop','orders') }}")
+    lake.model("flat", "{{ config(partition_by='ym') }} select id, ym, amount from @orders")
     lake.model(
         "months",
-        "{{ config(partition_by='ym') }} select ym, sum(amount) as total, max(amount) as hi from {{ source('shop','orders') }} "
-        "group by ym",
+        "{{ config(partition_by='ym') }} select ym, sum(amount) as total, max(amount) as hi from @orders group by ym",
     )
     lake.model(
-        "buyers", "{{ config(partition_by='ym') }} select ym, count(distinct buyer) as n from {{ source('shop','orders') }} group by ym"
+        "buyers", "{{ config(partition_by='ym') }} select ym, count(distinct buyer) as n from @orders group by ym"
     )
     lake.run_well()
     orders.upsert((1, 7, D("0.50"), "c9", "m1"), delete=[(10, 1, D(10), "c0", "m1")])  # m1 loses its maximum
@@ -57,10 +56,10 @@ def test_an_incremental_run_reads_nothing_of_untouched_partitions(lake: Lake, or
 
 
 def test_a_failing_model_skips_its_descendants_and_the_others_go_on(lake: Lake, orders: Table) -> None:
-    lake.model("bad", "{{ config(unique_key='buyer') }} select id, buyer, amount from {{ source('shop','orders') }}")
+    lake.model("bad", "{{ config(unique_key='buyer') }} select id, buyer, amount from @orders")
     lake.model("child", "select count(*) as n from {{ ref('bad') }}")
     lake.model("grandchild", "select n + 1 as m from {{ ref('child') }}")
-    lake.model("well", "select count(*) as n from {{ source('shop','orders') }}")
+    lake.model("well", "select count(*) as n from @orders")
     results = lake.run()
     assert {name: found.status for name, found in results.items()} == {
         "bad": "error", "child": "skipped", "grandchild": "skipped", "well": "success",
@@ -70,8 +69,8 @@ def test_a_failing_model_skips_its_descendants_and_the_others_go_on(lake: Lake, 
 
 
 def test_fail_fast_skips_what_has_not_started(lake: Lake, orders: Table) -> None:
-    lake.model("a_bad", "{{ config(unique_key='buyer') }} select id, buyer from {{ source('shop','orders') }}")
-    lake.model("b_well", "select count(*) as n from {{ source('shop','orders') }}")
+    lake.model("a_bad", "{{ config(unique_key='buyer') }} select id, buyer from @orders")
+    lake.model("b_well", "select count(*) as n from @orders")
     results = lake.run(fail_fast=True)
     assert {name: found.status for name, found in results.items()} == {"a_bad": "error", "b_well": "skipped"}
     assert "fail-fast" in results["b_well"].message
@@ -79,7 +78,7 @@ def test_fail_fast_skips_what_has_not_started(lake: Lake, orders: Table) -> None
 
 def test_a_missing_input_is_an_error_with_what_to_do(lake: Lake) -> None:
     lake.source("nowhere", "id int")
-    lake.model("m", "select id from {{ source('shop','nowhere') }}")
+    lake.model("m", "select id from @nowhere")
     failed = lake.run()["m"]
     assert failed.status == "error"
     assert "does not exist" in failed.message
@@ -88,7 +87,8 @@ def test_a_missing_input_is_an_error_with_what_to_do(lake: Lake) -> None:
 
 def test_independent_models_side_by_side_are_all_right(lake: Lake, orders: Table) -> None:
     for number in range(6):
-        lake.model(f"m{number}", f"select city, sum(amount + {number}) as total, count(*) as n from {{{{ source('shop','orders') }}}} group by city")
+        columns = f"city, sum(amount + {number}) as total, count(*) as n"
+        lake.model(f"m{number}", f"select {columns} from @orders group by city")
     lake.run_well(threads=4)
     orders.upsert((0, 1, D(99), "c1", "m0"), (50, 1, D(1), None, "m5"), delete=[(1, 1, D(1), "c1", "m1")])
     assert set(lake.run_well(threads=4).values()) == {"aggregate_merge"}
@@ -100,12 +100,11 @@ def test_independent_models_side_by_side_are_all_right(lake: Lake, orders: Table
 
 
 def test_history_that_was_cleaned_means_a_full_refresh_with_the_reason(lake: Lake, orders: Table) -> None:
-    lake.model("flat", "select id, amount from {{ source('shop','orders') }}")
-    lake.model("strict", "{{ config(refresh='strict') }} select id, amount from {{ source('shop','orders') }}")
+    lake.model("flat", "select id, amount from @orders")
+    lake.model("strict", "{{ config(refresh='strict') }} select id, amount from @orders")
     lake.run_well()
     orders.upsert((0, 0, D(50), "c0", "m0"), delete=[(3, 0, D(3), "c1", "m0")])
-    orders.upsert((0, 0, D(51), "c0", "m0"), hoodie__clean__automatic="true",
-                  hoodie__cleaner__policy="KEEP_LATEST_FILE_VERSIONS", hoodie__cleaner__fileversions__retained="1")  # fmt: skip
+    orders.upsert((0, 0, D(51), "c0", "m0"), **CLEAN_OLD_VERSIONS)
     results = lake.run()
     assert results["flat"].strategy == "full_refresh"
     assert "HIS003" in lake.rules("flat")
@@ -117,12 +116,11 @@ def test_history_that_was_cleaned_means_a_full_refresh_with_the_reason(lake: Lak
 
 
 def test_archived_history_means_a_full_refresh_with_the_reason(lake: Lake, orders: Table) -> None:
-    lake.model("agg", "select city, count(*) as n from {{ source('shop','orders') }} group by city")
+    lake.model("agg", "select city, count(*) as n from @orders group by city")
     lake.run_well()
     for number in range(5):
         orders.upsert((0, number, D(50), f"c{number}", "m0"))
-    orders.upsert((0, 0, D(50), "last", "m0"), hoodie__clean__automatic="true", hoodie__clean__commits__retained="1",
-                  hoodie__archive__automatic="true", hoodie__keep__min__commits="2", hoodie__keep__max__commits="3")  # fmt: skip
+    orders.upsert((0, 0, D(50), "last", "m0"), **archiving(2))
     assert lake.run_well() == {"agg": "full_refresh"}
     assert "HIS003" in lake.rules("agg")
     lake.assert_maintained()
@@ -132,7 +130,7 @@ def test_archived_history_means_a_full_refresh_with_the_reason(lake: Lake, order
 
 
 def test_an_input_that_was_deleted_and_made_anew_means_a_full_refresh(lake: Lake, orders: Table) -> None:
-    lake.model("flat", "select id, amount from {{ source('shop','orders') }}")
+    lake.model("flat", "select id, amount from @orders")
     lake.run_well()
     Path(orders.uri).rename(Path(orders.uri).with_name("elsewhere"))
     orders.upsert((1, 1, D(1), "x", "m1"))
@@ -158,8 +156,8 @@ def test_a_table_of_another_writer_is_followed(lake: Lake) -> None:
         writer.option("hoodie.datasource.write.operation", operation).mode("append").save(uri)
 
     lake.declare("events", uri)
-    lake.model("flat", "select shop, id, region, v from {{ source('shop','events') }}")
-    lake.model("days", "select day, region, sum(v) as v, max(v) as hi, count(*) as n from {{ source('shop','events') }} group by day, region")
+    lake.model("flat", "select shop, id, region, v from @events")
+    lake.model("days", "select day, region, sum(v) as v, max(v) as hi, count(*) as n from @events group by day, region")
     day, other = date(2024, 1, 2), date(1969, 12, 31)
     commit(("s", 1, 1, "eu", day, 10), ("s", 2, 1, "eu", day, 20), ("t", 1, 5, "us", other, 30))
     lake.run_well()
@@ -188,8 +186,8 @@ def test_a_table_whose_keys_repeat_is_kept_right(lake: Lake) -> None:
         writer.option("hoodie.datasource.write.operation", "insert").mode("append").save(uri)
 
     lake.declare("log", uri)
-    lake.model("flat", "select id, v from {{ source('shop','log') }}")
-    lake.model("agg", "select id, sum(v) as v from {{ source('shop','log') }} group by id")
+    lake.model("flat", "select id, v from @log")
+    lake.model("agg", "select id, sum(v) as v from @log group by id")
     commit((1, 10))
     lake.run_well()
     commit((1, 11), (2, 5))

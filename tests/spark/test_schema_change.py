@@ -12,7 +12,7 @@ from sqlmesh_like.engine.storage import Folder
 from tests.spark.lake import ORDERS, Lake, Table
 
 D = Decimal
-FLAT = "select id, amount, city from {{ source('shop','orders') }}"
+FLAT = "select id, amount, city from @orders"
 
 
 @pytest.fixture
@@ -28,7 +28,8 @@ def orders(lake: Lake) -> Table:
         ("select id, amount, city, buyer {f}", "id int, amount decimal(12,2), city string, buyer int",
          [(1, D("5.00"), "x", 1), (2, D("6.00"), None, 2)]),
         ("select id, city {f}", "id int, city string", [(1, "x"), (2, None)]),
-        ("select cast(id as string) as id, cast(amount as int) as amount, city {f}", "id string, amount int, city string",
+        ("select cast(id as string) as id, cast(amount as int) as amount, city {f}",
+         "id string, amount int, city string",
          [("1", 5, "x"), ("2", 6, None)]),
         ("select id, amount as money, city {f}", "id int, money decimal(12,2), city string",
          [(1, D("5.00"), "x"), (2, D("6.00"), None)]),
@@ -46,7 +47,7 @@ def test_a_changed_query_is_rebuilt_with_its_new_schema(
 ) -> None:
     lake.model("m", FLAT)
     lake.run_well()
-    lake.model("m", changed.replace("{f}", "from {{ source('shop','orders') }}"))
+    lake.model("m", changed.replace("{f}", "from @orders"))
     assert lake.run_well() == {"m": "full_refresh"}
     assert "HIS002" in lake.rules("m")
     found = lake.hudi("m")
@@ -126,9 +127,9 @@ def test_a_swap_on_an_object_store_is_refused_and_changes_nothing(
 def test_a_new_upstream_column_rebuilds_only_what_reads_it(lake: Lake) -> None:
     narrow = lake.source("wide", "id int, n int")
     narrow.upsert((1, 1), (2, 2))
-    lake.model("named", "select id, n from {{ source('shop','wide') }}")
-    lake.model("counted", "select n, count(*) as c from {{ source('shop','wide') }} group by n")
-    lake.model("starred", "select * from {{ source('shop','wide') }}")
+    lake.model("named", "select id, n from @wide")
+    lake.model("counted", "select n, count(*) as c from @wide group by n")
+    lake.model("starred", "select * from @wide")
     lake.run_well()
     wide = lake.source("wide", "id int, n int, extra string")
     wide.upsert((2, 2, "e"), (3, 3, "f"))
@@ -145,8 +146,8 @@ def test_a_new_upstream_column_rebuilds_only_what_reads_it(lake: Lake) -> None:
 def test_an_input_that_widens_keeps_its_consumers_right(lake: Lake) -> None:
     narrow = lake.source("wide", "id int, n int, d decimal(10,2), p string", partition="p")
     narrow.upsert((1, 1, D("1.50"), "x"), (2, 2**31 - 1, None, "y"))
-    lake.model("flat", "select id, n, d from {{ source('shop','wide') }}")
-    lake.model("sums", "select p, sum(n) as n, max(d) as d, min(n) as lo from {{ source('shop','wide') }} group by p")
+    lake.model("flat", "select id, n, d from @wide")
+    lake.model("sums", "select p, sum(n) as n, max(d) as d, min(n) as lo from @wide group by p")
     lake.run_well()
     wide = lake.source("wide", "id int, n bigint, d decimal(14,2), p string", partition="p")
     wide.upsert((3, 2**40, D("999999999999.99"), "x"))

@@ -18,24 +18,24 @@ def orders(lake: Lake) -> Table:
     return lake.source("orders", ORDERS, partition="ym")
 
 
-def order(id: int | None, buyer: int | None, amount: str | None, city: str | None, ym: str | None) -> tuple[object, ...]:
+def order(id: int, buyer: int | None, amount: str | None, city: str | None, ym: str) -> tuple[object, ...]:
     return (id, buyer, D(amount) if amount is not None else None, city, ym)
 
 
 def test_row_based_follows_inserts_updates_deletes_and_moves_without_leaving_a_row_behind(
     lake: Lake, orders: Table
 ) -> None:
-    lake.model("flat", "select id, upper(city) as city, amount from {{ source('shop','orders') }} where amount > 1")
+    lake.model("flat", "select id, upper(city) as city, amount from @orders where amount > 1")
     lake.model(
         "by_city",
-        "{{ config(partition_by='city', unique_key='id') }} select id, city, amount * 2 as twice "
-        "from {{ source('shop','orders') }}",
+        "{{ config(partition_by='city', unique_key='id') }} select id, city, amount * 2 as twice from @orders",
     )
-    lake.model("rekeyed", "select id + 100 as other, buyer from {{ source('shop','orders') }}")
+    lake.model("rekeyed", "select id + 100 as other, buyer from @orders")
     orders.upsert(order(1, 7, "5", "x", "m1"), order(2, 7, "0.5", "y", "m1"), order(3, 8, "9", None, "m2"))
     assert lake.run_well() == dict.fromkeys(("flat", "by_city", "rekeyed"), "full_refresh")
     orders.upsert(
-        order(1, 7, "5", "y", "m1"), order(2, 9, "2", "y", "m1"), order(3, 8, "9", "", "m3"), order(4, None, "3", "ü %", "m1"),
+        order(1, 7, "5", "y", "m1"), order(2, 9, "2", "y", "m1"), order(3, 8, "9", "", "m3"),
+        order(4, None, "3", "ü %", "m1"),
         delete=[order(3, 8, "9", None, "m2")],
     )  # fmt: skip
     assert lake.run_well() == dict.fromkeys(("flat", "by_city", "rekeyed"), "row_based")
@@ -53,8 +53,7 @@ def test_union_all_of_two_changed_inputs(lake: Lake, orders: Table) -> None:
     refunds = lake.source("refunds", "id int, amount decimal(10,2)")
     lake.model(
         "flows",
-        "select id, amount from {{ source('shop','orders') }} union all "
-        "select id, -amount as amount from {{ source('shop','refunds') }}",
+        "select id, amount from @orders union all select id, -amount as amount from @refunds",
     )
     lake.model("balance", "select id, sum(amount) as total, count(*) as n from {{ ref('flows') }} group by id")
     orders.upsert(order(1, 1, "5", "x", "m1"), order(2, 1, "6", "x", "m1"))
@@ -75,17 +74,17 @@ def test_aggregates_follow_retractions_nulls_and_groups_that_die_and_come_back(l
     lake.model(
         "agg",
         "select city, count(*) as n, count(amount) as c, sum(amount) as total, avg(amount) as mean, min(amount) as lo, "
-        "max(amount) as hi, min(ym) as first, avg(buyer) as b from {{ source('shop','orders') }} group by city",
+        "max(amount) as hi, min(ym) as first, avg(buyer) as b from @orders group by city",
     )
-    lake.model("all_of_it", "select count(*) as n, sum(amount) as total, max(amount) as hi from {{ source('shop','orders') }}")
+    lake.model("all_of_it", "select count(*) as n, sum(amount) as total, max(amount) as hi from @orders")
     lake.model(
         "parted",
-        "{{ config(partition_by=['ym', 'city']) }} select ym, city, min(amount) as lo, max(buyer) as top, count(*) as n "
-        "from {{ source('shop','orders') }} group by ym, city",
+        "{{ config(partition_by=['ym', 'city']) }} "
+        "select ym, city, min(amount) as lo, max(buyer) as top, count(*) as n from @orders group by ym, city",
     )
     orders.upsert(
-        order(1, 1, "5", "x", "m1"), order(2, 2, "9", "x", "m1"), order(3, 3, None, None, "m1"), order(4, 4, "-5", "x", "m2"),
-        order(5, None, "1", "dies", "m2"), order(6, 1, "0", None, "m2"),
+        order(1, 1, "5", "x", "m1"), order(2, 2, "9", "x", "m1"), order(3, 3, None, None, "m1"),
+        order(4, 4, "-5", "x", "m2"), order(5, None, "1", "dies", "m2"), order(6, 1, "0", None, "m2"),
     )  # fmt: skip
     lake.run_well()
     lake.assert_maintained()
@@ -123,7 +122,7 @@ def test_aggregates_follow_retractions_nulls_and_groups_that_die_and_come_back(l
 
 def test_wide_decimals_and_overflow_stay_equal_to_the_query(lake: Lake) -> None:
     big = lake.source("big", "id int, g string, d decimal(38,10), n bigint")
-    lake.model("sums", "select g, sum(d) as d, sum(n) as n, avg(n) as mean, max(d) as hi from {{ source('shop','big') }} group by g")
+    lake.model("sums", "select g, sum(d) as d, sum(n) as n, avg(n) as mean, max(d) as hi from @big group by g")
     top = D("9" * 28 + "." + "9" * 10)
     big.write((1, "a", top, 2**62), (2, "b", D("0.0000000001"), -1), (3, "b", D("1E+27"), 3))
     lake.run_well()
@@ -131,7 +130,8 @@ def test_wide_decimals_and_overflow_stay_equal_to_the_query(lake: Lake) -> None:
     big.write((4, "a", top, 5), (2, "b", D("-0.0000000001"), None))  # group a overflows
     lake.run_well()
     lake.assert_maintained()
-    assert {row[0]: row[1] for row in lake.rows("sums")} == {"a": None, "b": D("999999999999999999999999999.9999999999")}
+    almost = D("999999999999999999999999999.9999999999")
+    assert {row[0]: row[1] for row in lake.rows("sums")} == {"a": None, "b": almost}
     big.upsert(delete=[(4, "a", top, 5)])  # and is back in range
     assert lake.run_well() == {"sums": "aggregate_merge"}
     lake.assert_maintained()
@@ -145,13 +145,13 @@ def test_a_partition_rescan_empties_moves_and_knows_null(lake: Lake, orders: Tab
     )
     lake.model(
         "ranked",
-        "{{ config(partition_by='city') }} select id, city, row_number() over (partition by city order by amount) as place "
-        "from {{ ref('flat') }}",
+        "{{ config(partition_by='city') }} "
+        "select id, city, row_number() over (partition by city order by amount) as place from {{ ref('flat') }}",
     )
-    lake.model("flat", "select id, buyer, amount, city, nullif(ym, 'none') as ym from {{ source('shop','orders') }}")
+    lake.model("flat", "select id, buyer, amount, city, nullif(ym, 'none') as ym from @orders")
     orders.upsert(
-        order(1, 1, "5", "x", "m1"), order(2, 1, "5", "x", "m1"), order(3, 2, "1", "y", "m2"), order(4, 3, "1", None, "none"),
-        order(5, 9, "1", "z", "m9"),
+        order(1, 1, "5", "x", "m1"), order(2, 1, "5", "x", "m1"), order(3, 2, "1", "y", "m2"),
+        order(4, 3, "1", None, "none"), order(5, 9, "1", "z", "m9"),
     )  # fmt: skip
     lake.run_well()
     lake.assert_maintained()
@@ -176,7 +176,7 @@ def test_a_join_is_rebuilt_and_says_so(lake: Lake, orders: Table) -> None:
     people = lake.source("people", "id int, name string")
     lake.model(
         "joined",
-        "select o.id, p.name from {{ source('shop','orders') }} o left join {{ source('shop','people') }} p on o.buyer = p.id",
+        "select o.id, p.name from @orders o left join @people p on o.buyer = p.id",
     )
     orders.upsert(order(1, 1, "5", "x", "m1"), order(2, 2, "5", "x", "m1"))
     people.upsert((1, "a"))
@@ -190,7 +190,7 @@ def test_a_join_is_rebuilt_and_says_so(lake: Lake, orders: Table) -> None:
 
 
 def test_nothing_changed_means_no_commit_and_no_spark(lake: Lake, orders: Table) -> None:
-    lake.model("flat", "select id, amount from {{ source('shop','orders') }}")
+    lake.model("flat", "select id, amount from @orders")
     lake.model("agg", "select count(*) as n from {{ ref('flat') }}")
     orders.upsert(order(1, 1, "5", "x", "m1"))
     lake.run_well()
@@ -206,10 +206,10 @@ def test_nothing_changed_means_no_commit_and_no_spark(lake: Lake, orders: Table)
 
 
 def test_an_input_rewritten_with_the_same_content_makes_no_commit(lake: Lake, orders: Table) -> None:
-    lake.model("flat", "select id, amount from {{ source('shop','orders') }}")
-    lake.model("agg", "select city, count(*) as n from {{ source('shop','orders') }} group by city")
+    lake.model("flat", "select id, amount from @orders")
+    lake.model("agg", "select city, count(*) as n from @orders group by city")
     lake.model(
-        "months", "{{ config(partition_by='ym') }} select ym, count(distinct city) as n from {{ source('shop','orders') }} group by ym"
+        "months", "{{ config(partition_by='ym') }} select ym, count(distinct city) as n from @orders group by ym"
     )
     orders.upsert(order(1, 1, "5", "x", "m1"), order(2, 1, None, None, "m1"))
     lake.run_well()
@@ -222,9 +222,10 @@ def test_an_input_rewritten_with_the_same_content_makes_no_commit(lake: Lake, or
 
 
 def test_many_pending_commits_without_effect_are_carried_by_an_empty_one(lake: Lake, orders: Table) -> None:
-    lake.model("flat", "select id, amount from {{ source('shop','orders') }}")
-    lake.model("months", "{{ config(partition_by='ym') }} select ym, count(distinct id) as n from {{ ref('same') }} group by ym")
-    lake.model("same", "{{ config(materialized='view') }} select id, ym from {{ source('shop','orders') }}")
+    lake.model("flat", "select id, amount from @orders")
+    months = "select ym, count(distinct id) as n from {{ ref('same') }} group by ym"
+    lake.model("months", "{{ config(partition_by='ym') }} " + months)
+    lake.model("same", "{{ config(materialized='view') }} select id, ym from @orders")
     orders.upsert(order(1, 1, "5", "x", "m1"))
     lake.run_well()
     rows, before = lake.rows("flat"), lake.commits("flat")
@@ -244,14 +245,16 @@ def test_many_pending_commits_without_effect_are_carried_by_an_empty_one(lake: L
 
 
 def test_a_chain_and_a_diamond_agree_in_one_run(lake: Lake, orders: Table) -> None:
-    lake.model("base", "select id, buyer, amount, city from {{ source('shop','orders') }}")
+    lake.model("base", "select id, buyer, amount, city from @orders")
     lake.model("left_arm", "select city, sum(amount) as total from {{ ref('base') }} group by city")
     lake.model("right_arm", "select city, count(*) as n from {{ ref('base') }} group by city")
-    lake.model("tip", "select city, total as v from {{ ref('left_arm') }} union all select city, cast(n as decimal(22,2)) as v from {{ ref('right_arm') }}")
+    counted = "select city, cast(n as decimal(22,2)) as v from {{ ref('right_arm') }}"
+    lake.model("tip", "select city, total as v from {{ ref('left_arm') }} union all " + counted)
     lake.model("end", "select city, sum(v) as v from {{ ref('tip') }} group by city")
     orders.upsert(*[order(i, i, f"{i}.25", f"c{i % 3}", "m1") for i in range(9)])
     lake.run_well(threads=4)
-    orders.upsert(order(1, 1, "100", "c2", "m1"), order(20, 1, "1", None, "m1"), delete=[order(3, 3, "3.25", "c0", "m1")])
+    gone = order(3, 3, "3.25", "c0", "m1")
+    orders.upsert(order(1, 1, "100", "c2", "m1"), order(20, 1, "1", None, "m1"), delete=[gone])
     strategies = lake.run_well(threads=4)
     assert set(strategies.values()) == {"row_based", "aggregate_merge"}
     lake.assert_maintained()
@@ -261,8 +264,8 @@ def test_a_chain_and_a_diamond_agree_in_one_run(lake: Lake, orders: Table) -> No
 def test_a_new_order_with_an_old_modify_time_and_a_deleted_one_are_both_right(lake: Lake) -> None:
     """A watermark on the newest `modify_time` seen would miss the first and never see the second."""
     table = lake.source("late", "id int, buyer int, amount decimal(12,2), modify_time timestamp")
-    lake.model("spent", "select buyer, sum(amount) as spent, max(modify_time) as last from {{ source('shop','late') }} group by buyer")
-    lake.model("copied", "select id, amount, modify_time from {{ source('shop','late') }}")
+    lake.model("spent", "select buyer, sum(amount) as spent, max(modify_time) as last from @late group by buyer")
+    lake.model("copied", "select id, amount, modify_time from @late")
     new, old = datetime(2024, 6, 1, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC)
     table.upsert((1, 1, D("10.00"), new), (2, 1, D("20.00"), new), (3, 2, D("5.00"), old))
     lake.run_well()
@@ -274,7 +277,7 @@ def test_a_new_order_with_an_old_modify_time_and_a_deleted_one_are_both_right(la
 
 
 def test_null_and_repeated_unique_keys_fail_and_leave_the_table_as_it_was(lake: Lake, orders: Table) -> None:
-    lake.model("keyed", "{{ config(unique_key='buyer') }} select buyer, amount from {{ source('shop','orders') }}")
+    lake.model("keyed", "{{ config(unique_key='buyer') }} select buyer, amount from @orders")
     orders.upsert(order(1, 1, "5", "x", "m1"), order(2, 2, "5", "x", "m1"), order(3, 2, "6", "x", "m1"))
     assert "repeats" in lake.run()["keyed"].message
     assert not lake.timeline("keyed").exists
@@ -299,7 +302,7 @@ def test_a_unique_key_that_repeats_across_rescanned_partitions_fails(lake: Lake,
     lake.model(
         "per_month",
         "{{ config(partition_by='ym', unique_key='top') }} select ym, max(buyer) as top, count(distinct id) as n "
-        "from {{ source('shop','orders') }} group by ym",
+        "from @orders group by ym",
     )
     orders.upsert(order(1, 1, "5", "x", "m1"), order(2, 2, "5", "x", "m2"))
     lake.run_well()

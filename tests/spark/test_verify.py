@@ -20,7 +20,7 @@ D = Decimal
 def orders(lake: Lake) -> Table:
     table = lake.source("orders", ORDERS, partition="ym")
     table.upsert((1, 1, D("5.00"), "x", "m1"), (2, 2, D("6.00"), "y", "m2"), (3, 2, D("1.00"), "y", "m2"))
-    lake.model("agg", "select city, sum(amount) as total from {{ source('shop','orders') }} group by city")
+    lake.model("agg", "select city, sum(amount) as total from @orders group by city")
     return table
 
 
@@ -56,11 +56,11 @@ def test_a_row_deleted_by_raw_hudi_is_found(lake: Lake, orders: Table) -> None:
 
 
 def test_a_table_is_compared_at_its_own_frontier_and_clock(lake: Lake, orders: Table) -> None:
-    lake.model("stamped", "select id, current_timestamp() as at from {{ source('shop','orders') }}")
+    lake.model("stamped", "select id, current_timestamp() as at from @orders")
     lake.model(
         "ranked",
         "{{ config(partition_by='ym') }} select id, ym, row_number() over (partition by ym order by buyer) as place "
-        "from {{ source('shop','orders') }}",
+        "from @orders",
     )
     lake.run_well()
     orders.upsert((9, 9, D("9.00"), "new", "m2"), delete=[(1, 1, D("5.00"), "x", "m1")])
@@ -77,6 +77,6 @@ def test_a_table_that_was_never_run_cannot_be_compared(lake: Lake, orders: Table
 def test_doubles_compare_at_a_tolerance_and_everything_else_exactly(lake: Lake) -> None:
     table = lake.source("floats", "id int, x double, g string")
     table.upsert(*[(i, 0.1 * i, "g") for i in range(50)])
-    lake.model("f", "select g, sum(x) as total, avg(x) as mean from {{ source('shop','floats') }} group by g")
+    lake.model("f", "select g, sum(x) as total, avg(x) as mean from @floats group by g")
     lake.run_well()
     lake.assert_maintained()
