@@ -10,7 +10,18 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.relation import Aggregate, Filter, Join, JoinKind, Named, Pair, Project, Relation, Scan, columns
+from sqlmesh_like.analyze.relation import (
+    Aggregate,
+    Filter,
+    Join,
+    JoinKind,
+    Named,
+    Pair,
+    Project,
+    Relation,
+    Scan,
+    columns,
+)
 from sqlmesh_like.analyze.scope import Scope, Source, UnknownName, Unsupported, require_pure
 from sqlmesh_like.names import Schema
 
@@ -124,7 +135,7 @@ class FromReader:
         query = exists.this.this if isinstance(exists.this, exp.Subquery) else exists.this
         allowed = {"expressions", "from_", "from", "where", "joins", "kind"}
         if not isinstance(query, exp.Select) or any(v for p, v in query.args.items() if v and p not in allowed):
-            raise Unsupported("QRY005", "EXISTS of a query with more than FROM and WHERE", exists)
+            raise Unsupported("QRY005", "EXISTS of a query with more than FROM and WHERE", exists, "EXISTS")
         inner = self.scope(query)
         renamed = _renamed(inner, alias)
         where = query.args.get("where")
@@ -209,10 +220,10 @@ def _reads_only(expression: exp.Expr, names: set[str]) -> bool:
 def _kind(join: exp.Join) -> JoinKind:
     for part, value in join.args.items():
         if value and part not in _JOIN_PARTS:
-            raise Unsupported("QRY009", f"a JOIN with {part.upper()}", join)
+            raise Unsupported("QRY009", f"a JOIN with {part.upper()}", join, "JOIN")
     words = [str(join.args.get(part) or "").upper() for part in ("method", "side", "kind")]
     if words[0]:
-        raise Unsupported("QRY009", f"a {words[0]} JOIN", join)
+        raise Unsupported("QRY009", f"a {words[0]} JOIN", join, words[0])
     kinds: dict[tuple[str, str], JoinKind] = {
         ("", ""): "inner", ("", "INNER"): "inner", ("", "CROSS"): "inner", ("LEFT", ""): "left",
         ("LEFT", "OUTER"): "left", ("RIGHT", ""): "right", ("RIGHT", "OUTER"): "right", ("FULL", ""): "full",
@@ -221,7 +232,7 @@ def _kind(join: exp.Join) -> JoinKind:
     }  # fmt: skip
     kind = kinds.get((words[1], words[2]))
     if kind is None:
-        raise Unsupported("QRY009", f"a {' '.join(words).strip()} JOIN", join)
+        raise Unsupported("QRY009", f"a {' '.join(words).strip()} JOIN", join, words[1] or words[2])
     return kind
 
 
@@ -234,7 +245,7 @@ def _condition(
         on = join.args.get("on")
         return (both.resolve(on) if on is not None else None), ()
     if _kind(join) in ("full", "right"):
-        raise Unsupported("QRY009", "USING of a right or full join", join)
+        raise Unsupported("QRY009", "USING of a right or full join", join, str(join.side))
     parts, merged = [], []
     for name in using:
         mine, theirs = left.resolve(exp.column(name.name)), right.resolve(exp.column(name.name))

@@ -12,8 +12,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze import types
-from sqlmesh_like.analyze.grouping import aggregate_calls, read_aggregate
 from sqlmesh_like.analyze.from_clause import FromReader, Lookup, make_join
+from sqlmesh_like.analyze.grouping import aggregate_calls, read_aggregate
 from sqlmesh_like.analyze.relation import Distinct, Filter, Named, Project, Relation, UnionAll, Windowed, columns
 from sqlmesh_like.analyze.scope import Scope, UnknownName, Unsupported, named, offset_of, require_pure
 from sqlmesh_like.names import Column, is_hidden
@@ -73,7 +73,7 @@ def _read_union(union: exp.Union, lookup: Lookup, ctes: Mapping[str, Relation]) 
 
 
 def _read_difference(query: exp.Intersect | exp.Except, lookup: Lookup, ctes: Mapping[str, Relation]) -> Relation:
-    """INTERSECT and EXCEPT: distinct rows of the left query with, or without, an equal row on the right (NULLs are equal)."""
+    """INTERSECT and EXCEPT: distinct rows of the left query with or without an equal row on the right; NULLs are equal."""
     if any(query.args.get(part) for part in ("limit", "offset", "by_name", "side", "kind", "on")):
         raise Unsupported("QRY003", "LIMIT of a set operation", query.expression)
     left, right = read(query.this, lookup, ctes), read(query.expression, lookup, ctes)
@@ -96,7 +96,9 @@ def _read_difference(query: exp.Intersect | exp.Except, lookup: Lookup, ctes: Ma
 
 def _merged_column(position: tuple[Column, ...], union: exp.Expr) -> Column:
     if len({column.type for column in position}) != 1 or position[0].type is None:
-        raise Unsupported("TYP001", f"UNION ALL column {position[0].name!r} has no one proven type in all branches", union)
+        raise Unsupported(
+            "TYP001", f"UNION ALL column {position[0].name!r} has no one proven type in all branches", union
+        )
     return position[0]
 
 

@@ -1,12 +1,12 @@
 """Names in scope. Owns what a column of a SELECT stands for, and the two ways in which reading a query ends early.
 
-Resolution follows Spark: a column of the FROM clause wins over an alias of the SELECT list. Source: Spark SQL reference,
-"Identifiers".
+Resolution follows Spark: a column of the FROM clause wins over an alias of the SELECT list. Source: Spark SQL
+reference, "Identifiers".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp

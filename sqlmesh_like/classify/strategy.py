@@ -70,7 +70,9 @@ def _incremental(relation: Relation, verdicts: tuple[AggregateVerdict, ...]) -> 
             reason("AGG001", "groups live as long as their hidden row count is above 0"),
         )
         return Classification("aggregate_merge", verdicts, found + joined)
-    return Classification("row_based", (), joined or (reason("ROW001", "projection, filter or UNION ALL of single rows"),))
+    return Classification(
+        "row_based", (), joined or (reason("ROW001", "projection, filter or UNION ALL of single rows"),)
+    )
 
 
 def _recompute(
@@ -137,11 +139,15 @@ def reasons_against_recompute(
         ]
         match node:
             case Windowed() if not window_keys(node):
-                found.append(reason("WIN003", "window functions share no PARTITION BY expression", _window_place(node, facts)))
+                found.append(
+                    reason("WIN003", "window functions share no PARTITION BY expression", _window_place(node, facts))
+                )
             case Join() if node.kind != "inner" and not node.pairs:
                 found.append(reason("JOI003", f"a {node.kind} join without an equality", _join_place(node, facts)))
             case Aggregate() | Windowed() if node is not relation and _is_inexact(node, verdicts):
-                found.append(reason("AGG007", "floating values are computed on and then used", _node_place(node, facts)))
+                found.append(
+                    reason("AGG007", "floating values are computed on and then used", _node_place(node, facts))
+                )
     return tuple(dict.fromkeys(found))
 
 

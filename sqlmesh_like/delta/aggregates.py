@@ -11,10 +11,10 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.lineage import split_columns
 from sqlmesh_like.analyze.relation import Aggregate
+from sqlmesh_like.delta.changes import Changes
 from sqlmesh_like.delta.keys import column, encode, key, weight
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Prune, Step
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.delta.changes import Changes
 from sqlmesh_like.delta.rows import CURRENT, net, rows
 from sqlmesh_like.delta.signs import signed
 from sqlmesh_like.delta.states import State, cast, states_of, value

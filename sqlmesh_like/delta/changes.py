@@ -1,9 +1,9 @@
 """The change of any relation, as steps. Owns recomputing what is not linear: groups, windows, outer and semi joins.
 
-For such a node the keys that a change touches – before and after images of every child – are collected, the node is
-computed over the rows of these keys alone, as they were and as they are, and the difference is its change. This is sound
-because rows of one key depend on rows of that key only. Source: the recomputation algorithm for affected groups (Palpanas
-et al., "Incremental maintenance for non-distributive aggregate functions", 2002).
+For such a node the keys that a change touches (before and after images of every child) are collected, the node is
+computed over the rows of these keys alone, as they were and as they are, and the difference is its change. This is
+sound because rows of one key depend on rows of that key only. Source: the recomputation algorithm for affected groups
+(Palpanas et al., "Incremental maintenance for non-distributive aggregate functions", 2002).
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Changes:
         return self.step(f"change_{number}", net(both, columns(source)))
 
     def _affected(self, source: Relation) -> str:
-        """The step with the distinct keys that changes of the children touch (one row in all where there are no keys)."""
+        """The step with the distinct keys that changes of the children touch (without keys: one row in all)."""
         selects: list[exp.Query] = []
         for child, expressions in _sides(source):
             schema = columns(child)
@@ -180,7 +180,9 @@ def _prune(source: Relation, affected: str, *, include_target: bool = False) -> 
 
 def _shown_keys(source: Relation) -> list[tuple[str, str]]:
     if isinstance(source, Distinct):
-        return [(c.name, name) for c, name in zip(columns(source), _affected_columns(len(columns(source))), strict=True)]
+        return [
+            (c.name, name) for c, name in zip(columns(source), _affected_columns(len(columns(source))), strict=True)
+        ]
     assert isinstance(source, Aggregate)
     names = {named.name: name for named, name in zip(source.keys, _affected_columns(len(source.keys)), strict=True)}
     return [

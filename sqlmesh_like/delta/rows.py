@@ -1,8 +1,8 @@
 """Relations as SQL. Owns how each operator reads snapshots, and how linear ones read changes.
 
 Projections, filters, unions and inner joins are linear: the change of the result is a sum over the changes of their
-inputs, so one rendering serves the full build and the delta. What is not linear is read from the step that `changes` has
-made for it. The row key is threaded through: a union prefixes the branch, a join pairs both keys.
+inputs, so one rendering serves the full build and the delta. What is not linear is read from the step that `changes`
+has made for it. The row key is threaded through: a union prefixes the branch, a join pairs both keys.
 """
 
 from __future__ import annotations

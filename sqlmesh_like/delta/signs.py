@@ -13,7 +13,9 @@ from sqlmesh_like.names import WEIGHT
 def signed(names: Sequence[exp.Expr], leaving: str | exp.Expr, entering: str | exp.Expr) -> exp.Select:
     """SELECT of the rows of both, with their sign."""
     parts = [
-        exp.select(*[n.copy() for n in names], sign(value)).from_(exp.table_(source) if isinstance(source, str) else source)
+        exp.select(*[n.copy() for n in names], sign(value)).from_(
+            exp.table_(source) if isinstance(source, str) else source
+        )
         for source, value in ((leaving, -1), (entering, 1))
     ]
     both = exp.union(parts[0], parts[1], distinct=False)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import pytest
 from sqlglot import exp
 
-from sqlmesh_like.delta import aggregates, keys, partitions, rows
+from sqlmesh_like.delta import aggregates, changes, keys, partitions, rows
 from sqlmesh_like.delta.keys import column, text
 from sqlmesh_like.delta.program import DeltaProgram, Step
 from sqlmesh_like.delta.states import State
@@ -65,6 +65,7 @@ def _after_images_only(patch: pytest.MonkeyPatch) -> None:
         return query.where(exp.GT(this=column("_sml_weight"), expression=exp.Literal.number(0)))
 
     patch.setattr(rows, "net", naive)
+    patch.setattr(changes, "net", naive)
     patch.setattr(aggregates, "net", naive)
 
 
