@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze import types
 from sqlmesh_like.analyze.relation import (
     Aggregate,
     Filter,
@@ -23,6 +24,7 @@ from sqlmesh_like.analyze.relation import (
     columns,
 )
 from sqlmesh_like.analyze.scope import Scope, Source, UnknownName, Unsupported, require_pure
+from sqlmesh_like.analyze.types import is_one_key
 from sqlmesh_like.names import Schema
 
 
@@ -38,6 +40,7 @@ Lookup = Callable[[exp.Table], InputSchema | Relation | None]
 Read = Callable[[exp.Expr, Lookup, Mapping[str, Relation]], Relation]
 
 _JOIN_PARTS = {"this", "on", "using", "side", "kind", "method"}
+_TABLE_PARTS = {"this", "db", "catalog", "alias"}
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,9 @@ class FromReader:
         if from_ is None:
             raise Unsupported("QRY008", "a SELECT without FROM", select)
         joins = [*(from_.this.args.get("joins") or []), *(select.args.get("joins") or [])]
-        alias, relation = self._item(from_.this)
+        first = from_.this.copy() if from_.this.args.get("joins") else from_.this
+        first.set("joins", None)
+        alias, relation = self._item(first)
         if not joins:
             return Scope(relation, (Source(alias, tuple((c.name, c.name) for c in columns(relation))),))
         scope = _qualified(alias, relation)
@@ -77,16 +82,16 @@ class FromReader:
         return replace(scope, relation=Filter(scope.relation, exp.and_(*plain))) if plain else scope
 
     def _item(self, item: exp.Expr) -> tuple[str, Relation]:
-        if any(item.args.get(part) for part in ("laterals", "pivots", "sample", "version", "when")):
-            raise Unsupported("QRY009", "a table modifier in FROM", item)
+        if isinstance(item, exp.Table) and any(v for part, v in item.args.items() if part not in _TABLE_PARTS):
+            raise Unsupported("QRY009", "a table modifier or a nested join in FROM", item)
+        if item.args.get("alias") and item.args["alias"].columns:
+            raise Unsupported("QRY009", "an alias with a column list in FROM", item)
         match item:
             case exp.Table() if not item.db and item.name.lower() in self.ctes:
                 relation = self.ctes[item.name.lower()]
             case exp.Table():
                 relation = self._table(item)
             case exp.Subquery():
-                if item.args.get("alias") and item.args["alias"].columns:
-                    raise Unsupported("QRY009", "a derived table with a column list", item)
                 relation = self.read(item, self.lookup, self.ctes)
             case _:
                 raise Unsupported("QRY009", f"{item.key.upper()} in FROM", item)
@@ -106,8 +111,10 @@ class FromReader:
         kind = _kind(join)
         alias, relation = self._item(join.this)
         if alias in {source.alias for source in left.sources}:
-            raise UnknownName(f"two items of FROM are named {alias!r}", join, "give one of them another alias")
+            # Spark lets them be, as long as no column is read by such a name.
+            raise Unsupported("QRY009", f"two items of FROM with the name {alias!r}", join)
         right = _qualified(alias, relation)
+        _require_apart(left, right, join)
         both = Scope(_side_by_side(left.relation, right.relation), (*left.sources, *right.sources), left.merged)
         condition, merged = _condition(join, left, right, both)
         if condition is not None:
@@ -115,7 +122,9 @@ class FromReader:
         joined = make_join(left.relation, right.relation, kind, condition)
         if kind in ("semi", "anti"):
             return replace(left, relation=joined)
-        return Scope(joined, both.sources, (*left.merged, *merged))
+        again = {name.lower() for name, _ in merged}
+        # As in Spark, `*` starts with the columns of the last USING.
+        return Scope(joined, both.sources, (*merged, *(m for m in left.merged if m[0].lower() not in again)))
 
     def _membership(self, scope: Scope, part: exp.Expr, number: int) -> Relation | None:
         """The semi or anti join that a conjunct of WHERE is; None for any other condition."""
@@ -138,6 +147,7 @@ class FromReader:
             raise Unsupported("QRY005", "EXISTS of a query with more than FROM and WHERE", exists, "EXISTS")
         inner = self.scope(query)
         renamed = _renamed(inner, alias)
+        _require_row_by_row(query, renamed, outer, exists)
         where = query.args.get("where")
         local: list[exp.Expr] = []
         across: list[exp.Expr] = []
@@ -164,7 +174,10 @@ class FromReader:
     def _with_scalars(self, scope: Scope, part: exp.Expr, number: int) -> tuple[Scope, exp.Expr]:
         """Scalar subqueries as cross joins with their one row. Only an aggregate without GROUP BY has one for sure."""
         copy = part.copy()
-        for position, query in enumerate(list(copy.find_all(exp.Subquery))):
+        outermost = [q for q in copy.find_all(exp.Subquery) if q.find_ancestor(exp.Query) is None]
+        for position, query in enumerate(outermost):
+            if isinstance(query.parent, exp.In):
+                raise Unsupported("QRY005", "IN of a query inside another condition", query)
             relation = self._uncorrelated(query)
             if not isinstance(relation, Aggregate) or relation.keys or len(relation.items) != 1:
                 raise Unsupported("QRY005", "a subquery that is not known to have exactly one row", query)
@@ -184,6 +197,25 @@ class FromReader:
             raise Unsupported("QRY005", "a correlated subquery", query) from None
 
 
+def _require_row_by_row(query: exp.Select, inner: Scope, outer: Scope, exists: exp.Exists) -> None:
+    """EXISTS looks at rows only if the SELECT list makes none and drops none: an aggregate is a row in any case."""
+    for item in query.expressions:
+        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+            continue
+        if item.find(exp.AggFunc):
+            raise Unsupported("QRY005", "EXISTS of an aggregate, which is always true", exists, "EXISTS")
+        require_pure(_resolved_inside_out(item, inner, outer))
+
+
+def _require_apart(left: Scope, right: Scope, join: exp.Join) -> None:
+    """Raises Unsupported where a bare name would mean more here than in Spark."""
+    if set(left.known) & set(right.known):
+        raise Unsupported("QRY009", "aliases and columns whose names cannot be told apart", join)
+    using = {name.name.lower() for name in join.args.get("using") or []}
+    if found := {name.lower() for name, _ in left.merged} & right.bare - using:
+        raise Unsupported("QRY009", f"the column {min(found)!r} of USING and another one of that name", join)
+
+
 def _with_names(query: exp.Expr) -> exp.Expr:
     """The query with names for columns that have none: where only the value counts, SQL asks for no alias."""
     named = query.copy()
@@ -198,15 +230,19 @@ def _with_names(query: exp.Expr) -> exp.Expr:
 
 
 def make_join(left: Relation, right: Relation, kind: JoinKind, condition: exp.Expr | None) -> Join:
-    """A join with the equalities between the two sides told apart."""
-    mine = {column.name.lower() for column in columns(left)}
-    theirs = {column.name.lower() for column in columns(right)}
+    """A join with the equalities between the two sides told apart.
+
+    Only equalities of one proven type: `int = string` holds for values that are different as keys.
+    """
+    mine = {column.name.lower(): column.type for column in columns(left)}
+    theirs = {column.name.lower(): column.type for column in columns(right)}
     pairs: list[Pair] = []
     for part in _conjuncts(condition) if condition is not None else []:
         if not isinstance(part, exp.EQ | exp.NullSafeEQ):
             continue
         for one, other in ((part.this, part.expression), (part.expression, part.this)):
-            if _reads_only(one, mine) and _reads_only(other, theirs):
+            is_apart = _reads_only(one, set(mine)) and _reads_only(other, set(theirs))
+            if is_apart and is_one_key(types.infer(one, mine), types.infer(other, theirs)):
                 pairs.append(Pair(one, other, isinstance(part, exp.NullSafeEQ)))
                 break
     return Join(left, right, kind, condition, tuple(pairs))

@@ -61,7 +61,8 @@ def _copied(items: tuple[Named, ...], below: Origins) -> Origins:
 def window_keys(windowed: Windowed) -> list[exp.Expr]:
     """Expressions that stand in PARTITION BY of every window function: rows of one window share their values."""
     first, *others = windowed.partitions
-    return [key for key in first if all(any(key == other for other in partition) for partition in others)]
+    # Not `==`, which compares some names inside a tree without case.
+    return [key for key in first if all(any(repr(key) == repr(other) for other in part) for part in others)]
 
 
 def _through_join(join: Join) -> Origins:

@@ -73,7 +73,7 @@ def _read_union(union: exp.Union, lookup: Lookup, ctes: Mapping[str, Relation]) 
 
 
 def _read_difference(query: exp.Intersect | exp.Except, lookup: Lookup, ctes: Mapping[str, Relation]) -> Relation:
-    """INTERSECT and EXCEPT: distinct rows of the left query with or without an equal row on the right; NULLs are equal."""
+    """INTERSECT and EXCEPT: distinct rows of the left query with or without an equal row on the right."""
     if any(query.args.get(part) for part in ("limit", "offset", "by_name", "side", "kind", "on")):
         raise Unsupported("QRY003", "LIMIT of a set operation", query.expression)
     left, right = read(query.this, lookup, ctes), read(query.expression, lookup, ctes)
@@ -143,6 +143,8 @@ def _expand_stars(select: exp.Select, scope: Scope) -> list[exp.Alias]:
             scope.require_alias(item)
             if any(star.args.values()):
                 raise Unsupported("QRY009", "a star with modifiers", item)
+            if isinstance(item, exp.Column) and scope.merged:
+                raise Unsupported("QRY009", f"{item.sql('spark')} beside USING", item)
             items += [_star_item(name, output, scope) for name, output in scope.star(item.text("table").lower())]
         elif isinstance(item, exp.Alias):
             items.append(item)

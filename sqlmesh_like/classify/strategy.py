@@ -27,7 +27,7 @@ from sqlmesh_like.analyze.relation import (
     walk,
 )
 from sqlmesh_like.analyze.scope import offset_of
-from sqlmesh_like.analyze.types import is_exact_key
+from sqlmesh_like.analyze.types import infer, is_exact_key, is_exact_number
 from sqlmesh_like.classify.aggregates import AggregateVerdict, judge
 from sqlmesh_like.classify.rules import Reason, reason
 
@@ -143,24 +143,39 @@ def reasons_against_recompute(
                     reason("WIN003", "window functions share no PARTITION BY expression", _window_place(node, facts))
                 )
             case Join() if node.kind != "inner" and not node.pairs:
-                found.append(reason("JOI003", f"a {node.kind} join without an equality", _join_place(node, facts)))
-            case Aggregate() | Windowed() if node is not relation and _is_inexact(node, verdicts):
+                found.append(
+                    reason(
+                        "JOI003", f"a {node.kind} join without an equality of one exact type", _join_place(node, facts)
+                    )
+                )
+            case Aggregate() | Windowed() if node is not relation and _is_inexact(node):
                 found.append(
                     reason("AGG007", "floating values are computed on and then used", _node_place(node, facts))
                 )
     return tuple(dict.fromkeys(found))
 
 
-def _is_inexact(node: Aggregate | Windowed, verdicts: tuple[AggregateVerdict, ...]) -> bool:
-    """Whether recomputing may give other last digits: then nothing above may look at the values.
+def _is_inexact(node: Aggregate | Windowed) -> bool:
+    """Whether recomputing may give other last digits: then nothing above may look at the values."""
+    if isinstance(node, Aggregate):
+        return any(_is_inexact_call(call.function, call.argument_type) for call in node.calls)
+    known = {column.name.lower(): column.type for column in columns(node.child)}
+    calls = (found for item in node.items for found in item.expression.find_all(exp.Sum, exp.Avg))
+    return any(_is_inexact_call("SUM" if isinstance(c, exp.Sum) else "AVG", infer(c.this, known)) for c in calls)
 
-    AVG of exact numbers divides exact sums and is exact itself.
-    """
-    if isinstance(node, Windowed):
-        calls = [found for item in node.items for found in item.expression.find_all(exp.Sum, exp.Avg)]
-        return any(True for _ in calls)
-    own = {call.sql for call in node.calls}
-    return any(v.sql in own and v.reason.rule in ("AGG003", "AGG004", "AGG005") for v in verdicts)
+
+def _is_inexact_call(function: str, type_: str | None) -> bool:
+    """Sums of exact numbers are exact; Spark averages integers as doubles, which are exact for all but huge totals."""
+    match function:
+        case "COUNT" | "COUNT_IF" | "LOGICAL_AND" | "LOGICAL_OR" | "APPROX_DISTINCT":
+            return False
+        case "MIN" | "MAX":
+            return not is_exact_key(type_)
+        case "SUM":
+            return not is_exact_number(type_)
+        case "AVG":
+            return not is_exact_number(type_) or type_ == "bigint"
+    return True
 
 
 def _row_keys(node: Relation) -> list[tuple[str, str | None]]:

@@ -148,11 +148,12 @@ def _narrowed(source: Relation, affected: str) -> Relation:
 
 def is_affected(expressions: Sequence[exp.Expr], affected: str) -> exp.Expr:
     """Whether the values of a row stand in the step of affected keys; NULL is a value like any other."""
+    # The alias must be no column that a user can have: a bare name in the subquery is looked up here first.
     pairs = [
-        exp.NullSafeEQ(this=column(name, "a"), expression=expression.copy())
+        exp.NullSafeEQ(this=column(name, "_sml_affected"), expression=expression.copy())
         for name, expression in zip(_affected_columns(len(expressions)), expressions, strict=True)
     ]
-    matching = exp.select(exp.Literal.number(1)).from_(exp.alias_(exp.table_(affected), "a", table=True))
+    matching = exp.select(exp.Literal.number(1)).from_(exp.alias_(exp.table_(affected), "_sml_affected", table=True))
     return exp.Exists(this=matching.where(exp.and_(*pairs)))
 
 

@@ -28,7 +28,7 @@ from sqlmesh_like.analyze.relation import (
 from sqlmesh_like.delta.keys import column, encode, key, text, weight
 from sqlmesh_like.delta.program import Role
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.names import KEY, WEIGHT, Column
+from sqlmesh_like.names import KEY, ROWS, WEIGHT, Column
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,9 @@ class Reading:
     def is_signed(self) -> bool:
         return self.role == "changes"
 
+
+# No column that a user can have: a bare name in EXISTS could be taken for the table.
+_LEFT, _RIGHT = "_sml_l", "_sml_r"
 
 CURRENT = Reading("current")
 PREVIOUS = Reading("previous")
@@ -107,7 +110,7 @@ def _item(expression: exp.Expr, name: str) -> exp.Expr:
 def _union(union: UnionAll, reading: Reading) -> exp.Select:
     selects: list[exp.Query] = []
     for number, branch in enumerate(union.branches):
-        prefix = exp.Literal.string(f"{number}:")
+        prefix = exp.Literal.string(f"{number}.")
         branch_key = exp.alias_(exp.DPipe(this=prefix, expression=key(), safe=True), KEY, quoted=True)
         renamed = [
             _item(column(own.name), merged.name) for own, merged in zip(columns(branch), union.schema, strict=True)
@@ -136,23 +139,26 @@ def _join(join: Join, left: Reading, right: Reading) -> exp.Select:
     """The join with each side in its own reading; at most one of them is signed."""
     if join.kind in ("semi", "anti"):
         return _membership(join, left, right)
-    paired = encode([column(KEY, "l"), column(KEY, "r")])
-    names = [*[column(c.name, "l") for c in columns(join.left)], *[column(c.name, "r") for c in columns(join.right)]]
-    signed = [column(WEIGHT, side) for side, reading in (("l", left), ("r", right)) if reading.is_signed]
-    query = exp.select(*names, exp.alias_(paired, KEY, quoted=True), *signed).from_(_source(join.left, left, "l"))
+    paired = encode([column(KEY, _LEFT), column(KEY, _RIGHT)])
+    names = [
+        *[column(c.name, _LEFT) for c in columns(join.left)],
+        *[column(c.name, _RIGHT) for c in columns(join.right)],
+    ]
+    signed = [column(WEIGHT, side) for side, reading in ((_LEFT, left), (_RIGHT, right)) if reading.is_signed]
+    query = exp.select(*names, exp.alias_(paired, KEY, quoted=True), *signed).from_(_source(join.left, left, _LEFT))
     if join.condition is None:
-        return query.join(_source(join.right, right, "r"), join_type="cross")
-    return query.join(_source(join.right, right, "r"), on=join.condition.copy(), join_type=join.kind)
+        return query.join(_source(join.right, right, _RIGHT), join_type="cross")
+    return query.join(_source(join.right, right, _RIGHT), on=join.condition.copy(), join_type=join.kind)
 
 
 def _membership(join: Join, left: Reading, right: Reading) -> exp.Select:
     """Rows of the left side with (semi) or without (anti) a match."""
-    matching = exp.select(exp.Literal.number(1)).from_(_source(join.right, right, "r"))
+    matching = exp.select(exp.Literal.number(1)).from_(_source(join.right, right, _RIGHT))
     if join.condition is not None:
         matching = matching.where(join.condition.copy())
     exists: exp.Expr = exp.Exists(this=matching)
-    query = exp.select(*[column(c.name, "l") for c in columns(join)], column(KEY, "l")).from_(
-        _source(join.left, left, "l")
+    query = exp.select(*[column(c.name, _LEFT) for c in columns(join)], column(KEY, _LEFT)).from_(
+        _source(join.left, left, _LEFT)
     )
     return query.where(exp.Not(this=exists) if join.kind == "anti" else exists)
 
@@ -171,7 +177,8 @@ def _grouped(aggregate: Aggregate, reading: Reading) -> exp.Select:
     keys = [column(named.name) for named in aggregate.keys]
     calls = [_item(call.call, call.name) for call in aggregate.calls]
     named = exp.alias_(encode(keys), KEY, quoted=True)
-    grouped = exp.select(named, *[k.copy() for k in keys], *calls).from_(keyed.subquery("k"))
+    counted = exp.alias_(exp.Count(this=exp.Star()), ROWS, quoted=True)  # without a call or a key nothing would group
+    grouped = exp.select(named, *[k.copy() for k in keys], *calls, counted).from_(keyed.subquery("k"))
     if keys:
         grouped = grouped.group_by(*[k.copy() for k in keys])
     items = [_item(item.expression, item.name) for item in aggregate.items]
