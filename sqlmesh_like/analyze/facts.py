@@ -13,7 +13,8 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import ErrorLevel, ParseError, TokenError, UnsupportedError
 
-from sqlmesh_like.analyze.reader import InputSchema, read
+from sqlmesh_like.analyze.from_clause import InputSchema
+from sqlmesh_like.analyze.reader import read
 from sqlmesh_like.analyze.relation import Relation, columns
 from sqlmesh_like.analyze.scope import UnknownName, Unsupported
 from sqlmesh_like.errors import Location, SqlError

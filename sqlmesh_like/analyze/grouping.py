@@ -1,4 +1,4 @@
-"""GROUP BY and aggregate calls → algebra. Owns which expression is a key and which call is which.
+"""GROUP BY and aggregate calls. Owns reading them into the algebra: keys, calls, and items over both.
 
 GROUP BY may name an alias or a position. Source: Spark SQL reference, "GROUP BY clause".
 """
@@ -8,18 +8,11 @@ from __future__ import annotations
 from sqlglot import exp
 
 from sqlmesh_like.analyze import types
-from sqlmesh_like.analyze.relation import Aggregate, Call, Named, Relation
-from sqlmesh_like.analyze.scope import (
-    AGGREGATES,
-    Scope,
-    UnknownName,
-    Unsupported,
-    in_scope,
-    offset_of,
-    refuse_lateral_aliases,
-    require_pure,
-    require_unique,
-)
+from sqlmesh_like.analyze.relation import Aggregate, Call, Filter, Named, Project, Relation
+from sqlmesh_like.analyze.scope import AGGREGATES, Scope, UnknownName, Unsupported, named, offset_of, require_pure
+
+HAVING = "_sml_having"
+"""Item of an aggregate that holds its HAVING condition."""
 
 
 def aggregate_calls(expression: exp.Expr) -> list[exp.Expr]:
@@ -39,15 +32,41 @@ def aggregate_calls(expression: exp.Expr) -> list[exp.Expr]:
     return found
 
 
-def read_aggregate(select: exp.Select, child: Relation, items: list[exp.Alias], scope: Scope) -> Relation:
-    refuse_lateral_aliases(items, scope)
+def read_aggregate(select: exp.Select, scope: Scope, items: list[exp.Alias]) -> Relation:
+    """GROUP BY, or aggregates without one; HAVING is a filter above that reads what it needs as further items."""
     keys = _group_keys(select, items, scope)
     if window := next((found for item in items for found in item.this.find_all(exp.Window)), None):
         raise Unsupported("QRY006", "a window function over aggregates", window)
+    having = select.args.get("having")
+    condition = [named(_having(having.this, items, scope), HAVING)] if having else []
     calls: dict[str, Call] = {}
-    outputs = tuple(_aggregate_item(item, keys, calls, scope) for item in items)
-    require_unique([item.alias for item in items], items)
-    return Aggregate(child, keys, tuple(calls.values()), outputs)
+    outputs = tuple(_aggregate_item(item, keys, calls, scope) for item in [*items, *condition])
+    aggregate = Aggregate(scope.relation, keys, tuple(calls.values()), outputs)
+    if not having:
+        return aggregate
+    kept = Filter(aggregate, exp.column(HAVING, quoted=True))
+    shown = outputs[: len(items)]
+    return Project(kept, tuple(Named(o.name, exp.column(o.name, quoted=True), o.type) for o in shown))
+
+
+def _having(condition: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Expr:
+    """HAVING with aliases of the SELECT list replaced: there, unlike elsewhere, an alias may stand for an aggregate."""
+    aliases = {item.alias.lower(): item.this for item in items}
+
+    def replace(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Column) and not node.table and node.name.lower() in aliases:
+            if node.name.lower() in scope.bare and not _is_same(aliases[node.name.lower()], node):
+                raise Unsupported("QRY002", f"{node.name} in HAVING, which is a column and an alias", node)
+            return exp.Paren(this=aliases[node.name.lower()].copy())
+        return node
+
+    if found := condition.find(exp.Query):
+        raise Unsupported("QRY005", "a subquery in HAVING", found, "SELECT")
+    return condition.copy().transform(replace)
+
+
+def _is_same(expression: exp.Expr, column: exp.Column) -> bool:
+    return isinstance(expression, exp.Column) and expression.name.lower() == column.name.lower()
 
 
 def _group_keys(select: exp.Select, items: list[exp.Alias], scope: Scope) -> tuple[Named, ...]:
@@ -60,7 +79,7 @@ def _group_keys(select: exp.Select, items: list[exp.Alias], scope: Scope) -> tup
     for position, expression in enumerate(group.expressions):
         if isinstance(expression, exp.Cube | exp.Rollup | exp.GroupingSets):
             raise Unsupported("QRY010", "GROUPING SETS, ROLLUP or CUBE", expression)
-        resolved = in_scope(_key_expression(expression, items, scope), scope)
+        resolved = scope.resolve(_key_expression(expression, items, scope))
         require_pure(resolved)
         text = _canonical(resolved)
         keys.setdefault(text, Named(f"_sml_k{position}", resolved, types.infer(resolved, scope.known)))
@@ -68,7 +87,6 @@ def _group_keys(select: exp.Select, items: list[exp.Alias], scope: Scope) -> tup
 
 
 def _key_expression(expression: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Expr:
-    aliased: dict[str, exp.Expr] = {item.alias.lower(): item.this for item in reversed(items)}
     if isinstance(expression, exp.Literal) and not expression.is_string:
         position = int(expression.name) if expression.name.isdigit() else 0
         if not 1 <= position <= len(items):
@@ -76,7 +94,8 @@ def _key_expression(expression: exp.Expr, items: list[exp.Alias], scope: Scope) 
         chosen: exp.Expr = items[position - 1].this
         return chosen
     is_bare = isinstance(expression, exp.Column) and not expression.table
-    if is_bare and expression.name.lower() not in scope.known:
+    if is_bare and expression.name.lower() not in scope.bare:
+        aliased: dict[str, exp.Expr] = {item.alias.lower(): item.this for item in reversed(items)}
         return aliased.get(expression.name.lower(), expression)
     return expression
 
@@ -101,7 +120,7 @@ def _aggregate_item(item: exp.Alias, keys: tuple[Named, ...], calls: dict[str, C
             call = _read_call(node, calls, scope)
             known[call.name] = _call_type(call)
             return exp.column(call.name)
-        name = by_text.get(_canonical(in_scope(node, scope))) if not aggregate_calls(node) else None
+        name = by_text.get(_canonical(scope.resolve(node))) if not aggregate_calls(node) else None
         if name:
             return exp.column(name)
         if isinstance(node, exp.Column):
@@ -122,34 +141,34 @@ def _aggregate_item(item: exp.Alias, keys: tuple[Named, ...], calls: dict[str, C
 
 def _require_no_key_holds(column: exp.Column, keys: tuple[Named, ...], scope: Scope) -> None:
     """Spark may know the expression around this column for a key that is written otherwise (`b + a` for `a + b`)."""
-    name = in_scope(column, scope).name
+    name = scope.resolve(column).name
     for key in keys:
         if any(inner.name == name for inner in key.expression.find_all(exp.Column)):
             raise Unsupported("QRY009", f"{column.sql('spark')}, which is only part of a GROUP BY expression", column)
 
 
 def _read_call(node: exp.Expr, calls: dict[str, Call], scope: Scope) -> Call:
-    text = _canonical(in_scope(node, scope))
+    text = _canonical(scope.resolve(node))
     if text not in calls:
         calls[text] = _new_call(node, f"_sml_c{len(calls)}", scope)
     return calls[text]
 
 
 def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
-    condition = in_scope(node.expression.this, scope) if isinstance(node, exp.Filter) else None
+    condition = scope.resolve(node.expression.this) if isinstance(node, exp.Filter) else None
     function = node.this if isinstance(node, exp.Filter) else node
     assert isinstance(function, exp.Func)
     label = next((label for kind, label in AGGREGATES.items() if type(function) is kind), "")
     argument: exp.Expr | None = function.this if label else None
     distinct = isinstance(argument, exp.Distinct)
-    whole = in_scope(node, scope)
+    whole = scope.resolve(node)
     sql, offset = node.sql("spark", comments=False), offset_of(node)
     if distinct or argument is None or _has_more_arguments(function):
         for part in [*function.iter_expressions(), *([condition] if condition is not None else [])]:
             _require_pure_arguments(part)
         type_ = _distinct_type(argument, scope) if isinstance(argument, exp.Distinct) else None
         return Call(name, label or function.sql_name(), None, type_, distinct, whole, sql, offset)
-    resolved = in_scope(argument, scope) if not isinstance(argument, exp.Star) else None
+    resolved = scope.resolve(argument) if not isinstance(argument, exp.Star) else None
     for checked in (resolved, condition):
         if checked is not None:
             require_pure(checked)
@@ -162,7 +181,7 @@ def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
 
 def _distinct_type(distinct: exp.Distinct, scope: Scope) -> str | None:
     values = distinct.expressions
-    return types.infer(in_scope(values[0], scope), scope.known) if len(values) == 1 else None
+    return types.infer(scope.resolve(values[0]), scope.known) if len(values) == 1 else None
 
 
 def _require_pure_arguments(part: exp.Expr) -> None:

@@ -1,46 +1,31 @@
-"""SQL text → relational algebra. Owns the clauses; raises `Unsupported` for every form it does not know.
+"""SQL text → relational algebra. Owns queries as wholes: CTEs, set operations, SELECT lists, windows.
 
-What names mean is `scope`'s, aggregates are `grouping`'s.
+`from_clause` reads FROM and joins, `grouping` GROUP BY, `scope` resolves names. `Unsupported` is raised for every form
+that is not known. Source: Spark SQL reference, "SELECT".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 
 from sqlglot import exp
 
 from sqlmesh_like.analyze import types
+from sqlmesh_like.analyze.from_clause import FromReader, Lookup, make_join
 from sqlmesh_like.analyze.grouping import aggregate_calls, read_aggregate
-from sqlmesh_like.analyze.relation import Distinct, Filter, Named, Project, Relation, Scan, UnionAll, Windowed, columns
-from sqlmesh_like.analyze.scope import (
-    Scope,
-    UnknownName,
-    Unsupported,
-    in_scope,
-    offset_of,
-    refuse_lateral_aliases,
-    require_alias,
-    require_pure,
-    require_unique,
-)
-from sqlmesh_like.names import Column, Schema, is_hidden
+from sqlmesh_like.analyze.relation import Distinct, Filter, Named, Project, Relation, UnionAll, Windowed, columns
+from sqlmesh_like.analyze.scope import Scope, UnknownName, Unsupported, named, offset_of, require_pure
+from sqlmesh_like.names import Column, is_hidden
 
-_SELECT_PARTS = {"expressions", "from_", "from", "where", "group", "distinct", "order", "with_", "with", "kind"}
+_SELECT_PARTS = {
+    "expressions", "from_", "from", "joins", "where", "group", "having", "distinct", "order", "with_", "with", "kind",
+    "qualify",
+}  # fmt: skip
 _KEYWORDS = {"joins": "JOIN", "laterals": "LATERAL", "windows": "WINDOW"}
 _PARENTHESES_PARTS = {"this", "alias", "with_", "with", "order"}
 TIE_SENSITIVE = (exp.RowNumber, exp.Lag, exp.Lead, exp.Ntile)
-
-
-@dataclass(frozen=True)
-class InputSchema:
-    """What a table name in the SQL stands for. `schema` None: its columns are not known yet."""
-
-    input_id: str
-    schema: Schema | None
-
-
-Lookup = Callable[[exp.Table], InputSchema | Relation | None]
+_QUALIFY = "_sml_qualify"
 
 
 def read(query: exp.Expr, lookup: Lookup, ctes: Mapping[str, Relation] | None = None) -> Relation:
@@ -63,14 +48,14 @@ def read(query: exp.Expr, lookup: Lookup, ctes: Mapping[str, Relation] | None = 
         case exp.Union():
             return _read_union(query, lookup, ctes)
         case exp.Select():
-            return _read_select(query, lookup, ctes)
+            return _read_select(query, FromReader(lookup, ctes, read))
+        case exp.Intersect() | exp.Except() if query.args.get("distinct"):
+            return _read_difference(query, lookup, ctes)
     second = query.expression if isinstance(query, exp.SetOperation) else query
     raise Unsupported("QRY004", f"{query.key.upper()} of two queries", second, query.key.upper())
 
 
 def _read_union(union: exp.Union, lookup: Lookup, ctes: Mapping[str, Relation]) -> Relation:
-    if union.args.get("distinct"):
-        raise Unsupported("QRY004", "UNION without ALL", union.expression, "UNION")
     for part in ("limit", "offset"):
         if limit := union.args.get(part):
             raise Unsupported("QRY003", f"{part.upper()} of a union", limit, part.upper())
@@ -83,7 +68,30 @@ def _read_union(union: exp.Union, lookup: Lookup, ctes: Mapping[str, Relation]) 
         raise UnknownName("the branches of UNION ALL have different numbers of columns", union)
     by_position = zip(*schemas, strict=True)
     merged = tuple(_merged_column(position, union) for position in by_position)
-    return UnionAll(branches, merged)
+    whole = UnionAll(branches, merged)
+    return Distinct(whole, offset_of(union)) if union.args.get("distinct") else whole
+
+
+def _read_difference(query: exp.Intersect | exp.Except, lookup: Lookup, ctes: Mapping[str, Relation]) -> Relation:
+    """INTERSECT and EXCEPT: distinct rows of the left query with or without an equal row on the right."""
+    if any(query.args.get(part) for part in ("limit", "offset", "by_name", "side", "kind", "on")):
+        raise Unsupported("QRY003", "LIMIT of a set operation", query.expression)
+    left, right = read(query.this, lookup, ctes), read(query.expression, lookup, ctes)
+    mine, theirs = columns(left), columns(right)
+    if len(mine) != len(theirs):
+        raise UnknownName(f"the two queries of {query.key.upper()} have different numbers of columns", query)
+    for position in zip(mine, theirs, strict=True):
+        _merged_column(position, query)
+    names = [f"_sml_r.{column.name}" for column in theirs]
+    renamed = Project(
+        right, tuple(Named(n, exp.column(c.name, quoted=True), c.type) for n, c in zip(names, theirs, strict=True))
+    )
+    equal = [
+        exp.NullSafeEQ(this=exp.column(column.name, quoted=True), expression=exp.column(name, quoted=True))
+        for column, name in zip(mine, names, strict=True)
+    ]
+    kind = "semi" if isinstance(query, exp.Intersect) else "anti"
+    return make_join(Distinct(left, offset_of(query)), renamed, kind, exp.and_(*equal))  # type: ignore[arg-type]
 
 
 def _merged_column(position: tuple[Column, ...], union: exp.Expr) -> Column:
@@ -94,22 +102,22 @@ def _merged_column(position: tuple[Column, ...], union: exp.Expr) -> Column:
     return position[0]
 
 
-def _read_select(select: exp.Select, lookup: Lookup, ctes: Mapping[str, Relation]) -> Relation:
+def _read_select(select: exp.Select, tables: FromReader) -> Relation:
     for part, value in select.args.items():
         if value and part not in _SELECT_PARTS:
             raise _unsupported_part(part, select)
-    scope = _read_from(select, lookup, ctes)
-    relation = scope.relation
+    scope = tables.scope(select)
     if where := select.args.get("where"):
-        condition = in_scope(where.this, scope)
-        require_pure(condition)
-        relation = Filter(relation, condition)
+        scope = tables.filtered(scope, where.this)
     items = _expand_stars(select, scope)
-    group = select.args.get("group")
-    if group or any(aggregate_calls(item.this) for item in items):
-        relation = read_aggregate(select, relation, items, scope)
+    _lateral_aliases(items, scope)
+    _require_unique(items)
+    if select.args.get("group") or select.args.get("having") or any(aggregate_calls(item.this) for item in items):
+        if qualify := select.args.get("qualify"):
+            raise Unsupported("QRY006", "QUALIFY over aggregates", qualify, "QUALIFY")
+        relation = read_aggregate(select, scope, items)
     else:
-        relation = _read_projection(relation, items, scope)
+        relation = _read_projection(select, items, scope)
     if distinct := select.args.get("distinct"):
         if distinct.args.get("on"):
             raise Unsupported("QRY009", "DISTINCT ON", distinct)
@@ -121,43 +129,10 @@ def _unsupported_part(part: str, select: exp.Query) -> Unsupported:
     value = select.args[part]
     node = value[0] if isinstance(value, list) else value if isinstance(value, exp.Expr) else select
     known = {
-        "joins": ("QRY001", "a JOIN"), "having": ("QRY002", "HAVING"), "limit": ("QRY003", "LIMIT"),
-        "offset": ("QRY003", "OFFSET"), "laterals": ("QRY007", "LATERAL VIEW"), "qualify": ("QRY006", "QUALIFY"),
+        "limit": ("QRY003", "LIMIT"), "offset": ("QRY003", "OFFSET"), "laterals": ("QRY007", "LATERAL VIEW"),
     }  # fmt: skip
     rule, name = known.get(part, ("QRY009", f"the clause {part.rstrip('_').upper()}"))
     return Unsupported(rule, name, node, _KEYWORDS.get(part, part.upper()))
-
-
-def _read_from(select: exp.Select, lookup: Lookup, ctes: Mapping[str, Relation]) -> Scope:
-    from_ = select.args.get("from_") or select.args.get("from")
-    if from_ is None:
-        raise Unsupported("QRY008", "a SELECT without FROM", select)
-    item = from_.this
-    if any(item.args.get(part) for part in ("joins", "laterals", "pivots", "sample", "version", "when")):
-        raise Unsupported("QRY001", "a JOIN or a table modifier in FROM", item)
-    match item:
-        case exp.Table() if not item.db and item.name.lower() in ctes:
-            relation: Relation = ctes[item.name.lower()]
-        case exp.Table():
-            relation = _read_table(item, lookup)
-        case exp.Subquery():
-            if item.args.get("alias") and item.args["alias"].columns:
-                raise Unsupported("QRY009", "a derived table with a column list", item)
-            relation = read(item, lookup, ctes)
-        case _:
-            raise Unsupported("QRY009", f"{item.key.upper()} in FROM", item)
-    return Scope((item.alias or item.name).lower(), relation, ctes)
-
-
-def _read_table(table: exp.Table, lookup: Lookup) -> Relation:
-    found = lookup(table)
-    if found is None:
-        raise Unsupported("QRY008", f"{table.sql('spark')} is no ref() or source()", table)
-    if not isinstance(found, InputSchema):
-        return found
-    if found.schema is None:
-        raise Unsupported("INP001", f"the columns of {found.input_id} are not known before it is built", table)
-    return Scan(found.input_id, found.schema)
 
 
 def _expand_stars(select: exp.Select, scope: Scope) -> list[exp.Alias]:
@@ -165,14 +140,16 @@ def _expand_stars(select: exp.Select, scope: Scope) -> list[exp.Alias]:
     for item in select.expressions:
         star = item.this if isinstance(item, exp.Column) and isinstance(item.this, exp.Star) else item
         if isinstance(star, exp.Star):
-            require_alias(item, scope)
+            scope.require_alias(item)
             if any(star.args.values()):
                 raise Unsupported("QRY009", "a star with modifiers", item)
-            items += [_aliased(exp.column(c.name, quoted=True)) for c in columns(scope.relation)]
+            if isinstance(item, exp.Column) and scope.merged:
+                raise Unsupported("QRY009", f"{item.sql('spark')} beside USING", item)
+            items += [_star_item(name, output, scope) for name, output in scope.star(item.text("table").lower())]
         elif isinstance(item, exp.Alias):
             items.append(item)
         elif isinstance(item, exp.Column):
-            items.append(_aliased(item))
+            items.append(named(item, item.name))
         else:
             raise UnknownName(f"the column {item.sql('spark')!r} has no name", item, "add an alias: … AS name")
     for item in items:
@@ -181,18 +158,50 @@ def _expand_stars(select: exp.Select, scope: Scope) -> list[exp.Alias]:
     return items
 
 
-def _aliased(column: exp.Column) -> exp.Alias:
-    return exp.Alias(this=column.copy(), alias=exp.to_identifier(column.name, quoted=True))
+def _star_item(name: str, output: str, scope: Scope) -> exp.Alias:
+    alias = next((s.alias for s in scope.sources if (name, output) in s.outputs), "")
+    return named(exp.column(name, table=alias or None, quoted=True), name)
 
 
-def _read_projection(relation: Relation, items: list[exp.Alias], scope: Scope) -> Relation:
-    refuse_lateral_aliases(items, scope)
-    windows = [window for item in items for window in item.this.find_all(exp.Window)]
-    named = tuple(_named(item, scope, in_window=bool(windows)) for item in items)
-    require_unique([item.alias for item in items], items)
+def _lateral_aliases(items: list[exp.Alias], scope: Scope) -> None:
+    """Spark lets an item name an alias to its left; that is not resolved here."""
+    aliases: set[str] = set()
+    for item in items:
+        for column in item.this.find_all(exp.Column):
+            name = column.name.lower()
+            if not column.table and name in aliases and name not in scope.bare:
+                raise Unsupported("QRY009", f"the lateral alias {column.name!r}", column)
+        aliases.add(item.alias.lower())
+
+
+def _read_projection(select: exp.Select, items: list[exp.Alias], scope: Scope) -> Relation:
+    qualify = select.args.get("qualify")
+    condition = [named(_with_aliases(qualify.this, items, scope), _QUALIFY)] if qualify else []
+    everything = [*items, *condition]
+    windows = [window for item in everything for window in item.this.find_all(exp.Window)]
+    outputs = tuple(_named(item, scope, in_window=bool(windows)) for item in everything)
     if not windows:
-        return Project(relation, named)
-    return Windowed(relation, named, tuple(_partition_list(window, scope) for window in windows))
+        if qualify:
+            raise UnknownName("QUALIFY needs a window function", qualify)
+        return Project(scope.relation, outputs)
+    whole = Windowed(scope.relation, outputs, tuple(_partition_list(window, scope) for window in windows))
+    if not qualify:
+        return whole
+    kept = Filter(whole, exp.column(_QUALIFY, quoted=True))
+    return Project(kept, tuple(replace(n, expression=exp.column(n.name, quoted=True)) for n in outputs[: len(items)]))
+
+
+def _with_aliases(condition: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Expr:
+    """QUALIFY with aliases of window functions replaced by what they stand for."""
+    aliases = {item.alias.lower(): item.this for item in items}
+
+    def substitute(node: exp.Expr) -> exp.Expr:
+        is_alias = isinstance(node, exp.Column) and not node.table and node.name.lower() in aliases
+        if is_alias and node.name.lower() not in scope.bare:
+            return exp.Paren(this=aliases[node.name.lower()].copy())
+        return node
+
+    return condition.copy().transform(substitute)
 
 
 def _partition_list(window: exp.Window, scope: Scope) -> tuple[exp.Expr, ...]:
@@ -201,11 +210,19 @@ def _partition_list(window: exp.Window, scope: Scope) -> tuple[exp.Expr, ...]:
         raise Unsupported("QRY006", "a window frame by ROWS, whose result depends on tied order", window)
     if isinstance(window.this, TIE_SENSITIVE) and not window.args.get("order"):
         raise Unsupported("QRY006", "a window function whose result depends on an order that is not given", window)
-    return tuple(in_scope(part, scope) for part in window.args.get("partition_by") or [])
+    return tuple(scope.resolve(part) for part in window.args.get("partition_by") or [])
 
 
 def _named(item: exp.Alias, scope: Scope, *, in_window: bool = False) -> Named:
-    expression = in_scope(item.this, scope)
+    expression = scope.resolve(item.this)
     require_pure(expression, in_window=in_window)
     type_ = None if in_window and expression.find(exp.Window) else types.infer(expression, scope.known)
     return Named(item.alias, expression, type_)
+
+
+def _require_unique(items: list[exp.Alias]) -> None:
+    seen: set[str] = set()
+    for item in items:
+        if item.alias.lower() in seen:
+            raise UnknownName(f"two columns are named {item.alias!r}", item, "give one of them another alias")
+        seen.add(item.alias.lower())

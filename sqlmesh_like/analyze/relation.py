@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from sqlglot import exp
 
@@ -65,6 +66,32 @@ class UnionAll:
     schema: Schema
 
 
+JoinKind = Literal["inner", "left", "right", "full", "semi", "anti"]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One equality of a join: an expression over the left side and one over the right side."""
+
+    left: exp.Expr
+    right: exp.Expr
+    is_null_safe: bool
+
+
+@dataclass(frozen=True)
+class Join:
+    """Rows of both sides that fit (`semi`, `anti`: rows of the left one); no condition: every combination.
+
+    Column names of the two sides are different. `pairs` are the equalities among the condition's conjuncts.
+    """
+
+    left: Relation
+    right: Relation
+    kind: JoinKind
+    condition: exp.Expr | None
+    pairs: tuple[Pair, ...]
+
+
 @dataclass(frozen=True)
 class Distinct:
     """The child's rows without duplicates. `offset`: where the SELECT list starts in the compiled text."""
@@ -103,7 +130,7 @@ class Aggregate:
     items: tuple[Named, ...]
 
 
-Relation = Scan | Filter | Project | Windowed | UnionAll | Distinct | Aggregate
+Relation = Scan | Filter | Project | Windowed | UnionAll | Join | Distinct | Aggregate
 
 
 def columns(relation: Relation) -> Schema:
@@ -113,6 +140,10 @@ def columns(relation: Relation) -> Schema:
             return schema
         case Filter(child=child) | Distinct(child=child):
             return columns(child)
+        case Join(kind="semi" | "anti"):
+            return columns(relation.left)
+        case Join():
+            return columns(relation.left) + columns(relation.right)
         case Project(items=items) | Windowed(items=items) | Aggregate(items=items):
             return tuple(Column(item.name, item.type) for item in items)
 
@@ -123,6 +154,8 @@ def children(relation: Relation) -> tuple[Relation, ...]:
             return ()
         case UnionAll(branches=branches):
             return branches
+        case Join():
+            return (relation.left, relation.right)
         case Filter() | Project() | Windowed() | Distinct() | Aggregate():
             return (relation.child,)
 
@@ -139,9 +172,14 @@ def inputs(relation: Relation) -> tuple[str, ...]:
     return tuple(dict.fromkeys(node.input_id for node in walk(relation) if isinstance(node, Scan)))
 
 
-def is_row_wise(relation: Relation) -> bool:
-    """Whether each output row is a function of exactly one input row."""
-    return all(isinstance(node, Scan | Filter | Project | UnionAll) for node in walk(relation))
+def is_linear_node(node: Relation) -> bool:
+    """Whether the change of a node's result is a sum over the changes of its children."""
+    return isinstance(node, Scan | Filter | Project | UnionAll) or (isinstance(node, Join) and node.kind == "inner")
+
+
+def is_linear(relation: Relation) -> bool:
+    """Whether no node below needs more than the changed rows and what they meet: no groups, no outer joins."""
+    return all(is_linear_node(node) for node in walk(relation))
 
 
 def used_columns(relation: Relation) -> dict[str, tuple[str, ...]]:
@@ -166,6 +204,8 @@ def _collect(relation: Relation, needed: set[str] | None, used: dict[str, set[st
             _collect(relation.child, None if needed is None else needed | own, used)
         case Distinct():
             _collect(relation.child, None, used)
+        case Join():
+            _collect_join(relation, needed, used)
         case UnionAll():
             for branch in relation.branches:
                 _collect(branch, None, used)
@@ -175,6 +215,17 @@ def _collect(relation: Relation, needed: set[str] | None, used: dict[str, set[st
         case Aggregate():
             read = [key.expression for key in relation.keys] + [call.call for call in relation.calls]
             _collect(relation.child, _names(read), used)
+
+
+def _collect_join(join: Join, needed: set[str] | None, used: dict[str, set[str]]) -> None:
+    condition = _names([join.condition]) if join.condition is not None else set()
+    for side in (join.left, join.right):
+        own = {column.name.lower() for column in columns(side)}
+        is_shown = side is join.left or join.kind not in ("semi", "anti")
+        if needed is None and is_shown:
+            _collect(side, None, used)
+        else:
+            _collect(side, ((needed or set()) | condition) & own, used)
 
 
 def _names(expressions: list[exp.Expr]) -> set[str]:

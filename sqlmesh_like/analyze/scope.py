@@ -1,12 +1,12 @@
-"""What names mean inside one SELECT. Owns resolution and the two ways in which reading ends early.
+"""Names in scope. Owns what a column of a SELECT stands for, and the two ways in which reading a query ends early.
 
-Resolution follows Spark: a column of the FROM clause wins over an alias of the SELECT list, names have no case. Source:
-Spark SQL reference, "Identifiers".
+Resolution follows Spark: a column of the FROM clause wins over an alias of the SELECT list. Source: Spark SQL
+reference, "Identifiers".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -14,6 +14,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.functions import first_impure
 from sqlmesh_like.analyze.relation import Relation, columns
 from sqlmesh_like.errors import nearest
+from sqlmesh_like.names import is_hidden
 
 AGGREGATES = {exp.Sum: "SUM", exp.Count: "COUNT", exp.Avg: "AVG", exp.Min: "MIN", exp.Max: "MAX"}
 
@@ -45,52 +46,101 @@ def offset_of(node: exp.Expr) -> int | None:
     return min(starts) if starts else None
 
 
+def named(expression: exp.Expr, name: str) -> exp.Alias:
+    """`expression AS name`."""
+    return exp.Alias(this=expression.copy(), alias=exp.to_identifier(name, quoted=True))
+
+
 @dataclass(frozen=True)
-class Scope:
-    """One FROM item: its alias and relation, and the CTEs visible here."""
+class Source:
+    """One item of FROM: its alias, and for each of its columns the name that it has in the scope's relation."""
 
     alias: str
+    outputs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The columns that expressions of one SELECT can name.
+
+    `merged` are the columns of USING, which a bare name means without doubt.
+    """
+
     relation: Relation
-    ctes: Mapping[str, Relation]
+    sources: tuple[Source, ...]
+    merged: tuple[tuple[str, str], ...] = ()
 
     @property
     def known(self) -> dict[str, str | None]:
+        """Types by name in the relation (lower case)."""
         return {column.name.lower(): column.type for column in columns(self.relation)}
 
+    @property
+    def bare(self) -> set[str]:
+        """Names (lower case) that stand for a column without a qualifier."""
+        return {name.lower() for source in self.sources for name, _ in source.outputs}
 
-def require_alias(column: exp.Expr, scope: Scope) -> None:
-    qualifier = column.text("table")
-    if qualifier and qualifier.lower() != scope.alias:
-        hint = nearest(qualifier, [scope.alias])
-        raise UnknownName(f"unknown table or alias {qualifier!r} in {column.sql('spark')}", column, hint)
+    def star(self, alias: str = "") -> Iterator[tuple[str, str]]:
+        """Name and output of the columns of `*`, or of `alias.*`; those of USING come once and first."""
+        merged = {name.lower(): output for name, output in self.merged} if not alias else {}
+        if merged:
+            yield from self.merged
+        for source in self.sources:
+            if alias in ("", source.alias) and not is_hidden(source.alias):
+                yield from ((name, output) for name, output in source.outputs if name.lower() not in merged)
 
+    def resolve(self, expression: exp.Expr) -> exp.Expr:
+        """The expression with each column as a bare name of the relation. Raises Unsupported and UnknownName."""
+        if found := expression.find(exp.Query):
+            raise Unsupported("QRY005", "a subquery in an expression", found, "SELECT")
 
-def in_scope(expression: exp.Expr, scope: Scope) -> exp.Expr:
-    """The expression with each column as a bare name of the scope's relation."""
-    if found := expression.find(exp.Query):
-        raise Unsupported("QRY005", "a subquery in an expression", found, "SELECT")
-    known = {column.name.lower(): column.name for column in columns(scope.relation)}
+        def replace(node: exp.Expr) -> exp.Expr:
+            return self._column(node) if isinstance(node, exp.Column) else node
 
-    def resolve(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Column):
-            return node
-        return _resolve_column(node, scope, known)
+        return expression.copy().transform(replace, copy=False)
 
-    return expression.copy().transform(resolve, copy=False)
+    def outputs_of(self, expression: exp.Expr) -> set[str]:
+        """Outputs (lower case) that a resolved expression reads."""
+        return {column.name.lower() for column in expression.find_all(exp.Column)}
 
+    def require_alias(self, column: exp.Expr) -> None:
+        """Raises UnknownName where a column or star is qualified by an alias that is not in FROM."""
+        qualifier = column.text("table")
+        aliases = [source.alias for source in self.sources]
+        if qualifier and qualifier.lower() not in aliases:
+            hint = nearest(qualifier, aliases)
+            raise UnknownName(f"unknown table or alias {qualifier!r} in {column.sql('spark')}", column, hint)
 
-def _resolve_column(column: exp.Column, scope: Scope, known: Mapping[str, str]) -> exp.Expr:
-    if isinstance(column.this, exp.Star):
-        raise Unsupported("QRY009", f"{column.sql('spark')} inside an expression", column)
-    if column.table.lower() in known and column.table.lower() != scope.alias:
-        raise Unsupported("QRY009", f"the nested field {column.sql('spark')}", column)
-    require_alias(column, scope)
-    if column.name.lower() not in known:
-        hint = nearest(column.name, known.values())
-        raise UnknownName(f"unknown column {column.name!r}", column, hint or f"known: {', '.join(known.values())}")
-    bare = exp.column(known[column.name.lower()], quoted=True)
-    bare.meta.update({key: value for part in column.walk() for key, value in part.meta.items()})
-    return bare
+    def _column(self, column: exp.Column) -> exp.Expr:
+        if isinstance(column.this, exp.Star):
+            raise Unsupported("QRY009", f"{column.sql('spark')} inside an expression", column)
+        if column.table.lower() in self.bare and column.table.lower() not in {s.alias for s in self.sources}:
+            raise Unsupported("QRY009", f"the nested field {column.sql('spark')}", column)
+        self.require_alias(column)
+        bare = exp.column(self._output(column), quoted=True)
+        bare.meta.update({key: value for part in column.walk() for key, value in part.meta.items()})
+        return bare
+
+    def _output(self, column: exp.Column) -> str:
+        wanted, alias = column.name.lower(), column.table.lower()
+        for name, output in self.merged if not alias else ():
+            if name.lower() == wanted:
+                return output
+        found = [
+            (source.alias, output)
+            for source in self.sources
+            if alias in ("", source.alias)
+            for name, output in source.outputs
+            if name.lower() == wanted
+        ]
+        if len(found) > 1:
+            places = " or ".join(f"{source}.{column.name}" for source, _ in found)
+            raise UnknownName(f"the column {column.name!r} is ambiguous", column, f"write {places}")
+        if not found:
+            known = [name for source in self.sources if alias in ("", source.alias) for name, _ in source.outputs]
+            hint = nearest(column.name, known) or f"known: {', '.join(known)}"
+            raise UnknownName(f"unknown column {column.name!r}", column, hint)
+        return found[0][1]
 
 
 def require_pure(expression: exp.Expr, *, in_window: bool = False) -> None:
@@ -103,23 +153,3 @@ def require_pure(expression: exp.Expr, *, in_window: bool = False) -> None:
     rules = {"clock": ("CLK001", "depends on the clock"), "random": ("FUN002", "is not deterministic")}
     rule, what = rules.get(verdict, ("FUN001", "is not known to be a pure function of its row"))
     raise Unsupported(rule, f"{node.sql('spark')} {what}", node, node.sql("spark").split("(")[0])
-
-
-def refuse_lateral_aliases(items: list[exp.Alias], scope: Scope) -> None:
-    """Spark lets an item name an alias to its left; that is not resolved here."""
-    known = scope.known
-    aliases: set[str] = set()
-    for item in items:
-        for column in item.this.find_all(exp.Column):
-            name = column.name.lower()
-            if not column.table and name in aliases and name not in known:
-                raise Unsupported("QRY009", f"the lateral alias {column.name!r}", column)
-        aliases.add(item.alias.lower())
-
-
-def require_unique(names: list[str], items: list[exp.Alias]) -> None:
-    seen: set[str] = set()
-    for name, item in zip(names, items, strict=True):
-        if name.lower() in seen:
-            raise UnknownName(f"two columns are named {name!r}", item, "give one of them another alias")
-        seen.add(name.lower())

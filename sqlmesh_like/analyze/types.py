@@ -68,6 +68,15 @@ def is_exact_key(type_: str | None) -> bool:
     return type_ in EXACT_KEYS or _DECIMAL.fullmatch(type_ or "") is not None
 
 
+def is_one_key(left: str | None, right: str | None) -> bool:
+    """Whether equal values of two types are one key: no text that equals a number, no decimals of another scale.
+
+    >>> is_one_key("int", "bigint"), is_one_key("int", "string"), is_one_key("double", "double")
+    (True, False, False)
+    """
+    return is_exact_key(left) and (left == right or (left in INTEGERS and right in INTEGERS))
+
+
 def infer(expression: exp.Expr, known: Mapping[str, str | None]) -> str | None:
     """Spark type of an expression over columns whose types are `known` (by lower-case name); None if not proven.
 

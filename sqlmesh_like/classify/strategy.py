@@ -11,22 +11,23 @@ from typing import Literal
 from sqlglot import exp
 
 from sqlmesh_like.analyze.facts import QueryFacts
-from sqlmesh_like.analyze.lineage import split_columns
+from sqlmesh_like.analyze.lineage import split_columns, window_keys
 from sqlmesh_like.analyze.reader import TIE_SENSITIVE
 from sqlmesh_like.analyze.relation import (
     Aggregate,
     Distinct,
+    Join,
     Relation,
     Scan,
     Windowed,
     columns,
     inputs,
-    is_row_wise,
+    is_linear,
     used_columns,
     walk,
 )
 from sqlmesh_like.analyze.scope import offset_of
-from sqlmesh_like.analyze.types import is_exact_key
+from sqlmesh_like.analyze.types import infer, is_exact_key, is_exact_number
 from sqlmesh_like.classify.aggregates import AggregateVerdict, judge
 from sqlmesh_like.classify.rules import Reason, reason
 
@@ -51,76 +52,130 @@ def classify(facts: QueryFacts) -> Classification:
         return Classification("full_refresh", (), (found,))
     relation = facts.relation
     verdicts = _verdicts(relation, facts)
-    reasons = _reasons_against_delta(relation, verdicts, facts)
     if maps := _maps(relation):
         return Classification("full_refresh", verdicts, (reason("TYP002", f"column {maps[0]} is a map"),))
-    if not reasons:
+    dear = _reasons_against_merging(relation, verdicts, facts)
+    if not dear:
         return _incremental(relation, verdicts)
-    return _rescan_or_rebuild(facts, relation, verdicts, reasons)
+    if unsound := reasons_against_recompute(relation, verdicts, facts):
+        return Classification("full_refresh", verdicts, tuple(dict.fromkeys((*unsound, *dear))))
+    return _recompute(facts, relation, verdicts, dear)
 
 
 def _incremental(relation: Relation, verdicts: tuple[AggregateVerdict, ...]) -> Classification:
+    joins = sum(isinstance(node, Join) for node in walk(relation))
+    joined = (reason("JOI001", "inner joins: changed rows of one side meet the other side"),) if joins else ()
     if isinstance(relation, Aggregate):
         found = tuple(verdict.reason for verdict in verdicts) or (
             reason("AGG001", "groups live as long as their hidden row count is above 0"),
         )
-        return Classification("aggregate_merge", verdicts, found)
-    return Classification("row_based", (), (reason("ROW001", "projection, filter or UNION ALL of single rows"),))
+        return Classification("aggregate_merge", verdicts, found + joined)
+    return Classification(
+        "row_based", (), joined or (reason("ROW001", "projection, filter or UNION ALL of single rows"),)
+    )
 
 
-def _rescan_or_rebuild(
-    facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerdict, ...], reasons: tuple[Reason, ...]
+def _recompute(
+    facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerdict, ...], dear: tuple[Reason, ...]
 ) -> Classification:
+    """Whole partitions where the table has some that lineage proves, else groups."""
     partition_by = facts.model.config.partition_by
-    reasons += _reasons_against_rescan(relation)
-    if not partition_by or any(found.rule in _NEVER_RESCANNED for found in reasons):
-        return Classification("full_refresh", verdicts, reasons)
+    if partition_by:
+        unproven = _unproven_partition(relation, partition_by)
+        if unproven is None:
+            proven = reason("PAR001", f"partitions by {', '.join(partition_by)} are recomputed where the change falls")
+            return Classification("partition_rescan", verdicts, (*dear, proven))
+        dear = (*dear, unproven)
+    grouped = reason("GRP001", "groups, windows and join keys that the change touches are recomputed")
+    return Classification("group_recompute", verdicts, (*dear, grouped))
+
+
+def _unproven_partition(relation: Relation, partition_by: tuple[str, ...]) -> Reason | None:
     origins = split_columns(relation)
     wanted = inputs(relation)
     for name in partition_by:
         origin = origins.get(name.lower(), {})
         if any(input_id not in origin for input_id in wanted):
-            unproven = reason("PAR002", f"partition column {name!r} is not copied from every input through the query")
-            return Classification("full_refresh", verdicts, (*reasons, unproven))
-    proven = reason("PAR001", f"partitions by {', '.join(partition_by)} are recomputed where the change falls")
-    return Classification("partition_rescan", verdicts, (*reasons, proven))
+            return reason("PAR002", f"partition column {name!r} is not copied from every input through the query")
+    return None
 
 
 def _verdicts(relation: Relation, facts: QueryFacts) -> tuple[AggregateVerdict, ...]:
     return tuple(judge(call, facts) for node in walk(relation) if isinstance(node, Aggregate) for call in node.calls)
 
 
-def _reasons_against_delta(
+def _reasons_against_merging(
     relation: Relation, verdicts: tuple[AggregateVerdict, ...], facts: QueryFacts
 ) -> tuple[Reason, ...]:
-    """Empty where the change of the result can be derived from the change of the inputs."""
-    if is_row_wise(relation):
+    """What needs more than the changed rows and stored state; empty where nothing does."""
+    if is_linear(relation):
         return ()
-    if isinstance(relation, Aggregate) and is_row_wise(relation.child):
+    if isinstance(relation, Aggregate) and is_linear(relation.child):
         return tuple(v.reason for v in verdicts if v.verdict == "rescan") + _inexact_keys(relation, facts)
     found: list[Reason] = [verdict.reason for verdict in verdicts if verdict.verdict == "rescan"]
     for node in walk(relation):
-        if isinstance(node, Distinct):
-            found.append(reason("DST001", "DISTINCT", facts.position(node.offset)))
-        elif isinstance(node, Windowed):
-            found += _window_reasons(node, facts)
-        elif isinstance(node, Aggregate):
-            found.append(reason("NST001", "GROUP BY below or above another operator", _place(node, facts)))
+        match node:
+            case Distinct():
+                found.append(reason("DST001", "DISTINCT", facts.position(node.offset)))
+            case Windowed():
+                found += _window_reasons(node, facts)
+            case Aggregate():
+                found.append(reason("NST001", "GROUP BY below or above another operator", _place(node, facts)))
+            case Join() if node.kind != "inner":
+                found.append(reason("JOI002", f"a {node.kind} join", _join_place(node, facts)))
     return tuple(found)
 
 
-_NEVER_RESCANNED = {"AGG006", "KEY002"}
+def reasons_against_recompute(
+    relation: Relation, verdicts: tuple[AggregateVerdict, ...], facts: QueryFacts
+) -> tuple[Reason, ...]:
+    """Why groups cannot be recomputed apart from each other: rows have no exact keys, or values depend on order."""
+    found = [verdict.reason for verdict in verdicts if verdict.reason.rule == "AGG006"]
+    for node in walk(relation):
+        found += [
+            reason("KEY002", f"{name} has type {type_ or 'not proven'}")
+            for name, type_ in _row_keys(node)
+            if not is_exact_key(type_)
+        ]
+        match node:
+            case Windowed() if not window_keys(node):
+                found.append(
+                    reason("WIN003", "window functions share no PARTITION BY expression", _window_place(node, facts))
+                )
+            case Join() if node.kind != "inner" and not node.pairs:
+                found.append(
+                    reason(
+                        "JOI003", f"a {node.kind} join without an equality of one exact type", _join_place(node, facts)
+                    )
+                )
+            case Aggregate() | Windowed() if node is not relation and _is_inexact(node):
+                found.append(
+                    reason("AGG007", "floating values are computed on and then used", _node_place(node, facts))
+                )
+    return tuple(dict.fromkeys(found))
 
 
-def _reasons_against_rescan(relation: Relation) -> tuple[Reason, ...]:
-    """A rescanned row is keyed by the text of its group's values: different values must have different text."""
-    keyed = {
-        (name, type_)
-        for node in walk(relation)
-        for name, type_ in _row_keys(node)
-        if not is_exact_key(type_) and type_ not in ("float", "double")
-    }
-    return tuple(reason("KEY002", f"{name} has type {type_ or 'not proven'}") for name, type_ in sorted(keyed, key=str))
+def _is_inexact(node: Aggregate | Windowed) -> bool:
+    """Whether recomputing may give other last digits: then nothing above may look at the values."""
+    if isinstance(node, Aggregate):
+        return any(_is_inexact_call(call.function, call.argument_type) for call in node.calls)
+    known = {column.name.lower(): column.type for column in columns(node.child)}
+    calls = (found for item in node.items for found in item.expression.find_all(exp.Sum, exp.Avg))
+    return any(_is_inexact_call("SUM" if isinstance(c, exp.Sum) else "AVG", infer(c.this, known)) for c in calls)
+
+
+def _is_inexact_call(function: str, type_: str | None) -> bool:
+    """Sums of exact numbers are exact; Spark averages integers as doubles, which are exact for all but huge totals."""
+    match function:
+        case "COUNT" | "COUNT_IF" | "LOGICAL_AND" | "LOGICAL_OR" | "APPROX_DISTINCT":
+            return False
+        case "MIN" | "MAX":
+            return not is_exact_key(type_)
+        case "SUM":
+            return not is_exact_number(type_)
+        case "AVG":
+            return not is_exact_number(type_) or type_ == "bigint"
+    return True
 
 
 def _row_keys(node: Relation) -> list[tuple[str, str | None]]:
@@ -143,6 +198,19 @@ def _inexact_keys(aggregate: Aggregate, facts: QueryFacts) -> tuple[Reason, ...]
         for named in aggregate.keys
         if not is_exact_key(named.type)
     )
+
+
+def _join_place(join: Join, facts: QueryFacts) -> tuple[int | None, int | None]:
+    return facts.position(offset_of(join.condition) if join.condition is not None else None)
+
+
+def _window_place(windowed: Windowed, facts: QueryFacts) -> tuple[int | None, int | None]:
+    windows = (window for item in windowed.items for window in item.expression.find_all(exp.Window))
+    return facts.position(next((offset_of(window) for window in windows), None))
+
+
+def _node_place(node: Aggregate | Windowed, facts: QueryFacts) -> tuple[int | None, int | None]:
+    return _place(node, facts) if isinstance(node, Aggregate) else _window_place(node, facts)
 
 
 def _window_reasons(windowed: Windowed, facts: QueryFacts) -> list[Reason]:

@@ -11,28 +11,32 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.lineage import split_columns
 from sqlmesh_like.analyze.relation import Aggregate
+from sqlmesh_like.delta.changes import Changes
 from sqlmesh_like.delta.keys import column, encode, key, weight
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Prune, Step
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.delta.rows import net, rows
+from sqlmesh_like.delta.rows import CURRENT, net, rows
+from sqlmesh_like.delta.signs import signed
 from sqlmesh_like.delta.states import State, cast, states_of, value
-from sqlmesh_like.names import KEY, ROWS, WEIGHT, Column
+from sqlmesh_like.names import KEY, ROWS, Column
 
 _ZERO = exp.Literal.number(0)
 
 
 def build(aggregate: Aggregate) -> exp.Select:
     """The whole table: key, visible columns, states."""
-    grouped = group(_arguments(aggregate, rows(aggregate.child, "current")), aggregate, signed=False)
+    grouped = group(_arguments(aggregate, rows(aggregate.child, CURRENT)), aggregate, signed=False)
     return _finish(grouped.subquery("g"), aggregate)
 
 
 def delta(aggregate: Aggregate) -> DeltaProgram:
     """The merge program of an aggregate whose calls are all mergeable."""
     states = states_of(aggregate)
-    changed = _arguments(aggregate, rows(aggregate.child, "changes"), signed=True)
+    below = Changes()
+    changed = _arguments(aggregate, below.of(aggregate.child), signed=True)
     columns = [Column(name) for name in _argument_names(aggregate)]
     steps = [
+        *below.steps,
         Step("changed", changed),
         Step("netted", net("changed", columns)),
         Step("groups", group(exp.select("*").from_("netted"), aggregate, signed=True)),
@@ -159,7 +163,7 @@ def _stale(states: tuple[State, ...]) -> exp.Select:
 
 def _recomputed(aggregate: Aggregate) -> exp.Select:
     """States of the stale groups from the current input."""
-    fresh = _arguments(aggregate, rows(aggregate.child, "current"))
+    fresh = _arguments(aggregate, rows(aggregate.child, CURRENT))
     names = [column(name) for name in _argument_names(aggregate)]
     keyed = exp.select(*names, key()).from_(fresh.subquery("f"))
     keys = [column(named.name) for named in aggregate.keys]
@@ -204,14 +208,7 @@ def _signed(aggregate: Aggregate) -> exp.Select:
     alive = exp.select("*").from_("merged")
     if aggregate.keys:
         alive = alive.where(exp.GT(this=column(ROWS), expression=_ZERO.copy()))
-    entering = exp.select(*names, _sign(1)).from_(_finish(alive.subquery("m"), aggregate).subquery("f"))
-    leaving = exp.select(*[n.copy() for n in names], _sign(-1)).from_("old")
-    both = exp.union(leaving, entering, distinct=False)
-    return exp.select(*[n.copy() for n in names], weight()).from_(both.subquery("s"))
-
-
-def _sign(value_: int) -> exp.Expr:
-    return exp.alias_(cast(exp.Literal.number(value_), "bigint"), WEIGHT, quoted=True)
+    return signed(names, "old", _finish(alive.subquery("m"), aggregate).subquery("f"))
 
 
 def _table_columns(aggregate: Aggregate) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlmesh_like.analyze.facts import QueryFacts
 from sqlmesh_like.analyze.relation import Aggregate
 from sqlmesh_like.classify.strategy import Classification
-from sqlmesh_like.delta import aggregates, partitions, rows
+from sqlmesh_like.delta import aggregates, changes, partitions, rows
 from sqlmesh_like.delta.program import TablePlan
 
 
@@ -13,9 +13,9 @@ def compile_table(facts: QueryFacts, classification: Classification) -> TablePla
     """The plan of a model's table: how it is built in full and how it follows changes."""
     relation = facts.relation
     match classification.strategy:
-        case "row_based":
+        case "row_based" | "group_recompute":
             assert relation is not None
-            return TablePlan(rows.rows(relation, "current"), program=rows.delta(relation))
+            return TablePlan(rows.rows(relation, rows.CURRENT), program=changes.delta(relation))
         case "aggregate_merge":
             assert isinstance(relation, Aggregate)
             state = aggregates.state_schema(relation)
@@ -23,6 +23,6 @@ def compile_table(facts: QueryFacts, classification: Classification) -> TablePla
         case "partition_rescan":
             assert relation is not None
             rescan = partitions.rescan(relation, facts.model.config.partition_by)
-            return TablePlan(rows.rows(relation, "current"), rescan=rescan)
-        case "no_op" | "group_recompute" | "full_refresh":
+            return TablePlan(rows.rows(relation, rows.CURRENT), rescan=rescan)
+        case "no_op" | "full_refresh":
             return TablePlan(None)

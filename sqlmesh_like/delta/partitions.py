@@ -8,11 +8,11 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.lineage import split_columns
-from sqlmesh_like.analyze.relation import Filter, Relation, Scan, UnionAll, inputs, used_columns
+from sqlmesh_like.analyze.relation import Filter, Join, Relation, Scan, UnionAll, inputs, used_columns
 from sqlmesh_like.delta.keys import column, key, weight
 from sqlmesh_like.delta.program import Prune, RescanProgram
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.delta.rows import rows
+from sqlmesh_like.delta.rows import CURRENT, rows
 
 AFFECTED = "affected"
 
@@ -28,7 +28,7 @@ def rescan(source: Relation, partition_by: Sequence[str]) -> RescanProgram:
         affected = exp.union(affected, select, distinct=True)
     values = partition_columns(len(partition_by))
     pairs = {input_id: tuple(zip(names, values, strict=True)) for input_id, names in traced.items()}
-    narrowed = rows(_narrowed(source, traced), "current")
+    narrowed = rows(_narrowed(source, traced), CURRENT)
     return RescanProgram(affected, narrowed, tuple(partition_by), Prune(AFFECTED, pairs))
 
 
@@ -56,6 +56,8 @@ def _narrowed(source: Relation, traced: Mapping[str, tuple[str, ...]]) -> Relati
     match source:
         case Scan():
             return Filter(source, _is_affected(traced[source.input_id]))
+        case Join():
+            return replace(source, left=_narrowed(source.left, traced), right=_narrowed(source.right, traced))
         case UnionAll():
             return replace(source, branches=tuple(_narrowed(branch, traced) for branch in source.branches))
     return replace(source, child=_narrowed(source.child, traced))

@@ -4,7 +4,7 @@ A program's SQL reads these relations (spelt `<role>.<name>`):
 
 - `changes.<input>`: the netted change between two frontiers. Grain: one row per row key and sign. Columns: the input's
   visible columns, `_sml_key`, `_sml_weight` (-1: as it was, +1: as it is);
-- `current.<input>`: the input as of the newer frontier, with `_sml_key`;
+- `current.<input>`, `previous.<input>`: the input as of the newer and of the older frontier, with `_sml_key`;
 - `target.this`: the maintained table as it stands, hidden columns included;
 - any earlier step by its name.
 
@@ -24,7 +24,7 @@ from sqlmesh_like.names import Schema
 STATE_VERSION = 1
 """Version of the layout of hidden state columns; part of every fingerprint."""
 
-Role = Literal["changes", "current", "target"]
+Role = Literal["changes", "current", "previous", "target"]
 TARGET = "this"
 
 
@@ -103,6 +103,8 @@ def split_relation(table: exp.Table) -> tuple[Role, str] | None:
             return "changes", table.name
         case "current":
             return "current", table.name
+        case "previous":
+            return "previous", table.name
         case "target":
             return "target", table.name
     return None

@@ -1,12 +1,14 @@
-"""Row-wise relations as SQL. Owns how a projection, filter or union reads changes instead of tables.
+"""Relations as SQL. Owns how each operator reads snapshots, and how linear ones read changes.
 
-These operators are linear: the change of the result is the operator applied to the change of its input, so one
-rendering serves the full build and the delta. The row key is threaded through: a union prefixes the branch.
+Projections, filters, unions and inner joins are linear: the change of the result is a sum over the changes of their
+inputs, so one rendering serves the full build and the delta. What is not linear is read from the step that `changes`
+has made for it. The row key is threaded through: a union prefixes the branch, a join pairs both keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -15,6 +17,7 @@ from sqlmesh_like.analyze.relation import (
     Aggregate,
     Distinct,
     Filter,
+    Join,
     Project,
     Relation,
     Scan,
@@ -23,15 +26,28 @@ from sqlmesh_like.analyze.relation import (
     columns,
 )
 from sqlmesh_like.delta.keys import column, encode, key, text, weight
-from sqlmesh_like.delta.program import DeltaProgram, Role, Step
+from sqlmesh_like.delta.program import Role
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.names import KEY, WEIGHT, Column
+from sqlmesh_like.names import KEY, ROWS, WEIGHT, Column
 
 
-def delta(source: Relation) -> DeltaProgram:
-    """The program of a row-wise relation: its change is itself over the changes of its inputs."""
-    changed = Step("changed", rows(source, "changes"))
-    return DeltaProgram((changed, Step("signed", net("changed", columns(source)))))
+@dataclass(frozen=True)
+class Reading:
+    """Which state of the inputs is read; of changes, the steps that hold those of non-linear nodes (by identity)."""
+
+    role: Role
+    steps: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def is_signed(self) -> bool:
+        return self.role == "changes"
+
+
+# No column that a user can have: a bare name in EXISTS could be taken for the table.
+_LEFT, _RIGHT = "_sml_l", "_sml_r"
+
+CURRENT = Reading("current")
+PREVIOUS = Reading("previous")
 
 
 def net(step: str, schema: Sequence[Column], *, keep_key: bool = True) -> exp.Select:
@@ -43,46 +59,55 @@ def net(step: str, schema: Sequence[Column], *, keep_key: bool = True) -> exp.Se
     return query.group_by(*[k.copy() for k in keys]).having(exp.NEQ(this=total, expression=exp.Literal.number(0)))
 
 
-def rows(source: Relation, role: Role) -> exp.Select:
+def rows(source: Relation, reading: Reading) -> exp.Select:
     """SELECT of a relation's columns and `_sml_key` (over changes: `_sml_weight` too)."""
+    if reading.is_signed and id(source) in reading.steps:
+        return exp.select(*_names(source), *_carried(reading)).from_(exp.table_(reading.steps[id(source)]))
     match source:
         case Scan():
-            names = [column(c.name) for c in source.schema]
-            return exp.select(*names, *_carried(role)).from_(outside(role, source.input_id))
+            return exp.select(*_names(source), *_carried(reading)).from_(outside(reading.role, source.input_id))
         case Filter():
-            return _over(source.child, role, [column(c.name) for c in columns(source)]).where(source.condition.copy())
+            return _over(source.child, reading, _names(source)).where(source.condition.copy())
         case Project():
-            return _over(source.child, role, [_item(item.expression, item.name) for item in source.items])
+            return _over(source.child, reading, [_item(item.expression, item.name) for item in source.items])
         case UnionAll():
-            return _union(source, role)
+            return _union(source, reading)
+        case Join():
+            return _inner_change(source, reading) if reading.is_signed else _join(source, reading, reading)
+    assert not reading.is_signed, "a node that is not linear is read from the step of its change"
+    match source:
         case Windowed():
-            return _over(source.child, role, [_item(_with_tie_break(i.expression), i.name) for i in source.items])
+            return _over(source.child, reading, [_item(_with_tie_break(i.expression), i.name) for i in source.items])
         case Distinct():
-            return _distinct(source, role)
+            return _distinct(source, reading)
         case Aggregate():
-            return _grouped(source, role)
+            return _grouped(source, reading)
 
 
-def _over(child: Relation, role: Role, items: list[exp.Expr]) -> exp.Select:
-    return exp.select(*items, *_carried(role)).from_(_source(child, role))
+def _names(source: Relation) -> list[exp.Expr]:
+    return [column(c.name) for c in columns(source)]
 
 
-def _source(child: Relation, role: Role) -> exp.Expr:
+def _over(child: Relation, reading: Reading, items: list[exp.Expr]) -> exp.Select:
+    return exp.select(*items, *_carried(reading)).from_(_source(child, reading))
+
+
+def _source(child: Relation, reading: Reading, alias: str = "x") -> exp.Expr:
     """The FROM item of a child: the outside relation itself where nothing has to be computed."""
     if isinstance(child, Scan):
-        return outside(role, child.input_id)
-    return rows(child, role).subquery("x")
+        return exp.alias_(outside(reading.role, child.input_id), alias, table=True)
+    return rows(child, reading).subquery(alias)
 
 
-def _carried(role: Role) -> list[exp.Expr]:
-    return [key(), weight()] if role == "changes" else [key()]
+def _carried(reading: Reading) -> list[exp.Expr]:
+    return [key(), weight()] if reading.is_signed else [key()]
 
 
 def _item(expression: exp.Expr, name: str) -> exp.Expr:
     return exp.alias_(expression.copy(), name, quoted=True)
 
 
-def _union(union: UnionAll, role: Role) -> exp.Select:
+def _union(union: UnionAll, reading: Reading) -> exp.Select:
     selects: list[exp.Query] = []
     for number, branch in enumerate(union.branches):
         prefix = exp.Literal.string(f"{number}.")
@@ -90,35 +115,70 @@ def _union(union: UnionAll, role: Role) -> exp.Select:
         renamed = [
             _item(column(own.name), merged.name) for own, merged in zip(columns(branch), union.schema, strict=True)
         ]
-        extra = [weight()] if role == "changes" else []
-        selects.append(exp.select(*renamed, branch_key, *extra).from_(_source(branch, role)))
-    query = selects[0]
-    for branch_query in selects[1:]:
-        query = exp.union(query, branch_query, distinct=False)
+        extra = [weight()] if reading.is_signed else []
+        selects.append(exp.select(*renamed, branch_key, *extra).from_(_source(branch, reading)))
     names = [column(c.name) for c in union.schema]
-    return exp.select(*names, *_carried(role)).from_(
-        exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier("u")))
+    return exp.select(*names, *_carried(reading)).from_(_stacked(selects).subquery("u"))
+
+
+def _stacked(selects: Sequence[exp.Query]) -> exp.Query:
+    query = selects[0]
+    for further in selects[1:]:
+        query = exp.union(query, further, distinct=False)
+    return query
+
+
+def _inner_change(join: Join, reading: Reading) -> exp.Select:
+    """ΔL ⋈ R as it was, and L as it is ⋈ ΔR: with R as it is in both, pairs of two changed rows would count twice."""
+    assert join.kind == "inner", "outer, semi and anti joins are not linear"
+    both = _stacked([_join(join, reading, PREVIOUS), _join(join, CURRENT, reading)])
+    return exp.select(*_names(join), key(), weight()).from_(both.subquery("b"))
+
+
+def _join(join: Join, left: Reading, right: Reading) -> exp.Select:
+    """The join with each side in its own reading; at most one of them is signed."""
+    if join.kind in ("semi", "anti"):
+        return _membership(join, left, right)
+    paired = encode([column(KEY, _LEFT), column(KEY, _RIGHT)])
+    names = [
+        *[column(c.name, _LEFT) for c in columns(join.left)],
+        *[column(c.name, _RIGHT) for c in columns(join.right)],
+    ]
+    signed = [column(WEIGHT, side) for side, reading in ((_LEFT, left), (_RIGHT, right)) if reading.is_signed]
+    query = exp.select(*names, exp.alias_(paired, KEY, quoted=True), *signed).from_(_source(join.left, left, _LEFT))
+    if join.condition is None:
+        return query.join(_source(join.right, right, _RIGHT), join_type="cross")
+    return query.join(_source(join.right, right, _RIGHT), on=join.condition.copy(), join_type=join.kind)
+
+
+def _membership(join: Join, left: Reading, right: Reading) -> exp.Select:
+    """Rows of the left side with (semi) or without (anti) a match."""
+    matching = exp.select(exp.Literal.number(1)).from_(_source(join.right, right, _RIGHT))
+    if join.condition is not None:
+        matching = matching.where(join.condition.copy())
+    exists: exp.Expr = exp.Exists(this=matching)
+    query = exp.select(*[column(c.name, _LEFT) for c in columns(join)], column(KEY, _LEFT)).from_(
+        _source(join.left, left, _LEFT)
     )
+    return query.where(exp.Not(this=exists) if join.kind == "anti" else exists)
 
 
-def _distinct(distinct: Distinct, role: Role) -> exp.Select:
-    if role == "changes":
-        raise AssertionError("DISTINCT is not linear: it has no reading over changes")
-    names = [column(c.name) for c in columns(distinct)]
+def _distinct(distinct: Distinct, reading: Reading) -> exp.Select:
+    names = _names(distinct)
     keyed = exp.alias_(encode(names), KEY, quoted=True)
-    return exp.select(*[n.copy() for n in names], keyed).from_(_source(distinct.child, role)).group_by(*names)
+    source = exp.select(*[n.copy() for n in names], keyed).from_(_source(distinct.child, reading))
+    return source.group_by(*[n.copy() for n in names])
 
 
-def _grouped(aggregate: Aggregate, role: Role) -> exp.Select:
-    """GROUP BY as written, with no hidden state: for tables that are recomputed, never merged."""
-    if role == "changes":
-        raise AssertionError("aggregates are not linear: they have no reading over changes")
+def _grouped(aggregate: Aggregate, reading: Reading) -> exp.Select:
+    """GROUP BY as written, with no hidden state: for rows that are recomputed, never merged."""
     inner_keys = [_item(named.expression, named.name) for named in aggregate.keys]
-    keyed = exp.select(*inner_keys, *[c.copy() for c in _read_by(aggregate)]).from_(_source(aggregate.child, role))
+    keyed = exp.select(*inner_keys, *_read_by(aggregate), key()).from_(_source(aggregate.child, reading))
     keys = [column(named.name) for named in aggregate.keys]
     calls = [_item(call.call, call.name) for call in aggregate.calls]
     named = exp.alias_(encode(keys), KEY, quoted=True)
-    grouped = exp.select(named, *[k.copy() for k in keys], *calls).from_(keyed.subquery("k"))
+    counted = exp.alias_(exp.Count(this=exp.Star()), ROWS, quoted=True)  # without a call or a key nothing would group
+    grouped = exp.select(named, *[k.copy() for k in keys], *calls, counted).from_(keyed.subquery("k"))
     if keys:
         grouped = grouped.group_by(*[k.copy() for k in keys])
     items = [_item(item.expression, item.name) for item in aggregate.items]

@@ -67,10 +67,14 @@ class Bindings:
             item = self._input(name)
             assert item.start is not None and item.end is not None
             return feed.changes(item.start, item.end)
-        frontier = timeline.frontier if role == "target" else self._input(name).end
+        frontier = timeline.frontier if role == "target" else self._frontier(name, role)
         assert frontier is not None
         paths = self._paths(prune, name, state) if not nothing else set()
         return feed.current(frontier, paths, hidden=role == "target")
+
+    def _frontier(self, name: str, role: Role) -> str | None:
+        item = self._input(name)
+        return item.start if role == "previous" else item.end
 
     def _paths(self, prune: Prune | None, relation: str, state: TableState) -> set[str] | None:
         return pruned_paths(self.steps[prune.step], prune, relation, state.layout) if prune else None

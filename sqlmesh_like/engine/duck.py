@@ -57,10 +57,11 @@ class DuckLake:
         self._db = duckdb.connect(":memory:", config={"threads": 1})
         # Spark without ANSI: a division by zero is NULL.
         self._db.execute("SET TimeZone = 'UTC'; SET ieee_floating_point_ops = false")
-        for role in ("changes", "current", "target"):
+        for role in ("changes", "current", "previous", "target"):
             self._db.execute(f"CREATE SCHEMA {role}")
         for input_id, schema in schemas.items():
             self._create_input("current", input_id, schema)
+            self._create_input("previous", input_id, schema)
             self._create_input("changes", input_id, (*schema, Column(WEIGHT, "bigint")))
         self._texts: dict[tuple[int, bool], str] = {}
         self._kept: list[object] = []
@@ -70,7 +71,7 @@ class DuckLake:
 
     def build(self, compiled: CompiledModel, snapshot: Snapshot) -> None:
         """Create the target from scratch. Raises NodeError where two rows get one key."""
-        self._load_current(snapshot)
+        self._load("current", snapshot)
         types = {column.name: column.type for column in compiled.facts.schema or ()}
         types |= {column.name: column.type for column in compiled.table.state}
         query = compiled.table.build
@@ -85,7 +86,8 @@ class DuckLake:
     def apply(self, compiled: CompiledModel, before: Snapshot, after: Snapshot) -> Actions:
         """Bring the target from one state of the inputs to the next by the plan's program, or rebuild it."""
         self._load_changes(before, after)
-        self._load_current(after)
+        self._load("previous", before)
+        self._load("current", after)
         if compiled.table.program is not None:
             return self._merge(compiled.table.program)
         if compiled.table.rescan is not None:
@@ -193,9 +195,9 @@ class DuckLake:
         columns = ", ".join(f"{_quoted(c.name)} {_duck_type(c.type or 'string')}" for c in schema)
         self._db.execute(f"CREATE TABLE {role}.{_quoted(input_id)} ({columns}, {KEY} VARCHAR)")
 
-    def _load_current(self, snapshot: Snapshot) -> None:
+    def _load(self, role: str, snapshot: Snapshot) -> None:
         for input_id, schema in self._schemas.items():
-            table = f"current.{_quoted(input_id)}"
+            table = f"{role}.{_quoted(input_id)}"
             self._db.execute(f"DELETE FROM {table}")
             rows = [(*values, key) for key, values in snapshot.get(input_id, {}).items()]
             self._insert(table, rows, len(schema) + 1)

@@ -82,7 +82,7 @@ class SparkEngine:
     def _apply(self, planned: PlannedModel, bindings: Bindings) -> Applied:
         plan = planned.compiled.table
         match planned.strategy:
-            case "row_based" | "aggregate_merge" if plan.program is not None:
+            case "row_based" | "aggregate_merge" | "group_recompute" if plan.program is not None:
                 return self._merge(planned, plan.program, bindings)
             case "partition_rescan" if plan.rescan is not None:
                 return self._rescan(planned, plan.rescan, bindings)

@@ -37,15 +37,15 @@ def check(compiled_model: CompiledModel, columns: Schema, snapshots: Sequence[Sn
     """Maintain the table through the states of its inputs; after each it equals a full recompute, hidden state too."""
     with closing(DuckLake({T: columns, U: columns})) as lake:
         lake.build(compiled_model, snapshots[0])
-        _compare(lake, compiled_model, snapshots[:1])
+        compare(lake, compiled_model, snapshots[:1])
         done = []
         for number, (before, after) in enumerate(pairwise(snapshots), 2):
             done.append(lake.apply(compiled_model, before, after))
-            _compare(lake, compiled_model, snapshots[:number])
+            compare(lake, compiled_model, snapshots[:number])
         return done
 
 
-def _compare(lake: DuckLake, compiled_model: CompiledModel, past: Sequence[Snapshot]) -> None:
+def compare(lake: DuckLake, compiled_model: CompiledModel, past: Sequence[Snapshot]) -> None:
     for kind, found in (("rows", lake.verify(compiled_model)), ("state", lake.verify_state(compiled_model))):
         told = f"{kind} after {len(past) - 1} batches of {compiled_model.model.sql}\n{found}\n{list(past[-2:])}"
         assert not found, told

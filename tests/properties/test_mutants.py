@@ -11,14 +11,15 @@ from dataclasses import dataclass, replace
 import pytest
 from sqlglot import exp
 
-from sqlmesh_like.delta import aggregates, keys, partitions, rows
+from sqlmesh_like.analyze.relation import Relation
+from sqlmesh_like.delta import aggregates, changes, keys, partitions, rows
 from sqlmesh_like.delta.keys import column, text
-from sqlmesh_like.delta.program import DeltaProgram, Step
+from sqlmesh_like.delta.program import TARGET, DeltaProgram, Step, relation
 from sqlmesh_like.delta.states import State
-from sqlmesh_like.engine.duck import Snapshot
+from sqlmesh_like.engine.duck import Rows, Snapshot
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import ROWS
-from tests.properties.lake import check, compiled, schema, states
+from tests.properties.lake import T, U, check, compiled, schema, states
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 COLUMNS = schema(p="string", q="string", v="int")
@@ -33,6 +34,11 @@ class Case:
     sql: str
     path: list[Snapshot]
     partition_by: Sequence[str] = ()
+
+
+def both(left: Rows, right: Rows) -> list[Snapshot]:
+    """One state of the two tables."""
+    return [{T: left, U: right}]
 
 
 def _visible_sum_only(patch: pytest.MonkeyPatch) -> None:
@@ -65,6 +71,7 @@ def _after_images_only(patch: pytest.MonkeyPatch) -> None:
         return query.where(exp.GT(this=column("_sml_weight"), expression=exp.Literal.number(0)))
 
     patch.setattr(rows, "net", naive)
+    patch.setattr(changes, "net", naive)
     patch.setattr(aggregates, "net", naive)
 
 
@@ -151,6 +158,73 @@ def _with_wrong_prune(step: Step) -> Step:
     return replace(step, prune=replace(step.prune, columns=wrong))
 
 
+def _joined_with_the_new_state_of_both(patch: pytest.MonkeyPatch) -> None:
+    """Pairs of two changed rows count twice."""
+    patch.setattr(rows, "PREVIOUS", rows.CURRENT)
+
+
+def _affected_keys_of_after_images_only(patch: pytest.MonkeyPatch) -> None:
+    affected = changes.Changes._affected
+
+    def naive(self: changes.Changes, source: Relation) -> str:
+        first = len(self.steps)
+        step = affected(self, source)
+        for number, made in enumerate(self.steps[first:], first):
+            if made.name.startswith("netted_"):
+                positive = made.query.having(exp.GT(this=exp.Sum(this=column("_sml_weight")), expression=_zero()))
+                self.steps[number] = replace(made, query=positive)
+        return step
+
+    patch.setattr(changes.Changes, "_affected", naive)
+
+
+def _affected_keys_compared_unsafely(patch: pytest.MonkeyPatch) -> None:
+    is_affected = changes.is_affected
+
+    def naive(expressions: Sequence[exp.Expr], affected: str) -> exp.Expr:
+        return is_affected(expressions, affected).transform(
+            lambda node: (
+                exp.EQ(this=node.this, expression=node.expression) if isinstance(node, exp.NullSafeEQ) else node
+            )
+        )
+
+    patch.setattr(changes, "is_affected", naive)
+
+
+def _affected_keys_of_one_side(side: int) -> Patch:
+    def patch_one(patch: pytest.MonkeyPatch) -> None:
+        affected, sides = changes.Changes._affected, changes._sides
+
+        def naive(self: changes.Changes, source: Relation) -> str:
+            with pytest.MonkeyPatch.context() as inner:
+                inner.setattr(changes, "_sides", lambda node: sides(node)[side : side + 1])
+                return affected(self, source)
+
+        patch.setattr(changes.Changes, "_affected", naive)
+
+    return patch_one
+
+
+def _having_before_affected_keys(patch: pytest.MonkeyPatch) -> None:
+    """Only groups that HAVING let through before are known: one that it drops never comes back."""
+    affected = changes.Changes._affected
+
+    def naive(self: changes.Changes, source: Relation) -> str:
+        known = exp.select(column("_sml_key")).from_(relation("target", TARGET)).subquery()
+        every = exp.select("*").from_(affected(self, source))
+        passed = every.where(exp.In(this=keys.encode([column("_sml_p0")]), query=known))
+        return self.step("passed", passed)
+
+    patch.setattr(changes.Changes, "_affected", naive)
+
+
+def _zero() -> exp.Expr:
+    return exp.Literal.number(0)
+
+
+_ANTI = "select p, v from ods.t where not exists (select 1 from ods.u where u.p = t.p)"
+_FULL = "select t.v as x, u.v as y from ods.t full join ods.u on t.p = u.p"
+_MATCH = both({"1": ("x", "", 1)}, {"1": ("x", "", 2)})
 _SUM = "select p, sum(v) as total from ods.t group by p"
 _DISTINCT = "select p, count(distinct v) as total from ods.t group by p"
 _WINDOW = "select p, v, rank() over (partition by p order by v) as place from ods.t"
@@ -178,6 +252,25 @@ CASES = (
          states({"1": ("a", "b", 1), "2": ("ab", "", 2)}, {"1": None})),
     Case("a scalar aggregate is merged twice", _recomputed_without_a_stale_group, "select sum(v) as total from ods.t",
          states({"1": ("x", "", 1)}, {"2": ("x", "", 1)})),
+    Case("the new state in both terms of a join", _joined_with_the_new_state_of_both,
+         "select t.v as x, u.v as y from ods.t join ods.u on t.p = u.p", [*both({}, {}), *_MATCH]),
+    Case("a join's aggregate counts twice", _joined_with_the_new_state_of_both,
+         "select t.p, sum(u.v) as total from ods.t join ods.u on t.p = u.p group by t.p", [*both({}, {}), *_MATCH]),
+    Case("affected keys of after-images only", _affected_keys_of_after_images_only, _DISTINCT,
+         states({"1": ("x", "", 1), "2": ("x", "", 2)}, {"1": ("y", "", 1)})),
+    Case("affected join keys of after-images only", _affected_keys_of_after_images_only, _ANTI,
+         [*_MATCH, *both({"1": ("x", "", 1)}, {"1": ("y", "", 2)})]),
+    Case("NULL-unsafe affected keys", _affected_keys_compared_unsafely, _DISTINCT,
+         states({"1": (None, "", 1)}, {"2": (None, "", 2)})),
+    Case("an anti join affected from the left only", _affected_keys_of_one_side(0), _ANTI,
+         [*_MATCH, *both({"1": ("x", "", 1)}, {})]),
+    Case("a full join affected from the left only", _affected_keys_of_one_side(0), _FULL,
+         [*_MATCH, *both({"1": ("x", "", 1)}, {})]),
+    Case("a full join affected from the right only", _affected_keys_of_one_side(1), _FULL,
+         [*_MATCH, *both({}, {"1": ("x", "", 2)})]),
+    Case("HAVING before affected keys", _having_before_affected_keys,
+         "select p, sum(v) as total from ods.t group by p having sum(v) > 0",
+         states({"1": ("x", "", -1)}, {"2": ("x", "", 2)})),
     Case("a prune by another column", _prune_by_another_column, _MIN,
          states({"1": ("x", "y", 1), "2": ("x", "z", 2)}, {"1": None})),
 )  # fmt: skip
