@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pyspark
@@ -50,6 +51,8 @@ def _prepare_environment(target: Target, jdk: Jdk) -> None:
     if is_local(target.master):
         # Another Spark on the machine would be started in place of the pinned one.
         os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+        # Spark would look for a `python3` on the path: none is there, or one of another version.
+        os.environ["PYSPARK_PYTHON"] = sys.executable
         # Without it Spark asks the resolver for the host's name and warns when that is a loopback address.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 

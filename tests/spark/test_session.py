@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,10 @@ def test_a_hudi_table_round_trips_and_upserts(spark: SparkSession, warehouse: Pa
     write(spark, warehouse / "t", [(2, "b", [])])
     rows = spark.read.format("hudi").load(str(warehouse / "t")).select("id", "name", "tags").collect()
     assert sorted(map(tuple, rows)) == [(1, "ü '", [1, None]), (2, "b", [])]
+
+
+def test_workers_run_on_the_interpreter_of_this_process(spark: SparkSession) -> None:
+    assert spark.sparkContext.pythonExec == sys.executable
 
 
 def test_nothing_of_the_jvm_reaches_the_terminal(
