@@ -50,7 +50,7 @@ def test_row_based_follows_inserts_updates_deletes_and_moves_without_leaving_a_r
 
 
 def test_union_all_of_two_changed_inputs(lake: Lake, orders: Table) -> None:
-    refunds = lake.source("refunds", "id int, amount decimal(10,2)")
+    refunds = lake.source("refunds", "id int, amount decimal(12,2)")
     lake.model(
         "flows",
         "select id, amount from @orders union all select id, -amount as amount from @refunds",
