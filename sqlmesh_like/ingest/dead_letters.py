@@ -15,8 +15,9 @@ from sqlmesh_like.ingest.mark import KEY, Mark
 from sqlmesh_like.ingest.place import Place
 
 _COLUMNS = (
-    "sha2(concat_ws('/', file, line), 256) as _sml_key", "file", "line as position", "reason", "value as text", "current_timestamp() as ingested_at",
-)  # fmt: skip
+    f"sha2(concat_ws('/', file, line), 256) as {names.KEY}",
+    *("file", "line as position", "reason", "value as text", "current_timestamp() as ingested_at"),
+)
 
 
 def letters(events: DataFrame) -> DataFrame:

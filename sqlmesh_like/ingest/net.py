@@ -14,8 +14,8 @@ from sqlmesh_like.ingest.layout import POSITION, SOFT_DELETED, Layout
 from sqlmesh_like.ingest.types import quoted
 
 KEY = "_sml_key"
-"""Record key: a hash of the primary key. Hudi 1.2.0 takes keys apart at `:` and `,` for its bucket index and never returns
-from some texts that hold both, so the source's own values cannot be the key."""
+"""Record key: a hash of the primary key. Hudi 1.2.0 takes keys apart at `:` and `,` for its bucket index and never
+returns from some texts that hold both, so the source's own values cannot be the key."""
 DELETED = "_hoodie_is_deleted"
 IS_REMEMBERED = "not is_late and (w.removed or size(parts) > 1)"
 """Of a decision: its key was deleted or moved."""
