@@ -172,23 +172,6 @@ def test_a_partition_rescan_empties_moves_and_knows_null(lake: Lake, orders: Tab
     assert lake.rows("buyers") == lake.rows("ranked") == []
 
 
-def test_a_join_is_rebuilt_and_says_so(lake: Lake, orders: Table) -> None:
-    people = lake.source("people", "id int, name string")
-    lake.model(
-        "joined",
-        "select o.id, p.name from @orders o left join @people p on o.buyer = p.id",
-    )
-    orders.upsert(order(1, 1, "5", "x", "m1"), order(2, 2, "5", "x", "m1"))
-    people.upsert((1, "a"))
-    lake.run_well()
-    people.upsert((2, "b"), delete=[(1, "a")])
-    assert lake.run_well() == {"joined": "full_refresh"}
-    assert "QRY001" in lake.rules("joined")
-    lake.assert_maintained()
-    assert lake.rows("joined") == [(1, None), (2, "b")]
-    assert lake.run_well() == {"joined": "no_op"}
-
-
 def test_nothing_changed_means_no_commit_and_no_spark(lake: Lake, orders: Table) -> None:
     lake.model("flat", "select id, amount from @orders")
     lake.model("agg", "select count(*) as n from {{ ref('flat') }}")
