@@ -108,7 +108,7 @@ class Scope:
         qualifier = column.text("table")
         aliases = [source.alias for source in self.sources]
         if qualifier and qualifier.lower() not in aliases:
-            hint = nearest(qualifier, aliases)
+            hint = nearest(qualifier, aliases) or f"known: {', '.join(aliases)}"
             raise UnknownName(f"unknown table or alias {qualifier!r} in {column.sql('spark')}", column, hint)
 
     def _column(self, column: exp.Column) -> exp.Expr:
@@ -139,7 +139,8 @@ class Scope:
         if not found:
             known = [name for source in self.sources if alias in ("", source.alias) for name, _ in source.outputs]
             hint = nearest(column.name, known) or f"known: {', '.join(known)}"
-            raise UnknownName(f"unknown column {column.name!r}", column, hint)
+            of = f" of {column.table!r}" if column.table and len(self.sources) > 1 else ""
+            raise UnknownName(f"unknown column {column.name!r}{of}", column, hint)
         return found[0][1]
 
 
