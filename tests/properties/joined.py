@@ -49,7 +49,7 @@ class Built:
 
 
 def compiled(sql: str, partition_by: Sequence[str] = ()) -> CompiledModel:
-    refs = tuple(InputRef(IDS[t], TableName("ods", t), "source") for t in TABLES if f"ods.{t} " in f"{sql} ")
+    refs = tuple(InputRef(IDS[t], TableName("ods", t), "source") for t in TABLES if f"ods.{t}" in sql)
     model = RenderedModel(
         "model.shop.m", "m", "models/m.sql", sql, sql, ModelConfig(partition_by=tuple(partition_by)),
         TableName("dws", "m"), refs, SourceMap(sql, sql),
