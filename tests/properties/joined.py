@@ -74,7 +74,7 @@ def follow(plan: CompiledModel, path: Sequence[Snapshot]) -> int:
 @st.composite
 def paths(draw: Draw) -> list[Snapshot]:
     """States of the three tables; a batch changes several at once, few rows each."""
-    start = st.dictionaries(st.sampled_from(_KEYS), _ROWS, max_size=5)
+    start = st.dictionaries(st.sampled_from(_KEYS), _ROWS, min_size=2, max_size=5)
     found: list[Snapshot] = [{IDS[table]: draw(start) for table in TABLES}]
     for _ in range(draw(st.integers(3, 5))):
         found.append({IDS[table]: _after(draw, found[-1][IDS[table]]) for table in TABLES})
