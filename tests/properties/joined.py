@@ -49,7 +49,7 @@ class Built:
 
 
 def compiled(sql: str, partition_by: Sequence[str] = ()) -> CompiledModel:
-    refs = tuple(InputRef(IDS[t], TableName("ods", t), "source") for t in TABLES if f"ods.{t} " in f"{sql} ")
+    refs = tuple(InputRef(IDS[t], TableName("ods", t), "source") for t in TABLES if f"ods.{t}" in sql)
     model = RenderedModel(
         "model.shop.m", "m", "models/m.sql", sql, sql, ModelConfig(partition_by=tuple(partition_by)),
         TableName("dws", "m"), refs, SourceMap(sql, sql),
@@ -74,7 +74,7 @@ def follow(plan: CompiledModel, path: Sequence[Snapshot]) -> int:
 @st.composite
 def paths(draw: Draw) -> list[Snapshot]:
     """States of the three tables; a batch changes several at once, few rows each."""
-    start = st.dictionaries(st.sampled_from(_KEYS), _ROWS, max_size=5)
+    start = st.dictionaries(st.sampled_from(_KEYS), _ROWS, min_size=2, max_size=5)
     found: list[Snapshot] = [{IDS[table]: draw(start) for table in TABLES}]
     for _ in range(draw(st.integers(3, 5))):
         found.append({IDS[table]: _after(draw, found[-1][IDS[table]]) for table in TABLES})

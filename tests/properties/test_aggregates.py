@@ -85,7 +85,7 @@ def _call(draw: Draw, columns: Schema, *, numeric: bool) -> str:
     return str(template)
 
 
-@examples(0.35)
+@examples(0.3)
 @given(data=st.data())
 def test_aggregates_equal_a_recompute_after_every_batch(data: st.DataObject) -> None:
     schema = data.draw(schemas())

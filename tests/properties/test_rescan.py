@@ -58,7 +58,7 @@ def _filled(draw: Draw, hole: str, columns: Schema, partition: str, source: str)
     return f"coalesce({expression(draw, columns, draw(st.sampled_from(sorted(VALUES))), 1)}, null)"
 
 
-@examples(0.3)
+@examples(0.25)
 @given(data=st.data())
 def test_rescanned_models_equal_a_recompute_after_every_batch(data: st.DataObject) -> None:
     schema = data.draw(schemas())

@@ -9,7 +9,7 @@ from tests.properties.generate import examples, paths, row_queries, schemas
 from tests.properties.lake import check, compiled, final_rows
 
 
-@examples(0.3)
+@examples(0.25)
 @given(data=st.data())
 def test_row_wise_models_equal_a_recompute_after_every_batch(data: st.DataObject) -> None:
     schema = data.draw(schemas())

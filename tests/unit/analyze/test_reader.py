@@ -6,7 +6,7 @@ import pytest
 
 from sqlmesh_like.analyze.relation import Aggregate
 from sqlmesh_like.errors import SqlError
-from tests.properties.lake import T, check, compiled, schema, states
+from tests.properties.lake import T, U, check, compiled, schema, states
 
 COLUMNS = schema(a="int", s="string", amount="decimal(10,2)")
 
@@ -78,3 +78,29 @@ def test_a_lateral_alias_that_is_also_a_column_means_the_column() -> None:
 
 def test_the_columns_of_an_input_are_found_by_its_id() -> None:
     assert compiled("select a from ods.t", COLUMNS).facts.inputs[0].unique_id == T
+
+
+def _shown(sql: str) -> list[str]:
+    return [column.name for column in compiled(sql, COLUMNS).facts.schema or ()]
+
+
+def test_a_star_over_using_starts_with_the_columns_of_the_last_using() -> None:
+    three = (
+        "select * from (select a, s as s1 from ods.t) as x join (select a, amount as y1 from ods.u) as y using (a)"
+        " join (select s as s1, amount as z1 from ods.t) as z using (s1)"
+    )
+    assert _shown(three) == ["s1", "a", "y1", "z1"]
+    again = "select * from (select a, s as x1 from ods.t) as x join (select a, s as y1 from ods.u) as y using (a)"
+    assert _shown(f"{again} join (select a, s as z1 from ods.u) as z using (a)") == ["a", "x1", "y1", "z1"]
+
+
+def test_a_name_of_a_correlated_query_means_the_inner_column_first() -> None:
+    sql = "select a from ods.t where exists (select 1 from ods.u where a = t.a and amount > 0)"
+    path = states({"1": (1, "x", None)}, {"1": (2, "x", None)})
+    path = [{**state, U: {"1": (2, "y", 1)}} for state in path]
+    assert len(check(compiled(sql, COLUMNS), COLUMNS, path)) == 1
+
+
+def test_having_without_group_by_or_aggregates_is_one_row() -> None:
+    plan = compiled("select 1 as one from ods.t having 1 = 1", COLUMNS)
+    assert len(check(plan, COLUMNS, states({}, {"1": (1, "x", None), "2": (1, "x", None)}, {"1": None}))) == 2
