@@ -1,0 +1,62 @@
+"""What history is kept: everything that a model of the project has still to read, up to a cap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlmesh_like.names import TableName
+from sqlmesh_like.plan.catalog import Catalog, TablePlace
+from sqlmesh_like.plan.history import TableRecord, TableState
+from sqlmesh_like.run.retention import AT_LEAST, AT_MOST, SLACK, Cleaning, due
+
+
+@dataclass
+class _History:
+    """A lake of one table `t` with `commits` data commits, read by a model that stands `behind` of them back."""
+
+    commits: int
+    behind: int
+    asked: list[str] = field(default_factory=list)
+
+    def state(self, uri: str, format: str = "hudi") -> TableState:
+        if uri == "t":
+            return TableState("t", "cow", f"{self.commits:03}")
+        record = TableRecord("model.p.m", "f", {"source.p.s.t": f"{self.commits - self.behind:03}"}, "now", "row_based")
+        return TableState(uri, "cow", "001", record)
+
+    def lost(self, uri: str, start: str, end: str) -> str | None:
+        return None
+
+    def pending_rows(self, uri: str, start: str, end: str) -> int:
+        return 0
+
+    def pending_commits(self, uri: str, start: str, end: str) -> int:
+        return int(end) - int(start)
+
+    def data_commits(self, uri: str) -> int:
+        return self.commits
+
+
+def _due(commits: int, behind: int) -> tuple[Cleaning, ...]:
+    places = {
+        "source.p.s.t": TablePlace("source.p.s.t", TableName("ods", "t"), "t"),
+        "model.p.m": TablePlace("model.p.m", TableName("dws", "m"), "m"),
+    }
+    return due(Catalog(places, _History(commits, behind)), ["source.p.s.t"])
+
+
+def test_a_short_history_is_left_alone() -> None:
+    assert _due(AT_LEAST + SLACK, behind=0) == ()
+
+
+def test_a_table_whose_readers_are_up_to_date_keeps_the_minimum() -> None:
+    assert _due(AT_LEAST + SLACK + 1, behind=0) == (Cleaning("t", AT_LEAST),)
+
+
+def test_what_the_slowest_reader_has_not_read_is_kept_with_the_commit_it_stands_on() -> None:
+    assert _due(100, behind=50) == (Cleaning("t", 51),)
+    assert _due(55, behind=50) == ()
+
+
+def test_nothing_is_kept_past_the_cap() -> None:
+    assert _due(1000, behind=900) == (Cleaning("t", AT_MOST),)
