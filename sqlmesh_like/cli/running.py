@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 
@@ -12,10 +12,10 @@ from sqlmesh_like.cli.lake import Lake, clock, locked, open_lake
 from sqlmesh_like.cli.lines import Lines, problems, write_results
 from sqlmesh_like.cli.options import Flags
 from sqlmesh_like.cli.output import Output
-from sqlmesh_like.errors import NodeError, SelectionError
+from sqlmesh_like.errors import NodeError, RetryableError, SelectionError
 from sqlmesh_like.plan.graph import ResourceType
 from sqlmesh_like.run.executor import Executor
-from sqlmesh_like.run.retention import due
+from sqlmesh_like.run.retention import Cleaning, due
 from sqlmesh_like.run.seeds import read_seed
 
 _READING: tuple[ResourceType, ...] = ("test",)
@@ -71,8 +71,18 @@ def _clean(lake: Lake, output: Output) -> None:
     ingested = {
         t.unique_id for source in lake.loaded.project.sources if source.ingest for t in source.tables if t.ingest
     }
-    owned = [i for i in lake.catalog.places if i in ingested or not i.startswith("source.")]
-    for cleaning in due(lake.catalog, owned):
+    built = [unique_id for unique_id in lake.catalog.places if not unique_id.startswith("source.")]
+    _clean_tables(lake, due(lake.catalog, built), output)
+    if grown := due(lake.catalog, ingested):
+        try:
+            with locked(lake.loaded, "ingest"):
+                _clean_tables(lake, grown, output)
+        except RetryableError:
+            output.line("the history of source tables is left to the next run: an ingestion is writing")
+
+
+def _clean_tables(lake: Lake, cleanings: Iterable[Cleaning], output: Output) -> None:
+    for cleaning in cleanings:
         try:
             lake.engine.clean(cleaning.uri, cleaning.retain)
         except NodeError as error:
