@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sqlmesh_like.analyze.facts import QueryFacts, analyze
@@ -47,10 +47,6 @@ class Compiler:
         compiled = CompiledModel(facts, classification, compile_table(facts, classification))
         self._compiled[model.unique_id] = compiled
         return compiled
-
-    def compile_all(self, models: Iterable[RenderedModel]) -> dict[str, CompiledModel]:
-        """Compile models given in dependency order, by unique id."""
-        return {model.unique_id: self.compile(model) for model in models}
 
     def _schema(self, ref: InputRef) -> Schema | None:
         """Columns of an input: those its model compiles to, with the types that the lake has."""

@@ -50,9 +50,9 @@ CURRENT = Reading("current")
 PREVIOUS = Reading("previous")
 
 
-def net(step: str, schema: Sequence[Column], *, keep_key: bool = True) -> exp.Select:
+def net(step: str, schema: Sequence[Column]) -> exp.Select:
     """Signed rows of an earlier step without the pairs that cancel out (grain: key and content)."""
-    keys = [column(c.name) for c in schema] + ([key()] if keep_key else [])
+    keys = [column(c.name) for c in schema] + [key()]
     total = exp.Sum(this=weight())
     summed = exp.cast(total.copy(), "bigint", dialect="spark")
     query = exp.select(*keys, exp.alias_(summed, WEIGHT, quoted=True)).from_(exp.table_(step))

@@ -70,9 +70,6 @@ class Planner:
     def _is_full(self, model: RenderedModel) -> bool:
         return self.full_refresh if model.config.full_refresh is None else model.config.full_refresh
 
-    def table_of(self, model: RenderedModel) -> TableState:
-        return self.catalog.state(model.unique_id)
-
     def _unbuilt_below(self, model: RenderedModel, states: Mapping[str, TableState]) -> list[RenderedModel]:
         """Models whose columns follow from their query alone, views and tables not built yet, inner ones first."""
         by_id = {m.unique_id: m for m in self.rendered.models}

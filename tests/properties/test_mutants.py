@@ -66,8 +66,8 @@ def _sum_of_nothing_is_zero(patch: pytest.MonkeyPatch) -> None:
 def _after_images_only(patch: pytest.MonkeyPatch) -> None:
     net = rows.net
 
-    def naive(step: str, columns: Sequence[object], *, keep_key: bool = True) -> exp.Select:
-        query = net(step, columns, keep_key=keep_key)  # type: ignore[arg-type]
+    def naive(step: str, columns: Sequence[object]) -> exp.Select:
+        query = net(step, columns)  # type: ignore[arg-type]
         return query.where(exp.GT(this=column("_sml_weight"), expression=exp.Literal.number(0)))
 
     patch.setattr(rows, "net", naive)
