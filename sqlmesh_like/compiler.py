@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from sqlmesh_like.analyze.facts import QueryFacts, analyze
 from sqlmesh_like.classify.strategy import Classification, classify
@@ -19,7 +20,11 @@ class CompiledModel:
 
     facts: QueryFacts
     classification: Classification
-    table: TablePlan
+
+    @cached_property
+    def table(self) -> TablePlan:
+        """What is executed; most models of a run have nothing to do and never ask."""
+        return compile_table(self.facts, self.classification)
 
     @property
     def model(self) -> RenderedModel:
@@ -43,8 +48,7 @@ class Compiler:
         facts = analyze(model, schemas, self._views)
         if model.config.materialized in ("view", "ephemeral"):
             self._views[model.unique_id] = facts
-        classification = classify(facts)
-        compiled = CompiledModel(facts, classification, compile_table(facts, classification))
+        compiled = CompiledModel(facts, classify(facts))
         self._compiled[model.unique_id] = compiled
         return compiled
 

@@ -8,8 +8,8 @@ from sqlmesh_like.engine.avro_schema import schema_of
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.engine.timeline import STATE_PREFIX, Commit, Timeline
 from sqlmesh_like.errors import NodeError
-from sqlmesh_like.names import PARTITION, Schema, is_hidden, visible
-from sqlmesh_like.plan.history import RECORD_KEY, Layout, TableRecord, TableState
+from sqlmesh_like.names import KEY, PARTITION, Schema, is_hidden, visible
+from sqlmesh_like.plan.history import RECORD_KEY, Layout, TableRecord, TableState, Volume
 
 _RECORD = STATE_PREFIX + RECORD_KEY
 _PLAIN_PATHS = (
@@ -26,12 +26,20 @@ _UNREADABLE = (
 
 
 class LakeHistory:
-    """Reads each table's timeline anew on every call: a plan pins what it read."""
+    """Lists each table's timeline anew on every call: a plan pins what it read. What has not changed is read once."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, tuple[frozenset[str], TableState]] = {}
 
     def state(self, uri: str, format: str = "hudi") -> TableState:
         if format != "hudi":
             return TableState(uri, "files", listing_hash(uri), format=format)
-        return table_state(Timeline(uri))
+        timeline = Timeline(uri)
+        known = self._states.get(uri)
+        if known is None or known[0] != timeline.names:
+            known = (timeline.names, table_state(timeline))
+            self._states[uri] = known
+        return known[1]
 
     def lost(self, uri: str, start: str, end: str) -> str | None:
         timeline = Timeline(uri)
@@ -47,8 +55,16 @@ class LakeHistory:
         commits = [commit for commit in Timeline(uri).between(start, end) if commit.is_data]
         return sum(w.inserts + w.updates + w.deletes for commit in commits for w in commit.writes)
 
-    def data_commits(self, uri: str) -> int:
-        return len(Timeline(uri).data_commits)
+    def volume(self, uri: str, frontier: str) -> Volume:
+        files = Timeline(uri).sizes(frontier)
+        return Volume(sum(files.values()), len(files), len({partition for partition, _ in files}))
+
+    def repeats_keys(self, uri: str, frontier: str) -> bool:
+        return Timeline(uri).repeats_keys(frontier)
+
+    def exceeds(self, uri: str, commits: int) -> bool:
+        timeline = Timeline(uri)
+        return len(timeline.commit_instants) > commits and len(timeline.data_commits) > commits
 
     def pending_commits(self, uri: str, start: str, end: str) -> int:
         return sum(1 for commit in Timeline(uri).between(start, end) if commit.is_data)
@@ -63,7 +79,6 @@ def table_state(timeline: Timeline) -> TableState:
     schema_json = timeline.schema_json(frontier)
     columns = schema_of(schema_json) if schema_json else None
     record = _record(timeline)
-    newest = {(write.partition, write.file_id): write for commit in timeline.commits for write in commit.writes}
     return TableState(
         uri=timeline.uri,
         kind="cow" if timeline.is_cow else "mor",
@@ -71,9 +86,6 @@ def table_state(timeline: Timeline) -> TableState:
         record=record,
         schema=visible(columns) if columns else None,
         stored=columns,
-        bytes=sum(write.bytes for write in newest.values()),
-        partitions=len({partition for partition, _ in newest}),
-        repeats_keys=timeline.repeats_keys(frontier),
         layout=_layout(timeline, record, columns or ()),
         is_foreign_on_top=record is not None and _has_foreign(timeline),
     )
@@ -87,7 +99,9 @@ def record_of(commit: Commit) -> TableRecord | None:
 
 def _has_foreign(timeline: Timeline) -> bool:
     """Whether rows were written by something else since the last full refresh, which would have replaced them."""
-    for commit in reversed(timeline.data_commits):
+    for commit in timeline.newest_first():
+        if not commit.is_data:
+            continue
         record = record_of(commit)
         if record is None or record.strategy == "full_refresh":
             return record is None
@@ -95,8 +109,13 @@ def _has_foreign(timeline: Timeline) -> bool:
 
 
 def _record(timeline: Timeline) -> TableRecord | None:
-    text = timeline.extra(_RECORD)
-    return TableRecord.from_json(text) if text else None
+    """The newest record. Tables that no run wrote, which ingestion fills, are told at their top."""
+    if timeline.properties.get("hoodie.table.recordkey.fields", KEY) != KEY:
+        return None
+    for commit in timeline.newest_first():
+        if commit.is_data and commit.is_ours:
+            return record_of(commit)
+    return None
 
 
 def _require_readable(timeline: Timeline) -> None:

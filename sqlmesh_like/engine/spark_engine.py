@@ -205,7 +205,7 @@ class SparkEngine:
             key=(KEY,),
             partition_field=PARTITION if config.partition_by else None,
             table_type=config.table_type,
-            buckets=_buckets(planned),
+            buckets=_buckets(planned, self._history),
             options={key: str(value) for key, value in options.items()},
         )
         return Sink(table, config.partition_by, config.unique_key, state)
@@ -250,13 +250,15 @@ def _is_read_often(name: str, program: DeltaProgram) -> bool:
     return reads + checks > 1
 
 
-def _buckets(planned: PlannedModel) -> int:
+def _buckets(planned: PlannedModel, history: History) -> int:
     if planned.target.record is not None:
         return planned.target.record.buckets
-    volume = sum(item.state.bytes for item in planned.inputs)
+    lake = [item for item in planned.inputs if item.state.kind in ("cow", "mor") and item.end]
+    volumes = [history.volume(item.state.uri, item.end or "") for item in lake]
+    volume = sum(found.bytes for found in volumes)
     if planned.compiled.classification.strategy == "aggregate_merge":
         volume //= 10
-    partitions = max((item.state.partitions for item in planned.inputs), default=1)
+    partitions = max((found.partitions for found in volumes), default=1)
     return sinks.buckets_for(volume, partitions if planned.compiled.model.config.partition_by else 1)
 
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import fastavro
-import pyarrow.parquet as pq
 
 from sqlmesh_like.engine.storage import Folder, folder
 from sqlmesh_like.errors import NodeError
@@ -109,6 +108,12 @@ class Timeline:
         self.uri = uri.rstrip("/")
         self.folder: Folder = folder(self.uri)
         self._names = self.folder_names()
+        self._decoded = _still_there(self.uri, self.names)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Names of the timeline's files: where they are the same, the table is."""
+        return frozenset(self._names)
 
     def folder_names(self) -> list[str]:
         return folder(f"{self.uri}/.hoodie/timeline").names()
@@ -149,14 +154,23 @@ class Timeline:
         matches = (_PENDING.fullmatch(name) for name in self._names)
         names = {m["requested"]: m["action"] for m in matches if m and (m["action"] or "") not in _SERVICE_ACTIONS}
         services = {
-            name.split(".")[0] for name in self._names if any(f".{action}." in name for action in _SERVICE_ACTIONS)
+            name.split(".")[0] for name in self._names if not _SERVICE_ACTIONS.isdisjoint(name.split(".")[1:-1])
         }
         return tuple(sorted(set(names) - done - services))
 
     @cached_property
     def commits(self) -> tuple[Commit, ...]:
         """All completed commits of the active timeline, services included, in requested order."""
-        return tuple(self._commit(instant) for instant in self.completed if instant.action in _COMMIT_ACTIONS)
+        return tuple(reversed(tuple(self.newest_first())))
+
+    def newest_first(self) -> Iterator[Commit]:
+        """All completed commits from the newest on, each read when it is asked for: what matters is mostly on top."""
+        return (self._commit(instant) for instant in reversed(self.commit_instants))
+
+    @cached_property
+    def commit_instants(self) -> tuple[Instant, ...]:
+        """Instants of `commits`, of which no file is read."""
+        return tuple(instant for instant in self.completed if instant.action in _COMMIT_ACTIONS)
 
     @property
     def data_commits(self) -> tuple[Commit, ...]:
@@ -171,8 +185,8 @@ class Timeline:
     def frontier(self) -> str | None:
         """The last completed data instant before the first incomplete one; None where nothing was committed."""
         limit = self.pending[0] if self.pending else None
-        for commit in reversed(self.data_commits):
-            if limit is None or commit.instant.requested < limit:
+        for commit in self.newest_first():
+            if commit.is_data and (limit is None or commit.instant.requested < limit):
                 return commit.instant.frontier
         return None
 
@@ -186,19 +200,19 @@ class Timeline:
     def between(self, start: str, end: str) -> tuple[Commit, ...]:
         """Commits (services too) after `start` up to and including `end`, both frontiers."""
         low, high = start.split("_")[0], end.split("_")[0]
-        return tuple(commit for commit in self.commits if low < commit.instant.requested <= high)
+        return tuple(self._commit(found) for found in self.commit_instants if low < found.requested <= high)
 
     def extra(self, key: str) -> str | None:
         """Our value under a key in the newest data commit that has one; services are walked over."""
-        for commit in reversed(self.data_commits):
-            if key in commit.extra:
+        for commit in self.newest_first():
+            if commit.is_data and key in commit.extra:
                 return commit.extra[key]
         return None
 
     def schema_json(self, frontier: str) -> str | None:
         """Avro schema (JSON) of the table as of a frontier."""
         requested = frontier.split("_")[0]
-        for commit in reversed(self.commits):
+        for commit in self.newest_first():
             if commit.instant.requested <= requested and commit.extra.get("schema"):
                 return commit.extra["schema"]
         return None
@@ -222,6 +236,8 @@ class Timeline:
 
     def footer(self, path: str) -> Mapping[str, str]:
         """Key-value metadata of one data file (path relative to the table)."""
+        import pyarrow.parquet as pq  # takes longer to import than a run with nothing to do should last
+
         with self.folder.fs.open(f"{self.folder.path}/{path}", "rb") as file:
             found = pq.read_schema(file).metadata or {}
         return {key.decode(): value.decode(errors="replace") for key, value in found.items()}
@@ -243,6 +259,21 @@ class Timeline:
                 if write.path.endswith(".parquet"):
                     key = (write.partition, write.file_id)
                     found[key] = Slice(write.partition, write.file_id, write.path, commit.instant.requested)
+        return found
+
+    def sizes(self, frontier: str) -> dict[tuple[str, str], int]:
+        """Bytes of the newest base file of each live file group as of a frontier.
+
+        From commits alone where all are on the active timeline, else from the listing of what is older.
+        """
+        limit = frontier.split("_")[0]
+        found = self._archived_sizes(limit) if self.is_archived else {}
+        for commit in self.commits:
+            if commit.instant.requested > limit:
+                break
+            for group in commit.replaced_groups:
+                found.pop(group, None)
+            found.update({(write.partition, write.file_id): write.bytes for write in commit.writes})
         return found
 
     def missing(self, frontier: str, groups: Collection[tuple[str, str]] | None = None) -> list[str]:
@@ -279,6 +310,10 @@ class Timeline:
                 found[key] = Slice(partition, match["file_id"], path, match["instant"])
         return found
 
+    def _archived_sizes(self, limit: str) -> dict[tuple[str, str], int]:
+        sizes = self.folder.sizes()
+        return {key: sizes.get(found.path, 0) for key, found in self._archived_slices(limit).items()}
+
     @cached_property
     def data_files(self) -> frozenset[str]:
         """Paths of all Parquet files below the table, relative to it."""
@@ -287,6 +322,11 @@ class Timeline:
         )
 
     def _commit(self, instant: Instant) -> Commit:
+        if instant not in self._decoded:
+            self._decoded[instant] = self._read_commit(instant)
+        return self._decoded[instant]
+
+    def _read_commit(self, instant: Instant) -> Commit:
         name = f".hoodie/timeline/{instant.requested}_{instant.completed}.{instant.action}"
         raw = self.folder.read(name)
         try:
@@ -296,6 +336,18 @@ class Timeline:
         if not isinstance(record, dict):
             raise NodeError(f"{self.uri}/{name} is no commit metadata")
         return _to_commit(instant, record)
+
+
+_DECODED: dict[str, dict[Instant, Commit]] = {}
+"""Commits that this process has read, by table. A completed instant's file never changes, and its name is its own."""
+
+
+def _still_there(uri: str, listed: frozenset[str]) -> dict[Instant, Commit]:
+    """What is known of a table's commits, without those that were archived since: memory is that of the timelines."""
+    known = _DECODED.get(uri, {}).copy()  # one step: another thread may add to it
+    kept = {i: c for i, c in known.items() if f"{i.requested}_{i.completed}.{i.action}" in listed}
+    _DECODED[uri] = kept
+    return kept
 
 
 def _to_commit(instant: Instant, record: Mapping[str, object]) -> Commit:

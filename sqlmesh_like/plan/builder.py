@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlglot import exp
@@ -39,6 +39,7 @@ class PlannedInput:
     end: str | None
     pending: int
     awaits: bool = False
+    repeats_keys: bool = False  # rows may share a record key: they are told apart by their last writing as well
 
     @property
     def has_moved(self) -> bool:
@@ -98,26 +99,24 @@ def plan_model(
         _planned_input(ref, states[ref.unique_id], target.record, history, awaits=ref.unique_id in awaited)
         for ref in compiled.facts.inputs
     )
+    is_idle = not full_refresh and not _has_moved(compiled, inputs, target, now)
+    inputs = tuple(_with_repeats(item, target.record, history, is_idle) for item in inputs)
     print_ = fingerprint(compiled)
     forced = _reasons_to_rebuild(compiled, target, inputs, print_, history, full_refresh)
-    strategy, reasons = _choose(compiled, inputs, target, forced, now)
+    strategy, reasons = ("no_op", ()) if is_idle and not forced else _choose(compiled, forced)
     is_asked_for = full_refresh or not target.exists
     is_refused = compiled.model.config.refresh == "strict" and strategy == "full_refresh" and not is_asked_for
     return PlannedModel(compiled, target, strategy, reasons, inputs, print_, now, is_refused)
 
 
-def _choose(
-    compiled: CompiledModel,
-    inputs: tuple[PlannedInput, ...],
-    target: TableState,
-    forced: tuple[Reason, ...],
-    now: datetime,
-) -> tuple[Strategy, tuple[Reason, ...]]:
+def _has_moved(compiled: CompiledModel, inputs: tuple[PlannedInput, ...], target: TableState, now: datetime) -> bool:
+    clock_moved = reads_clock(compiled) and (target.record is None or target.record.now != now.isoformat())
+    return clock_moved or any(item.has_moved for item in inputs)
+
+
+def _choose(compiled: CompiledModel, forced: tuple[Reason, ...]) -> tuple[Strategy, tuple[Reason, ...]]:
     if forced:
         return "full_refresh", forced
-    clock_moved = reads_clock(compiled) and (target.record is None or target.record.now != now.isoformat())
-    if not clock_moved and not any(item.has_moved for item in inputs):
-        return "no_op", ()
     return compiled.classification.strategy, compiled.classification.reasons
 
 
@@ -133,6 +132,15 @@ def _planned_input(
     if start and state.frontier and start != state.frontier and state.kind in ("cow", "mor"):
         pending = history.pending_rows(state.uri, start, state.frontier)
     return PlannedInput(ref, state, start, state.frontier, pending, awaits)
+
+
+def _with_repeats(item: PlannedInput, record: TableRecord | None, history: History, is_idle: bool) -> PlannedInput:
+    """Where nothing moved the record stands for the input: its whole timeline need not be read."""
+    if is_idle:
+        return replace(item, repeats_keys=record is not None and item.ref.unique_id in record.repeating)
+    if item.end is None or item.state.kind not in ("cow", "mor"):
+        return item
+    return replace(item, repeats_keys=history.repeats_keys(item.state.uri, item.end))
 
 
 def _reasons_to_rebuild(
@@ -165,7 +173,7 @@ def _reasons_to_rebuild(
 
 
 def _repeating(inputs: tuple[PlannedInput, ...]) -> tuple[str, ...]:
-    return tuple(sorted(item.ref.unique_id for item in inputs if item.state.repeats_keys))
+    return tuple(sorted(item.ref.unique_id for item in inputs if item.repeats_keys))
 
 
 def _lost(item: PlannedInput, history: History) -> str | None:

@@ -67,11 +67,8 @@ class TableState:
     record: TableRecord | None = None
     schema: Schema | None = None  # visible columns
     stored: Schema | None = None  # all columns
-    bytes: int = 0  # of the newest slices' files, as far as the timeline tells
-    partitions: int = 0
     format: str = "hudi"
     layout: Layout = Layout((), False)
-    repeats_keys: bool = False  # rows may share a record key: they are told apart by their last writing as well
     is_foreign_on_top: bool = False  # a data commit after the last full refresh is not ours
 
     @property
@@ -79,8 +76,17 @@ class TableState:
         return self.frontier is not None
 
 
+@dataclass(frozen=True)
+class Volume:
+    """How much a table holds as of a frontier: its newest base files, as far as the timeline tells."""
+
+    bytes: int = 0
+    files: int = 0
+    partitions: int = 0
+
+
 class History(Protocol):
-    """Reads tables without a JVM."""
+    """Reads tables without a JVM. `state` reads the top of a timeline alone; the others as far back as asked."""
 
     def state(self, uri: str, format: str = "hudi") -> TableState:
         """State of a table; `missing` where there is none."""
@@ -94,8 +100,16 @@ class History(Protocol):
         """Rows written or deleted by commits between two frontiers, an upper bound of the change."""
         ...
 
-    def data_commits(self, uri: str) -> int:
-        """Data commits on the active timeline."""
+    def volume(self, uri: str, frontier: str) -> Volume:
+        """Size of a table as of a frontier."""
+        ...
+
+    def repeats_keys(self, uri: str, frontier: str) -> bool:
+        """Whether rows may share a record key: they are told apart by their last writing as well."""
+        ...
+
+    def exceeds(self, uri: str, commits: int) -> bool:
+        """Whether the active timeline has more data commits than this."""
         ...
 
     def pending_commits(self, uri: str, start: str, end: str) -> int:

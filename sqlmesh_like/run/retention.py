@@ -39,7 +39,7 @@ def due(catalog: Catalog, owned: Iterable[str]) -> tuple[Cleaning, ...]:
             catalog.history.pending_commits(state.uri, start, state.frontier) for start in needed.get(unique_id, ())
         ]
         retain = retained(max(behind, default=0))
-        if catalog.history.data_commits(state.uri) > retain + SLACK:
+        if catalog.history.exceeds(state.uri, retain + SLACK):
             found.append(Cleaning(state.uri, retain))
     return tuple(found)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.catalog import Catalog, TablePlace
-from sqlmesh_like.plan.history import TableRecord, TableState
+from sqlmesh_like.plan.history import TableRecord, TableState, Volume
 from sqlmesh_like.run.retention import AT_LEAST, AT_MOST, SLACK, Cleaning, due
 
 
@@ -33,8 +33,14 @@ class _History:
     def pending_commits(self, uri: str, start: str, end: str) -> int:
         return int(end) - int(start)
 
-    def data_commits(self, uri: str) -> int:
-        return self.commits
+    def exceeds(self, uri: str, commits: int) -> bool:
+        return self.commits > commits
+
+    def volume(self, uri: str, frontier: str) -> Volume:
+        return Volume()
+
+    def repeats_keys(self, uri: str, frontier: str) -> bool:
+        return False
 
 
 def _due(commits: int, behind: int) -> tuple[Cleaning, ...]:
