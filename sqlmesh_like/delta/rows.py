@@ -67,7 +67,7 @@ def rows(source: Relation, reading: Reading) -> exp.Select:
         case Scan():
             return exp.select(*_names(source), *_carried(reading)).from_(outside(reading.role, source.input_id))
         case Filter():
-            return _over(source.child, reading, _names(source)).where(source.condition.copy())
+            return _over(source.child, reading, _names(source)).where(source.condition.copy(), copy=False)
         case Project():
             return _over(source.child, reading, [_item(item.expression, item.name) for item in source.items])
         case UnionAll():
@@ -89,14 +89,19 @@ def _names(source: Relation) -> list[exp.Expr]:
 
 
 def _over(child: Relation, reading: Reading, items: list[exp.Expr]) -> exp.Select:
-    return exp.select(*items, *_carried(reading)).from_(_source(child, reading))
+    return _from(exp.select(*items, *_carried(reading), copy=False), _source(child, reading))
+
+
+def _from(query: exp.Select, source: exp.Expr) -> exp.Select:
+    """`query FROM source`, of trees that nothing else holds: copying a nested one at each level costs its square."""
+    return query.from_(source, copy=False)
 
 
 def _source(child: Relation, reading: Reading, alias: str = "x") -> exp.Expr:
     """The FROM item of a child: the outside relation itself where nothing has to be computed."""
     if isinstance(child, Scan):
         return exp.alias_(outside(reading.role, child.input_id), alias, table=True)
-    return rows(child, reading).subquery(alias)
+    return rows(child, reading).subquery(alias, copy=False)
 
 
 def _carried(reading: Reading) -> list[exp.Expr]:
@@ -116,15 +121,15 @@ def _union(union: UnionAll, reading: Reading) -> exp.Select:
             _item(column(own.name), merged.name) for own, merged in zip(columns(branch), union.schema, strict=True)
         ]
         extra = [weight()] if reading.is_signed else []
-        selects.append(exp.select(*renamed, branch_key, *extra).from_(_source(branch, reading)))
+        selects.append(_from(exp.select(*renamed, branch_key, *extra, copy=False), _source(branch, reading)))
     names = [column(c.name) for c in union.schema]
-    return exp.select(*names, *_carried(reading)).from_(_stacked(selects).subquery("u"))
+    return _from(exp.select(*names, *_carried(reading), copy=False), _stacked(selects).subquery("u", copy=False))
 
 
 def _stacked(selects: Sequence[exp.Query]) -> exp.Query:
     query = selects[0]
     for further in selects[1:]:
-        query = exp.union(query, further, distinct=False)
+        query = exp.union(query, further, distinct=False, copy=False)
     return query
 
 
@@ -132,7 +137,7 @@ def _inner_change(join: Join, reading: Reading) -> exp.Select:
     """ΔL ⋈ R as it was, and L as it is ⋈ ΔR: with R as it is in both, pairs of two changed rows would count twice."""
     assert join.kind == "inner", "outer, semi and anti joins are not linear"
     both = _stacked([_join(join, reading, PREVIOUS), _join(join, CURRENT, reading)])
-    return exp.select(*_names(join), key(), weight()).from_(both.subquery("b"))
+    return _from(exp.select(*_names(join), key(), weight(), copy=False), both.subquery("b", copy=False))
 
 
 def _join(join: Join, left: Reading, right: Reading) -> exp.Select:
@@ -145,44 +150,45 @@ def _join(join: Join, left: Reading, right: Reading) -> exp.Select:
         *[column(c.name, _RIGHT) for c in columns(join.right)],
     ]
     signed = [column(WEIGHT, side) for side, reading in ((_LEFT, left), (_RIGHT, right)) if reading.is_signed]
-    query = exp.select(*names, exp.alias_(paired, KEY, quoted=True), *signed).from_(_source(join.left, left, _LEFT))
+    items = [*names, exp.alias_(paired, KEY, quoted=True), *signed]
+    query = _from(exp.select(*items, copy=False), _source(join.left, left, _LEFT))
     if join.condition is None:
-        return query.join(_source(join.right, right, _RIGHT), join_type="cross")
-    return query.join(_source(join.right, right, _RIGHT), on=join.condition.copy(), join_type=join.kind)
+        return query.join(_source(join.right, right, _RIGHT), join_type="cross", copy=False)
+    return query.join(_source(join.right, right, _RIGHT), on=join.condition.copy(), join_type=join.kind, copy=False)
 
 
 def _membership(join: Join, left: Reading, right: Reading) -> exp.Select:
     """Rows of the left side with (semi) or without (anti) a match."""
-    matching = exp.select(exp.Literal.number(1)).from_(_source(join.right, right, _RIGHT))
+    matching = _from(exp.select(exp.Literal.number(1), copy=False), _source(join.right, right, _RIGHT))
     if join.condition is not None:
-        matching = matching.where(join.condition.copy())
+        matching = matching.where(join.condition.copy(), copy=False)
     exists: exp.Expr = exp.Exists(this=matching)
-    query = exp.select(*[column(c.name, _LEFT) for c in columns(join)], column(KEY, _LEFT)).from_(
-        _source(join.left, left, _LEFT)
-    )
-    return query.where(exp.Not(this=exists) if join.kind == "anti" else exists)
+    items = [*[column(c.name, _LEFT) for c in columns(join)], column(KEY, _LEFT)]
+    query = _from(exp.select(*items, copy=False), _source(join.left, left, _LEFT))
+    return query.where(exp.Not(this=exists) if join.kind == "anti" else exists, copy=False)
 
 
 def _distinct(distinct: Distinct, reading: Reading) -> exp.Select:
     names = _names(distinct)
     keyed = exp.alias_(encode(names), KEY, quoted=True)
-    source = exp.select(*[n.copy() for n in names], keyed).from_(_source(distinct.child, reading))
-    return source.group_by(*[n.copy() for n in names])
+    source = _from(exp.select(*[n.copy() for n in names], keyed, copy=False), _source(distinct.child, reading))
+    return source.group_by(*[n.copy() for n in names], copy=False)
 
 
 def _grouped(aggregate: Aggregate, reading: Reading) -> exp.Select:
     """GROUP BY as written, with no hidden state: for rows that are recomputed, never merged."""
     inner_keys = [_item(named.expression, named.name) for named in aggregate.keys]
-    keyed = exp.select(*inner_keys, *_read_by(aggregate), key()).from_(_source(aggregate.child, reading))
+    keyed = _from(exp.select(*inner_keys, *_read_by(aggregate), key(), copy=False), _source(aggregate.child, reading))
     keys = [column(named.name) for named in aggregate.keys]
     calls = [_item(call.call, call.name) for call in aggregate.calls]
     named = exp.alias_(encode(keys), KEY, quoted=True)
     counted = exp.alias_(exp.Count(this=exp.Star()), ROWS, quoted=True)  # without a call or a key nothing would group
-    grouped = exp.select(named, *[k.copy() for k in keys], *calls, counted).from_(keyed.subquery("k"))
+    items = [named, *[k.copy() for k in keys], *calls, counted]
+    grouped = _from(exp.select(*items, copy=False), keyed.subquery("k", copy=False))
     if keys:
-        grouped = grouped.group_by(*[k.copy() for k in keys])
-    items = [_item(item.expression, item.name) for item in aggregate.items]
-    return exp.select(*items, key()).from_(grouped.subquery("g"))
+        grouped = grouped.group_by(*[k.copy() for k in keys], copy=False)
+    shown = [_item(item.expression, item.name) for item in aggregate.items]
+    return _from(exp.select(*shown, key(), copy=False), grouped.subquery("g", copy=False))
 
 
 def _read_by(aggregate: Aggregate) -> list[exp.Expr]:
