@@ -17,7 +17,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from sqlmesh_like.engine.avro_schema import schema_of
-from sqlmesh_like.engine.timeline import Commit, Slice, Timeline
+from sqlmesh_like.engine.commits import Commit, Slice
+from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.engine.widening import widened
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, visible

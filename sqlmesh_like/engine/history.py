@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 
 from sqlmesh_like.engine.avro_schema import schema_of
+from sqlmesh_like.engine.commits import STATE_PREFIX, Commit
 from sqlmesh_like.engine.storage import folder
-from sqlmesh_like.engine.timeline import STATE_PREFIX, Commit, Timeline
+from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, PARTITION, Schema, is_hidden, visible
 from sqlmesh_like.plan.history import RECORD_KEY, Layout, TableRecord, TableState, Volume

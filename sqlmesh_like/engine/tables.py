@@ -12,7 +12,7 @@ from typing import Literal
 
 from pyspark.sql import DataFrame
 
-from sqlmesh_like.engine.timeline import STATE_PREFIX
+from sqlmesh_like.engine.commits import STATE_PREFIX
 
 Operation = Literal["bulk_insert", "upsert", "insert_overwrite", "insert_overwrite_table"]
 

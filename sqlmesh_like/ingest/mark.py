@@ -11,7 +11,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlmesh_like.engine.timeline import STATE_PREFIX, Timeline
+from sqlmesh_like.engine.commits import STATE_PREFIX
+from sqlmesh_like.engine.timeline import Timeline
 
 KEY = "ingest"
 

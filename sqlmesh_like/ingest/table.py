@@ -11,8 +11,9 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from sqlmesh_like.engine.commits import STATE_PREFIX
 from sqlmesh_like.engine.tables import HudiTable, write
-from sqlmesh_like.engine.timeline import STATE_PREFIX, Timeline
+from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.ingest import net
 from sqlmesh_like.ingest.debezium import IMAGES, Shape, image, reads, schema_fields, unreadable
 from sqlmesh_like.ingest.layout import Layout, settle

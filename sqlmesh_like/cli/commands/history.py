@@ -11,8 +11,9 @@ from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.lake import open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.rows import as_table
+from sqlmesh_like.engine.commits import Commit
 from sqlmesh_like.engine.history import record_of
-from sqlmesh_like.engine.timeline import Commit, Timeline
+from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import Column
 from sqlmesh_like.run.ports import Rows

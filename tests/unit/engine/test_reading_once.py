@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sqlmesh_like.engine.commits import Instant
 from sqlmesh_like.engine.history import LakeHistory
-from sqlmesh_like.engine.timeline import Instant, Timeline
+from sqlmesh_like.engine.timeline import Timeline
 from tests.unit.engine.test_history import record
 from tests.unit.engine.test_timeline import Lake, at
 

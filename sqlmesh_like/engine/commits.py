@@ -1,0 +1,114 @@
+"""One commit of a Hudi table as a value. Owns what a commit says it did; which commits count is the timeline's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+STATE_PREFIX = "sml."
+"""Prefix of the keys that this project writes into commit metadata."""
+
+_SERVICE_OPERATIONS = {"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX", "BUCKET_RESCALE"}
+
+
+@dataclass(frozen=True, order=True)
+class Instant:
+    """One action on the timeline; ordered by requested time, as Hudi orders them."""
+
+    requested: str
+    completed: str | None
+    action: str
+
+    @property
+    def frontier(self) -> str:
+        """How a frontier spells this instant: `requested_completed`."""
+        return f"{self.requested}_{self.completed}"
+
+
+@dataclass(frozen=True)
+class FileWrite:
+    """What a commit did to one file group (grain: commit × file group). `path` is relative to the table."""
+
+    partition: str
+    file_id: str
+    path: str
+    rows: int
+    inserts: int
+    updates: int
+    deletes: int
+    bytes: int
+    previous: str | None = None  # instant of the slice it was merged from; None: a new file group
+
+
+@dataclass(frozen=True)
+class Commit:
+    """Metadata of one completed commit."""
+
+    instant: Instant
+    operation: str
+    writes: tuple[FileWrite, ...]
+    replaced: Mapping[str, tuple[str, ...]]
+    extra: Mapping[str, str]
+
+    @property
+    def is_data(self) -> bool:
+        """False for compaction, clustering and other services, which change no row."""
+        return self.operation not in _SERVICE_OPERATIONS
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether a writer of this project made it."""
+        return any(key.startswith(STATE_PREFIX) for key in self.extra)
+
+    @property
+    def touched(self) -> set[tuple[str, str]]:
+        """File groups (partition, file id) that this commit wrote or replaced."""
+        return {(write.partition, write.file_id) for write in self.writes} | self.replaced_groups
+
+    @property
+    def replaced_groups(self) -> set[tuple[str, str]]:
+        """File groups (partition, file id) that end with this commit."""
+        return {(partition, file_id) for partition, ids in self.replaced.items() for file_id in ids}
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The base file of a file group as of a frontier. `path` is relative to the table."""
+
+    partition: str
+    file_id: str
+    path: str
+    instant: str
+
+
+def to_commit(instant: Instant, record: Mapping[str, object]) -> Commit:
+    stats = record.get("partitionToWriteStats") or {}
+    replaced = record.get("partitionToReplaceFileIds") or {}
+    extra = record.get("extraMetadata") or {}
+    assert isinstance(stats, dict) and isinstance(replaced, dict) and isinstance(extra, dict)
+    return Commit(
+        instant=instant,
+        operation=str(record.get("operationType") or "UNKNOWN"),
+        writes=tuple(_to_write(partition, stat) for partition, entries in stats.items() for stat in entries),
+        replaced={partition: tuple(ids) for partition, ids in replaced.items()},
+        extra={key: value for key, value in extra.items() if value is not None},
+    )
+
+
+def _to_write(partition: str, stat: Mapping[str, object]) -> FileWrite:
+    def number(key: str) -> int:
+        value = stat.get(key)
+        return value if isinstance(value, int) else 0
+
+    previous = stat.get("prevCommit")
+    return FileWrite(
+        partition=partition,
+        file_id=str(stat["fileId"]),
+        path=str(stat["path"]),
+        rows=number("numWrites"),
+        inserts=number("numInserts"),
+        updates=number("numUpdateWrites"),
+        deletes=number("numDeletes"),
+        bytes=number("fileSizeInBytes"),
+        previous=previous if isinstance(previous, str) and previous.isdigit() else None,
+    )
