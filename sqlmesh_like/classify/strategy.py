@@ -101,7 +101,9 @@ def _unproven_partition(relation: Relation, partition_by: tuple[str, ...]) -> Re
 
 
 def _verdicts(relation: Relation, facts: QueryFacts) -> tuple[AggregateVerdict, ...]:
-    return tuple(judge(call, facts) for node in walk(relation) if isinstance(node, Aggregate) for call in node.calls)
+    """One a call; a CTE that is read twice says each once."""
+    calls = (call for node in walk(relation) if isinstance(node, Aggregate) for call in node.calls)
+    return tuple(dict.fromkeys(judge(call, facts) for call in calls))
 
 
 def _reasons_against_merging(
@@ -123,7 +125,7 @@ def _reasons_against_merging(
                 found.append(reason("NST001", "GROUP BY below or above another operator", _place(node, facts)))
             case Join() if node.kind != "inner":
                 found.append(reason("JOI002", f"a {node.kind} join", _join_place(node, facts)))
-    return tuple(found)
+    return tuple(dict.fromkeys(found))
 
 
 def reasons_against_recompute(

@@ -1,0 +1,107 @@
+"""The plans of the TPC suites as text that a person can read. Owns compiling a suite and the form of its page.
+
+`python -m tests.tpc.plans` writes `h/plans.txt` and `ds/plans.txt`; `tests/unit/test_tpc.py` holds them to the code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from sqlmesh_like.classify.rules import Reason
+from sqlmesh_like.classify.strategy import Classification
+from sqlmesh_like.compiler import CompiledModel, Compiler
+from sqlmesh_like.project.loader import load_project
+from sqlmesh_like.project.profile import load_target
+from sqlmesh_like.render.rendered import RenderedModel
+from sqlmesh_like.render.renderer import render_project
+
+FOLDER = Path(__file__).parent
+SUITES = {"h": "TPC-H", "ds": "TPC-DS"}
+LEAST = {"h": 17, "ds": 61}
+"""How many queries of a suite must be incremental at least."""
+
+WITHOUT_LIMIT = " without LIMIT"
+_LIMIT = re.compile(r"\blimit\s+\d+\s*$", re.IGNORECASE)
+
+
+def plans_of(suite: str) -> dict[str, Classification]:
+    """The classification of every query of a suite, by name."""
+    return {name: compiled.classification for name, compiled in compiled_suite(suite)}
+
+
+def compiled_suite(suite: str) -> Iterator[tuple[str, CompiledModel]]:
+    """Every query of a suite by name; one that ends in LIMIT also without it, for LIMIT hides the plan of the rest."""
+    root = FOLDER / suite
+    project = load_project(root, {})
+    rendered = render_project(project, load_target(project, root, None, None, {}))
+    for model in rendered.models:
+        yield model.name, Compiler().compile(model)
+        if (cut := without_limit(model)) is not None:
+            yield model.name + WITHOUT_LIMIT, Compiler().compile(cut)
+
+
+def without_limit(model: RenderedModel) -> RenderedModel | None:
+    """The model without the LIMIT at its end; None where there is none."""
+    found = _LIMIT.search(model.sql)
+    if found is None:
+        return None
+    sql = model.sql[: found.start()]
+    return replace(model, sql=sql, source_map=replace(model.source_map, compiled=sql))
+
+
+def counted(plans: Mapping[str, Classification]) -> dict[str, Classification]:
+    """One plan a query: of one with LIMIT that of the rest."""
+    return {name.removesuffix(WITHOUT_LIMIT): plan for name, plan in plans.items()}
+
+
+def page(suite: str, plans: Mapping[str, Classification]) -> str:
+    """The text of a suite's plans: how many have which strategy, then a block for each query."""
+    best = counted(plans)
+    counts = Counter(plan.strategy for plan in best.values())
+    lines = [
+        f"{SUITES[suite]}: {len(best)} queries, each with the strategy that its SQL allows and why.",
+        "A query that ends in LIMIT stands here twice, as it is and without LIMIT; it is counted without.",
+        f"incremental: {len(best) - counts['full_refresh']} of {len(best)}",
+        *(f"{strategy}: {counts[strategy]}" for strategy in sorted(counts)),
+    ]
+    lines += [f"full_refresh by {rule}: {', '.join(names)}" for rule, names in _blocked(best).items()]
+    return "\n".join([*lines, *(_block(name, plan) for name, plan in plans.items())]) + "\n"
+
+
+def _blocked(plans: dict[str, Classification]) -> dict[str, list[str]]:
+    """Queries that are rebuilt in full, by the rule of the first reason."""
+    found: dict[str, list[str]] = {}
+    for name, plan in plans.items():
+        if plan.strategy == "full_refresh":
+            found.setdefault(plan.reasons[0].rule, []).append(name)
+    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+
+
+def _block(name: str, plan: Classification) -> str:
+    lines = [f"\n{name}  {plan.strategy}"]
+    lines += [f"  {v.reason.rule}  {_place(v.reason)}  {v.verdict}  {_one_line(v.sql)}" for v in plan.aggregates]
+    told = {verdict.reason for verdict in plan.aggregates}
+    lines += [f"  {r.rule}  {_place(r)}  {_one_line(r.message)}" for r in plan.reasons if r not in told]
+    return "\n".join(lines)
+
+
+def _place(found: Reason) -> str:
+    return f"{found.line}:{found.column}" if found.line else "-"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def main() -> None:
+    """Write the pages of all suites."""
+    for suite in SUITES:
+        (FOLDER / suite / "plans.txt").write_text(page(suite, plans_of(suite)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

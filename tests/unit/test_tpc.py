@@ -1,0 +1,36 @@
+"""The queries of TPC-H and TPC-DS: how each is maintained stands in a page that a person can read."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from sqlmesh_like.classify.strategy import Classification
+from tests.tpc.plans import FOLDER, LEAST, SUITES, counted, page, plans_of
+
+plans = cache(plans_of)
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_the_page_of_plans_is_what_the_compiler_decides(suite: str) -> None:
+    stored = (FOLDER / suite / "plans.txt").read_text(encoding="utf-8")
+    assert page(suite, plans(suite)) == stored, "look at the difference, then run `python -m tests.tpc.plans`"
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_no_fewer_queries_are_incremental_than_before(suite: str) -> None:
+    incremental = [name for name, plan in _best(suite).items() if plan.strategy != "full_refresh"]
+    assert len(incremental) >= LEAST[suite]
+    assert len(_best(suite)) == {"h": 22, "ds": 103}[suite]
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_full_refresh_says_why_and_where(suite: str) -> None:
+    for name, plan in _best(suite).items():
+        if plan.strategy == "full_refresh":
+            assert plan.reasons and plan.reasons[0].line and plan.reasons[0].column, name
+
+
+def _best(suite: str) -> dict[str, Classification]:
+    return counted(plans(suite))
