@@ -84,6 +84,8 @@ _ALL = (
     Rule("HIS003", "the history of an input since the last run is gone"),
     Rule("HIS004", "the table was written by something else than this project"),
     Rule("HIS005", "the set of inputs changed since the last run"),
+    Rule("CST001", "most of an input changed: a full refresh is clearly cheaper than following the change",
+         "refresh: incremental"),
     Rule("CFG001", "refresh: full"),
     Rule("CFG002", "materialized: table is rebuilt each run", "materialized: incremental"),
     Rule("CFG003", "--full-refresh"),

@@ -132,6 +132,20 @@ def summary(statuses: Iterable[Status]) -> str:
     return f"Done. {' '.join(words)} TOTAL={counts.total()}"
 
 
+def size(count: int) -> str:
+    """Bytes in the unit that people read.
+
+    >>> size(999), size(1_500), size(2_340_000_000)
+    ('999 B', '1.5 kB', '2.3 GB')
+    """
+    amount, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if amount < 1000:
+            break
+        amount, unit = amount / 1000, larger
+    return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+
+
 def json_line(level: str, message: str, now: datetime.datetime | None = None) -> str:
     """One log line as JSON, in the outline of dbt's."""
     time = (now or _utc_now()).isoformat().replace("+00:00", "Z")

@@ -81,6 +81,14 @@ class Slice:
     instant: str
 
 
+@dataclass(frozen=True)
+class Size:
+    """How much a file group holds; `rows` None where no commit tells them any more."""
+
+    bytes: int
+    rows: int | None
+
+
 def to_commit(instant: Instant, record: Mapping[str, object]) -> Commit:
     stats = record.get("partitionToWriteStats") or {}
     replaced = record.get("partitionToReplaceFileIds") or {}

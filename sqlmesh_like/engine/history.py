@@ -10,7 +10,7 @@ from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, PARTITION, Schema, is_hidden, visible
-from sqlmesh_like.plan.history import RECORD_KEY, Layout, TableRecord, TableState, Volume
+from sqlmesh_like.plan.history import RECORD_KEY, Change, Layout, TableRecord, TableState, Volume
 
 _RECORD = STATE_PREFIX + RECORD_KEY
 _PLAIN_PATHS = (
@@ -52,13 +52,25 @@ class LakeHistory:
         gone = [*timeline.missing(start, touched), *timeline.missing(end, touched)]
         return f"{len(gone)} data files of the change were cleaned, e.g. {gone[0]}" if gone else None
 
-    def pending_rows(self, uri: str, start: str, end: str) -> int:
-        commits = [commit for commit in Timeline(uri).between(start, end) if commit.is_data]
-        return sum(w.inserts + w.updates + w.deletes for commit in commits for w in commit.writes)
+    def change(self, uri: str, start: str, end: str) -> Change:
+        timeline = Timeline(uri)
+        commits = [commit for commit in timeline.between(start, end) if commit.is_data]
+        touched = set[tuple[str, str]]().union(*(commit.touched for commit in commits))
+        sizes = timeline.sizes(end)
+        return Change(
+            rows=sum(w.inserts + w.updates + w.deletes for commit in commits for w in commit.writes),
+            files=len(touched),
+            bytes=sum(sizes[group].bytes for group in touched if group in sizes),
+            partitions=len({partition for partition, _ in touched}),
+        )
 
     def volume(self, uri: str, frontier: str) -> Volume:
         files = Timeline(uri).sizes(frontier)
-        return Volume(sum(files.values()), len(files), len({partition for partition, _ in files}))
+        total = sum(size.bytes for size in files.values())
+        known = [size for size in files.values() if size.rows is not None]
+        counted, of = sum(size.rows or 0 for size in known), sum(size.bytes for size in known)
+        rows = counted * total // of if of else counted
+        return Volume(total, rows, len(files), len({partition for partition, _ in files}))
 
     def repeats_keys(self, uri: str, frontier: str) -> bool:
         return Timeline(uri).repeats_keys(frontier)

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import fastavro
 
-from sqlmesh_like.engine.commits import Commit, Instant, Slice, to_commit
+from sqlmesh_like.engine.commits import Commit, Instant, Size, Slice, to_commit
 from sqlmesh_like.engine.storage import Folder, folder
 from sqlmesh_like.errors import NodeError
 
@@ -187,8 +187,8 @@ class Timeline:
                     found[key] = Slice(write.partition, write.file_id, write.path, commit.instant.requested)
         return found
 
-    def sizes(self, frontier: str) -> dict[tuple[str, str], int]:
-        """Bytes of the newest base file of each live file group as of a frontier.
+    def sizes(self, frontier: str) -> dict[tuple[str, str], Size]:
+        """Size of each live file group as of a frontier, logs included.
 
         From commits alone where all are on the active timeline, else from the listing of what is older.
         """
@@ -199,7 +199,13 @@ class Timeline:
                 break
             for group in commit.replaced_groups:
                 found.pop(group, None)
-            found.update({(write.partition, write.file_id): write.bytes for write in commit.writes})
+            for write in commit.writes:
+                key = (write.partition, write.file_id)
+                if write.path.endswith(".parquet"):
+                    found[key] = Size(write.bytes, write.rows)
+                else:
+                    below = found.get(key, Size(0, 0))
+                    found[key] = Size(below.bytes + write.bytes, below.rows)
         return found
 
     def missing(self, frontier: str, groups: Collection[tuple[str, str]] | None = None) -> list[str]:
@@ -236,9 +242,9 @@ class Timeline:
                 found[key] = Slice(partition, match["file_id"], path, match["instant"])
         return found
 
-    def _archived_sizes(self, limit: str) -> dict[tuple[str, str], int]:
+    def _archived_sizes(self, limit: str) -> dict[tuple[str, str], Size]:
         sizes = self.folder.sizes()
-        return {key: sizes.get(found.path, 0) for key, found in self._archived_slices(limit).items()}
+        return {key: Size(sizes.get(found.path, 0), None) for key, found in self._archived_slices(limit).items()}
 
     @cached_property
     def data_files(self) -> frozenset[str]:

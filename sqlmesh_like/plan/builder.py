@@ -5,25 +5,19 @@ Pure over the `History` port: the explainer and the executor read the same `Plan
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from sqlglot import exp
-
 from sqlmesh_like.analyze.functions import judge
-from sqlmesh_like.analyze.relation import Scan, columns, used_columns, walk
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
-from sqlmesh_like.delta.program import STATE_VERSION
 from sqlmesh_like.errors import Location, NodeError
-from sqlmesh_like.plan.history import AS_WRITTEN, History, TableRecord, TableState
+from sqlmesh_like.plan.cost import Estimate, InputCost, estimate
+from sqlmesh_like.plan.fingerprint import fingerprint
+from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, Change, History, TableRecord, TableState, Volume
 from sqlmesh_like.render.rendered import InputRef
-
-_FIXED_SETTINGS = {"timezone": "UTC", "ansi": False}
 
 
 @dataclass(frozen=True)
@@ -37,7 +31,7 @@ class PlannedInput:
     state: TableState
     start: str | None
     end: str | None
-    pending: int
+    change: Change = NO_CHANGE
     awaits: bool = False
     repeats_keys: bool = False  # rows may share a record key: they are told apart by their last writing as well
 
@@ -58,6 +52,7 @@ class PlannedModel:
     fingerprint: str
     now: datetime
     is_refused: bool = False  # `refresh: strict` forbids the full refresh that would be needed
+    estimate: Estimate | None = None  # None: nothing to do, or what will change is not known yet
 
     def require_allowed(self) -> None:
         """Raises NodeError with the reasons where the plan is refused."""
@@ -103,10 +98,11 @@ def plan_model(
     inputs = tuple(_with_repeats(item, target.record, history, is_idle) for item in inputs)
     print_ = fingerprint(compiled)
     forced = _reasons_to_rebuild(compiled, target, inputs, print_, history, full_refresh)
-    strategy, reasons = ("no_op", ()) if is_idle and not forced else _choose(compiled, forced)
+    found = None if is_idle and not forced else _estimate(compiled, target, inputs, history)
+    strategy, reasons = ("no_op", ()) if is_idle and not forced else _choose(compiled, forced, found)
     is_asked_for = full_refresh or not target.exists
     is_refused = compiled.model.config.refresh == "strict" and strategy == "full_refresh" and not is_asked_for
-    return PlannedModel(compiled, target, strategy, reasons, inputs, print_, now, is_refused)
+    return PlannedModel(compiled, target, strategy, reasons, inputs, print_, now, is_refused, found)
 
 
 def _has_moved(compiled: CompiledModel, inputs: tuple[PlannedInput, ...], target: TableState, now: datetime) -> bool:
@@ -114,10 +110,29 @@ def _has_moved(compiled: CompiledModel, inputs: tuple[PlannedInput, ...], target
     return clock_moved or any(item.has_moved for item in inputs)
 
 
-def _choose(compiled: CompiledModel, forced: tuple[Reason, ...]) -> tuple[Strategy, tuple[Reason, ...]]:
+def _choose(
+    compiled: CompiledModel, forced: tuple[Reason, ...], found: Estimate | None
+) -> tuple[Strategy, tuple[Reason, ...]]:
     if forced:
         return "full_refresh", forced
+    if found and found.is_full_clearly_cheaper and compiled.model.config.refresh == "auto":
+        share = f"{found.changed_rows:,} changed rows, {found.changed_share:.0%} of an input"
+        times = found.incremental.seconds / found.full.seconds
+        return "full_refresh", (reason("CST001", f"{share}: following them would cost {times:.1f} times as much"),)
     return compiled.classification.strategy, compiled.classification.reasons
+
+
+def _estimate(
+    compiled: CompiledModel, target: TableState, inputs: tuple[PlannedInput, ...], history: History
+) -> Estimate | None:
+    if any(item.awaits or item.state.kind not in ("cow", "mor") for item in inputs):
+        return None
+    sizes = [InputCost(_volume(item.state, history), item.change) for item in inputs]
+    return estimate(compiled.classification.strategy, sizes, _volume(target, history))
+
+
+def _volume(state: TableState, history: History) -> Volume:
+    return history.volume(state.uri, state.frontier) if state.frontier else Volume()
 
 
 def reads_clock(compiled: CompiledModel) -> bool:
@@ -128,10 +143,10 @@ def _planned_input(
     ref: InputRef, state: TableState, record: TableRecord | None, history: History, *, awaits: bool
 ) -> PlannedInput:
     start = record.frontier.get(ref.unique_id) if record else None
-    pending = 0
+    change = NO_CHANGE
     if start and state.frontier and start != state.frontier and state.kind in ("cow", "mor"):
-        pending = history.pending_rows(state.uri, start, state.frontier)
-    return PlannedInput(ref, state, start, state.frontier, pending, awaits)
+        change = history.change(state.uri, start, state.frontier)
+    return PlannedInput(ref, state, start, state.frontier, change, awaits)
 
 
 def _with_repeats(item: PlannedInput, record: TableRecord | None, history: History, is_idle: bool) -> PlannedInput:
@@ -211,39 +226,3 @@ def _strict(compiled: CompiledModel, reasons: tuple[Reason, ...]) -> NodeError:
     location = Location(model.path, first.line if first else None, first.column if first else None)
     hint = "mend the cause, run with --full-refresh once, or set refresh: auto"
     return NodeError(f"refresh: strict forbids a full refresh of {model.table}: {why}", location=location, hint=hint)
-
-
-def fingerprint(compiled: CompiledModel) -> str:
-    """Hash of all that decides what stored rows mean: query, used input columns and types, settings, state layout."""
-    model = compiled.model
-    parts = {
-        "query": _normalized(compiled.facts.tree),
-        "columns": _columns(compiled),
-        "strategy": compiled.classification.strategy,
-        "partition_by": model.config.partition_by,
-        "unique_key": model.config.unique_key,
-        "table_type": model.config.table_type,
-        "state": STATE_VERSION,
-        "settings": _FIXED_SETTINGS,
-    }
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
-
-
-def _normalized(tree: exp.Expr) -> str:
-    return tree.sql("spark", comments=False, normalize=True)
-
-
-def _columns(compiled: CompiledModel) -> object:
-    """Input columns that the result depends on, with types; those of the output, which `select *` widens."""
-    facts = compiled.facts
-    if facts.relation is None:
-        return None
-    used = used_columns(facts.relation)
-    read = sorted(
-        (node.input_id, column.name, column.type or "")
-        for node in walk(facts.relation)
-        if isinstance(node, Scan)
-        for column in node.schema
-        if column.name in used[node.input_id]
-    )
-    return {"read": read, "shown": [column.name for column in columns(facts.relation)]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.delta.program import TablePlan
 from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
+from sqlmesh_like.plan.cost import NOTHING, Estimate, Work
 
 
 def explained(planned: PlannedModel) -> dict[str, object]:
@@ -25,6 +26,7 @@ def explained(planned: PlannedModel) -> dict[str, object]:
         "inputs": [_input(item) for item in planned.inputs],
         "next_run": planned.strategy,
         "next_run_reasons": [_reason(found) for found in planned.reasons],
+        "estimate": _estimate(planned),
     }  # fmt: skip
 
 
@@ -35,8 +37,27 @@ def _reason(found: Reason) -> dict[str, object]:
     return values | ({"hint": found.hint} if found.hint else {})
 
 
+def _estimate(planned: PlannedModel) -> dict[str, object] | None:
+    """Rows, files and bytes as commit metadata tells them; null where the change is not known before the run."""
+    found = planned.estimate
+    if planned.strategy == "no_op":
+        found = Estimate(0, 0, 0.0, NOTHING, NOTHING)
+    if found is None:
+        return None
+    chosen = found.work(planned.strategy)
+    return {
+        "changed_rows": found.changed_rows, "changed_files": found.changed_files,
+        "read_bytes": chosen.read, "rewritten_bytes": chosen.rewritten,
+        "incremental": _work(found.incremental), "full_refresh": _work(found.full), "chosen": planned.strategy,
+    }  # fmt: skip
+
+
+def _work(work: Work) -> dict[str, int]:
+    return {"read_bytes": work.read, "rewritten_bytes": work.rewritten}
+
+
 def _input(item: PlannedInput) -> dict[str, object]:
-    return {"unique_id": item.ref.unique_id, "from": item.start, "to": item.end, "pending_rows": item.pending}
+    return {"unique_id": item.ref.unique_id, "from": item.start, "to": item.end, "pending_rows": item.change.rows}
 
 
 def program_text(plan: TablePlan) -> str:

@@ -78,11 +78,28 @@ class TableState:
 
 @dataclass(frozen=True)
 class Volume:
-    """How much a table holds as of a frontier: its newest base files, as far as the timeline tells."""
+    """How much a table holds as of a frontier. `rows`: an estimate where older commits are archived."""
 
     bytes: int = 0
+    rows: int = 0
     files: int = 0
     partitions: int = 0
+
+
+@dataclass(frozen=True)
+class Change:
+    """What commits between two frontiers did. `rows`: those written or deleted, an upper bound of the change.
+
+    `files` counts the file groups that were touched, `bytes` their size now and `partitions` where they are.
+    """
+
+    rows: int = 0
+    files: int = 0
+    bytes: int = 0
+    partitions: int = 0
+
+
+NO_CHANGE = Change()
 
 
 class History(Protocol):
@@ -96,8 +113,8 @@ class History(Protocol):
         """Why the change between two frontiers can no longer be read; None where it can."""
         ...
 
-    def pending_rows(self, uri: str, start: str, end: str) -> int:
-        """Rows written or deleted by commits between two frontiers, an upper bound of the change."""
+    def change(self, uri: str, start: str, end: str) -> Change:
+        """How much commits between two frontiers changed."""
         ...
 
     def volume(self, uri: str, frontier: str) -> Volume:

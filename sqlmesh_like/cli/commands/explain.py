@@ -10,7 +10,9 @@ from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.lake import clock, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.output import size
 from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
+from sqlmesh_like.plan.cost import Estimate
 from sqlmesh_like.plan.explain import explained, program_text
 
 
@@ -47,9 +49,23 @@ def _text(plan: PlannedModel) -> str:
     lines += [_reason(plan, found) for found in compiled.classification.reasons if found not in told]
     for item in plan.inputs:
         lines.append(f"reads      {item.ref.table}: {_standing(item)}")
+    if plan.estimate is not None:
+        lines.append(f"estimate   {_cost(plan, plan.estimate)}")
     refused = " – refused by refresh: strict" if plan.is_refused else ""
     lines.append(f"next run   {plan.strategy}{refused}{_because(plan)}")
     return "\n".join([lines[0], *[f"├─ {line}" for line in lines[1:-1]], f"└─ {lines[-1]}", ""])
+
+
+def _cost(plan: PlannedModel, found: Estimate) -> str:
+    """What the next run costs and, where it follows the change, what a full refresh would."""
+    chosen = found.work(plan.strategy)
+    if not plan.target.exists:
+        return f"reads {size(chosen.read)}"  # how much the result holds is not known before
+    work = f"reads {size(chosen.read)}, rewrites {size(chosen.rewritten)}"
+    if plan.strategy == "full_refresh":
+        return work
+    change = f"{found.changed_rows:,} changed rows in {found.changed_files:,} files"
+    return f"{change}: {work}; a full refresh reads {size(found.full.read)}, rewrites {size(found.full.rewritten)}"
 
 
 def _standing(item: PlannedInput) -> str:
@@ -59,7 +75,7 @@ def _standing(item: PlannedInput) -> str:
         return "not there yet"
     if item.start is None:
         return "not read yet"
-    return f"{item.pending} rows pending" if item.has_moved else "up to date"
+    return f"{item.change.rows} rows pending" if item.has_moved else "up to date"
 
 
 def _reason(plan: PlannedModel, found: Reason) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.catalog import Catalog, TablePlace
-from sqlmesh_like.plan.history import TableRecord, TableState, Volume
+from sqlmesh_like.plan.history import Change, TableRecord, TableState, Volume
 from sqlmesh_like.run.retention import AT_LEAST, AT_MOST, SLACK, Cleaning, due
 
 
@@ -27,8 +27,8 @@ class _History:
     def lost(self, uri: str, start: str, end: str) -> str | None:
         return None
 
-    def pending_rows(self, uri: str, start: str, end: str) -> int:
-        return 0
+    def change(self, uri: str, start: str, end: str) -> Change:
+        return Change()
 
     def pending_commits(self, uri: str, start: str, end: str) -> int:
         return int(end) - int(start)

@@ -1,0 +1,50 @@
+"""The fingerprint of a model: what decides the meaning of stored rows. A table with another one is rebuilt."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.relation import Scan, columns, used_columns, walk
+from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.delta.program import STATE_VERSION
+
+_FIXED_SETTINGS = {"timezone": "UTC", "ansi": False}
+
+
+def fingerprint(compiled: CompiledModel) -> str:
+    """Hash of all that decides what stored rows mean: query, used input columns and types, settings, state layout."""
+    model = compiled.model
+    parts = {
+        "query": _normalized(compiled.facts.tree),
+        "columns": _columns(compiled),
+        "strategy": compiled.classification.strategy,
+        "partition_by": model.config.partition_by,
+        "unique_key": model.config.unique_key,
+        "table_type": model.config.table_type,
+        "state": STATE_VERSION,
+        "settings": _FIXED_SETTINGS,
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _normalized(tree: exp.Expr) -> str:
+    return tree.sql("spark", comments=False, normalize=True)
+
+
+def _columns(compiled: CompiledModel) -> object:
+    """Input columns that the result depends on, with types; those of the output, which `select *` widens."""
+    facts = compiled.facts
+    if facts.relation is None:
+        return None
+    used = used_columns(facts.relation)
+    read = sorted(
+        (node.input_id, column.name, column.type or "")
+        for node in walk(facts.relation)
+        if isinstance(node, Scan)
+        for column in node.schema
+        if column.name in used[node.input_id]
+    )
+    return {"read": read, "shown": [column.name for column in columns(facts.relation)]}
