@@ -5,14 +5,18 @@ GROUP BY may name an alias or a position. Source: Spark SQL reference, "GROUP BY
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from sqlglot import exp
 
 from sqlmesh_like.analyze import types
+from sqlmesh_like.analyze.grouping_sets import GroupingSets, has_sets, read_sets
 from sqlmesh_like.analyze.relation import Aggregate, Call, Filter, Named, Project, Relation
 from sqlmesh_like.analyze.scope import AGGREGATES, Scope, UnknownName, Unsupported, named, offset_of, require_pure
 
 HAVING = "_sml_having"
 """Item of an aggregate that holds its HAVING condition."""
+_HIVE_ID = "grouping__id"
 
 
 def aggregate_calls(expression: exp.Expr) -> list[exp.Expr]:
@@ -34,14 +38,14 @@ def aggregate_calls(expression: exp.Expr) -> list[exp.Expr]:
 
 def read_aggregate(select: exp.Select, scope: Scope, items: list[exp.Alias]) -> Relation:
     """GROUP BY, or aggregates without one; HAVING is a filter above that reads what it needs as further items."""
-    keys = _group_keys(select, items, scope)
+    grouping = _read_grouping(select, items, scope)
     if window := next((found for item in items for found in item.this.find_all(exp.Window)), None):
         raise Unsupported("QRY006", "a window function over aggregates", window)
     having = select.args.get("having")
     condition = [named(_having(having.this, items, scope), HAVING)] if having else []
     calls: dict[str, Call] = {}
-    outputs = tuple(_aggregate_item(item, keys, calls, scope) for item in [*items, *condition])
-    aggregate = Aggregate(scope.relation, keys, tuple(calls.values()), outputs)
+    outputs = tuple(_aggregate_item(item, grouping, calls) for item in [*items, *condition])
+    aggregate = Aggregate(grouping.scope.relation, grouping.keys, tuple(calls.values()), outputs)
     if not having:
         return aggregate
     kept = Filter(aggregate, exp.column(HAVING, quoted=True))
@@ -69,21 +73,52 @@ def _is_same(expression: exp.Expr, column: exp.Column) -> bool:
     return isinstance(expression, exp.Column) and expression.name.lower() == column.name.lower()
 
 
-def _group_keys(select: exp.Select, items: list[exp.Alias], scope: Scope) -> tuple[Named, ...]:
-    group = select.args.get("group")
-    if group is None:
-        return ()
-    if any(value for part, value in group.args.items() if part != "expressions"):
-        raise Unsupported("QRY010", "GROUPING SETS, ROLLUP, CUBE or GROUP BY ALL", group)
-    keys: dict[str, Named] = {}
-    for position, expression in enumerate(group.expressions):
-        if isinstance(expression, exp.Cube | exp.Rollup | exp.GroupingSets):
-            raise Unsupported("QRY010", "GROUPING SETS, ROLLUP or CUBE", expression)
+@dataclass(frozen=True)
+class _Grouping:
+    """What an aggregate is over: the scope of its calls, its keys, and these by the text of what was written."""
+
+    scope: Scope
+    keys: tuple[Named, ...]
+    written: dict[str, Named]
+    sets: GroupingSets | None = None
+
+    def key_of(self, node: exp.Expr) -> str | None:
+        """Name of the key that an expression is."""
+        found = self.written.get(_canonical(self.scope.resolve(node)))
+        return found.name if found else None
+
+    def function(self, node: exp.Expr) -> exp.Expr | None:
+        """GROUPING, GROUPING_ID and Hive's column for it, as values of the set; None for anything else."""
+        is_number = isinstance(node, exp.Column) and node.name.lower() == _HIVE_ID and _HIVE_ID not in self.scope.bare
+        if self.sets is None or not (is_number or isinstance(node, exp.Grouping | exp.GroupingId)):
+            return None
+        texts = [_canonical(self.scope.resolve(one)) for one in node.args.get("expressions") or []]
+        if isinstance(node, exp.Grouping) and len(texts) == 1 and texts[0] in self.sets.keys:
+            return self.sets.is_left_out(texts[0])
+        if isinstance(node, exp.Grouping) or (texts and texts != list(self.sets.keys)):
+            raise Unsupported("QRY010", f"{node.sql('spark')} of other columns than those of GROUP BY", node)
+        return self.sets.number()
+
+
+def _read_grouping(select: exp.Select, items: list[exp.Alias], scope: Scope) -> _Grouping:
+    def read_key(expression: exp.Expr) -> tuple[str, Named]:
         resolved = scope.resolve(_key_expression(expression, items, scope))
         require_pure(resolved)
-        text = _canonical(resolved)
-        keys.setdefault(text, Named(f"_sml_k{position}", resolved, types.infer(resolved, scope.known)))
-    return tuple(keys.values())
+        return _canonical(resolved), Named("", resolved, types.infer(resolved, scope.known))
+
+    group = select.args.get("group")
+    if group is None:
+        return _Grouping(scope, (), {})
+    if group.args.get("all") is not None:
+        raise Unsupported("QRY010", "GROUP BY ALL", group)
+    if has_sets(group):
+        sets = read_sets(group, read_key)
+        return _Grouping(replace(scope, relation=sets.expanded(scope.relation)), sets.columns(), sets.keys, sets)
+    keys: dict[str, Named] = {}
+    for position, expression in enumerate(group.expressions):
+        text, key = read_key(expression)
+        keys.setdefault(text, Named(f"_sml_k{position}", key.expression, key.type))
+    return _Grouping(scope, tuple(keys.values()), keys)
 
 
 def _key_expression(expression: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Expr:
@@ -109,22 +144,24 @@ def _canonical(expression: exp.Expr) -> str:
     return repr(root.this)
 
 
-def _aggregate_item(item: exp.Alias, keys: tuple[Named, ...], calls: dict[str, Call], scope: Scope) -> Named:
+def _aggregate_item(item: exp.Alias, grouping: _Grouping, calls: dict[str, Call]) -> Named:
     """The item over key and call names; a column that is neither is an error, as in Spark."""
-    by_text = {_canonical(key.expression): key.name for key in keys}
-    known: dict[str, str | None] = {key.name: key.type for key in keys}
+    known: dict[str, str | None] = {key.name: key.type for key in grouping.keys}
     nodes = {id(node) for node in aggregate_calls(item.this)}
 
     def rewrite(node: exp.Expr) -> exp.Expr:
+        made = grouping.function(node)
+        if made is not None:
+            return made
         if id(node) in nodes:
-            call = _read_call(node, calls, scope)
+            call = _read_call(node, calls, grouping.scope)
             known[call.name] = _call_type(call)
             return exp.column(call.name)
-        name = by_text.get(_canonical(scope.resolve(node))) if not aggregate_calls(node) else None
+        name = grouping.key_of(node) if not aggregate_calls(node) and not node.find(exp.Grouping) else None
         if name:
             return exp.column(name)
         if isinstance(node, exp.Column):
-            _require_no_key_holds(node, keys, scope)
+            _require_no_key_holds(node, grouping)
             raise UnknownName(
                 f"column {node.sql('spark')!r} is neither in GROUP BY nor in an aggregate", node,
                 "add it to GROUP BY or aggregate it",
@@ -139,10 +176,10 @@ def _aggregate_item(item: exp.Alias, keys: tuple[Named, ...], calls: dict[str, C
     return Named(item.alias, expression, types.infer(expression, known))
 
 
-def _require_no_key_holds(column: exp.Column, keys: tuple[Named, ...], scope: Scope) -> None:
+def _require_no_key_holds(column: exp.Column, grouping: _Grouping) -> None:
     """Spark may know the expression around this column for a key that is written otherwise (`b + a` for `a + b`)."""
-    name = scope.resolve(column).name
-    for key in keys:
+    name = grouping.scope.resolve(column).name
+    for key in grouping.written.values():
         if any(inner.name == name for inner in key.expression.find_all(exp.Column)):
             raise Unsupported("QRY009", f"{column.sql('spark')}, which is only part of a GROUP BY expression", column)
 

@@ -9,6 +9,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.relation import (
     Aggregate,
     Distinct,
+    Explode,
     Filter,
     Join,
     Named,
@@ -28,13 +29,13 @@ Origins = Mapping[str, Mapping[str, str]]
 def split_columns(relation: Relation) -> Origins:
     """Columns c for which the query over the rows with c = v yields exactly the result rows with c = v.
 
-    A filter or projection keeps the property for columns it copies; GROUP BY and DISTINCT for grouped ones; window
-    functions for those in every PARTITION BY. What is not in the result is not proven.
+    A filter, explode or projection keeps the property for columns it copies; GROUP BY and DISTINCT for grouped ones;
+    window functions for those in every PARTITION BY. What is not in the result is not proven.
     """
     match relation:
         case Scan():
             return {column.name.lower(): {relation.input_id: column.name} for column in relation.schema}
-        case Filter() | Distinct():
+        case Filter() | Distinct() | Explode():
             return split_columns(relation.child)
         case Project():
             return _copied(relation.items, split_columns(relation.child))

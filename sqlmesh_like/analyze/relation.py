@@ -59,6 +59,19 @@ class Windowed:
 
 
 @dataclass(frozen=True)
+class Explode:
+    """For each row of the child one row an element of an array, in the array's order; none for NULL or an empty array.
+
+    `position` (an int from 0) and `element` are added to the child's columns.
+    """
+
+    child: Relation
+    array: exp.Expr
+    position: str
+    element: Column
+
+
+@dataclass(frozen=True)
 class UnionAll:
     """The rows of all branches; columns by position, names of the first."""
 
@@ -130,7 +143,7 @@ class Aggregate:
     items: tuple[Named, ...]
 
 
-Relation = Scan | Filter | Project | Windowed | UnionAll | Join | Distinct | Aggregate
+Relation = Scan | Filter | Project | Explode | Windowed | UnionAll | Join | Distinct | Aggregate
 
 
 def columns(relation: Relation) -> Schema:
@@ -140,6 +153,8 @@ def columns(relation: Relation) -> Schema:
             return schema
         case Filter(child=child) | Distinct(child=child):
             return columns(child)
+        case Explode():
+            return (*columns(relation.child), Column(relation.position, "int"), relation.element)
         case Join(kind="semi" | "anti"):
             return columns(relation.left)
         case Join():
@@ -156,7 +171,7 @@ def children(relation: Relation) -> tuple[Relation, ...]:
             return branches
         case Join():
             return (relation.left, relation.right)
-        case Filter() | Project() | Windowed() | Distinct() | Aggregate():
+        case Filter() | Project() | Explode() | Windowed() | Distinct() | Aggregate():
             return (relation.child,)
 
 
@@ -174,7 +189,9 @@ def inputs(relation: Relation) -> tuple[str, ...]:
 
 def is_linear_node(node: Relation) -> bool:
     """Whether the change of a node's result is a sum over the changes of its children."""
-    return isinstance(node, Scan | Filter | Project | UnionAll) or (isinstance(node, Join) and node.kind == "inner")
+    return isinstance(node, Scan | Filter | Project | Explode | UnionAll) or (
+        isinstance(node, Join) and node.kind == "inner"
+    )
 
 
 def is_linear(relation: Relation) -> bool:
@@ -202,6 +219,10 @@ def _collect(relation: Relation, needed: set[str] | None, used: dict[str, set[st
         case Filter():
             own = _names([relation.condition])
             _collect(relation.child, None if needed is None else needed | own, used)
+        case Explode():
+            own = {column.name.lower() for column in columns(relation.child)}
+            read = _names([relation.array])
+            _collect(relation.child, None if needed is None else (needed & own) | read, used)
         case Distinct():
             _collect(relation.child, None, used)
         case Join():
@@ -213,8 +234,8 @@ def _collect(relation: Relation, needed: set[str] | None, used: dict[str, set[st
             items = [i.expression for i in relation.items if needed is None or i.name.lower() in needed]
             _collect(relation.child, _names(items), used)
         case Aggregate():
-            read = [key.expression for key in relation.keys] + [call.call for call in relation.calls]
-            _collect(relation.child, _names(read), used)
+            grouped = [key.expression for key in relation.keys] + [call.call for call in relation.calls]
+            _collect(relation.child, _names(grouped), used)
 
 
 def _collect_join(join: Join, needed: set[str] | None, used: dict[str, set[str]]) -> None:

@@ -1,8 +1,9 @@
 """Relations as SQL. Owns how each operator reads snapshots, and how linear ones read changes.
 
-Projections, filters, unions and inner joins are linear: the change of the result is a sum over the changes of their
-inputs, so one rendering serves the full build and the delta. What is not linear is read from the step that `changes`
-has made for it. The row key is threaded through: a union prefixes the branch, a join pairs both keys.
+Projections, filters, explodes, unions and inner joins are linear: the change of the result is a sum over the changes
+of their inputs, so one rendering serves the full build and the delta. What is not linear is read from the step that
+`changes` has made for it. The row key is threaded through: a union prefixes the branch, a join pairs both keys, an
+explode adds the position.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from sqlmesh_like.analyze.reader import TIE_SENSITIVE
 from sqlmesh_like.analyze.relation import (
     Aggregate,
     Distinct,
+    Explode,
     Filter,
     Join,
     Project,
@@ -70,6 +72,8 @@ def rows(source: Relation, reading: Reading) -> exp.Select:
             return _over(source.child, reading, _names(source)).where(source.condition.copy(), copy=False)
         case Project():
             return _over(source.child, reading, [_item(item.expression, item.name) for item in source.items])
+        case Explode():
+            return _exploded(source, reading)
         case UnionAll():
             return _union(source, reading)
         case Join():
@@ -110,6 +114,19 @@ def _carried(reading: Reading) -> list[exp.Expr]:
 
 def _item(expression: exp.Expr, name: str) -> exp.Expr:
     return exp.alias_(expression.copy(), name, quoted=True)
+
+
+def _exploded(explode: Explode, reading: Reading) -> exp.Select:
+    """A row for each element; nothing of an outer form, which DuckDB would read otherwise."""
+    added = [exp.to_identifier(name, quoted=True) for name in (explode.position, explode.element.name)]
+    view = exp.Lateral(
+        this=exp.Posexplode(this=explode.array.copy()), view=True, outer=False,
+        alias=exp.TableAlias(this=exp.to_identifier("_sml_e", quoted=True), columns=added),
+    )  # fmt: skip
+    numbered = exp.alias_(encode([key(), column(explode.position)]), KEY, quoted=True)
+    query = exp.select(*_names(explode), numbered, *_carried(reading)[1:]).from_(_source(explode.child, reading))
+    query.append("laterals", view)
+    return query
 
 
 def _union(union: UnionAll, reading: Reading) -> exp.Select:

@@ -17,6 +17,7 @@ from sqlglot import exp
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Prune, RescanProgram, relation, split_relation
+from sqlmesh_like.engine.duck_text import duck_text
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden
 
@@ -166,7 +167,7 @@ class DuckLake:
                 outside = split_relation(node) if isinstance(node, exp.Table) else None
                 return _without_zone(node) if outside is None else _narrowed(node, outside[1], prune, nothing)
 
-            self._texts[known] = query.copy().transform(bind).sql("duckdb")
+            self._texts[known] = duck_text(query.copy().transform(bind))
         return self._texts[known]
 
     def _as_written(self, compiled: CompiledModel) -> str:
@@ -184,7 +185,7 @@ class DuckLake:
         tree = compiled.facts.tree
         known = (id(tree), False)
         if known not in self._texts:
-            self._texts[known] = tree.copy().transform(bind).sql("duckdb")
+            self._texts[known] = duck_text(tree.copy().transform(bind))
             self._kept.append(tree)
         return self._texts[known]
 

@@ -218,9 +218,23 @@ def _grouped(draw: Draw, depth: int, wanted: str) -> Built:
     if wanted == "having":
         having = f" having {call} {one_of(draw, ['> 0', 'is null', '>= 2', '<> 1'])}"
     is_text = key in inner.texts
+    if wanted == "grouping sets":
+        return _by_sets(draw, source, inner, key, call)
     items = f"{key} as {'t' if is_text else 'p'}, {call} as q, count({number}) as n"
     sql = f"select {items} from {source} group by {key}{having}"
     return Built(sql, ("q", "n") if is_text else ("p", "q", "n"), ("t",) if is_text else (), made)
+
+
+def _by_sets(draw: Draw, source: str, inner: Built, key: str, call: str) -> Built:
+    other = one_of(draw, [name for name in inner.columns if name != key] or ["upper('x')"])
+    form = one_of(draw, ["rollup({k}, {o})", "cube({o}, {k})", "{k}, rollup({o})", "grouping sets (({k}, {o}), {k})",
+                         "grouping sets (({o}), ({k}), ({o}), ())", "rollup({k})"])  # fmt: skip
+    having = one_of(draw, ["", f" having {call} > 0", f" having grouping({key}) = 0"])
+    name = "t" if key in inner.texts else "p"
+    shown = f"{key} as {name}, {call} as q, grouping({key}) as g, sum({inner.numbers[0]}) as n"
+    sql = f"select {shown} from {source} group by {form.format(k=key, o=other)}{having}"
+    numbers = ("q", "n") if name == "t" else ("p", "q", "n")
+    return Built(sql, numbers, ("t",) if name == "t" else (), inner.having("grouping sets"))
 
 
 def _windowed(draw: Draw, depth: int, kind: str) -> Built:
@@ -298,7 +312,7 @@ _JOINS = (
 _MAKERS: dict[str, Callable[[Draw, int, str], Built]] = {
     **dict.fromkeys((*_JOINS, "self-join", "three tables", "aggregate over join"), _joined),
     **dict.fromkeys(("exists", "not exists", "in", "scalar"), _membership),
-    **dict.fromkeys(("group by", "having", "scalar aggregate", "aggregate over aggregate"), _grouped),
+    **dict.fromkeys(("group by", "having", "scalar aggregate", "aggregate over aggregate", "grouping sets"), _grouped),
     **dict.fromkeys(("window", "qualify", "top-n"), _windowed),
     **dict.fromkeys(("union", "union all", "intersect", "except"), _set_operation),
     "distinct": _distinct,
