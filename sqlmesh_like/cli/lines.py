@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from sqlmesh_like.cli.context import Loaded
 from sqlmesh_like.cli.output import Level, Output, Step
 from sqlmesh_like.cli.rows import as_table
+from sqlmesh_like.plan.history import Written
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest
 from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult, SeedResult, TestResult
 
@@ -100,7 +101,7 @@ def write_results(loaded: Loaded, result: RunResult, elapsed: float) -> None:
             status=found.status,
             message=found.message or detail(found),
             execution_time=found.seconds,
-            adapter_response=_response(found),
+            adapter_response=response(found),
             failures=found.failures if isinstance(found, TestResult) else None,
         )
         for found in result.results
@@ -108,15 +109,25 @@ def write_results(loaded: Loaded, result: RunResult, elapsed: float) -> None:
     write_run_results(loaded.target_folder / "run_results.json", rows, elapsed, vars(loaded.flags), loaded.rendered)
 
 
-def _response(found: NodeResult) -> Mapping[str, object]:
+def response(found: NodeResult) -> Mapping[str, object]:
+    """What `adapter_response` tells of a node beyond dbt's fields: strategy, reasons, and the work of its commit."""
     match found:
         case ModelResult():
             reasons = [{"rule": reason.rule, "message": reason.message} for reason in found.reasons]
             return {
                 "strategy": found.strategy, "rows_affected": found.rows, "upserts": found.upserts,
-                "deletes": found.deletes, "reasons": reasons,
+                "deletes": found.deletes, "reasons": reasons, **_written(found.written),
             }  # fmt: skip
         case SeedResult():
-            return {"rows_affected": found.rows}
+            return {"rows_affected": found.rows, **_written(found.written)}
         case TestResult():
             return {}
+
+
+def _written(found: Written | None) -> Mapping[str, object]:
+    """The work of a commit: files are written whole, so `rows_written` is more than the rows that changed."""
+    if found is None:
+        return {"rows_written": 0, "files_written": 0, "bytes_written": 0}
+    return {
+        "commit": found.instant, "rows_written": found.rows, "files_written": found.files, "bytes_written": found.bytes,
+    }  # fmt: skip

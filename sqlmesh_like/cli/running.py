@@ -44,7 +44,7 @@ def run_selected(flags: Flags, kinds: tuple[ResourceType, ...], now: str | None 
         executor = Executor(planner, loaded.graph, lake.engine, Lines(output), threads, flags.fail_fast, seeds)
         try:
             result = executor.run(selected)
-            if kinds != _READING:
+            if kinds != _READING and result.has_written:  # where nothing was, cleaning alone would start Spark
                 _clean(lake, output)
         finally:
             lake.engine.stop()

@@ -10,7 +10,7 @@ from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, PARTITION, Schema, is_hidden, visible
-from sqlmesh_like.plan.history import RECORD_KEY, Change, Layout, TableRecord, TableState, Volume
+from sqlmesh_like.plan.history import RECORD_KEY, Change, Layout, TableRecord, TableState, Volume, Written
 
 _RECORD = STATE_PREFIX + RECORD_KEY
 _PLAIN_PATHS = (
@@ -75,6 +75,10 @@ class LakeHistory:
     def repeats_keys(self, uri: str, frontier: str) -> bool:
         return Timeline(uri).repeats_keys(frontier)
 
+    def last_write(self, uri: str) -> Written | None:
+        newest = next((commit for commit in Timeline(uri).newest_first() if commit.is_data), None)
+        return written(newest) if newest else None
+
     def exceeds(self, uri: str, commits: int) -> bool:
         timeline = Timeline(uri)
         return len(timeline.commit_instants) > commits and len(timeline.data_commits) > commits
@@ -102,6 +106,12 @@ def table_state(timeline: Timeline) -> TableState:
         layout=_layout(timeline, record, columns or ()),
         is_foreign_on_top=record is not None and _has_foreign(timeline),
     )
+
+
+def written(commit: Commit) -> Written:
+    """What a commit wrote, summed over its files."""
+    writes = commit.writes
+    return Written(commit.instant.frontier, sum(w.rows for w in writes), len(writes), sum(w.bytes for w in writes))
 
 
 def record_of(commit: Commit) -> TableRecord | None:

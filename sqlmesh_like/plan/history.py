@@ -102,6 +102,16 @@ class Change:
 NO_CHANGE = Change()
 
 
+@dataclass(frozen=True)
+class Written:
+    """What one commit wrote: files, their bytes and all rows in them, those that it only carried over included."""
+
+    instant: str
+    rows: int
+    files: int
+    bytes: int
+
+
 class History(Protocol):
     """Reads tables without a JVM. `state` reads the top of a timeline alone; the others as far back as asked."""
 
@@ -123,6 +133,10 @@ class History(Protocol):
 
     def repeats_keys(self, uri: str, frontier: str) -> bool:
         """Whether rows may share a record key: they are told apart by their last writing as well."""
+        ...
+
+    def last_write(self, uri: str) -> Written | None:
+        """What the newest data commit wrote; None where there is none."""
         ...
 
     def exceeds(self, uri: str, commits: int) -> bool:

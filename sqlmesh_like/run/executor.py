@@ -94,7 +94,8 @@ class Executor:
         if is_loaded(table, state) and not planner.full_refresh:
             return SeedResult(table.seed, "no-op", "nothing changed", _NEVER, 0.0)
         self.engine.load(table, state, planner.now)
-        return SeedResult(table.seed, "success", "", _NEVER, 0.0, len(table.rows))
+        written = planner.catalog.history.last_write(state.uri)
+        return SeedResult(table.seed, "success", "", _NEVER, 0.0, len(table.rows), written)
 
     def _build(self, model: RenderedModel, pinned: Mapping[str, TableState]) -> ModelResult:
         """Plan and apply one model."""
@@ -107,8 +108,9 @@ class Executor:
         planned.require_inputs()
         applied = self.engine.apply(planned)
         reasons = (*applied.reasons, *planned.reasons)
+        written = self.planner.catalog.history.last_write(planned.target.uri) if applied.committed else None
         return ModelResult(
-            model, "success", "", _NEVER, 0.0, applied.strategy, applied.upserts, applied.deletes, reasons
+            model, "success", "", _NEVER, 0.0, applied.strategy, applied.upserts, applied.deletes, reasons, written
         )  # fmt: skip
 
 

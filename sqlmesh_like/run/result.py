@@ -8,6 +8,7 @@ from typing import Literal
 
 from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
+from sqlmesh_like.plan.history import Written
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest
 from sqlmesh_like.run.ports import Rows
 
@@ -31,6 +32,7 @@ class ModelResult:
     upserts: int = 0
     deletes: int = 0
     reasons: tuple[Reason, ...] = ()
+    written: Written | None = None  # by its commit; None: there was none
 
     @property
     def node(self) -> RenderedModel:
@@ -51,6 +53,7 @@ class SeedResult:
     started: datetime
     seconds: float
     rows: int = 0
+    written: Written | None = None
 
 
 @dataclass(frozen=True)
@@ -80,3 +83,7 @@ class RunResult:
     @property
     def ok(self) -> bool:
         return not any(result.status in BLOCKING for result in self.results)
+
+    @property
+    def has_written(self) -> bool:
+        return any(not isinstance(result, TestResult) and result.written is not None for result in self.results)

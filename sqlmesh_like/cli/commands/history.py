@@ -10,9 +10,10 @@ import click
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.lake import open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.output import size
 from sqlmesh_like.cli.rows import as_table
 from sqlmesh_like.engine.commits import Commit
-from sqlmesh_like.engine.history import record_of
+from sqlmesh_like.engine.history import record_of, written
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import Column
@@ -42,14 +43,14 @@ def command(flags: Flags, table: str, output: str, limit: int) -> int:
     if output == "json":
         click.echo(json.dumps(entries, indent=2))
     else:
-        rows = tuple(tuple(_shown(entry[c.name]) for c in _COLUMNS) for entry in entries)
+        rows = tuple(tuple(_shown(c.name, entry[c.name]) for c in _COLUMNS) for entry in entries)
         click.echo(as_table(Rows(_COLUMNS, rows), title=str(place.table)))
     return 0
 
 
 def _entry(commit: Commit) -> dict[str, object]:
     """One commit; `rows` are those in the files it wrote, `frontier` the inputs consumed with it."""
-    record = record_of(commit)
+    record, work = record_of(commit), written(commit)
     return {
         "time": _time(commit.instant.completed or commit.instant.requested),
         "instant": commit.instant.frontier,
@@ -58,9 +59,9 @@ def _entry(commit: Commit) -> dict[str, object]:
         "inserts": sum(write.inserts for write in commit.writes),
         "updates": sum(write.updates for write in commit.writes),
         "deletes": sum(write.deletes for write in commit.writes),
-        "rows": sum(write.rows for write in commit.writes),
-        "files": len(commit.writes),
-        "bytes": sum(write.bytes for write in commit.writes),
+        "rows": work.rows,
+        "files": work.files,
+        "bytes": work.bytes,
         "frontier": dict(record.frontier) if record else None,
     }
 
@@ -69,7 +70,9 @@ def _time(instant: str) -> str:
     return datetime.strptime(instant[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _shown(value: object) -> object:
+def _shown(name: str, value: object) -> object:
+    if name == "bytes":
+        return size(int(str(value)))
     if isinstance(value, dict):
         return "\n".join(f"{name.split('.', 2)[-1]} {instant.split('_')[0]}" for name, instant in value.items())
     return value

@@ -13,7 +13,7 @@ from sqlmesh_like.plan.builder import PlannedModel, plan_model
 from sqlmesh_like.plan.cost import WORTH_IT, Estimate, InputCost, estimate
 from sqlmesh_like.plan.explain import explained
 from sqlmesh_like.plan.fingerprint import fingerprint
-from sqlmesh_like.plan.history import Change, TableRecord, TableState, Volume
+from sqlmesh_like.plan.history import Change, TableRecord, TableState, Volume, Written
 from sqlmesh_like.project.spec import Refresh
 from tests.properties.lake import T, U, compiled, schema
 
@@ -91,6 +91,9 @@ class _History:
 
     def repeats_keys(self, uri: str, frontier: str) -> bool:
         return False
+
+    def last_write(self, uri: str) -> Written | None:
+        return None
 
     def exceeds(self, uri: str, commits: int) -> bool:
         return False

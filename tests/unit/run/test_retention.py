@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.catalog import Catalog, TablePlace
-from sqlmesh_like.plan.history import Change, TableRecord, TableState, Volume
+from sqlmesh_like.plan.history import Change, TableRecord, TableState, Volume, Written
 from sqlmesh_like.run.retention import AT_LEAST, AT_MOST, SLACK, Cleaning, due
 
 
@@ -32,6 +32,9 @@ class _History:
 
     def pending_commits(self, uri: str, start: str, end: str) -> int:
         return int(end) - int(start)
+
+    def last_write(self, uri: str) -> Written | None:
+        return None
 
     def exceeds(self, uri: str, commits: int) -> bool:
         return self.commits > commits

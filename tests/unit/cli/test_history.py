@@ -1,0 +1,45 @@
+"""`sml history` over a timeline made by hand: the work of each commit, with no JVM."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from sqlmesh_like.cli.app import main
+from tests.unit.engine.test_history import record
+from tests.unit.engine.test_timeline import Lake, at
+
+
+class _Sized(Lake):
+    def file(self, file_id: str, instant: int, merged_from: int | None = None) -> Mapping[str, object]:
+        return {**super().file(file_id, instant, merged_from), "fileSizeInBytes": 1500, "numInserts": 1}
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "pyproject.toml").write_text('[tool.sqlmesh_like]\nname = "shop"\n')
+    (tmp_path / "profiles.yml").write_text(
+        "lake: {target: a, outputs: {a: {type: spark, schema: dws, warehouse: w}}}\n"
+    )
+    (tmp_path / "models/m.sql").write_text("select 1 as id")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
+    return _Sized(tmp_path / "w/dws/m")
+
+
+def test_each_commit_tells_strategy_rows_files_and_bytes(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    lake.commit(1, ["a", "b"], extra=record("full_refresh"))
+    lake.commit(3, ["a"], merged_from={"a": 1}, extra=record("row_based"))
+    assert main(["history", "m", "--output", "json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)
+    assert (first["strategy"], first["rows"], first["files"], first["bytes"]) == ("full_refresh", 4, 2, 3000)
+    assert (second["strategy"], second["rows"], second["files"], second["bytes"]) == ("row_based", 2, 1, 1500)
+    assert (second["inserts"], second["deletes"], second["time"]) == (1, 1, "2024-01-01T00:00:04Z")
+    assert second["instant"].startswith(at(3))
+    assert main(["history", "m"]) == 0
+    text = capsys.readouterr().out
+    assert "full_refresh" in text and "3.0 kB" in text

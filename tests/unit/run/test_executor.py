@@ -1,0 +1,183 @@
+"""A run over a lake in memory: side by side where it can be, one past for all, and the work of each commit told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from threading import Barrier, Lock
+
+import networkx as nx
+import pytest
+
+from sqlmesh_like.cli.lines import response
+from sqlmesh_like.names import Column, TableName
+from sqlmesh_like.plan.builder import PlannedModel
+from sqlmesh_like.plan.catalog import Catalog, TablePlace
+from sqlmesh_like.plan.graph import Graph, Node
+from sqlmesh_like.plan.history import Change, TableRecord, TableState, Volume, Written
+from sqlmesh_like.plan.live import Planner
+from sqlmesh_like.project.spec import ModelConfig
+from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, SourceMap
+from sqlmesh_like.run.executor import Executor
+from sqlmesh_like.run.ports import Applied
+from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode
+
+NOW = datetime(2024, 1, 1, tzinfo=UTC)
+SOURCE = "source.p.ods.t"
+SCHEMA = (Column("id", "int"),)
+
+
+@dataclass
+class _Lake:
+    """Tables in memory: each is the list of its commits' records, None for one of ingestion."""
+
+    tables: dict[str, list[TableRecord | None]] = field(default_factory=lambda: {SOURCE: [None]})
+
+    def state(self, uri: str, format: str = "hudi") -> TableState:
+        commits = self.tables.get(uri)
+        if not commits:
+            return TableState(uri, "missing")
+        frontier = f"{len(commits)}_{len(commits)}"
+        return TableState(uri, "cow", frontier, commits[-1], SCHEMA, SCHEMA)
+
+    def lost(self, uri: str, start: str, end: str) -> str | None:
+        return None
+
+    def change(self, uri: str, start: str, end: str) -> Change:
+        return Change(rows=1, files=1, bytes=1, partitions=1)
+
+    def volume(self, uri: str, frontier: str) -> Volume:
+        return Volume()
+
+    def repeats_keys(self, uri: str, frontier: str) -> bool:
+        return False
+
+    def last_write(self, uri: str) -> Written | None:
+        return Written(self.state(uri).frontier or "", rows=100, files=2, bytes=4096)
+
+    def exceeds(self, uri: str, commits: int) -> bool:
+        return False
+
+    def pending_commits(self, uri: str, start: str, end: str) -> int:
+        return 1
+
+
+@dataclass
+class _Engine:
+    """Commits the record of each plan; `before` is called first, from the node's own thread."""
+
+    lake: _Lake
+    before: Callable[[str], object] = lambda _name: None
+    plans: dict[str, PlannedModel] = field(default_factory=dict)
+    running: int = 0
+    most: int = 0
+    _lock: Lock = field(default_factory=Lock)
+
+    def apply(self, planned: PlannedModel) -> Applied:
+        name = planned.compiled.model.name
+        with self._lock:
+            self.running += 1
+            self.most = max(self.most, self.running)
+        self.before(name)
+        self.plans[name] = planned
+        self.lake.tables.setdefault(planned.target.uri, []).append(planned.record(planned.strategy, 1, {}))
+        with self._lock:
+            self.running -= 1
+        return Applied(planned.strategy, 1, 0, committed=True)
+
+
+class _Silent:
+    def started(self, number: int, total: int, node: RenderedNode) -> None: ...
+
+    def ended(self, number: int, total: int, result: NodeResult) -> None: ...
+
+
+def _model(name: str, reads: Iterable[str]) -> RenderedModel:
+    refs = tuple(
+        InputRef(SOURCE, TableName("ods", "t"), "source") if read == "t"
+        else InputRef(f"model.p.{read}", TableName("dws", read), "model")
+        for read in reads
+    )  # fmt: skip
+    sql = " union all ".join(f"select id from {ref.table.schema}.{ref.table.identifier}" for ref in refs)
+    config, table = ModelConfig(), TableName("dws", name)
+    return RenderedModel(
+        f"model.p.{name}", name, f"{name}.sql", sql, sql, config, table, refs, SourceMap(sql, sql)
+    )  # fmt: skip
+
+
+def _executor(lake: _Lake, engine: _Engine, threads: int, **reads: str) -> Executor:
+    """A run of models by name and what they read; `t` is the source."""
+    models = tuple(_model(name, read.split()) for name, read in reads.items())
+    edges: nx.DiGraph[str] = nx.DiGraph()
+    edges.add_edges_from((ref.unique_id, model.unique_id) for model in models for ref in model.inputs)
+    nodes = {SOURCE: Node(SOURCE, "t", "source", "", ())}
+    nodes |= {model.unique_id: Node(model.unique_id, model.name, "model", "", ()) for model in models}
+    places = {
+        unique_id: TablePlace(unique_id, TableName("s", node.name), unique_id) for unique_id, node in nodes.items()
+    }
+    planner = Planner(RenderedProject("p", models), Catalog(places, lake), NOW)
+    return Executor(planner, Graph(nodes, edges), engine, _Silent(), threads)  # type: ignore[arg-type]
+
+
+def _run(executor: Executor) -> Mapping[str, ModelResult]:
+    results = executor.run([m.unique_id for m in executor.planner.rendered.models]).results
+    return {found.model.name: found for found in results if isinstance(found, ModelResult)}
+
+
+def test_independent_models_run_side_by_side() -> None:
+    both = Barrier(2, timeout=30)
+    engine = _Engine(_Lake(), before=lambda _name: both.wait())
+    found = _run(_executor(engine.lake, engine, 2, a="t", b="t"))
+    assert [result.status for result in found.values()] == ["success", "success"]
+    assert engine.most == 2
+
+
+def test_one_thread_runs_one_model_at_a_time() -> None:
+    engine = _Engine(_Lake())
+    _run(_executor(engine.lake, engine, 1, a="t", b="t", c="t"))
+    assert engine.most == 1
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_diamond_sees_one_past_while_its_source_moves_on(threads: int) -> None:
+    lake = _Lake()
+    engine = _Engine(lake, before=lambda name: lake.tables[SOURCE].append(None) if name in "ab" else None)
+    found = _run(_executor(lake, engine, threads, a="t", b="t", c="a b t"))
+    assert {result.status for result in found.values()} == {"success"}
+    assert lake.state(SOURCE).frontier == "3_3"
+    read = {name: {item.ref.unique_id: item.end for item in plan.inputs} for name, plan in engine.plans.items()}
+    assert read == {
+        "a": {SOURCE: "1_1"},
+        "b": {SOURCE: "1_1"},
+        "c": {"model.p.a": "1_1", "model.p.b": "1_1", SOURCE: "1_1"},
+    }
+    again = _run(_executor(lake, engine, threads, a="t", b="t", c="a b t"))
+    assert {result.status for result in again.values()} == {"success"}
+    assert engine.plans["c"].inputs[0].start == "1_1"
+
+
+def test_a_second_run_of_what_is_up_to_date_asks_nothing_of_the_engine() -> None:
+    lake = _Lake()
+    _run(_executor(lake, _Engine(lake), 2, a="t", b="a"))
+    engine = _Engine(lake)
+    executor = _executor(lake, engine, 2, a="t", b="a")
+    assert {result.status for result in _run(executor).values()} == {"no-op"}
+    assert engine.plans == {}
+    assert not executor.run(["model.p.a"]).has_written
+
+
+def test_a_result_tells_the_work_of_its_commit() -> None:
+    lake = _Lake()
+    executor = _executor(lake, _Engine(lake), 1, a="t")
+    (result,) = executor.run(["model.p.a"]).results
+    told = response(result)
+    assert (told["rows_affected"], told["rows_written"], told["files_written"], told["bytes_written"]) == (
+        1,
+        100,
+        2,
+        4096,
+    )
+    assert told["commit"] == "1_1"
+    (idle,) = executor.run(["model.p.a"]).results
+    assert (response(idle)["bytes_written"], response(idle)["strategy"]) == (0, "no_op")
