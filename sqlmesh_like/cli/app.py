@@ -33,6 +33,7 @@ COMMANDS = {
     "show": "Print the rows of a model.",
     "verify": "Compare tables with a full recompute.",
     "history": "Show a table's commits.",
+    "lineage": "Show where columns come from.",
     "clean": "Remove what earlier commands wrote into the project.",
 }
 

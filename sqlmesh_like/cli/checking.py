@@ -16,10 +16,14 @@ def check_project(loaded: Loaded, selected: Collection[str]) -> None:
 
     Raises ProjectError with file, line and column.
     """
+    _check(loaded, _with_ancestors(loaded, selected), input_schemas(loaded, selected))
+
+
+def input_schemas(loaded: Loaded, selected: Collection[str]) -> dict[str, Schema | None]:
+    """Columns of sources, and of the seeds above the selected models, by unique id. Raises ProjectError."""
     above = _with_ancestors(loaded, selected)
     seeds = [seed for seed in loaded.rendered.seeds if seed.unique_id in above]
-    schemas = {**_source_schemas(loaded), **seed_schemas(seeds, loaded.project.root)}
-    _check(loaded, above, schemas)
+    return {**_source_schemas(loaded), **seed_schemas(seeds, loaded.project.root)}
 
 
 def check_before_run(

@@ -71,6 +71,14 @@ class SourceTable:
     meta: Mapping[str, object]
     declared_at: Location
 
+    @property
+    def shown(self) -> tuple[Column, ...]:
+        """The declared columns as queries see them: with the partition column that ingestion derives."""
+        by = self.ingest.partition_by if self.ingest else None
+        if by is None or not self.columns or by.field.lower() in (column.name.lower() for column in self.columns):
+            return self.columns
+        return (*self.columns, Column(by.field, "string"))
+
 
 @dataclass(frozen=True)
 class Source:

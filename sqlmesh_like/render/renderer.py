@@ -127,7 +127,7 @@ class Renderer:
             project=self._project.name,
             nodes={**models, **seeds},
             sources={
-                (table.source_name, table.name): InputRef(table.unique_id, table.table, "source", table.columns)
+                (table.source_name, table.name): InputRef(table.unique_id, table.table, "source", table.shown)
                 for table in tables
             },
             disabled={entry.file.name: entry.file.path for entry in placed if not _is_enabled(entry)},

@@ -1,0 +1,108 @@
+"""Column lineage through a project: from a model's column up to the sources, through views and tables alike.
+
+Owns walking models; `analyze.column_lineage` and `analyze.text_lineage` know one query each. Needs no lake: columns of
+tables that are there make more of it known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlmesh_like.analyze.column_lineage import ColumnLineage, How, Origin, Role, dearer, trace
+from sqlmesh_like.analyze.facts import analyze
+from sqlmesh_like.analyze.text_lineage import trace_text
+from sqlmesh_like.compiler import declared_schema
+from sqlmesh_like.errors import UsageError, nearest
+from sqlmesh_like.names import Column, Schema
+from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject
+
+
+@dataclass(frozen=True)
+class TracedColumn:
+    """A column, how it enters the value of the one above it (None: it is where the question started), and its own
+    origins. A source's or seed's column has none."""
+
+    unique_id: str
+    name: str
+    type: str | None
+    how: How | None
+    origins: tuple[TracedColumn, ...]
+    influences: Mapping[Origin, Role]
+    is_complete: bool
+
+    @property
+    def sources(self) -> Mapping[Origin, How]:
+        """Columns at the ends of all ways up, and what becomes of their values on the whole way."""
+        if not self.origins:
+            return {Origin(self.unique_id, self.name): self.how} if self.how is not None else {}
+        found: dict[Origin, How] = {}
+        for origin in self.origins:
+            for end, how in origin.sources.items():
+                whole = dearer(how, self.how or how)
+                found[end] = dearer(found.get(end, whole), whole)
+        return dict(sorted(found.items()))
+
+
+@dataclass
+class Lineage:
+    """Traces columns of one project. `schemas`: columns of sources and seeds by unique id, where the lake has them."""
+
+    rendered: RenderedProject
+    schemas: Mapping[str, Schema | None]
+    _known: dict[str, tuple[ColumnLineage, ...] | None] = field(default_factory=dict)
+
+    def columns(self, model: RenderedModel) -> tuple[TracedColumn, ...]:
+        """All columns of a model. Raises UsageError where a star hides them, SqlError for wrong SQL."""
+        found = self._of(model)
+        if found is None:
+            missing = [ref for ref in model.inputs if self._schema(ref) is None]
+            names = ", ".join(str(ref.table) for ref in missing) or "its inputs"
+            hint = "run `sml ingest` first, or declare the columns with their types in the source's YAML"
+            raise UsageError(f"{model.path}: the columns of {names} are not known yet", hint=hint)
+        return tuple(self._traced(model.unique_id, column, None) for column in found)
+
+    def column(self, model: RenderedModel, name: str) -> TracedColumn:
+        """One column of a model. Raises UsageError with the nearest name."""
+        known = self.columns(model)
+        for column in known:
+            if column.name.lower() == name.lower():
+                return column
+        names = [column.name for column in known]
+        hint = nearest(name, names) or f"its columns: {', '.join(names)}"
+        raise UsageError(f"the model {model.name!r} has no column {name!r}", hint=hint)
+
+    def _traced(self, unique_id: str, column: ColumnLineage, how: How | None) -> TracedColumn:
+        origins = tuple(self._origin(origin, entering) for origin, entering in column.origins.items())
+        return TracedColumn(
+            unique_id, column.name, column.type, how, origins, column.influences, column.is_complete
+        )  # fmt: skip
+
+    def _origin(self, origin: Origin, how: How) -> TracedColumn:
+        above = self._model(origin.input_id)
+        for column in (self._of(above) or ()) if above else ():
+            if column.name.lower() == origin.column.lower():
+                return self._traced(origin.input_id, column, how)
+        return TracedColumn(origin.input_id, origin.column, self._type(origin), how, (), {}, is_complete=above is None)
+
+    def _of(self, model: RenderedModel) -> tuple[ColumnLineage, ...] | None:
+        if model.unique_id not in self._known:
+            schemas = {ref.unique_id: self._schema(ref) for ref in model.inputs}
+            # Views are not inlined: they are steps on the way.
+            facts = analyze(model, schemas, {})
+            self._known[model.unique_id] = trace(facts.relation) if facts.relation else trace_text(model, schemas)
+        return self._known[model.unique_id]
+
+    def _schema(self, ref: InputRef) -> Schema | None:
+        above = self._model(ref.unique_id)
+        if above is None:
+            return self.schemas.get(ref.unique_id) or declared_schema(ref)
+        found = self._of(above)
+        return tuple(Column(column.name, column.type) for column in found) if found else None
+
+    def _type(self, origin: Origin) -> str | None:
+        known = self.schemas.get(origin.input_id) or ()
+        return next((column.type for column in known if column.name.lower() == origin.column.lower()), None)
+
+    def _model(self, unique_id: str) -> RenderedModel | None:
+        return next((model for model in self.rendered.models if model.unique_id == unique_id), None)
