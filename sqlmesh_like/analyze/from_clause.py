@@ -1,4 +1,4 @@
-"""FROM and its joins, and subqueries in WHERE that are joins in disguise. Owns turning them into `Join`.
+"""FROM and its joins. Owns turning them into `Join`; `subqueries` does so for those of WHERE and of the SELECT list.
 
 Where more than one item stands in FROM, each column is renamed to `alias.column`, so that names stay unique.
 """
@@ -12,8 +12,6 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze import types
 from sqlmesh_like.analyze.relation import (
-    Aggregate,
-    Filter,
     Join,
     JoinKind,
     Named,
@@ -23,7 +21,7 @@ from sqlmesh_like.analyze.relation import (
     Scan,
     columns,
 )
-from sqlmesh_like.analyze.scope import Scope, Source, UnknownName, Unsupported, require_pure
+from sqlmesh_like.analyze.scope import Scope, Source, Unsupported, require_pure
 from sqlmesh_like.analyze.types import is_one_key
 from sqlmesh_like.names import Schema
 
@@ -66,20 +64,6 @@ class FromReader:
         for join in joins:
             scope = self._joined(scope, join)
         return scope
-
-    def filtered(self, scope: Scope, condition: exp.Expr) -> Scope:
-        """The scope's rows for which a WHERE holds; EXISTS and IN of a query become semi and anti joins."""
-        plain: list[exp.Expr] = []
-        for number, part in enumerate(_conjuncts(condition)):
-            joined = self._membership(scope, part, number)
-            if joined is not None:
-                scope = replace(scope, relation=joined)
-                continue
-            scope, part = self._with_scalars(scope, part, number)
-            resolved = scope.resolve(part)
-            require_pure(resolved)
-            plain.append(resolved)
-        return replace(scope, relation=Filter(scope.relation, exp.and_(*plain))) if plain else scope
 
     def _item(self, item: exp.Expr) -> tuple[str, Relation]:
         if isinstance(item, exp.Table) and any(v for part, v in item.args.items() if part not in _TABLE_PARTS):
@@ -126,86 +110,6 @@ class FromReader:
         # As in Spark, `*` starts with the columns of the last USING.
         return Scope(joined, both.sources, (*merged, *(m for m in left.merged if m[0].lower() not in again)))
 
-    def _membership(self, scope: Scope, part: exp.Expr, number: int) -> Relation | None:
-        """The semi or anti join that a conjunct of WHERE is; None for any other condition."""
-        inner, negated = (part.this, True) if isinstance(part, exp.Not) else (part, False)
-        while isinstance(inner, exp.Paren):
-            inner = inner.this
-        kind: JoinKind = "anti" if negated else "semi"
-        if isinstance(inner, exp.Exists):
-            return self._exists(scope, inner, kind, f"_sml_e{number}")
-        if isinstance(inner, exp.In) and inner.args.get("query") is not None:
-            if negated:
-                raise Unsupported("QRY011", "NOT IN of a query", inner)
-            return self._in(scope, inner, f"_sml_e{number}")
-        return None
-
-    def _exists(self, outer: Scope, exists: exp.Exists, kind: JoinKind, alias: str) -> Relation:
-        query = exists.this.this if isinstance(exists.this, exp.Subquery) else exists.this
-        allowed = {"expressions", "from_", "from", "where", "joins", "kind"}
-        if not isinstance(query, exp.Select) or any(v for p, v in query.args.items() if v and p not in allowed):
-            raise Unsupported("QRY005", "EXISTS of a query with more than FROM and WHERE", exists, "EXISTS")
-        inner = self.scope(query)
-        renamed = _renamed(inner, alias)
-        _require_row_by_row(query, renamed, outer, exists)
-        where = query.args.get("where")
-        local: list[exp.Expr] = []
-        across: list[exp.Expr] = []
-        for part in _conjuncts(where.this) if where else []:
-            resolved = _resolved_inside_out(part, renamed, outer)
-            require_pure(resolved)
-            is_local = outer.outputs_of(resolved) <= set(renamed.known)
-            (local if is_local else across).append(resolved)
-        right = Filter(renamed.relation, exp.and_(*local)) if local else renamed.relation
-        return make_join(outer.relation, right, kind, exp.and_(*across) if across else None)
-
-    def _in(self, outer: Scope, membership: exp.In, alias: str) -> Relation:
-        relation = self._uncorrelated(membership.args["query"])
-        if len(columns(relation)) != 1 or isinstance(membership.this, exp.Tuple):
-            raise Unsupported("QRY005", "IN of a query with several columns", membership)
-        only = columns(relation)[0]
-        name = f"{alias}.{only.name}"
-        right = Project(relation, (Named(name, exp.column(only.name, quoted=True), only.type),))
-        value = outer.resolve(membership.this)
-        require_pure(value)
-        condition = exp.EQ(this=value, expression=exp.column(name, quoted=True))
-        return make_join(outer.relation, right, "semi", condition)
-
-    def _with_scalars(self, scope: Scope, part: exp.Expr, number: int) -> tuple[Scope, exp.Expr]:
-        """Scalar subqueries as cross joins with their one row. Only an aggregate without GROUP BY has one for sure."""
-        copy = part.copy()
-        outermost = [q for q in copy.find_all(exp.Subquery) if q.find_ancestor(exp.Query) is None]
-        for position, query in enumerate(outermost):
-            if isinstance(query.parent, exp.In):
-                raise Unsupported("QRY005", "IN of a query inside another condition", query)
-            relation = self._uncorrelated(query)
-            if not isinstance(relation, Aggregate) or relation.keys or len(relation.items) != 1:
-                raise Unsupported("QRY005", "a subquery that is not known to have exactly one row", query)
-            name = f"_sml_s{number}_{position}"
-            item = relation.items[0]
-            one = Project(relation, (Named(name, exp.column(item.name, quoted=True), item.type),))
-            joined = make_join(scope.relation, one, "inner", None)
-            scope = replace(scope, relation=joined, sources=(*scope.sources, Source(name, ((name, name),))))
-            query.replace(exp.column(name, table=name, quoted=True))
-        return scope, copy
-
-    def _uncorrelated(self, query: exp.Expr) -> Relation:
-        try:
-            return self.read(_with_names(query), self.lookup, self.ctes)
-        except UnknownName:
-            # Its names may be those of the query around it: that is not looked up here.
-            raise Unsupported("QRY005", "a correlated subquery", query) from None
-
-
-def _require_row_by_row(query: exp.Select, inner: Scope, outer: Scope, exists: exp.Exists) -> None:
-    """EXISTS looks at rows only if the SELECT list makes none and drops none: an aggregate is a row in any case."""
-    for item in query.expressions:
-        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
-            continue
-        if item.find(exp.AggFunc):
-            raise Unsupported("QRY005", "EXISTS of an aggregate, which is always true", exists, "EXISTS")
-        require_pure(_resolved_inside_out(item, inner, outer))
-
 
 def _require_apart(left: Scope, right: Scope, join: exp.Join) -> None:
     """Raises Unsupported where a bare name would mean more here than in Spark."""
@@ -216,19 +120,6 @@ def _require_apart(left: Scope, right: Scope, join: exp.Join) -> None:
         raise Unsupported("QRY009", f"the column {min(found)!r} of USING and another one of that name", join)
 
 
-def _with_names(query: exp.Expr) -> exp.Expr:
-    """The query with names for columns that have none: where only the value counts, SQL asks for no alias."""
-    named = query.copy()
-    select = named.this if isinstance(named, exp.Subquery) else named
-    if isinstance(select, exp.Select):
-        items = [
-            item if isinstance(item, exp.Alias | exp.Column | exp.Star) else exp.alias_(item.copy(), f"value_{number}")
-            for number, item in enumerate(select.expressions)
-        ]
-        select.set("expressions", items)
-    return named
-
-
 def make_join(left: Relation, right: Relation, kind: JoinKind, condition: exp.Expr | None) -> Join:
     """A join with the equalities between the two sides told apart.
 
@@ -237,7 +128,7 @@ def make_join(left: Relation, right: Relation, kind: JoinKind, condition: exp.Ex
     mine = {column.name.lower(): column.type for column in columns(left)}
     theirs = {column.name.lower(): column.type for column in columns(right)}
     pairs: list[Pair] = []
-    for part in _conjuncts(condition) if condition is not None else []:
+    for part in conjuncts(condition) if condition is not None else []:
         if not isinstance(part, exp.EQ | exp.NullSafeEQ):
             continue
         for one, other in ((part.this, part.expression), (part.expression, part.this)):
@@ -304,39 +195,10 @@ def _qualified(alias: str, relation: Relation) -> Scope:
     return Scope(Project(relation, items), (Source(alias, outputs),))
 
 
-def _renamed(scope: Scope, prefix: str) -> Scope:
-    """The scope with outputs that cannot be those of a query around it."""
-    schema = columns(scope.relation)
-    items = tuple(Named(f"{prefix}.{c.name}", exp.column(c.name, quoted=True), c.type) for c in schema)
-    sources = tuple(
-        Source(source.alias, tuple((name, f"{prefix}.{output}") for name, output in source.outputs))
-        for source in scope.sources
-    )
-    merged = tuple((name, f"{prefix}.{output}") for name, output in scope.merged)
-    return Scope(Project(scope.relation, items), sources, merged)
-
-
-def _resolved_inside_out(part: exp.Expr, inner: Scope, outer: Scope) -> exp.Expr:
-    """A condition of a correlated query: each column is looked up inside first, then around."""
-    if found := part.find(exp.Query):
-        raise Unsupported("QRY005", "a subquery in a correlated subquery", found, "SELECT")
-
-    def resolve(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Column):
-            return node
-        try:
-            return inner.resolve(node)
-        except UnknownName as unknown:
-            if "ambiguous" in unknown.message:
-                raise
-            return outer.resolve(node)
-
-    return part.copy().transform(resolve, copy=False)
-
-
-def _conjuncts(condition: exp.Expr) -> list[exp.Expr]:
+def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
+    """The parts that AND joins, parentheses taken off."""
     if isinstance(condition, exp.Paren):
-        return _conjuncts(condition.this)
+        return conjuncts(condition.this)
     if isinstance(condition, exp.And):
-        return [*_conjuncts(condition.this), *_conjuncts(condition.expression)]
+        return [*conjuncts(condition.this), *conjuncts(condition.expression)]
     return [condition]

@@ -155,7 +155,7 @@ def _aggregate_item(item: exp.Alias, grouping: _Grouping, calls: dict[str, Call]
             return made
         if id(node) in nodes:
             call = _read_call(node, calls, grouping.scope)
-            known[call.name] = _call_type(call)
+            known[call.name] = call_type(call)
             return exp.column(call.name)
         name = grouping.key_of(node) if not aggregate_calls(node) and not node.find(exp.Grouping) else None
         if name:
@@ -238,7 +238,8 @@ def _fold(argument: exp.Expr | None, condition: exp.Expr | None) -> exp.Expr | N
     return exp.Case().when(condition.copy(), value.copy())
 
 
-def _call_type(call: Call) -> str | None:
+def call_type(call: Call) -> str | None:
+    """Spark's type of a call; None where it is not proven."""
     match call.function:
         case "COUNT":
             return "bigint"

@@ -15,7 +15,9 @@ from sqlmesh_like.analyze import types
 from sqlmesh_like.analyze.from_clause import FromReader, Lookup, make_join
 from sqlmesh_like.analyze.grouping import aggregate_calls, read_aggregate
 from sqlmesh_like.analyze.relation import Distinct, Filter, Named, Project, Relation, UnionAll, Windowed, columns
+from sqlmesh_like.analyze.scalar_subqueries import ScalarSubqueries
 from sqlmesh_like.analyze.scope import Scope, UnknownName, Unsupported, named, offset_of, require_pure
+from sqlmesh_like.analyze.subqueries import Subqueries
 from sqlmesh_like.names import Column, is_hidden
 
 _SELECT_PARTS = {
@@ -107,8 +109,9 @@ def _read_select(select: exp.Select, tables: FromReader) -> Relation:
         if value and part not in _SELECT_PARTS:
             raise _unsupported_part(part, select)
     scope = tables.scope(select)
+    subqueries = Subqueries(tables)
     if where := select.args.get("where"):
-        scope = tables.filtered(scope, where.this)
+        scope = subqueries.filtered(scope, where.this)
     items = _expand_stars(select, scope)
     _lateral_aliases(items, scope)
     _require_unique(items)
@@ -117,12 +120,24 @@ def _read_select(select: exp.Select, tables: FromReader) -> Relation:
             raise Unsupported("QRY006", "QUALIFY over aggregates", qualify, "QUALIFY")
         relation = read_aggregate(select, scope, items)
     else:
+        scope, items = _with_scalars(items, scope, subqueries.scalars)
         relation = _read_projection(select, items, scope)
     if distinct := select.args.get("distinct"):
         if distinct.args.get("on"):
             raise Unsupported("QRY009", "DISTINCT ON", distinct)
         relation = Distinct(relation, offset_of(items[0]))
     return relation
+
+
+def _with_scalars(items: list[exp.Alias], scope: Scope, scalars: ScalarSubqueries) -> tuple[Scope, list[exp.Alias]]:
+    """The SELECT list with scalar subqueries replaced by columns that the scope now has."""
+    replaced: list[exp.Alias] = []
+    for number, item in enumerate(items):
+        if item.this.find(exp.Query):
+            scope, value = scalars.joined(scope, item.this, f"_sml_i{number}")
+            item = named(value, item.alias)
+        replaced.append(item)
+    return scope, replaced
 
 
 def _unsupported_part(part: str, select: exp.Query) -> Unsupported:

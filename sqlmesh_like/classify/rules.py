@@ -64,6 +64,8 @@ _ALL = (
     Rule("QRY003", "LIMIT or OFFSET"),
     Rule("QRY004", "INTERSECT ALL or EXCEPT ALL"),
     Rule("QRY005", "a subquery in an expression"),
+    Rule("QRY012", "a correlated subquery that is not an aggregate over the rows equal in columns of one exact type",
+         "join a query with GROUP BY instead"),
     Rule("QRY006", "a window function in a form that is not maintained"),
     Rule("QRY007", "LATERAL VIEW or a table function"),
     Rule("QRY008", "an input that is no ref() or source()", "declare it as a source"),

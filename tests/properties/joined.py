@@ -189,6 +189,8 @@ def _membership(draw: Draw, depth: int, kind: str) -> Built:
     number = one_of(draw, two.numbers)
     if kind == "in":
         part = f"{_number(draw, 'o', one)} in (select i.{number} from {inner})"
+    elif kind.startswith("correlated"):
+        return _correlated(draw, (outer, one), (inner, two), kind)
     elif kind == "scalar":
         part = f"{_number(draw, 'o', one)} {one_of(draw, ['<', '=', '>='])} (select max(i.{number}) from {inner})"
     else:
@@ -197,6 +199,22 @@ def _membership(draw: Draw, depth: int, kind: str) -> Built:
         part = f"{kind} (select 1 from {inner} where {equal})"
     extra = f" and {_number(draw, 'o', one)} >= 0" if draw(st.booleans()) else ""
     return Built(f"select * from {outer} where {part}{extra}", one.numbers, one.texts, made | {kind})
+
+
+def _correlated(draw: Draw, outer: tuple[str, Built], inner: tuple[str, Built], kind: str) -> Built:
+    """A scalar subquery of the rows that are equal in one column, in the SELECT list or in WHERE."""
+    (source, one), (table, two) = outer, inner
+    number = one_of(draw, two.numbers)
+    call = one_of(draw, [f"max(i.{number})", f"coalesce(sum(i.{number}), 5)", "count(*)", f"count(i.{number}) + 1",
+                         f"count(distinct i.{number})"])  # fmt: skip
+    tie = f"{_number(draw, 'i', two)} {one_of(draw, ['=', '<=>'])} {_number(draw, 'o', one)}"
+    guard = one_of(draw, ["", f" and {_number(draw, 'o', one)} >= 0", f" and i.{number} <> 1"])
+    query = f"(select {call} from {table} where {tie}{guard})"
+    made = one.constructs | two.constructs | {kind}
+    if kind == "correlated in where":
+        test = one_of(draw, [f"{_number(draw, 'o', one)} <= {query}", f"{query} = 0", f"{query} is null"])
+        return Built(f"select * from {source} where {test}", one.numbers, one.texts, made)
+    return Built(f"select {one.numbers[0]} as p, {query} as q from {source}", ("p", "q"), (), made)
 
 
 def _grouped(draw: Draw, depth: int, wanted: str) -> Built:
@@ -311,7 +329,9 @@ _JOINS = (
 )
 _MAKERS: dict[str, Callable[[Draw, int, str], Built]] = {
     **dict.fromkeys((*_JOINS, "self-join", "three tables", "aggregate over join"), _joined),
-    **dict.fromkeys(("exists", "not exists", "in", "scalar"), _membership),
+    **dict.fromkeys(
+        ("exists", "not exists", "in", "scalar", "correlated in where", "correlated in select"), _membership
+    ),
     **dict.fromkeys(("group by", "having", "scalar aggregate", "aggregate over aggregate", "grouping sets"), _grouped),
     **dict.fromkeys(("window", "qualify", "top-n"), _windowed),
     **dict.fromkeys(("union", "union all", "intersect", "except"), _set_operation),
