@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,15 +15,24 @@ from sqlglot import TokenType, exp
 from sqlglot.errors import ErrorLevel, ParseError, TokenError, UnsupportedError
 
 from sqlmesh_like.analyze.from_clause import InputSchema
+from sqlmesh_like.analyze.misplaced import first_misplaced
 from sqlmesh_like.analyze.reader import read
 from sqlmesh_like.analyze.relation import Relation, columns
-from sqlmesh_like.analyze.scope import UnknownName, Unsupported
+from sqlmesh_like.analyze.scope import UnknownName, Unsupported, offset_of
 from sqlmesh_like.errors import Location, SqlError
 from sqlmesh_like.names import Schema
 from sqlmesh_like.render.rendered import InputRef, RenderedModel
 
 _OPENING = {"'": "quote", '"': "quote", "`": "quote", "/*": "comment"}
 _WORD = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|--[^\n]*|/\*.*?\*/|/\*|[^'"`/-]+|.""", re.DOTALL)
+
+_MISSING = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]*\.(\w+)'>")
+_SYMBOLS = {
+    "EQ": "=", "NEQ": "<>", "GT": ">", "GTE": ">=", "LT": "<", "LTE": "<=", "ADD": "+", "SUB": "-", "MUL": "*",
+    "DIV": "/", "NULLSAFEEQ": "<=>",
+}  # fmt: skip
+# What is no query falls back to a form of its own; that is told by an error, not by a line of a log.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 
 @dataclass(frozen=True)
@@ -83,7 +93,7 @@ def parse(model: RenderedModel) -> exp.Expr:
         message = (
             re.sub(r"<Token .*?text: (.*?), line.*", r"\1", str(first.get("description") or error)).strip().rstrip(".")
         )
-        message = message.replace("SENTINEL", "the end of the text")
+        message = _MISSING.sub(_incomplete, message.replace("SENTINEL", "the end of the text"))
         raise SqlError(f"invalid SQL: {message}", location=locate(model, offset)) from None
     except TokenError as error:
         raise _unfinished(model, error) from None
@@ -93,10 +103,19 @@ def parse(model: RenderedModel) -> exp.Expr:
         place = locate(model, _second_statement(model))
         raise SqlError("a model is one SELECT; a second statement starts here", location=place)
     if not isinstance(statements[0], exp.Query):
-        kind = statements[0].key.upper()
+        kind = _first_word(model.sql)
         raise SqlError(f"a model is one SELECT; this is {kind}", location=Location(model.path, 1, 1))
+    if misplaced := first_misplaced(statements[0]):
+        offset = offset_of(misplaced.node)
+        if offset is None:  # a node that the parser gives no place
+            offset = max(0, model.sql.lower().find(misplaced.node.sql("spark").lower()))
+        raise SqlError(misplaced.message, location=locate(model, offset), hint=misplaced.hint)
     _require_faithful(statements[0], model)
     return statements[0]
+
+
+def _first_word(sql: str) -> str:
+    return sqlglot.tokenize(sql, dialect="spark")[0].text.upper()
 
 
 def _require_faithful(tree: exp.Expr, model: RenderedModel) -> None:
@@ -109,6 +128,11 @@ def _require_faithful(tree: exp.Expr, model: RenderedModel) -> None:
             location=Location(model.path, 1, 1),
             hint="rewrite it with another function",
         ) from None
+
+
+def _incomplete(found: re.Match[str]) -> str:
+    name = found[1].upper()
+    return f"something is missing in {_SYMBOLS.get(name, name)}"
 
 
 def _unfinished(model: RenderedModel, error: TokenError) -> SqlError:

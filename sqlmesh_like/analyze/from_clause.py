@@ -175,7 +175,7 @@ def _condition(
         raise Unsupported("QRY009", "USING of a right or full join", join, str(join.side))
     parts, merged = [], []
     for name in using:
-        mine, theirs = left.resolve(exp.column(name.name)), right.resolve(exp.column(name.name))
+        mine, theirs = (side.resolve(exp.Column(this=name.copy())) for side in (left, right))
         parts.append(exp.EQ(this=mine, expression=theirs))
         merged.append((name.name, mine.name))
     return exp.and_(*parts), tuple(merged)

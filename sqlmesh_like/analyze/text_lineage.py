@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.lineage import Node, lineage
-from sqlglot.optimizer.scope import traverse_scope
 
 from sqlmesh_like.analyze.column_lineage import ColumnLineage, How, Origin, dearer
 from sqlmesh_like.analyze.facts import parse
-from sqlmesh_like.analyze.unresolved import ColumnsOf, output_names
+from sqlmesh_like.analyze.unresolved import ColumnsOf, output_names, scopes
 from sqlmesh_like.names import Schema
 from sqlmesh_like.render.rendered import RenderedModel
 
@@ -46,7 +45,7 @@ def _tables(tree: exp.Expr, by_table: Mapping[tuple[str, str], str], columns_of:
     for schema, identifier in by_table:
         found = columns_of(schema, identifier) or ()
         tables.setdefault(schema, {})[identifier] = dict.fromkeys(found, "unknown")
-    for scope in traverse_scope(tree):
+    for scope in scopes(tree):
         sources = {alias: t for alias, t in scope.sources.items() if isinstance(t, exp.Table)}
         unknown = {alias: t for alias, t in sources.items() if columns_of(t.db, t.name) is None}
         is_sure = len(unknown) == 1 and len(sources) == len(scope.sources)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp
+from sqlglot.errors import OptimizeError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from sqlmesh_like.errors import nearest
@@ -39,7 +40,7 @@ class Unresolved:
 def first_unresolved(tree: exp.Expr, columns_of: ColumnsOf) -> Unresolved | None:
     """The first column, in the order of scopes, that cannot be resolved."""
     outputs: dict[int, tuple[str, ...] | None] = {}
-    for scope in traverse_scope(tree):
+    for scope in scopes(tree):
         known = _sources(scope, columns_of, outputs)
         outputs[id(scope)] = _outputs(scope, known, outputs)
         own = [column for column in scope.columns if column.parent_select is scope.expression]
@@ -64,9 +65,20 @@ def output_names(tree: exp.Expr, columns_of: ColumnsOf) -> tuple[str, ...] | Non
     """Names of the query's columns; None where a star hides them."""
     outputs: dict[int, tuple[str, ...] | None] = {}
     names = None
-    for scope in traverse_scope(tree):
+    for scope in scopes(tree):
         names = outputs[id(scope)] = _outputs(scope, _sources(scope, columns_of, outputs), outputs)
     return names
+
+
+def scopes(tree: exp.Expr) -> list[Scope]:
+    """Scopes, inner ones first; none where two tables of one FROM have one name, which Spark allows."""
+    try:
+        found = traverse_scope(tree)
+        for scope in found:
+            _ = scope.selected_sources  # raises for a name that is there twice
+    except OptimizeError:
+        return []
+    return found
 
 
 _Known = dict[str, tuple[str, ...] | None]
@@ -167,9 +179,24 @@ def _judge_bare(column: exp.Column, scope: Scope, known: _Known) -> Unresolved |
     if not has_sources or None in known.values() or column.name.lower() in _PSEUDO:
         return None
     names = [name for part in known.values() for name in part or ()]
+    if places := _ambiguous(column, scope, known):
+        hint = f"write {' or '.join(f'{place}.{column.name}' for place in places)}"
+        return Unresolved(f"the column {column.name!r} is ambiguous", column, hint)
     if column.name.lower() in map(str.lower, [*names, *_aliases(scope)]):
         return None
     return Unresolved(f"unknown column {column.name!r}", column, _hint(column.name, names))
+
+
+def _ambiguous(column: exp.Column, scope: Scope, known: _Known) -> list[str]:
+    """Tables of the own FROM that all have the column; none where one of them is meant, or an alias may be."""
+    joins = scope.expression.args.get("joins") or []
+    is_merged = any(j.args.get("using") or j.args.get("method") or j.kind in ("SEMI", "ANTI") for j in joins)
+    by_alias = column.find_ancestor(exp.Group, exp.Order, exp.Having, exp.Qualify, exp.Select)
+    if is_merged or _is_open(scope) or not isinstance(by_alias, exp.Select):
+        return []
+    own = [alias.lower() for alias in scope.selected_sources]
+    places = [alias for alias in own if column.name.lower() in map(str.lower, known.get(alias) or ())]
+    return places if len(places) > 1 else []
 
 
 def _aliases(scope: Scope) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from sqlmesh_like.analyze.facts import QueryFacts, locate, parse
+from sqlmesh_like.analyze.functions import judge
 from sqlmesh_like.analyze.gaps import first_gap
 from sqlmesh_like.analyze.scope import offset_of
 from sqlmesh_like.analyze.unresolved import ColumnsOf, Unresolved, first_unresolved, foreign_tables, output_names
@@ -47,6 +48,7 @@ class _Check:
         try:
             facts = self._compiler.compile(model).facts
             _refuse_gaps(model)
+            _refuse_chance(facts)
             self._resolve(facts)
             self._check_config(facts.model)
         except SqlError as error:
@@ -92,6 +94,20 @@ def _refuse_gaps(model: RenderedModel) -> None:
     if gap := first_gap(model.sql):
         offset, message = gap
         raise SqlError(f"invalid SQL: {message}", location=locate(model, offset))
+
+
+def _refuse_chance(facts: QueryFacts) -> None:
+    """`refresh: strict` can never be kept where each run has another result."""
+    model = facts.model
+    if model.config.refresh != "strict":
+        return
+    for tree in (parse(model), facts.tree):  # what comes with a view has no place in this file
+        found = next((node for node in tree.walk() if judge(node) == "random"), None)
+        if found is not None:
+            message = f"FUN002 {found.sql('spark')} is not deterministic, which refresh: strict forbids"
+            offset = offset_of(found) if tree is not facts.tree else None
+            hint = "compute it upstream, or set refresh: auto, which rebuilds the table whenever an input changed"
+            raise SqlError(message, location=locate(model, offset), hint=hint)
 
 
 def _refuse_foreign_tables(model: RenderedModel, tree: exp.Expr) -> None:

@@ -72,7 +72,6 @@ FULL = {
         ("WIN003", 8),
     "select sum(n) as n from (select s, sum(f) as n from ods.t group by s) as q": ("AGG007", 36),
     "select s, count(*) as n, count(*) over () as k from ods.t group by s": ("QRY006", 26),
-    "select s, row_number() over (partition by s) as x from ods.t": ("QRY006", 11),
     "select s, sum(a) over (partition by s order by a rows between 1 preceding and current row) as x from ods.t":
         ("QRY006", 11),
     "select s, sum(a) over (partition by s ROWS between unbounded preceding and current row) as x from ods.t":
