@@ -81,7 +81,6 @@ _ALL = (
     Rule("TYP003", "Spark gives the query other types than the compiler derived: it is run as written"),
     Rule("INP001", "the columns of an input are not known yet"),
     Rule("INP002", "an input that is no Hudi table is read in full", "load it into a Hudi table"),
-    Rule("INP003", "a merge-on-read input is read in full", "use table_type: cow"),
     Rule("HIS001", "the table does not exist yet"),
     Rule("HIS002", "the query or its settings changed since the last run"),
     Rule("HIS003", "the history of an input since the last run is gone"),

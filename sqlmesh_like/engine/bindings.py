@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
 from sqlmesh_like.delta.program import Prune, Role, split_relation
-from sqlmesh_like.engine.feed import Feed
+from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.partition_paths import pruned_paths
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
@@ -62,7 +62,7 @@ class Bindings:
     def _relation(self, role: Role, name: str, prune: Prune | None, nothing: bool) -> DataFrame:
         state = self.planned.target if role == "target" else self._input(name).state
         timeline = Timeline(state.uri)
-        feed = Feed(self.session, timeline)
+        feed = feed_of(self.session, timeline)
         if role == "changes":
             item = self._input(name)
             assert item.start is not None and item.end is not None
@@ -105,14 +105,10 @@ def bound(session: SparkSession, tree: exp.Expr, tables: Mapping[TableName, Tabl
 
 
 def snapshot(session: SparkSession, state: TableState) -> DataFrame:
-    """A table's rows as of its frontier; a copy-on-write table's with `_sml_key`."""
+    """A table's rows as of its frontier; a Hudi table's with `_sml_key`."""
     if state.kind == "missing" or state.frontier is None:
         raise NodeError(f"the table {state.uri} does not exist", hint="run `sml ingest` or build its model first")
-    if state.kind == "cow":
-        return Feed(session, Timeline(state.uri)).current(state.frontier)
-    if state.kind == "mor":
-        as_of = state.frontier.split("_")[1]
-        frame = session.read.format("hudi").option("as.of.instant", as_of).load(state.uri)
-    else:
-        frame = session.read.format(state.format).options(header=True, inferSchema=True).load(state.uri)
+    if state.kind != "files":
+        return feed_of(session, Timeline(state.uri)).current(state.frontier)
+    frame = session.read.format(state.format).options(header=True, inferSchema=True).load(state.uri)
     return frame.drop(*[name for name in frame.columns if is_hidden(name)])

@@ -1,4 +1,5 @@
 """The change feed: pinned snapshots and changes of Hudi tables as Spark frames. Owns which files are read, and how.
+Merge-on-read tables have their own (`mor_feed`); `feeds` chooses.
 
 Snapshots are read from the files that the timeline names, not through Hudi's reader: a list of files is stable while
 commits overlap, keeps the types that partition paths lose, and can be cut down to partitions.
@@ -24,10 +25,10 @@ from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, visible
 
 _COMMIT_TIME = "_hoodie_commit_time"
-_SEQUENCE = "_hoodie_commit_seqno"
-_RECORD_KEY = "_hoodie_record_key"
-_PARTITION_PATH = "_hoodie_partition_path"
-_META = (_COMMIT_TIME, _SEQUENCE, _RECORD_KEY, _PARTITION_PATH)
+SEQUENCE = "_hoodie_commit_seqno"
+RECORD_KEY = "_hoodie_record_key"
+PARTITION_PATH = "_hoodie_partition_path"
+META = (_COMMIT_TIME, SEQUENCE, RECORD_KEY, PARTITION_PATH)
 
 
 class Feed:
@@ -65,11 +66,14 @@ class Feed:
         # Rows that a commit carried over keep the commit time they had: what is new has one after `start`.
         added = new.where(F.col(_COMMIT_TIME) > start.split("_")[0])
         if not all(map(_is_plain_upsert, commits)):
-            kept = new.select(_RECORD_KEY, _SEQUENCE)
-            removed = old.join(kept, [_RECORD_KEY, _SEQUENCE], "left_anti")
+            kept = new.select(RECORD_KEY, SEQUENCE)
+            removed = old.join(kept, [RECORD_KEY, SEQUENCE], "left_anti")
         else:
             # No row can have left without a newer one of the same key: a join with the few new keys is enough.
-            removed = old.join(added.select(_RECORD_KEY, _PARTITION_PATH), [_RECORD_KEY, _PARTITION_PATH], "left_semi")
+            removed = old.join(added.select(RECORD_KEY, PARTITION_PATH), [RECORD_KEY, PARTITION_PATH], "left_semi")
+        return self._signed(removed, added, schema, end)
+
+    def _signed(self, removed: DataFrame, added: DataFrame, schema: Schema, end: str) -> DataFrame:
         columns = self._columns(schema, end, hidden=False)
         signed = [
             frame.select(*columns, F.lit(sign).cast("bigint").alias(WEIGHT))
@@ -93,12 +97,15 @@ class Feed:
         by_schema: dict[str, list[str]] = defaultdict(list)
         for found in slices:
             by_schema[self._written_as(found)].append(f"{self._timeline.uri}/{found.path}")
-        # From a range, not from no rows: that would start a Python worker.
-        empty = self._session.range(0).select(*[F.lit(None).cast(type_).alias(name) for name, type_ in _typed(schema)])
+        empty = self._empty(schema)
         frames = [self._session.read.schema(written).parquet(*paths) for written, paths in by_schema.items()]
         wanted = empty.schema.fields
         alike = [frame.select(*[widened(frame, field.name, field.dataType) for field in wanted]) for frame in frames]
         return reduce(DataFrame.unionByName, alike) if alike else empty
+
+    def _empty(self, schema: Schema) -> DataFrame:
+        # From a range, not from no rows: that would start a Python worker.
+        return self._session.range(0).select(*[F.lit(None).cast(type_).alias(name) for name, type_ in typed(schema)])
 
     def _written_as(self, found: Slice) -> str:
         """Schema (DDL) of a file: that of its commit or, where that is archived, its own."""
@@ -134,14 +141,14 @@ def _is_plain_upsert(commit: Commit) -> bool:
     return commit.operation == "UPSERT" and not commit.replaced and not has_deletes
 
 
-def _typed(schema: Schema) -> list[tuple[str, str]]:
+def typed(schema: Schema) -> list[tuple[str, str]]:
     """Names and types of the meta columns that are read and of all others."""
-    others = [(column.name, column.type or "string") for column in schema if column.name not in _META]
-    return [*[(name, "string") for name in _META], *others]
+    others = [(column.name, column.type or "string") for column in schema if column.name not in META]
+    return [*[(name, "string") for name in META], *others]
 
 
 def _ddl(schema: Schema) -> str:
-    return ", ".join(f"`{name}` {type_}" for name, type_ in _typed(schema))
+    return ", ".join(f"`{name}` {type_}" for name, type_ in typed(schema))
 
 
 def _row_key(repeats: bool) -> SparkColumn:
@@ -150,6 +157,6 @@ def _row_key(repeats: bool) -> SparkColumn:
     The length keeps partition `a` with key `b/c` apart from partition `a/b` with key `c`. Rows that share a key are
     told apart by the number that their last writer gave them.
     """
-    path = F.coalesce(F.col(_PARTITION_PATH), F.lit(""))
-    number = [F.col(_SEQUENCE)] if repeats else []
-    return F.concat_ws("/", F.length(path).cast("string"), path, F.col(_RECORD_KEY), *number)
+    path = F.coalesce(F.col(PARTITION_PATH), F.lit(""))
+    number = [F.col(SEQUENCE)] if repeats else []
+    return F.concat_ws("/", F.length(path).cast("string"), path, F.col(RECORD_KEY), *number)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 
 from sqlmesh_like.engine.avro_schema import schema_of
+from sqlmesh_like.engine.cleaned import gone
 from sqlmesh_like.engine.commits import STATE_PREFIX, Commit
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.engine.timeline import Timeline
@@ -46,11 +48,12 @@ class LakeHistory:
         timeline = Timeline(uri)
         if not timeline.holds(start):
             return f"commit {start} is no longer on the timeline"
-        if not timeline.is_cow:
-            return None
+        if not timeline.is_settled(start):
+            return f"commit {start} was overtaken by a compaction"
         touched = set[tuple[str, str]]().union(*(commit.touched for commit in timeline.between(start, end)))
-        gone = [*timeline.missing(start, touched), *timeline.missing(end, touched)]
-        return f"{len(gone)} data files of the change were cleaned, e.g. {gone[0]}" if gone else None
+        missing = timeline.missing if timeline.is_cow else partial(gone, timeline)
+        found = [*missing(start, touched), *missing(end, touched)]
+        return f"{len(found)} data files of the change were cleaned, e.g. {found[0]}" if found else None
 
     def change(self, uri: str, start: str, end: str) -> Change:
         timeline = Timeline(uri)
@@ -84,7 +87,7 @@ class LakeHistory:
         return len(timeline.commit_instants) > commits and len(timeline.data_commits) > commits
 
     def pending_commits(self, uri: str, start: str, end: str) -> int:
-        return sum(1 for commit in Timeline(uri).between(start, end) if commit.is_data)
+        return len(Timeline(uri).between(start, end))
 
 
 def table_state(timeline: Timeline) -> TableState:
@@ -153,14 +156,18 @@ def _require_readable(timeline: Timeline) -> None:
 
 def _layout(timeline: Timeline, record: TableRecord | None, columns: Schema) -> Layout:
     """How paths follow from columns; no columns where that is not certain: nothing is pruned then."""
-    fields = timeline.partition_fields
-    if fields == (PARTITION,) and record is not None:
+    if timeline.partition_fields == (PARTITION,) and record is not None:
         return Layout(record.partition_by, encoded=True)
+    fields = path_columns(timeline, columns)
+    return Layout(() if any(map(is_hidden, fields)) else fields, encoded=False)
+
+
+def path_columns(timeline: Timeline, columns: Schema) -> tuple[str, ...]:
+    """Partition columns whose values stand in paths as their own text, `name=value`; none where that is not sure."""
     types = {column.name: column.type for column in columns}
-    if any(is_hidden(field) or types.get(field) not in _TYPES_IN_PATHS for field in fields):
-        return Layout((), encoded=False)
     is_plain = all(timeline.properties.get(name, "").lower() in wanted for name, wanted in _PLAIN_PATHS)
-    return Layout(fields if is_plain else (), encoded=False)
+    is_text = all(types.get(field) in _TYPES_IN_PATHS for field in timeline.partition_fields)
+    return timeline.partition_fields if is_plain and is_text else ()
 
 
 def listing_hash(uri: str) -> str | None:

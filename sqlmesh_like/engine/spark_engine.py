@@ -24,7 +24,7 @@ from sqlmesh_like.engine.bindings import Bindings, bound
 from sqlmesh_like.engine.cleaning import clean_history
 from sqlmesh_like.engine.clock import frozen
 from sqlmesh_like.engine.comparison import difference
-from sqlmesh_like.engine.feed import Feed
+from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.jars import Progress
 from sqlmesh_like.engine.partition_paths import target_paths
 from sqlmesh_like.engine.seeds import load_seed
@@ -146,7 +146,7 @@ class SparkEngine:
         written = bindings.run_as_written(frozen(planned.compiled.facts.tree, planned.now), ends)
         _require_storable(written, planned)
         build = planned.compiled.table.build
-        if build is None or any(item.state.kind != "cow" for item in planned.inputs):
+        if build is None or any(item.state.kind == "files" for item in planned.inputs):
             return _keyed_by_content(written), (), build is None
         derived = bindings.run(build)
         if not _same_columns(derived, written):
@@ -175,7 +175,7 @@ class SparkEngine:
                 expected = bindings.run(build).drop(KEY)
             timeline = Timeline(planned.target.uri)
             assert timeline.frontier is not None
-            stored = Feed(bindings.session, timeline).current(timeline.frontier).drop(KEY)
+            stored = feed_of(bindings.session, timeline).current(timeline.frontier).drop(KEY)
             return difference(stored.select(*[f"`{name}`" for name in expected.columns]), expected, limit)
         except (Py4JJavaError, PySparkException) as error:
             raise _failure(planned, error) from error
@@ -233,7 +233,7 @@ def open_engine(
 def _stored(target: Sink, bindings: Bindings) -> DataFrame:
     timeline = Timeline(target.table.uri)
     assert timeline.frontier is not None
-    return Feed(bindings.session, timeline).current(timeline.frontier, hidden=True)
+    return feed_of(bindings.session, timeline).current(timeline.frontier, hidden=True)
 
 
 def _run_steps(program: DeltaProgram, bindings: Bindings) -> DataFrame:

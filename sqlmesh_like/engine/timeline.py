@@ -15,6 +15,7 @@ from functools import cached_property
 
 import fastavro
 
+from sqlmesh_like.engine.as_of import as_of, is_settled
 from sqlmesh_like.engine.commits import Commit, Instant, Size, Slice, to_commit
 from sqlmesh_like.engine.storage import Folder, folder
 from sqlmesh_like.errors import NodeError
@@ -109,12 +110,29 @@ class Timeline:
 
     @property
     def frontier(self) -> str | None:
-        """The last completed data instant before the first incomplete one; None where nothing was committed."""
+        """The last completed data instant before the first incomplete one; None where nothing was committed.
+
+        Of a merge-on-read table it is the last one that can be read at all (`as_of.is_settled`).
+        """
         limit = self.pending[0] if self.pending else None
         for commit in self.newest_first():
-            if commit.is_data and (limit is None or commit.instant.requested < limit):
-                return commit.instant.frontier
+            frontier = commit.instant.frontier
+            if commit.is_data and (limit is None or commit.instant.requested < limit) and self.is_settled(frontier):
+                return frontier
         return None
+
+    @cached_property
+    def compactions(self) -> frozenset[str]:
+        """Requested times of compactions on the active timeline, completed or not."""
+        return frozenset(name.split(".")[0] for name in self._names if ".compaction." in name)
+
+    def as_of(self, frontier: str) -> str:
+        """The instant at which Hudi's reader shows a frontier."""
+        return as_of(frontier, self.commit_instants, self.compactions, self.pending)
+
+    def is_settled(self, frontier: str) -> bool:
+        """Whether Hudi's reader can show a frontier."""
+        return is_settled(frontier, self.commit_instants, self.compactions, self.pending)
 
     def holds(self, frontier: str) -> bool:
         """Whether this frontier is still on the active timeline, with no restore after it."""

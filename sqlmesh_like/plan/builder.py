@@ -212,8 +212,6 @@ def _configured(compiled: CompiledModel, inputs: tuple[PlannedInput, ...], recor
     for item in inputs:
         if item.state.kind == "files":
             found.append(reason("INP002", f"{item.ref.table} is no Hudi table"))
-        elif item.state.kind == "mor" and compiled.classification.strategy != "full_refresh":
-            found.append(reason("INP003", f"{item.ref.table} is a merge-on-read table"))
     if not found and record.fingerprint.endswith(AS_WRITTEN):
         found.append(reason("TYP003", "the stored rows lack the state that a delta needs"))
     return tuple(found)

@@ -144,5 +144,5 @@ class History(Protocol):
         ...
 
     def pending_commits(self, uri: str, start: str, end: str) -> int:
-        """Data commits between two frontiers."""
+        """Commits between two frontiers, services included: a cleaner counts these too."""
         ...

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from pyspark.sql import DataFrame, SparkSession
 
 from sqlmesh_like.engine import tables
 from sqlmesh_like.engine.feed import Feed
+from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.history import LakeHistory
 from sqlmesh_like.engine.spark_engine import SparkEngine
 from sqlmesh_like.engine.tables import DELETED, HudiTable, Operation
@@ -83,7 +85,7 @@ class Table:
         return self.frontier()
 
     def feed(self) -> Feed:
-        return Feed(self.lake.spark, self.timeline)
+        return feed_of(self.lake.spark, self.timeline)
 
 
 @dataclass
@@ -113,12 +115,19 @@ class Lake:
         self._put(f"models/{name}.sql", re.sub(r"@(\w+)", r"{{ source('shop', '\1') }}", sql))
 
     def source(
-        self, name: str, columns: str, key: Sequence[str] = ("id",), partition: str | None = None, buckets: int = 1
+        self,
+        name: str,
+        columns: str,
+        key: Sequence[str] = ("id",),
+        partition: str | None = None,
+        buckets: int = 1,
+        ordering: Sequence[str] = (),
+        table_type: Literal["cow", "mor"] = "cow",
     ) -> Table:
         """Declare a source table; it exists from its first commit on."""
         uri = str(self.root / "warehouse" / "ods" / name)
         self.declare(name)
-        return Table(self, columns, HudiTable(uri, name, tuple(key), partition, buckets=buckets))
+        return Table(self, columns, HudiTable(uri, name, tuple(key), partition, tuple(ordering), table_type, buckets))
 
     def declare(self, name: str, location: str | None = None) -> None:
         self._sources[name] = f"{{name: {name}}}" if location is None else f"{{name: {name}, location: '{location}'}}"
@@ -157,6 +166,12 @@ class Lake:
             found = self.verify(name)
             assert found.total == 0, (name, found.rows)
 
+    def compaction(self, uri: str, step: Literal["schedule", "run"]) -> str:
+        """Schedule or run a compaction as an operator of another team would; returns its instant."""
+        options = "hoodie.compact.inline.max.delta.commits=1,hoodie.metadata.enable=false"
+        call = f"call run_compaction(op => '{step}', path => '{uri}', options => '{options}')"
+        return str(self.spark.sql(call).collect()[0][0])
+
     def engine(self) -> SparkEngine:
         return SparkEngine(self._target(), LakeHistory(), self.start or (lambda: self.spark))
 
@@ -186,7 +201,7 @@ class Lake:
         """Record keys stored in a model's table, one a row."""
         timeline = self.timeline(name)
         assert timeline.frontier is not None
-        return [row[0] for row in Feed(self.spark, timeline).current(timeline.frontier).select(KEY).collect()]
+        return [row[0] for row in feed_of(self.spark, timeline).current(timeline.frontier).select(KEY).collect()]
 
     def _target(self) -> Target:
         return load_target(load_project(self.root, {}), None, None, None, {})
@@ -214,6 +229,9 @@ def signed(frame: DataFrame) -> list[tuple[object, ...]]:
     netted = frame.groupBy(*names).sum("_sml_weight").where("`sum(_sml_weight)` <> 0")
     return ordered(netted.select("sum(_sml_weight)", *names))
 
+
+COMPACT = {"hoodie__compact__inline": "true", "hoodie__compact__inline__max__delta__commits": "1"}
+"""Options of a write to a merge-on-read table that compacts it right after."""
 
 CLEAN_OLD_VERSIONS = {
     "hoodie__clean__automatic": "true",
