@@ -10,19 +10,17 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze import types
+from sqlmesh_like.analyze.joining import make_join
 from sqlmesh_like.analyze.relation import (
     Join,
     JoinKind,
     Named,
-    Pair,
     Project,
     Relation,
     Scan,
     columns,
 )
 from sqlmesh_like.analyze.scope import Scope, Source, Unsupported, require_pure
-from sqlmesh_like.analyze.types import is_one_key
 from sqlmesh_like.names import Schema
 
 
@@ -120,30 +118,6 @@ def _require_apart(left: Scope, right: Scope, join: exp.Join) -> None:
         raise Unsupported("QRY009", f"the column {min(found)!r} of USING and another one of that name", join)
 
 
-def make_join(left: Relation, right: Relation, kind: JoinKind, condition: exp.Expr | None) -> Join:
-    """A join with the equalities between the two sides told apart.
-
-    Only equalities of one proven type: `int = string` holds for values that are different as keys.
-    """
-    mine = {column.name.lower(): column.type for column in columns(left)}
-    theirs = {column.name.lower(): column.type for column in columns(right)}
-    pairs: list[Pair] = []
-    for part in conjuncts(condition) if condition is not None else []:
-        if not isinstance(part, exp.EQ | exp.NullSafeEQ):
-            continue
-        for one, other in ((part.this, part.expression), (part.expression, part.this)):
-            is_apart = _reads_only(one, set(mine)) and _reads_only(other, set(theirs))
-            if is_apart and is_one_key(types.infer(one, mine), types.infer(other, theirs)):
-                pairs.append(Pair(one, other, isinstance(part, exp.NullSafeEQ)))
-                break
-    return Join(left, right, kind, condition, tuple(pairs))
-
-
-def _reads_only(expression: exp.Expr, names: set[str]) -> bool:
-    found = {column.name.lower() for column in expression.find_all(exp.Column)}
-    return bool(found) and found <= names
-
-
 def _kind(join: exp.Join) -> JoinKind:
     for part, value in join.args.items():
         if value and part not in _JOIN_PARTS:
@@ -193,12 +167,3 @@ def _qualified(alias: str, relation: Relation) -> Scope:
         for (_, output), column in zip(outputs, columns(relation), strict=True)
     )
     return Scope(Project(relation, items), (Source(alias, outputs),))
-
-
-def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
-    """The parts that AND joins, parentheses taken off."""
-    if isinstance(condition, exp.Paren):
-        return conjuncts(condition.this)
-    if isinstance(condition, exp.And):
-        return [*conjuncts(condition.this), *conjuncts(condition.expression)]
-    return [condition]

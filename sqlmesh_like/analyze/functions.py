@@ -6,10 +6,10 @@ from typing import Literal
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.clock import is_clock_call
+
 Verdict = Literal["pure", "clock", "random", "unknown"]
 
-_CLOCK = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentDatetime)
-_CLOCK_NAMES = {"NOW", "UNIX_TIMESTAMP", "LOCALTIMESTAMP", "CURDATE", "CURRENT_TIMEZONE"}
 _RANDOM = (exp.Rand, exp.Randn, exp.Uuid)
 _RANDOM_NAMES = {"UUID", "RANDOM", "RANDN", "RAND", "MONOTONICALLY_INCREASING_ID", "SPARK_PARTITION_ID", "SHUFFLE",
                  "INPUT_FILE_NAME", "INPUT_FILE_BLOCK_START", "INPUT_FILE_BLOCK_LENGTH"}  # fmt: skip
@@ -42,22 +42,24 @@ def judge(node: exp.Expr, *, in_window: bool = False) -> Verdict:
     >>> [judge(sqlglot.parse_one(sql, dialect="spark")) for sql in ("upper(a)", "now()", "rand()", "my_udf(a)")]
     ['pure', 'clock', 'random', 'unknown']
     """
-    if isinstance(node, _CLOCK):
+    if is_clock_call(node):
         return "clock"
     if isinstance(node, _RANDOM):
         return "random"
     if isinstance(node, exp.Anonymous):
-        name = node.name.upper()
-        return "clock" if name in _CLOCK_NAMES else "random" if name in _RANDOM_NAMES else "unknown"
+        return "random" if node.name.upper() in _RANDOM_NAMES else "unknown"
     if isinstance(node, _PURE) or (in_window and isinstance(node, _WINDOW)):
         return "pure"
     return "unknown"
 
 
 def first_impure(expression: exp.Expr, *, in_window: bool = False) -> tuple[exp.Expr, Verdict] | None:
-    """The first node of the tree that is not known to be a pure function of its row, and what it is."""
+    """The first node of the tree that is not known to be a pure function of its row and the run's clock."""
+    frozen: set[int] = set()
     for node in expression.walk():
         verdict = judge(node, in_window=in_window)
-        if verdict != "pure":
+        if verdict == "clock":
+            frozen.update(id(part) for part in node.walk())
+        elif verdict != "pure" and id(node) not in frozen:
             return node, verdict
     return None

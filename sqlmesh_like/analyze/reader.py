@@ -12,8 +12,9 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze import types
-from sqlmesh_like.analyze.from_clause import FromReader, Lookup, make_join
+from sqlmesh_like.analyze.from_clause import FromReader, Lookup
 from sqlmesh_like.analyze.grouping import aggregate_calls, read_aggregate
+from sqlmesh_like.analyze.joining import make_join
 from sqlmesh_like.analyze.relation import Distinct, Filter, Named, Project, Relation, UnionAll, Windowed, columns
 from sqlmesh_like.analyze.scalar_subqueries import ScalarSubqueries
 from sqlmesh_like.analyze.scope import Scope, UnknownName, Unsupported, named, offset_of, require_pure

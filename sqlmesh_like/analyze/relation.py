@@ -175,6 +175,23 @@ def children(relation: Relation) -> tuple[Relation, ...]:
             return (relation.child,)
 
 
+def expressions(relation: Relation) -> list[exp.Expr]:
+    """The expressions of a node itself, over its children's columns (an aggregate's items: over keys and calls)."""
+    match relation:
+        case Filter():
+            return [relation.condition]
+        case Project() | Windowed():
+            return [item.expression for item in relation.items]
+        case Join():
+            return [relation.condition] if relation.condition is not None else []
+        case Explode():
+            return [relation.array]
+        case Aggregate():
+            calls = [call.call for call in relation.calls]
+            return [named.expression for named in (*relation.keys, *relation.items)] + calls
+    return []
+
+
 def walk(relation: Relation) -> Iterator[Relation]:
     """The relation and everything below it, top first."""
     yield relation

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.correlation import renamed, resolved_inside_out
-from sqlmesh_like.analyze.from_clause import FromReader, conjuncts, make_join
+from sqlmesh_like.analyze.from_clause import FromReader
 from sqlmesh_like.analyze.grouping import aggregate_calls, call_type, read_aggregate
-from sqlmesh_like.analyze.relation import Aggregate, Call, Filter, Named, Project, Relation
+from sqlmesh_like.analyze.joining import conjuncts, filtered, make_join
+from sqlmesh_like.analyze.relation import Aggregate, Call, Join, Named, Project, Relation
 from sqlmesh_like.analyze.scope import Scope, Source, UnknownName, Unsupported, named, require_pure
 
 _PARTS = {"expressions", "from_", "from", "where", "joins", "kind"}
@@ -100,7 +101,7 @@ class _Correlation:
     def joined(self, select: exp.Select, item: exp.Expr) -> tuple[Scope, exp.Expr]:
         """The outer scope with the aggregate's calls, and the item over them."""
         local, guards, equalities = self._conditions(select)
-        kept = Filter(self.inner.relation, exp.and_(*local)) if local else self.inner.relation
+        kept = filtered(self.inner.relation, local)
         aggregate = self._aggregate(replace(self.inner, relation=kept), equalities, item)
         value = aggregate.items[-1].expression
         calls = {call.name: call for call in aggregate.calls}
@@ -111,6 +112,7 @@ class _Correlation:
         shown = [Named(self._of(name), exp.column(name, quoted=True), call_type(call)) for name, call in calls.items()]
         grouped = replace(aggregate, items=(*aggregate.items[:-1], *shown))
         joined = make_join(self.outer.relation, grouped, "left", exp.and_(*self._ties(equalities), *guards))
+        assert isinstance(joined, Join), "a left join keeps its whole condition"
         if len(joined.pairs) != len(equalities):
             raise _refused("a correlation by values that are not of one exact type", self.query)
         scope = _with_values(self.outer, joined, self.name, tuple(named_.name for named_ in shown))

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.correlation import renamed, resolved_inside_out
-from sqlmesh_like.analyze.from_clause import FromReader, conjuncts, make_join
-from sqlmesh_like.analyze.relation import Filter, JoinKind, Named, Project, Relation, columns
+from sqlmesh_like.analyze.from_clause import FromReader
+from sqlmesh_like.analyze.joining import conjuncts, filtered, make_join
+from sqlmesh_like.analyze.relation import JoinKind, Named, Project, Relation, columns
 from sqlmesh_like.analyze.scalar_subqueries import ScalarSubqueries
 from sqlmesh_like.analyze.scope import Scope, Unsupported, require_pure
 
@@ -35,7 +36,7 @@ class Subqueries:
             resolved = scope.resolve(part)
             require_pure(resolved)
             plain.append(resolved)
-        return replace(scope, relation=Filter(scope.relation, exp.and_(*plain))) if plain else scope
+        return replace(scope, relation=filtered(scope.relation, plain))
 
     def _membership(self, scope: Scope, part: exp.Expr, number: int) -> Relation | None:
         """The semi or anti join that a conjunct of WHERE is; None for any other condition."""
@@ -67,7 +68,7 @@ class Subqueries:
             require_pure(resolved)
             is_local = outer.outputs_of(resolved) <= set(inside.known)
             (local if is_local else across).append(resolved)
-        right = Filter(inside.relation, exp.and_(*local)) if local else inside.relation
+        right = filtered(inside.relation, local)
         return make_join(outer.relation, right, kind, exp.and_(*across) if across else None)
 
     def _in(self, outer: Scope, membership: exp.In, alias: str) -> Relation:

@@ -12,6 +12,8 @@ from functools import reduce
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.clock import call_type, is_clock_call
+
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 _ALIASES = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "dec": "decimal(10,0)",
@@ -108,7 +110,7 @@ def infer(expression: exp.Expr, known: Mapping[str, str | None]) -> str | None:
             return _common([expression.this, *expression.expressions], known)
         case exp.Greatest() | exp.Least():
             return _common([expression.this, *expression.expressions], known)
-    return _by_class(expression, known)
+    return call_type(expression) if is_clock_call(expression) else _by_class(expression, known)
 
 
 def _number(type_: str | None) -> str | None:

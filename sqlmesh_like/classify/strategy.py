@@ -5,7 +5,7 @@ What no rule proves is a full refresh.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sqlglot import exp
@@ -29,6 +29,7 @@ from sqlmesh_like.analyze.relation import (
 from sqlmesh_like.analyze.scope import offset_of
 from sqlmesh_like.analyze.types import infer, is_exact_key, is_exact_number
 from sqlmesh_like.classify.aggregates import AggregateVerdict, judge
+from sqlmesh_like.classify.clock import clock_reasons, crossed_calls
 from sqlmesh_like.classify.rules import Reason, reason
 
 Strategy = Literal["no_op", "row_based", "aggregate_merge", "group_recompute", "partition_rescan", "full_refresh"]
@@ -54,6 +55,11 @@ def classify(facts: QueryFacts) -> Classification:
     verdicts = _verdicts(relation, facts)
     if maps := _maps(relation):
         return Classification("full_refresh", verdicts, (reason("TYP002", f"column {maps[0]} is a map"),))
+    chosen = _ladder(facts, relation, verdicts)
+    return replace(chosen, reasons=chosen.reasons + clock_reasons(relation, facts))
+
+
+def _ladder(facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerdict, ...]) -> Classification:
     dear = _reasons_against_merging(relation, verdicts, facts)
     if not dear:
         return _incremental(relation, verdicts)
@@ -91,6 +97,8 @@ def _recompute(
 
 
 def _unproven_partition(relation: Relation, partition_by: tuple[str, ...]) -> Reason | None:
+    if crossed_calls(relation):
+        return reason("CLK003", f"the partitions by {', '.join(partition_by)} that the clock touches are not known")
     origins = split_columns(relation)
     wanted = inputs(relation)
     for name in partition_by:

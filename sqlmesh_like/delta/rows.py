@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.clock import as_then, clock_calls
 from sqlmesh_like.analyze.reader import TIE_SENSITIVE
 from sqlmesh_like.analyze.relation import (
     Aggregate,
@@ -27,6 +28,7 @@ from sqlmesh_like.analyze.relation import (
     Windowed,
     columns,
 )
+from sqlmesh_like.delta.crossing import crossing
 from sqlmesh_like.delta.keys import column, encode, key, text, weight
 from sqlmesh_like.delta.program import Role
 from sqlmesh_like.delta.program import relation as outside
@@ -69,7 +71,7 @@ def rows(source: Relation, reading: Reading) -> exp.Select:
         case Scan():
             return exp.select(*_names(source), *_carried(reading)).from_(outside(reading.role, source.input_id))
         case Filter():
-            return _over(source.child, reading, _names(source)).where(source.condition.copy(), copy=False)
+            return _filtered(source, reading)
         case Project():
             return _over(source.child, reading, [_item(item.expression, item.name) for item in source.items])
         case Explode():
@@ -127,6 +129,18 @@ def _exploded(explode: Explode, reading: Reading) -> exp.Select:
     query = exp.select(*_names(explode), numbered, *_carried(reading)[1:]).from_(_source(explode.child, reading))
     query.append("laterals", view)
     return query
+
+
+def _filtered(source: Filter, reading: Reading) -> exp.Select:
+    """What the condition lets through; of changes also the rows that it treats otherwise since the clock moved on."""
+    is_past = reading.role == "previous"
+    condition = as_then(source.condition) if is_past else source.condition.copy()
+    kept = _over(source.child, reading, _names(source)).where(condition, copy=False)
+    if not reading.is_signed or not clock_calls(source.condition):
+        return kept
+    crossed = crossing(_names(source), _source(source.child, PREVIOUS), source.condition)
+    items = [*_names(source), *_carried(reading)]
+    return _from(exp.select(*items, copy=False), _stacked([kept, crossed]).subquery("c", copy=False))
 
 
 def _union(union: UnionAll, reading: Reading) -> exp.Select:

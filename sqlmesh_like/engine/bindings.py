@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
+from sqlmesh_like.delta.crossing import at_clocks
 from sqlmesh_like.delta.program import Prune, Role, split_relation
 from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.partition_paths import pruned_paths
@@ -37,7 +39,9 @@ class Bindings:
             frame = self._relation(*outside, prune, nothing)
             return exp.table_(self._view(frame), alias=node.alias or None)
 
-        return self.session.sql(query.copy().transform(bind).sql("spark"))
+        record = self.planned.target.record
+        then = datetime.fromisoformat(record.now) if record else None
+        return self.session.sql(at_clocks(query, self.planned.now, then).transform(bind, copy=False).sql("spark"))
 
     def keep(self, name: str, frame: DataFrame, *, persist: bool) -> None:
         """Make a step readable by name."""

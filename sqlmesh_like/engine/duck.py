@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import duckdb
 from sqlglot import exp
 
+from sqlmesh_like.analyze.clock import frozen, has_moved
+from sqlmesh_like.classify.clock import pinned_calls
 from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.delta.crossing import at_clocks
 from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Prune, RescanProgram, relation, split_relation
 from sqlmesh_like.engine.duck_text import duck_text
@@ -27,6 +31,7 @@ Rows = Mapping[str, Sequence[Value]]
 Snapshot = Mapping[str, Rows]
 """Rows of every input by unique id."""
 
+_NOON = datetime(2024, 1, 31, 12)
 _DIGITS = 9
 """Doubles whose last digits may depend on the order of addition are compared to this many significant digits."""
 
@@ -53,8 +58,9 @@ class Mismatch:
 class DuckLake:
     """Inputs with declared columns, and the table of one model at a time."""
 
-    def __init__(self, schemas: Mapping[str, Schema]) -> None:
+    def __init__(self, schemas: Mapping[str, Schema], now: datetime = _NOON) -> None:
         self._schemas = schemas
+        self._then = self._now = now
         self._db = duckdb.connect(":memory:", config={"threads": 1})
         # Spark without ANSI: a division by zero is NULL.
         self._db.execute("SET TimeZone = 'UTC'; SET ieee_floating_point_ops = false")
@@ -64,7 +70,7 @@ class DuckLake:
             self._create_input("current", input_id, schema)
             self._create_input("previous", input_id, schema)
             self._create_input("changes", input_id, (*schema, Column(WEIGHT, "bigint")))
-        self._texts: dict[tuple[int, bool], str] = {}
+        self._texts: dict[tuple[int, bool, datetime, datetime], str] = {}
         self._kept: list[object] = []
 
     def close(self) -> None:
@@ -84,11 +90,19 @@ class DuckLake:
         if found := repeated.fetchall():
             raise NodeError(f"the key {found[0][0]!r} of {compiled.model.table} repeats or is NULL")
 
-    def apply(self, compiled: CompiledModel, before: Snapshot, after: Snapshot) -> Actions:
-        """Bring the target from one state of the inputs to the next by the plan's program, or rebuild it."""
+    def apply(self, compiled: CompiledModel, before: Snapshot, after: Snapshot, now: datetime | None = None) -> Actions:
+        """Bring the target from one state of the inputs to the next by the plan's program, or rebuild it.
+
+        `now` moves the clock of the lake on; without it, it stands still.
+        """
+        self._then, self._now = self._now, now or self._now
         self._load_changes(before, after)
         self._load("previous", before)
         self._load("current", after)
+        relation = compiled.facts.relation
+        if relation is not None and has_moved(pinned_calls(relation), self._then, self._now):
+            self.build(compiled, after)
+            return Actions(len(self.rows()), 0)
         if compiled.table.program is not None:
             return self._merge(compiled.table.program)
         if compiled.table.rescan is not None:
@@ -159,7 +173,7 @@ class DuckLake:
 
     def _text(self, query: exp.Expr, prune: Prune | None = None, *, nothing: bool = False) -> str:
         """The query in DuckDB's dialect; made once, for generating text costs more than running it."""
-        known = (id(query), nothing)
+        known = (id(query), nothing, self._then, self._now)
         if known not in self._texts:
             self._kept.append(query)  # an id is only unique among the living
 
@@ -167,7 +181,7 @@ class DuckLake:
                 outside = split_relation(node) if isinstance(node, exp.Table) else None
                 return _without_zone(node) if outside is None else _narrowed(node, outside[1], prune, nothing)
 
-            self._texts[known] = duck_text(query.copy().transform(bind))
+            self._texts[known] = duck_text(at_clocks(query, self._now, self._then).transform(bind, copy=False))
         return self._texts[known]
 
     def _as_written(self, compiled: CompiledModel) -> str:
@@ -183,9 +197,9 @@ class DuckLake:
             return query.subquery(exp.to_identifier(node.alias or node.name, quoted=True))
 
         tree = compiled.facts.tree
-        known = (id(tree), False)
+        known = (id(tree), False, self._then, self._now)
         if known not in self._texts:
-            self._texts[known] = duck_text(tree.copy().transform(bind))
+            self._texts[known] = duck_text(frozen(tree, self._now).transform(bind, copy=False))
             self._kept.append(tree)
         return self._texts[known]
 

@@ -16,13 +16,13 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from sqlglot import exp
 
+from sqlmesh_like.analyze.clock import frozen
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
 from sqlmesh_like.delta.program import DeltaProgram, RescanProgram
 from sqlmesh_like.engine import sink as sinks
 from sqlmesh_like.engine.bindings import Bindings, bound
 from sqlmesh_like.engine.cleaning import clean_history
-from sqlmesh_like.engine.clock import frozen
 from sqlmesh_like.engine.comparison import difference
 from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.jars import Progress
@@ -165,9 +165,10 @@ class SparkEngine:
         if record is None:
             raise NodeError(f"{planned.compiled.model.table} was not written by a run", hint="run it first")
         inputs = tuple(replace(item, end=record.frontier.get(item.ref.unique_id)) for item in planned.inputs)
-        bindings = Bindings(self.session(), replace(planned, inputs=inputs))
+        now = datetime.fromisoformat(record.now)
+        bindings = Bindings(self.session(), replace(planned, inputs=inputs, now=now))
         try:
-            tree = frozen(planned.compiled.facts.tree, datetime.fromisoformat(record.now))
+            tree = frozen(planned.compiled.facts.tree, now)
             expected = bindings.run_as_written(tree, record.frontier)
             if any(found.rule == "WIN002" for found in planned.compiled.classification.reasons):
                 build = planned.compiled.table.build

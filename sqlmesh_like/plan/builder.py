@@ -9,7 +9,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from sqlmesh_like.analyze.functions import judge
+from sqlglot import exp
+
+from sqlmesh_like.analyze.clock import clock_calls, has_moved
+from sqlmesh_like.classify.clock import pinned_calls, pinned_reasons
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
@@ -97,24 +100,33 @@ def plan_model(
     is_idle = not full_refresh and not _has_moved(compiled, inputs, target, now)
     inputs = tuple(_with_repeats(item, target.record, history, is_idle) for item in inputs)
     print_ = fingerprint(compiled)
-    forced = _reasons_to_rebuild(compiled, target, inputs, print_, history, full_refresh)
+    forced = _reasons_to_rebuild(compiled, target, inputs, print_, history, full_refresh, not is_idle)
     found = None if is_idle and not forced else _estimate(compiled, target, inputs, history)
-    strategy, reasons = ("no_op", ()) if is_idle and not forced else _choose(compiled, forced, found)
+    strategy, reasons = ("no_op", ()) if is_idle and not forced else _choose(compiled, target, forced, found, now)
     is_asked_for = full_refresh or not target.exists
     is_refused = compiled.model.config.refresh == "strict" and strategy == "full_refresh" and not is_asked_for
     return PlannedModel(compiled, target, strategy, reasons, inputs, print_, now, is_refused, found)
 
 
 def _has_moved(compiled: CompiledModel, inputs: tuple[PlannedInput, ...], target: TableState, now: datetime) -> bool:
-    clock_moved = reads_clock(compiled) and (target.record is None or target.record.now != now.isoformat())
-    return clock_moved or any(item.has_moved for item in inputs)
+    is_clock_moved = _is_clock_moved(clock_calls(compiled.facts.tree), target, now)
+    return is_clock_moved or any(item.has_moved for item in inputs)
+
+
+def _is_clock_moved(calls: list[exp.Expr], target: TableState, now: datetime) -> bool:
+    """Whether one of these calls has another value than it had in the run that wrote the table."""
+    then = target.record.now if target.record else None
+    return bool(calls) and (then is None or has_moved(calls, datetime.fromisoformat(then), now))
 
 
 def _choose(
-    compiled: CompiledModel, forced: tuple[Reason, ...], found: Estimate | None
+    compiled: CompiledModel, target: TableState, forced: tuple[Reason, ...], found: Estimate | None, now: datetime
 ) -> tuple[Strategy, tuple[Reason, ...]]:
     if forced:
         return "full_refresh", forced
+    facts = compiled.facts
+    if facts.relation is not None and _is_clock_moved(pinned_calls(facts.relation), target, now):
+        return "full_refresh", pinned_reasons(facts.relation, facts)
     if found and found.is_full_clearly_cheaper and compiled.model.config.refresh == "auto":
         share = f"{found.changed_rows:,} changed rows, {found.changed_share:.0%} of an input"
         times = found.incremental.seconds / found.full.seconds
@@ -133,10 +145,6 @@ def _estimate(
 
 def _volume(state: TableState, history: History) -> Volume:
     return history.volume(state.uri, state.frontier) if state.frontier else Volume()
-
-
-def reads_clock(compiled: CompiledModel) -> bool:
-    return any(judge(node) == "clock" for node in compiled.facts.tree.walk())
 
 
 def _planned_input(
@@ -165,6 +173,7 @@ def _reasons_to_rebuild(
     print_: str,
     history: History,
     full_refresh: bool,
+    is_moved: bool,
 ) -> tuple[Reason, ...]:
     """Why history does not allow to follow the change; empty where it does."""
     if full_refresh:
@@ -184,7 +193,7 @@ def _reasons_to_rebuild(
     for item in inputs:
         if lost := _lost(item, history):
             found.append(reason("HIS003", f"{item.ref.table}: {lost}"))
-    return tuple(found) or _configured(compiled, inputs, target.record)
+    return tuple(found) or _configured(compiled, inputs, target.record, is_moved)
 
 
 def _repeating(inputs: tuple[PlannedInput, ...]) -> tuple[str, ...]:
@@ -199,9 +208,11 @@ def _lost(item: PlannedInput, history: History) -> str | None:
     return history.lost(item.state.uri, item.start, item.end)
 
 
-def _configured(compiled: CompiledModel, inputs: tuple[PlannedInput, ...], record: TableRecord) -> tuple[Reason, ...]:
-    """Settings and kinds of input that mean a rebuild, but only once something moved."""
-    if not any(item.has_moved for item in inputs):
+def _configured(
+    compiled: CompiledModel, inputs: tuple[PlannedInput, ...], record: TableRecord, is_moved: bool
+) -> tuple[Reason, ...]:
+    """Settings and kinds of input that mean a rebuild, but only once an input or the clock moved."""
+    if not is_moved:
         return (reason("CFG002", "rebuilt each run"),) if compiled.model.config.materialized == "table" else ()
     config = compiled.model.config
     found: list[Reason] = []

@@ -92,11 +92,8 @@ FULL = {
     "select a, rand() as r from ods.t": ("FUN002", 11),
     "select a, uuid() as r from ods.t": ("FUN002", 11),
     "select s, count(distinct rand()) as n from ods.t group by s": ("FUN002", 26),
-    "select a from ods.t where dt < current_date": ("CLK001", 32),
-    "select a from ods.t where dt < current_date()": ("CLK001", 32),
-    "select a, now() as r from ods.t": ("CLK001", 11),
-    "select a, unix_timestamp() as r from ods.t": ("FUN001", 11),
-    "select s, count(distinct case when dt < current_date then a end) as n from ods.t group by s": ("CLK001", 41),
+    "select a, current_timezone() as r from ods.t": ("FUN001", 11),
+    "select a from ods.t where s = current_user()": ("FUN001", 31),
     "select a from ods.t union all select s from ods.t": ("TYP001", 8),
     "select a, m from ods.t": ("TYP002", None),
     "select s, collect_list(a) as n from ods.t group by s": ("AGG006", 11),
@@ -191,6 +188,33 @@ def test_a_partition_that_is_not_copied_through_the_query_is_recomputed_by_group
     assert (found.strategy, found.reasons[-2].rule) == ("group_recompute", "PAR002")
 
 
+CLOCKED = {
+    "select a from ods.t where dt < current_date": ("row_based", "CLK002", 32),
+    "select a from ods.t where current_date() > dt": ("row_based", "CLK002", 27),
+    "select a from ods.t where current_date > dt and a > 0": ("row_based", "CLK002", 27),
+    "select a from ods.t where unix_timestamp() > a": ("row_based", "CLK002", 27),
+    "select s, count(*) as n from ods.t where dt = curdate() group by s": ("aggregate_merge", "CLK002", 47),
+    "select t.a from ods.t left join ods.u on t.a = u.a and u.dt > now()": ("group_recompute", "CLK002", 63),
+    "select a, now() as r from ods.t": ("row_based", "CLK001", 11),
+    "select a, unix_timestamp() as r from ods.t": ("row_based", "CLK001", 11),
+    "select t.a from ods.t left join ods.u on t.a = u.a and t.dt > now()": ("group_recompute", "CLK001", 63),
+    "select s, count(distinct case when dt < current_date then a end) as n from ods.t group by s":
+        ("group_recompute", "CLK001", 41),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sql", CLOCKED)
+def test_a_clock_is_followed_in_filters_and_pins_what_reads_it_elsewhere(sql: str) -> None:
+    found = compiled(sql, COLUMNS).classification
+    assert (found.strategy, found.reasons[-1].rule, found.reasons[-1].column) == CLOCKED[sql]
+
+
+def test_partitions_that_rows_cross_the_clock_in_are_recomputed_by_group() -> None:
+    found = compiled("select s, count(distinct a) as n from ods.t where dt < now() group by s", COLUMNS, ["s"])
+    rules = [reason.rule for reason in found.classification.reasons]
+    assert (found.classification.strategy, rules) == ("group_recompute", ["AGG002", "CLK003", "GRP001", "CLK002"])
+
+
 def test_tied_order_is_reported() -> None:
     found = compiled("select s, row_number() over (partition by s order by a) as x from ods.t", COLUMNS, ["s"])
     assert [reason.rule for reason in found.classification.reasons] == ["WIN001", "WIN002", "PAR001"]
@@ -231,5 +255,5 @@ def _classified(rendered: object) -> Classification:
 
 
 def test_every_reason_is_a_rule_of_the_table() -> None:
-    rules = {rule for rule, _ in FULL.values()}.union(*RECOMPUTED.values())
+    rules = {rule for rule, _ in FULL.values()}.union(*RECOMPUTED.values(), {rule for _, rule, _ in CLOCKED.values()})
     assert rules <= set(RULES)
