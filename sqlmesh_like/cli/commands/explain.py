@@ -12,7 +12,7 @@ from sqlmesh_like.cli.lake import clock, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.output import size
 from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
-from sqlmesh_like.plan.cost import Estimate
+from sqlmesh_like.plan.cost import Estimate, Work
 from sqlmesh_like.plan.explain import explained, program_text
 
 
@@ -57,15 +57,19 @@ def _text(plan: PlannedModel) -> str:
 
 
 def _cost(plan: PlannedModel, found: Estimate) -> str:
-    """What the next run costs and, where it follows the change, what a full refresh would."""
-    chosen = found.work(plan.strategy)
+    """What the next run costs and, where there was a choice, what the other way would."""
     if not plan.target.exists:
-        return f"reads {size(chosen.read)}"  # how much the result holds is not known before
-    work = f"reads {size(chosen.read)}, rewrites {size(chosen.rewritten)}"
-    if plan.strategy == "full_refresh":
-        return work
-    change = f"{found.changed_rows:,} changed rows in {found.changed_files:,} files"
-    return f"{change}: {work}; a full refresh reads {size(found.full.read)}, rewrites {size(found.full.rewritten)}"
+        return f"reads {size(found.full.read)}"  # how much the result holds is not known before
+    work = _work(found.work(plan.strategy))
+    change = f"{found.changed_rows:,} changed rows in {found.changed_files:,} file groups"
+    if plan.strategy != "full_refresh":
+        return f"{change}: {work}; a full refresh {_work(found.full)}"
+    is_chosen = any(reason.rule == "CST001" for reason in plan.reasons)
+    return f"{change}: {work}; following them {_work(found.incremental)}" if is_chosen else work
+
+
+def _work(work: Work) -> str:
+    return f"reads {size(work.read)}, rewrites {size(work.rewritten)}"
 
 
 def _standing(item: PlannedInput) -> str:

@@ -1,0 +1,105 @@
+"""`sml explain` over timelines made by hand: the numbers a user sees before spending, with no JVM."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from sqlmesh_like.cli.app import main
+from sqlmesh_like.cli.context import load
+from sqlmesh_like.cli.lake import clock, open_lake
+from sqlmesh_like.cli.options import Flags
+from sqlmesh_like.plan.history import TableRecord
+from tests.unit.engine.test_timeline import Lake, at
+
+MEGABYTE = 1_000_000
+SCHEMA = json.dumps({
+    "type": "record", "name": "t",
+    "fields": [{"name": "id", "type": ["null", "int"]}, {"name": "city", "type": ["null", "string"]}],
+})  # fmt: skip
+Shown = pytest.CaptureFixture[str]
+
+
+class _Sized(Lake):
+    """Every file holds 500,000 rows in 50 MB; `updates` of them are new."""
+
+    updates = 0
+
+    def file(self, file_id: str, instant: int, merged_from: int | None = None) -> Mapping[str, object]:
+        sizes = {"fileSizeInBytes": 50 * MEGABYTE, "numWrites": 500_000, "numDeletes": 0}
+        changed = "numUpdateWrites" if merged_from is not None else "numInserts"
+        return {**super().file(file_id, instant, merged_from), **sizes, changed: self.updates or 500_000}
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Sized:
+    """A source of two files and a model that has read them."""
+    (tmp_path / "models").mkdir()
+    (tmp_path / "pyproject.toml").write_text('[tool.sqlmesh_like]\nname = "shop"\n')
+    (tmp_path / "profiles.yml").write_text(
+        "lake: {target: a, outputs: {a: {type: spark, schema: dws, warehouse: w}}}\n"
+    )
+    (tmp_path / "models/s.yml").write_text("sources:\n  - {name: shop, schema: ods, tables: [{name: users}]}\n")
+    (tmp_path / "models/m.sql").write_text("select id, city from {{ source('shop', 'users') }} where id > 0")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
+    source = _Sized(tmp_path / "w/ods/users")
+    frontier = source.commit(1, ["a", "b"], extra={"schema": SCHEMA, "sml.batch": "1"})
+    planned = open_lake(load(Flags())).planner(clock(None))
+    plan = planned.plan(planned.rendered.model("model.shop.m"), {})
+    read = {"source.shop.shop.users": frontier}
+    record = TableRecord("model.shop.m", plan.fingerprint, read, "2024-01-01T00:00:00+00:00", "full_refresh")
+    _Sized(tmp_path / "w/dws/m").commit(2, ["c", "d"], extra={"schema": SCHEMA, "sml.record": record.to_json()})
+    return source
+
+
+def changed(source: _Sized, rows: int, *files: str) -> None:
+    source.updates = rows
+    extra = {"schema": SCHEMA, "sml.batch": "2"}
+    source.commit(5, files, merged_from=dict.fromkeys(files, 1), extra=extra)
+
+
+def told(capsys: Shown) -> list[str]:
+    assert main(["explain", "m"]) == 0
+    return [line for line in capsys.readouterr().out.splitlines() if "estimate" in line or "next run" in line]
+
+
+def test_a_small_change_is_followed_and_its_cost_stands_beside_that_of_a_rebuild(source: _Sized, capsys: Shown) -> None:
+    changed(source, 1, "a")
+    assert told(capsys) == [
+        "├─ estimate   1 changed rows in 1 file groups: reads 100.0 MB, rewrites 50.0 MB; "
+        "a full refresh reads 100.0 MB, rewrites 100.0 MB",
+        "└─ next run   row_based",
+    ]
+
+
+def test_a_burst_is_rebuilt_and_says_why(source: _Sized, capsys: Shown) -> None:
+    changed(source, 450_000, "a", "b")
+    assert told(capsys) == [
+        "├─ estimate   900,000 changed rows in 2 file groups: reads 100.0 MB, rewrites 100.0 MB; "
+        "following them reads 200.0 MB, rewrites 100.0 MB",
+        "└─ next run   full_refresh: CST001 900,000 changed rows, 90% of an input: "
+        "following them would cost 2.3 times as much",
+    ]
+    assert main(["explain", "m", "--output", "json"]) == 0
+    (model,) = json.loads(capsys.readouterr().out)["models"]
+    assert (model["strategy"], model["next_run"], model["inputs"][0]["pending_rows"]) == (
+        "row_based", "full_refresh", 900_000,
+    )  # fmt: skip
+    assert model["estimate"]["incremental"] == {"read_bytes": 200 * MEGABYTE, "rewritten_bytes": 100 * MEGABYTE}
+    assert model["estimate"]["full_refresh"] == {"read_bytes": 100 * MEGABYTE, "rewritten_bytes": 100 * MEGABYTE}
+
+
+def test_nothing_to_do_costs_nothing(source: _Sized, capsys: Shown) -> None:
+    assert told(capsys) == ["└─ next run   no_op"]
+    assert source.timeline.frontier == f"{at(1)}_{at(2)}"
+
+
+def test_refresh_incremental_follows_even_a_burst(source: _Sized, capsys: Shown) -> None:
+    changed(source, 450_000, "a", "b")
+    settings = Path("pyproject.toml")
+    settings.write_text(settings.read_text() + "[tool.sqlmesh_like.models]\n'+refresh' = 'incremental'\n")
+    assert told(capsys)[-1] == "└─ next run   row_based"
