@@ -140,7 +140,8 @@ def _estimate(
     if any(item.awaits or item.state.kind not in ("cow", "mor") for item in inputs):
         return None
     sizes = [InputCost(_volume(item.state, history), item.change) for item in inputs]
-    return estimate(compiled.classification.strategy, sizes, _volume(target, history))
+    has_logs = target.kind == "mor"
+    return estimate(compiled.classification.strategy, sizes, _volume(target, history), has_logs=has_logs)
 
 
 def _volume(state: TableState, history: History) -> Volume:

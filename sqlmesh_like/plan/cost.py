@@ -76,7 +76,8 @@ class Estimate:
     @property
     def is_full_clearly_cheaper(self) -> bool:
         is_large = self.changed_rows >= WORTH_IT and self.changed_share >= MUCH_CHANGED
-        return is_large and self.incremental.seconds >= CLEARLY * self.full.seconds
+        is_known = self.full.seconds > 0
+        return is_known and is_large and self.incremental.seconds >= CLEARLY * self.full.seconds
 
     def work(self, strategy: Strategy) -> Work:
         """The work of what was chosen."""
@@ -85,8 +86,10 @@ class Estimate:
         return self.full if strategy == "full_refresh" else self.incremental
 
 
-def estimate(strategy: Strategy, inputs: Sequence[InputCost], target: Volume) -> Estimate:
+def estimate(strategy: Strategy, inputs: Sequence[InputCost], target: Volume, *, has_logs: bool = False) -> Estimate:
     """The work of an incremental strategy on these inputs, and that of a full refresh.
+
+    `has_logs`: the target is merge-on-read, where changed rows are appended and no file is rewritten.
 
     >>> table = Volume(bytes=1000, rows=10, files=1, partitions=1)
     >>> burst = InputCost(table, Change(rows=10, files=1, bytes=1000, partitions=1))
@@ -100,12 +103,12 @@ def estimate(strategy: Strategy, inputs: Sequence[InputCost], target: Volume) ->
         changed_rows=rows,
         changed_files=sum(found.change.files for found in inputs),
         changed_share=max((found.changed_share for found in inputs if found.change.rows), default=0.0),
-        incremental=_incremental(strategy, inputs, target, rows),
+        incremental=_incremental(strategy, inputs, target, rows, has_logs),
         full=Work(everything, everything, target.bytes),
     )
 
 
-def _incremental(strategy: Strategy, inputs: Sequence[InputCost], target: Volume, rows: int) -> Work:
+def _incremental(strategy: Strategy, inputs: Sequence[InputCost], target: Volume, rows: int, has_logs: bool) -> Work:
     everything = sum(found.volume.bytes for found in inputs)
     moved = [found for found in inputs if found.change.rows]
     # Touched file groups are read as they were and as they are; the rows that differ go through netting, both signs.
@@ -125,6 +128,9 @@ def _incremental(strategy: Strategy, inputs: Sequence[InputCost], target: Volume
         case _:
             # Changed rows of one side of a join meet all of the others.
             read += sum(everything - found.volume.bytes for found in moved)
+    if has_logs:
+        appended = min(1.0, rows / target.rows) if target.rows else 0.0
+        return Work(read, round(shuffled), round(appended * target.bytes))
     return Work(read, round(shuffled), round(_touched(rows, target.files) * target.bytes), is_merge=True)
 
 

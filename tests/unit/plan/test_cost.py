@@ -61,6 +61,17 @@ def test_a_few_rows_rewrite_the_files_that_they_fall_into() -> None:
     assert found("row_based", ALL).incremental.rewritten == LARGE.bytes
 
 
+def test_a_merge_on_read_target_takes_changed_rows_alone() -> None:
+    few = estimate("row_based", [InputCost(LARGE, FEW)], LARGE, has_logs=True).incremental
+    assert few.rewritten == FEW.rows * LARGE.bytes // LARGE.rows
+    assert not estimate("row_based", [InputCost(LARGE, ALL)], LARGE, has_logs=True).is_full_clearly_cheaper
+
+
+def test_rows_without_known_bytes_decide_nothing() -> None:
+    blank = Volume(bytes=0, rows=1_000_000, files=10, partitions=1)
+    assert not found("row_based", replace(ALL, bytes=0), blank, blank).is_full_clearly_cheaper
+
+
 def test_changed_rows_of_a_join_meet_the_whole_other_side() -> None:
     sides = [InputCost(LARGE, FEW), InputCost(replace(LARGE, bytes=7), Change())]
     assert estimate("row_based", sides, LARGE).incremental.read == 2 * FEW.bytes + 7
