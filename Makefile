@@ -9,7 +9,7 @@ CODE := sqlmesh_like tests demo docs
 WITHOUT_JVM := $(wildcard tests/unit tests/properties)
 WITH_JVM := $(filter-out tests/data tests/no_jvm tests/unit tests/properties tests/bench tests/__pycache__ tests/conftest.py, $(wildcard tests/*))
 
-.PHONY: demo test test-fast check lint fmt clean
+.PHONY: demo test test-fast test-deep check lint fmt clean
 .DEFAULT_GOAL := check
 
 demo: $(VENV)/.installed
@@ -22,6 +22,10 @@ test: test-fast
 
 test-fast: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest $(WITHOUT_JVM)
+
+# 5,000 random cases instead of 500, others each time: an hour of one core.
+test-deep: $(VENV)/.installed-dev
+	SML_DEEP=1 $(BIN)/python -m pytest tests/properties
 
 check: lint test
 

@@ -58,10 +58,10 @@ class Mismatch:
 class DuckLake:
     """Inputs with declared columns, and the table of one model at a time."""
 
-    def __init__(self, schemas: Mapping[str, Schema], now: datetime = _NOON) -> None:
+    def __init__(self, schemas: Mapping[str, Schema], now: datetime = _NOON, threads: int = 1) -> None:
         self._schemas = schemas
         self._then = self._now = now
-        self._db = duckdb.connect(":memory:", config={"threads": 1})
+        self._db = duckdb.connect(":memory:", config={"threads": threads})
         # Spark without ANSI: a division by zero is NULL.
         self._db.execute("SET TimeZone = 'UTC'; SET ieee_floating_point_ops = false")
         for role in ("changes", "current", "previous", "target"):
@@ -118,6 +118,10 @@ class DuckLake:
         """Visible rows of the target, in no order."""
         shown = ", ".join(_quoted(name) for name in self.columns())
         return self._db.execute(f"SELECT {shown} FROM {_TARGET}").fetchall()
+
+    def stored(self) -> list[tuple[Value, ...]]:
+        """All of the target, keys and hidden state too, in no order."""
+        return self._db.execute(f"SELECT * FROM {_TARGET}").fetchall()
 
     def verify(self, compiled: CompiledModel) -> Mismatch:
         """Compare the target's visible rows with the model's own query over the current inputs."""

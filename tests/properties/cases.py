@@ -1,0 +1,59 @@
+"""Random cases: 1 to 4 operators over three tables, and batches of changes to the tables that are read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from tests.properties import groups, joins, rowwise
+from tests.properties.case import DEEP, Case
+from tests.properties.expressions import of
+from tests.properties.query import Builder, Built, Maker
+from tests.properties.values import batches, tables
+
+MAKERS: dict[str, Maker] = {**rowwise.MAKERS, **joins.MAKERS, **groups.MAKERS}
+CONSTRUCTS = tuple(MAKERS)
+REBUILT: dict[str, Maker] = {"not in": joins.membership}
+"""What is a full refresh by design."""
+_SIZES = (1, 1, 2, 2, 3, 4) if DEEP else (1, 1, 1, 1, 2, 2, 3, 4)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A case and the constructs that its query has."""
+
+    case: Case
+    constructs: frozenset[str]
+
+
+def examples(count: int, *, shrink: bool = DEEP) -> settings:
+    """Settings of so many cases: the same ones at each run, others each time where `SML_DEEP=1`."""
+    return settings(
+        max_examples=count, report_multiple_bugs=False, deadline=None, derandomize=not DEEP, database=None,
+        phases=(Phase.generate, Phase.shrink) if shrink else (Phase.generate,), suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+
+
+@st.composite
+def cases(draw: DrawFn, wanted: str = "", largest: int = 4, *, partitioned: bool = False) -> Drawn:
+    """A case of up to so many operators whose top one has the wanted construct; partitioned for sure, or sometimes."""
+    schemas = {name: draw(tables()) for name in "tuw"}
+    size = min(draw(st.sampled_from(_SIZES)), largest)
+    built = Builder(draw, schemas, {**MAKERS, **(REBUILT if wanted in REBUILT else {})}).query(size, wanted)
+    read = {name: columns for name, columns in schemas.items() if re.search(rf"\bods\.{name}\b", built.sql)}
+    case = Case(built.sql, read, draw(batches(read)), draw(_partition_by(built, partitioned)))
+    return Drawn(case, built.constructs)
+
+
+@st.composite
+def _partition_by(draw: DrawFn, built: Built, always: bool) -> tuple[str, ...]:
+    """Mostly none; else a column, preferably one that may be proven to split the query."""
+    possible = of(built.columns, "int", "string", "date", "boolean")
+    copied = [column for column in possible if column.copied]
+    if not possible or (not always and draw(st.integers(0, 2))):
+        return ()
+    return (draw(st.sampled_from(copied or possible)).name.strip("`"),)

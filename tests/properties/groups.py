@@ -1,0 +1,170 @@
+"""Random GROUP BY, HAVING, scalar aggregates, DISTINCT, windows and top-N."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tests.properties.expressions import OTHER, Col, expression, filled, of
+from tests.properties.query import Builder, Built, Maker, made
+
+# DuckDB averages decimals as doubles: nothing here looks at the digits or the type of an average.
+CALLS = (
+    ("count(*)", "int"), ("count({any})", "int"), ("sum({int})", "int"), ("sum({decimal})", OTHER),
+    ("cast(sum({decimal}) as decimal(10,2))", "decimal(10,2)"), ("avg({int})", OTHER), ("min({int})", "int"),
+    ("max({int})", "int"), ("min({string})", "string"), ("max({date})", "date"), ("max({decimal})", "decimal(10,2)"),
+    ("min({boolean})", "boolean"), ("sum({int}) > 0", "boolean"), ("coalesce(sum({int}), 0)", "int"),
+    ("sum({int}) + count(*)", "int"), ("case when count(*) > 1 then sum({int}) end", "int"),
+    ("sum({decimal}) / nullif(count(*), 0)", OTHER), ("count(null)", "int"),
+    ("sum(case when {boolean} then {int} else 0 end)", "int"), ("count(case when {boolean} then 1 end)", "int"),
+)  # fmt: skip
+FILTERED = (
+    ("count(*) filter (where {boolean})", "int"), ("sum({int}) filter (where {boolean})", "int"),
+    ("max({string}) filter (where {boolean})", "string"), ("avg({int}) filter (where {boolean})", OTHER),
+)  # fmt: skip
+RESCANNED = (
+    ("count(distinct {int})", "int"), ("count(distinct {string})", "int"), ("sum(distinct {int})", "int"),
+    ("max({int}) - count(distinct {date})", "int"), ("median({int})", OTHER), ("stddev({int})", OTHER),
+)  # fmt: skip
+_CALLS_OF = {"aggregate filter": FILTERED, "rescan aggregate": RESCANNED}
+
+
+def grouped(b: Builder, size: int, construct: str) -> Built:
+    if construct == "aggregate over aggregate":
+        inner = b.query(size + 1, "group by")
+        text, built = f"({inner.sql}) as g", inner
+        columns = [Col(f"g.{c.name}", c.type, c.copied) for c in inner.columns]
+    else:
+        source = b.source(size, "g")
+        text, built, columns = source.sql, source.query, source.columns
+    keys = _keys(b, columns, construct)
+    calls = _calls(b, columns, construct)
+    shown = [*(key for key in keys if not b.sometimes(5)), *calls]
+    listed, named = b.named(shown)
+    group = ", ".join(_by(b, key, shown, named) for key in keys)
+    having = _having(b, columns) if construct == "having" else ""
+    return Built(f"select {listed} from {text}{b.where(columns, 4)} group by {group}{having}", named, made(built))
+
+
+def _keys(b: Builder, columns: Sequence[Col], construct: str) -> list[Col]:
+    if construct == "group by expression":
+        types = [b.one_of(["int", "string", "date", "boolean"]) for _ in range(b.one_of([1, 1, 2]))]
+        # A key without a column would be a position or a constant.
+        plain = Col(f"({b.one_of(of(columns)).name} is null)", "boolean")
+        keys = [key if "`" in key.name else plain for key in b.computed(columns, types, 1)]
+        return list(dict.fromkeys(keys))
+    return list(dict.fromkeys(b.one_of(of(columns)) for _ in range(b.one_of([1, 1, 2]))))
+
+
+def _calls(b: Builder, columns: Sequence[Col], construct: str) -> list[Col]:
+    """One of the construct's calls at least, and an integer at least."""
+    first = b.one_of(_CALLS_OF.get(construct, CALLS))
+    others = [b.one_of(CALLS) for _ in range(b.one_of([0, 1, 2]))]
+    calls = [Col(filled(b.draw, template, columns, 2), type_) for template, type_ in [first, *others]]
+    return calls if of(calls, "int") else [*calls, Col("count(*)", "int")]
+
+
+def _by(b: Builder, key: Col, shown: Sequence[Col], named: Sequence[Col]) -> str:
+    """The key as an expression, or by its position where it is shown."""
+    return str(shown.index(key) + 1) if key in shown and b.sometimes(3) else key.name
+
+
+def _having(b: Builder, columns: Sequence[Col]) -> str:
+    template, _ = b.one_of([call for call in CALLS if call[1] == "int"])
+    return (
+        f" having {filled(b.draw, template, columns, 2)} {b.one_of(['> 0', 'is not null', 'is null', '>= 1', '<> 1'])}"
+    )
+
+
+_SETS = ("rollup({k}, {o})", "cube({o}, {k})", "{k}, rollup({o})", "grouping sets (({k}, {o}), {k})",
+         "grouping sets (({o}), ({k}), ({o}), ())", "rollup({k})")  # fmt: skip
+
+
+def by_sets(b: Builder, size: int, construct: str) -> Built:
+    """GROUPING SETS, ROLLUP or CUBE of two columns."""
+    source = b.source(size, "g")
+    keys = of(source.columns)
+    key = b.one_of(keys)
+    other = b.one_of([column for column in keys if column != key] or [Col(f"({key.name} is null)", "boolean")])
+    calls = [Col(column.name, column.type) for column in _calls(b, source.columns, construct)]
+    listed, named = b.named([key, *calls, Col(f"grouping({key.name})", OTHER)])
+    having = b.one_of(["", "", " having count(*) > 1", f" having grouping({key.name}) = 0"])
+    sets = b.one_of(_SETS).format(k=key.name, o=other.name)
+    sql = f"select {listed} from {source.sql}{b.where(source.columns, 4)} group by {sets}{having}"
+    return Built(sql, (replace(named[0], copied=False), *named[1:]), made(source))
+
+
+def scalar(b: Builder, size: int, construct: str) -> Built:
+    """Aggregates without GROUP BY."""
+    source = b.source(size, "g")
+    listed, named = b.named(_calls(b, source.columns, construct))
+    having = " having count(*) > 1" if b.sometimes(4) else ""
+    return Built(f"select {listed} from {source.sql}{b.where(source.columns, 4)}{having}", named, made(source))
+
+
+def distinct(b: Builder, size: int, construct: str) -> Built:
+    source = b.source(size, "d")
+    listed, named = b.named(b.some(of(source.columns), 1, 3))
+    return Built(f"select distinct {listed} from {source.sql}{b.where(source.columns, 4)}", named, made(source))
+
+
+_WINDOWS = ("row_number() over ({p} {o})", "rank() over ({p} {o})", "dense_rank() over ({p} {o})",
+            "sum({int}) over ({p})", "sum({int}) over ({p} {o})", "count(*) over ({p} {o})",
+            "max({any}) over ({p}, {x})", "lag({int}) over ({p} {o})",
+            "case when row_number() over ({p} {o}) = 1 then {int} end",
+            "avg({int}) over ({p})", "count({any}) over ({p})")  # fmt: skip
+
+
+def windowed(b: Builder, size: int, construct: str) -> Built:
+    source = b.source(size, "w")
+    key = _window_key(b, source.columns)
+    calls = [Col(_window(b, source.columns, key), OTHER) for _ in range(b.one_of([1, 1, 2]))]
+    kept = b.some(source.columns, 1, 3)
+    listed, named = b.named([*([key] if key.copied and key not in kept else []), *kept, *calls])
+    return Built(f"select {listed} from {source.sql}", named, made(source))
+
+
+def _window_key(b: Builder, columns: Sequence[Col]) -> Col:
+    if b.sometimes(5):
+        return Col(f"coalesce({expression(b.draw, columns, 'int', 1)}, 0)", "int")
+    return b.one_of(of(columns, "int", "string", "date", "boolean"))
+
+
+def _window(b: Builder, columns: Sequence[Col], key: Col) -> str:
+    other = b.one_of(of(columns)).name
+    template = b.one_of(_WINDOWS).replace("{p}", f"partition by {key.name}").replace("{x}", other)
+    return filled(b.draw, template.replace("{o}", _order(b, columns)), columns)
+
+
+def _order(b: Builder, columns: Sequence[Col]) -> str:
+    by = [b.one_of(of(columns)).name + b.one_of(["", "", " desc"]) for _ in range(b.one_of([1, 1, 2]))]
+    return f"order by {', '.join(by)}"
+
+
+def ranked(b: Builder, size: int, construct: str) -> Built:
+    """The first rows of each group, by QUALIFY or in a query around."""
+    source = b.source(size, "w")
+    key = _window_key(b, source.columns)
+    word = b.one_of(["row_number", "row_number", "rank"])
+    place = f"{word}() over (partition by {key.name} {_order(b, source.columns)})"
+    kept = b.some(source.columns, 1, 4)
+    if construct == "qualify":
+        listed, named = b.named(kept)
+        return Built(f"select {listed} from {source.sql} qualify {place} <= {b.one_of('12')}", named, made(source))
+    listed, named = b.named(kept)
+    shown = ", ".join(column.name for column in named)
+    inner = f"select {listed}, {place} as nr from {source.sql}"
+    return Built(f"select {shown} from ({inner}) as ranked where nr {b.one_of(['= 1', '<= 2'])}", named, made(source))
+
+
+MAKERS: dict[str, Maker] = {
+    **dict.fromkeys(
+        ("group by", "group by expression", "having", "aggregate filter", "rescan aggregate",
+         "aggregate over aggregate"), grouped,
+    ),
+    "grouping sets": by_sets,
+    "scalar aggregate": scalar,
+    "distinct": distinct,
+    "window": windowed,
+    **dict.fromkeys(("qualify", "top-n"), ranked),
+}  # fmt: skip

@@ -1,0 +1,153 @@
+"""Random joins of all kinds, and subqueries in WHERE that are joins in disguise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.properties.expressions import Col, filled, of, quoted
+from tests.properties.groups import CALLS
+from tests.properties.query import Builder, Built, Maker, Source, made
+
+KINDS = ("join", "left join", "right join", "full join", "left semi join", "left anti join")
+_KEYS = ("int", "int", "int", "string", "date", "boolean")
+
+
+def _equal(b: Builder, left: Sequence[Col], right: Sequence[Col]) -> str:
+    """An equality of one type, of columns or of an expression; NULL-safe now and then."""
+    shared = [type_ for type_ in _KEYS if of(left, type_) and of(right, type_)]
+    type_ = b.one_of(shared)
+    mine, theirs = b.one_of(of(left, type_)).name, b.one_of(of(right, type_)).name
+    if type_ == "int" and b.sometimes(5):
+        mine = f"({mine} + 1)"
+    return f"{mine} {b.one_of(['=', '=', '=', '<=>'])} {theirs}"
+
+
+def _condition(b: Builder, left: Source, right: Source) -> str:
+    """One or two equalities, and what else must hold."""
+    condition = _equal(b, left.columns, right.columns)
+    if b.sometimes(4):
+        condition += f" and {_equal(b, left.columns, right.columns)}"
+    if b.sometimes(4):
+        condition += f" and {_compared(b, left.columns, right.columns)}"
+    return condition
+
+
+def _compared(b: Builder, left: Sequence[Col], right: Sequence[Col]) -> str:
+    return f"{b.one_of(of(left, 'int')).name} {b.one_of(['<', '>', '<>'])} {b.one_of(of(right, 'int')).name}"
+
+
+def _select(b: Builder, columns: Sequence[Col], rest: str) -> Built:
+    text, named = b.named(b.some(columns, 2))
+    return Built(f"select {text} from {rest}", named)
+
+
+def joined(b: Builder, size: int, kind: str) -> Built:
+    left, right = b.two(size, *b.one_of([("l", "r"), ("a", "x"), ("o", "old")]))
+    condition = _condition(b, left, right)
+    if kind in ("left semi join", "left anti join"):
+        sql = f"select {quoted(left.alias)}.* from {left.sql} {kind} {right.sql} on {condition}"
+        return Built(sql, left.query.columns, made(left, right))
+    where = b.where([*left.columns, *right.columns], 5)
+    built = _select(b, [*left.columns, *right.columns], f"{left.sql} {kind} {right.sql} on {condition}{where}")
+    return Built(built.sql, built.columns, made(left, right))
+
+
+def self_joined(b: Builder, size: int, construct: str) -> Built:
+    left = b.source(size, "l")
+    right = left.under("r")
+    kind = b.one_of(["join", "join", "left join", "full join"])
+    rest = f"{left.sql} {kind} {right.sql} on {_condition(b, left, right)}"
+    built = _select(b, [*left.columns, *right.columns], rest)
+    return Built(built.sql, built.columns, made(left) | {kind})
+
+
+def crossed(b: Builder, size: int, construct: str) -> Built:
+    left, right = b.two(size, "l", "r")
+    both = [*left.columns, *right.columns]
+    if construct == "comma join":
+        rest = f"{left.sql}, {right.sql} where {_condition(b, left, right)}"
+    else:
+        rest = f"{left.sql} cross join {right.sql}{b.where(both)}"
+    built = _select(b, both, rest)
+    return Built(built.sql, built.columns, made(left, right))
+
+
+def using(b: Builder, size: int, construct: str) -> Built:
+    """Both sides under one name for a column, which the join merges."""
+    left, right = b.two(size, "l", "r")
+    sides = []
+    for source, other in ((left, "m"), (right, "n")):
+        key, value = (b.one_of(of(source.columns, "int")).name for _ in range(2))
+        sides.append(f"(select {key} as k, {value} as {other} from {source.sql}) as s{other}")
+    kind = b.one_of(["join", "left join"])
+    sql = f"select {b.one_of(['k, m, n', '*'])} from {sides[0]} {kind} {sides[1]} using (k)"
+    return Built(sql, tuple(Col(name, "int") for name in "kmn"), made(left, right) | {kind})
+
+
+def three_tables(b: Builder, size: int, construct: str) -> Built:
+    left, right = b.two(size, "l", "r")
+    third = b.source(0, "z")
+    kinds = [b.one_of(["join", "join", "left join"]) for _ in range(2)]
+    both = [*left.columns, *right.columns]
+    rest = f"{left.sql} {kinds[0]} {right.sql} on {_condition(b, left, right)}"
+    rest += f" {kinds[1]} {third.sql} on {_equal(b, both, third.columns)}"
+    built = _select(b, [*both, *third.columns], rest)
+    return Built(built.sql, built.columns, made(left, right, third) | set(kinds))
+
+
+def grouped_join(b: Builder, size: int, construct: str) -> Built:
+    """An aggregate right over a join."""
+    left, right = b.two(size, "l", "r")
+    kind = b.one_of(["join", "join", "left join", "full join"])
+    both = [*left.columns, *right.columns]
+    key = b.one_of(of(both, "int", "string"))
+    template, type_ = b.one_of(CALLS)
+    items = [key, Col(filled(b.draw, template, both), type_), Col("count(*)", "int")]
+    text, named = b.named(items)
+    rest = f"{left.sql} {kind} {right.sql} on {_condition(b, left, right)}"
+    return Built(f"select {text} from {rest} group by {key.name}", named, made(left, right) | {kind})
+
+
+def membership(b: Builder, size: int, kind: str) -> Built:
+    outer, inner = b.two(size, "around", "inner1")
+    match kind:
+        case "in" | "not in":
+            column = b.one_of(of(inner.columns, "int"))
+            part = f"{b.one_of(of(outer.columns, 'int')).name} {kind} (select {column.name} from {inner.sql})"
+        case "scalar subquery":
+            column = b.one_of(of(inner.columns, "int"))
+            one = f"(select {b.one_of(['max', 'min', 'sum'])}({column.name}) from {inner.sql})"
+            part = f"{b.one_of(of(outer.columns, 'int')).name} {b.one_of(['<', '=', '>='])} {one}"
+        case _:
+            part = f"{kind} (select 1 from {inner.sql} where {_condition(b, inner, outer)})"
+    extra = b.where(outer.columns, 3, " and")
+    sql = f"select * from {outer.sql} where {part}{extra}"
+    return Built(sql, outer.query.columns, made(outer, inner))
+
+
+def correlated(b: Builder, size: int, construct: str) -> Built:
+    """A scalar subquery over the rows that are equal in one column, in the SELECT list or in WHERE."""
+    outer, inner = b.two(size, "around", "inner1")
+    column = b.one_of(of(inner.columns, "int")).name
+    call = b.one_of([f"max({column})", f"coalesce(sum({column}), 5)", "count(*)", f"count({column}) + 1",
+                     f"count(distinct {column})"])  # fmt: skip
+    mine = b.one_of(of(outer.columns, "int")).name
+    guard = b.one_of(["", f" and {mine} >= 0", f" and {column} <> 1"])
+    one = f"(select {call} from {inner.sql} where {_equal(b, inner.columns, outer.columns)}{guard})"
+    if construct == "correlated in where":
+        test = b.one_of([f"{mine} <= {one}", f"{one} = 0", f"{one} is null"])
+        return Built(f"select * from {outer.sql} where {test}", outer.query.columns, made(outer, inner))
+    listed, named = b.named([*b.some(outer.columns, 1, 3), Col(one, "int")])
+    return Built(f"select {listed} from {outer.sql}", named, made(outer, inner))
+
+
+MAKERS: dict[str, Maker] = {
+    **dict.fromkeys(KINDS, joined),
+    **dict.fromkeys(("cross join", "comma join"), crossed),
+    "self-join": self_joined,
+    "using": using,
+    "three tables": three_tables,
+    "aggregate over join": grouped_join,
+    **dict.fromkeys(("exists", "not exists", "in", "scalar subquery"), membership),
+    **dict.fromkeys(("correlated in where", "correlated in select"), correlated),
+}

@@ -1,0 +1,228 @@
+"""Naive rules that can be patched into the shipped compiler. Each is a defect that the tests must find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+from sqlglot import exp
+
+from sqlmesh_like.analyze import subqueries
+from sqlmesh_like.analyze.relation import Join, Relation
+from sqlmesh_like.analyze.scope import Scope
+from sqlmesh_like.delta import aggregates, changes, keys, partitions, rows
+from sqlmesh_like.delta.keys import column, text
+from sqlmesh_like.delta.program import TARGET, DeltaProgram, Step, relation
+from sqlmesh_like.delta.states import State, states_of
+from sqlmesh_like.names import ROWS
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+def visible_sum_only(patch: pytest.MonkeyPatch) -> None:
+    """A group lives while its total is not 0."""
+    signed = aggregates._signed
+
+    def naive(aggregate: aggregates.Aggregate) -> exp.Select:
+        query = signed(aggregate)
+        sums = [state.name for state in states_of(aggregate) if state.kind == "sum"]
+        for where in list(query.find_all(exp.Where)) if sums else []:
+            if any(found.name == ROWS for found in where.find_all(exp.Column)):
+                where.set("this", exp.NEQ(this=column(sums[0]), expression=exp.Literal.number(0)))
+        return query
+
+    patch.setattr(aggregates, "_signed", naive)
+
+
+def sum_of_nothing_is_zero(patch: pytest.MonkeyPatch) -> None:
+    from sqlmesh_like.delta import states as module
+
+    patch.setattr(module, "_unless_empty", lambda count, expression: expression)
+
+
+def after_images_only(patch: pytest.MonkeyPatch) -> None:
+    net = rows.net
+
+    def naive(step: str, columns: Sequence[object]) -> exp.Select:
+        query = net(step, columns)  # type: ignore[arg-type]
+        return query.where(exp.GT(this=column("_sml_weight"), expression=exp.Literal.number(0)))
+
+    patch.setattr(rows, "net", naive)
+    patch.setattr(changes, "net", naive)
+    patch.setattr(aggregates, "net", naive)
+
+
+def partitions_of_after_images_only(patch: pytest.MonkeyPatch) -> None:
+    touched = partitions._touched
+
+    def naive(*arguments: object) -> exp.Select:
+        query = touched(*arguments)  # type: ignore[arg-type]
+        inner = next(s for s in query.find_all(exp.Select) if isinstance(s.args["from_"].this, exp.Table))
+        inner.where(exp.GT(this=column("_sml_weight"), expression=exp.Literal.number(0)), copy=False)
+        return query
+
+    patch.setattr(partitions, "_touched", naive)
+
+
+def partitions_compared_unsafely(patch: pytest.MonkeyPatch) -> None:
+    is_affected = partitions._is_affected
+
+    def naive(names: tuple[str, ...]) -> exp.Expr:
+        return is_affected(names).transform(
+            lambda node: (
+                exp.EQ(this=node.this, expression=node.expression) if isinstance(node, exp.NullSafeEQ) else node
+            )
+        )
+
+    patch.setattr(partitions, "_is_affected", naive)
+
+
+def extrema_never_recomputed(patch: pytest.MonkeyPatch) -> None:
+    stale = aggregates._stale
+
+    def naive(states_: tuple[State, ...]) -> exp.Select:
+        return stale(tuple(state for state in states_ if state.kind not in ("min", "max")))
+
+    patch.setattr(aggregates, "_stale", naive)
+
+
+def strictly_beaten_extrema_only(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(exp, "LTE", exp.LT)
+    patch.setattr(exp, "GTE", exp.GT)
+
+
+def null_keys_as_empty_text(patch: pytest.MonkeyPatch) -> None:
+    def naive(value: exp.Expr) -> exp.Expr:
+        return exp.Coalesce(this=text(value), expressions=[exp.Literal.string("")])
+
+    patch.setattr(keys, "_encode_one", naive)
+
+
+def keys_joined_without_length(patch: pytest.MonkeyPatch) -> None:
+    def naive(values: Sequence[exp.Expr]) -> exp.Expr:
+        return keys._concat([exp.Coalesce(this=text(v), expressions=[exp.Literal.string("N")]) for v in values])
+
+    patch.setattr(aggregates, "encode", naive)
+
+
+def recomputed_without_a_stale_group(patch: pytest.MonkeyPatch) -> None:
+    """An aggregate without GROUP BY over no rows is a row: merged twice where nothing was stale."""
+    recomputed = aggregates._recomputed
+
+    def naive(aggregate: aggregates.Aggregate) -> exp.Select:
+        query = recomputed(aggregate)
+        query.set("where", None)
+        return query
+
+    patch.setattr(aggregates, "_recomputed", naive)
+
+
+def prune_by_another_column(patch: pytest.MonkeyPatch) -> None:
+    delta = aggregates.delta
+
+    def naive(aggregate: aggregates.Aggregate) -> DeltaProgram:
+        return DeltaProgram(tuple(_with_wrong_prune(step) for step in delta(aggregate).steps))
+
+    from sqlmesh_like.delta import compile as module
+
+    patch.setattr(module.aggregates, "delta", naive)
+
+
+def _with_wrong_prune(step: Step) -> Step:
+    if step.prune is None or step.name != "recomputed":
+        return step
+    wrong = {name: tuple(("q", key) for _, key in pairs) for name, pairs in step.prune.columns.items()}
+    return replace(step, prune=replace(step.prune, columns=wrong))
+
+
+def joined_with_the_new_state_of_both(patch: pytest.MonkeyPatch) -> None:
+    """Pairs of two changed rows count twice."""
+    patch.setattr(rows, "PREVIOUS", rows.CURRENT)
+
+
+def affected_keys_of_after_images_only(patch: pytest.MonkeyPatch) -> None:
+    affected = changes.Changes._affected
+
+    def naive(self: changes.Changes, source: Relation) -> str:
+        first = len(self.steps)
+        step = affected(self, source)
+        for number, made in enumerate(self.steps[first:], first):
+            if made.name.startswith("netted_"):
+                positive = made.query.having(exp.GT(this=exp.Sum(this=column("_sml_weight")), expression=_zero()))
+                self.steps[number] = replace(made, query=positive)
+        return step
+
+    patch.setattr(changes.Changes, "_affected", naive)
+
+
+def affected_keys_compared_unsafely(patch: pytest.MonkeyPatch) -> None:
+    is_affected = changes.is_affected
+
+    def naive(expressions: Sequence[exp.Expr], affected: str) -> exp.Expr:
+        return is_affected(expressions, affected).transform(
+            lambda node: (
+                exp.EQ(this=node.this, expression=node.expression) if isinstance(node, exp.NullSafeEQ) else node
+            )
+        )
+
+    patch.setattr(changes, "is_affected", naive)
+
+
+def affected_keys_of_one_side(side: int) -> Patch:
+    def patch_one(patch: pytest.MonkeyPatch) -> None:
+        affected, sides = changes.Changes._affected, changes._sides
+
+        def naive(self: changes.Changes, source: Relation) -> str:
+            with pytest.MonkeyPatch.context() as inner:
+                inner.setattr(changes, "_sides", lambda node: sides(node)[side : side + 1])
+                return affected(self, source)
+
+        patch.setattr(changes.Changes, "_affected", naive)
+
+    return patch_one
+
+
+def having_before_affected_keys(patch: pytest.MonkeyPatch) -> None:
+    """Only groups that HAVING let through before are known: one that it drops never comes back."""
+    affected = changes.Changes._affected
+
+    def naive(self: changes.Changes, source: Relation) -> str:
+        known = exp.select(column("_sml_key")).from_(relation("target", TARGET)).subquery()
+        every = exp.select("*").from_(affected(self, source))
+        passed = every.where(exp.In(this=keys.encode([column("_sml_p0")]), query=known))
+        return self.step("passed", passed)
+
+    patch.setattr(changes.Changes, "_affected", naive)
+
+
+def dead_groups_kept(patch: pytest.MonkeyPatch) -> None:
+    """A group without rows stays."""
+    signed = aggregates._signed
+
+    def naive(aggregate: aggregates.Aggregate) -> exp.Select:
+        query = signed(aggregate)
+        for where in list(query.find_all(exp.Where)):
+            where.pop()
+        return query
+
+    patch.setattr(aggregates, "_signed", naive)
+
+
+def not_in_by_key(patch: pytest.MonkeyPatch) -> None:
+    """NOT IN is an anti join: a NULL on either side changes nothing."""
+    membership = subqueries.Subqueries._membership
+
+    def naive(self: subqueries.Subqueries, scope: Scope, part: exp.Expr, number: int) -> Relation | None:
+        found = part.this.unnest() if isinstance(part, exp.Not) else None
+        if not isinstance(found, exp.In) or found.args.get("query") is None:
+            return membership(self, scope, part, number)
+        joined = self._in(scope, found, f"_sml_e{number}")
+        assert isinstance(joined, Join)
+        return replace(joined, kind="anti")
+
+    patch.setattr(subqueries.Subqueries, "_membership", naive)
+
+
+def _zero() -> exp.Expr:
+    return exp.Literal.number(0)

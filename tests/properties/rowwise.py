@@ -1,0 +1,86 @@
+"""Random projections, filters, CTEs, derived tables and set operations."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from tests.properties.expressions import TYPES, Col, expression, of
+from tests.properties.query import Builder, Built, Maker, Source, made
+
+
+def projected(b: Builder, size: int, construct: str) -> Built:
+    source = b.source(size, "p")
+    types = ["int", *b.draw(st.lists(st.sampled_from(TYPES), min_size=1, max_size=3))]
+    listed, named = b.named([*b.computed(source.columns, types), *b.some(source.columns, 1, 2)[:1]])
+    return Built(f"select {listed} from {source.sql}{b.where(source.columns)}", named, made(source))
+
+
+def filtered(b: Builder, size: int, construct: str) -> Built:
+    source = b.source(size, b.one_of(["f", "x", "a"]))
+    condition = expression(b.draw, source.columns, "boolean")
+    if b.sometimes(2):
+        condition = f"{b.one_of(of(source.columns)).name} {b.one_of(['is null', 'is not null'])}"
+    return Built(f"select * from {source.sql} where {condition}", source.query.columns, made(source))
+
+
+def derived(b: Builder, size: int, construct: str) -> Built:
+    inner = b.query(size)
+    columns = [Col(c.name, c.type, c.copied) for c in inner.columns]
+    listed, named = b.named(b.some(columns))
+    return Built(f"select {listed} from ({inner.sql}) as q{b.where(columns)}", named, made(inner))
+
+
+def common(b: Builder, size: int, construct: str) -> Built:
+    """A CTE that is read once."""
+    inner = b.query(size)
+    listed, named = b.named(b.some(inner.columns))
+    return Built(f"with part as ({inner.sql}) select {listed} from part{b.where(inner.columns)}", named, made(inner))
+
+
+def twice(b: Builder, size: int, construct: str) -> Built:
+    """A CTE that is read twice."""
+    inner = b.query(size)
+    left, right = (Source(f"part as {alias}", alias, inner) for alias in "lr")
+    if b.sometimes():
+        text = ", ".join(column.name for column in inner.columns)
+        outer, columns = f"select {text} from part union all select * from part", inner.columns
+        if any(column.type == "other" for column in columns):
+            only = of(columns, "int")[0]
+            outer = f"select cast({only.name} as bigint) as p from part union all select 1 from part where false"
+            outer, columns = outer.replace("select 1 ", "select cast(1 as bigint) "), (Col("p", "int"),)
+        return Built(f"with part as ({inner.sql}) {outer}", columns, made(inner))
+    one, two = (b.one_of(of(source.columns, "int")).name for source in (left, right))
+    kind = b.one_of(["join", "left join", "full join"])
+    listed, named = b.named(b.some([*left.columns, *right.columns]))
+    outer = f"select {listed} from {left.sql} {kind} {right.sql} on {one} = {two}"
+    return Built(f"with part as ({inner.sql}) {outer}", named, made(inner) | {kind})
+
+
+def combined(b: Builder, size: int, word: str) -> Built:
+    """A set operation of two queries with columns of the same types."""
+    left, right = b.two(size, "x", "y")
+    shared = [t for t in ("int", "string", "date", "boolean") if of(left.columns, t) and of(right.columns, t)]
+    types = ["int", *b.draw(st.lists(st.sampled_from(shared), max_size=2))]
+    names: tuple[Col, ...] = ()
+    texts = []
+    for source in (left, right):
+        items = [_exact(b.one_of(of(source.columns, type_))) for type_ in types]
+        listed, renamed = b.named(items)
+        names = names or renamed
+        texts.append(f"select {listed} from {source.sql}{b.where(source.columns, 4)}")
+    return Built(f"{texts[0]} {word} {texts[1]}", names, made(left, right))
+
+
+def _exact(column: Col) -> Col:
+    """An integer of the one type that both sides can have."""
+    return Col(f"cast({column.name} as bigint)", "int") if column.type == "int" else column
+
+
+MAKERS: dict[str, Maker] = {
+    "projection": projected,
+    "filter": filtered,
+    "derived table": derived,
+    "CTE": common,
+    "CTE used twice": twice,
+    **dict.fromkeys(("union all", "union", "intersect", "except"), combined),
+}

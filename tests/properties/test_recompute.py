@@ -1,0 +1,83 @@
+"""Random queries follow random changes of their inputs exactly, and the cases cover what the compiler can do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cache
+
+import pytest
+from hypothesis import given, seed
+
+from tests.properties.case import DEEP
+from tests.properties.cases import CONSTRUCTS, REBUILT, Drawn, cases, examples
+
+CASES = 120 if DEEP else 9
+"""Of each construct: more than 5,000 in all, or 360; the other properties add to them."""
+ENOUGH = 3
+ROUNDS = 4
+"""So many cases of each construct must change their table. Where fewer do, more are drawn: no seed may fail here."""
+MOST_REBUILT = 0.4
+STRATEGIES = ("row_based", "aggregate_merge", "group_recompute", "partition_rescan")
+
+
+@dataclass
+class Tally:
+    """What became of the cases of one construct."""
+
+    moved: int = 0
+    strategies: Counter[str] = field(default_factory=Counter)
+    failure: Exception | None = None
+
+
+@cache
+def tally(construct: str) -> Tally:
+    """Run the cases whose outermost operator has a construct, once for all tests that ask."""
+    found = Tally()
+    for number in range(ROUNDS):
+        if found.moved < ENOUGH and found.failure is None:
+            _run(construct, number, found)
+    return found
+
+
+def _run(construct: str, number: int, found: Tally) -> None:
+    @examples(CASES)
+    @given(drawn=cases(construct))
+    def every_case(drawn: Drawn) -> None:
+        strategy = drawn.case.plan.classification.strategy
+        found.strategies[strategy] += 1
+        if strategy == "full_refresh":
+            assert drawn.case.plan.classification.reasons, drawn.case.sql
+        else:
+            found.moved += drawn.case.follow() > 0
+
+    try:
+        (every_case if DEEP else seed(number)(every_case))()
+    except Exception as failure:  # noqa: BLE001 - it is raised by the test of this construct
+        found.failure = failure
+
+
+@pytest.mark.parametrize("construct", CONSTRUCTS)
+def test_a_maintained_table_equals_a_recompute_after_every_batch(construct: str) -> None:
+    found = tally(construct)
+    if found.failure is not None:
+        raise found.failure
+    assert found.moved >= ENOUGH, f"{construct}: only {found.moved} cases changed the table: {found.strategies}"
+
+
+def test_most_cases_are_incremental_and_every_strategy_is_tried() -> None:
+    whole = sum((tally(construct).strategies for construct in CONSTRUCTS), Counter[str]())
+    assert whole["full_refresh"] <= MOST_REBUILT * whole.total(), whole
+    lacking = {strategy: whole[strategy] for strategy in STRATEGIES if whole[strategy] < CASES}
+    assert not lacking, f"strategies with too few cases: {lacking} of {whole}"
+
+
+@pytest.mark.parametrize("construct", REBUILT)
+def test_what_is_not_maintained_is_rebuilt(construct: str) -> None:
+    @examples(CASES)
+    @given(drawn=cases(construct, largest=1))
+    def every_case(drawn: Drawn) -> None:
+        assert drawn.case.plan.classification.strategy == "full_refresh", drawn.case.sql
+        drawn.case.follow()
+
+    every_case()
