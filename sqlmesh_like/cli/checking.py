@@ -55,4 +55,10 @@ def _source_schemas(loaded: Loaded) -> dict[str, Schema | None]:
 def _check(loaded: Loaded, unique_ids: Iterable[str], schemas: dict[str, Schema | None]) -> None:
     models = {model.unique_id: model for model in loaded.rendered.models}
     order = loaded.graph.order(unique_id for unique_id in unique_ids if unique_id in models)
-    check_models([models[unique_id] for unique_id in order], schemas, has_catalog=loaded.target.catalog != "none")
+    target = loaded.target
+    check_models(
+        [models[unique_id] for unique_id in order],
+        schemas,
+        has_catalog=target.catalog != "none",
+        has_functions="spark.sql.extensions" in target.spark,
+    )

@@ -11,6 +11,7 @@ from sqlmesh_like.analyze.facts import QueryFacts, locate, parse
 from sqlmesh_like.analyze.functions import judge
 from sqlmesh_like.analyze.gaps import first_gap
 from sqlmesh_like.analyze.scope import offset_of
+from sqlmesh_like.analyze.spark_functions import SPARK_FUNCTIONS
 from sqlmesh_like.analyze.unresolved import ColumnsOf, Unresolved, first_unresolved, foreign_tables, output_names
 from sqlmesh_like.compiler import Compiler, declared_schema
 from sqlmesh_like.errors import Location, SqlError, nearest
@@ -19,14 +20,18 @@ from sqlmesh_like.render.rendered import RenderedModel
 
 
 def check_models(
-    models: Sequence[RenderedModel], schemas: Mapping[str, Schema | None], *, has_catalog: bool = False
+    models: Sequence[RenderedModel],
+    schemas: Mapping[str, Schema | None],
+    *,
+    has_catalog: bool = False,
+    has_functions: bool = False,
 ) -> None:
     """Raise SqlError for the errors of models given in dependency order: all of them, one below the other.
 
     `schemas`: columns by unique id of tables that are not among the models, where they are known. With a catalog a
-    query may name tables that are no ref() or source().
+    query may name tables that are no ref() or source(); `has_functions`: there may be others than Spark's own.
     """
-    check = _Check(schemas, has_catalog)
+    check = _Check(schemas, has_catalog, has_functions or has_catalog)
     errors = [error for model in models if (error := check.error_in(model))]
     if len(errors) == 1:
         raise errors[0]
@@ -37,8 +42,9 @@ def check_models(
 class _Check:
     """Compiles models one after the other and remembers the columns of each."""
 
-    def __init__(self, schemas: Mapping[str, Schema | None], has_catalog: bool) -> None:
+    def __init__(self, schemas: Mapping[str, Schema | None], has_catalog: bool, has_functions: bool) -> None:
         self._has_catalog = has_catalog
+        self._has_functions = has_functions
         self._schemas: dict[str, Schema | None] = dict(schemas)
         self._compiler = Compiler(self._schemas)
 
@@ -46,6 +52,8 @@ class _Check:
         """The model's first error; what reads the model is then checked as far as it can be without it."""
         self._schemas.pop(model.unique_id, None)
         try:
+            if not self._has_functions:
+                _refuse_unknown_functions(model)
             facts = self._compiler.compile(model).facts
             _refuse_gaps(model)
             _refuse_chance(facts)
@@ -108,6 +116,15 @@ def _refuse_chance(facts: QueryFacts) -> None:
             offset = offset_of(found) if tree is not facts.tree else None
             hint = "compute it upstream, or set refresh: auto, which rebuilds the table whenever an input changed"
             raise SqlError(message, location=locate(model, offset), hint=hint)
+
+
+def _refuse_unknown_functions(model: RenderedModel) -> None:
+    if model.config.pre_hook:  # it may create functions
+        return
+    for call in parse(model).find_all(exp.Anonymous):
+        if call.name.lower() not in SPARK_FUNCTIONS and not isinstance(call.parent, exp.Dot):
+            hint = nearest(call.name.lower(), SPARK_FUNCTIONS) or "Spark's own functions can be used"
+            raise SqlError(f"unknown function {call.name!r}", location=locate(model, offset_of(call)), hint=hint)
 
 
 def _refuse_foreign_tables(model: RenderedModel, tree: exp.Expr) -> None:

@@ -50,6 +50,12 @@ ANYWHERE = {
     f"select row_number() over (partition by id) as n from {ORDERS}": ("1:8", "has no order", "ORDER BY"),
     f"select rank() as n from {ORDERS}": ("1:8", "RANK() needs a window", "OVER"),
     f"select id from {ORDERS} order by 5": ("1:", "ORDER BY position 5", "it has 1 columns"),
+    f"select id,\n  summ(amount) as x from {ORDERS} group by id": (
+        "2:3",
+        "unknown function 'summ'",
+        "did you mean 'sum'?",
+    ),
+    "select qqxyzzyqq() as x": ("1:8", "unknown function 'qqxyzzyqq'", "Spark's own"),
     f"select distinct on (id) id from {ORDERS}": ("1:", "DISTINCT ON is no Spark SQL", "QUALIFY"),
     f"{STRICT}select id,\n  rand() as r from {ORDERS}": ("3:3", "FUN002 RAND() is not deterministic", "refresh: auto"),
     f"{STRICT}select id from {ORDERS} where uuid() > 'a' limit 3": ("2:", "FUN002 UUID() is not", "refresh: auto"),
@@ -76,6 +82,10 @@ VALID = (
     f"select o.id from {JOINED} where exists (select 1 from {USERS} where id = 3) limit 5",
     f"select amount from {ORDERS} o left semi join {USERS} u on o.buyer = u.id where id > 1",
     f"select orders.id from {ORDERS} join {ORDERS} on true",
+    f"select bit_get(id, 1) as b, LUHN_CHECK('1') as l, percentile_cont(0.5) within group (order by id) as p "
+    f"from {ORDERS} group by 1, 2",
+    f"select stack(2, id, buyer) as x, named_struct('a', id).a as y from {ORDERS}",
+    f"select t.n from {ORDERS} lateral view posexplode(sequence(1, id)) t as p, n",
 )
 
 
@@ -134,6 +144,15 @@ def test_chance_that_comes_with_a_view_is_told_too(root: Path, capsys: pytest.Ca
     (root / "models/v.sql").write_text(view)
     assert main(["run"]) == 2
     assert "models/m.sql: FUN002 RAND() is not deterministic" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("setting", ["catalog: hive", "spark: {spark.sql.extensions: com.example.More}"])
+def test_functions_that_only_the_cluster_knows_pass(root: Path, setting: str) -> None:
+    write(root, f"select my_udf(id) as x from {ORDERS}", COLUMNS)
+    profiles = root / "profiles.yml"
+    assert main(["parse"]) == 2
+    profiles.write_text(profiles.read_text().replace("warehouse: w", f"warehouse: w, {setting}"))
+    assert main(["parse"]) == 0
 
 
 def test_strict_alone_forbids_chance(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
