@@ -16,6 +16,7 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError, UnsupportedError
 
 from sqlmesh_like.analyze.from_clause import InputSchema
 from sqlmesh_like.analyze.misplaced import first_misplaced
+from sqlmesh_like.analyze.pushdown import pushed_down
 from sqlmesh_like.analyze.reader import read
 from sqlmesh_like.analyze.relation import Relation, columns
 from sqlmesh_like.analyze.scope import UnknownName, Unsupported, offset_of
@@ -74,7 +75,7 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
     by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in model.inputs}
     relation, obstacle = None, None
     try:
-        relation = read(tree, lambda table: _lookup(table, by_table, schemas, views))
+        relation = pushed_down(read(tree, lambda table: _lookup(table, by_table, schemas, views)))
     except Unsupported as unsupported:
         obstacle = _obstacle(model, unsupported)
     except UnknownName as unknown:

@@ -1,0 +1,107 @@
+"""Conditions of WHERE, brought down to the joins they belong to. Owns this one rewrite of the algebra.
+
+Written with commas, joins stand without a condition and one filter above them all. Where a semi join lies between, its
+keys would be looked up in the cross product of all tables. Nothing but the place of a condition changes: rows and row
+keys stay. Conditions that read the clock stay where they are. Source: Spark's `PushPredicateThroughJoin`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.from_clause import conjuncts, make_join
+from sqlmesh_like.analyze.functions import first_impure
+from sqlmesh_like.analyze.relation import (
+    Aggregate,
+    Distinct,
+    Explode,
+    Filter,
+    Join,
+    Project,
+    Relation,
+    Scan,
+    UnionAll,
+    Windowed,
+    children,
+    columns,
+)
+
+
+def pushed_down(relation: Relation) -> Relation:
+    """The relation with each filter as far down its joins as it holds; what two places share stays shared."""
+    return _Rewrite().of(relation)
+
+
+class _Rewrite:
+    """Rewrites bottom up; remembers by identity, for the delta of a node that is read twice is made once."""
+
+    def __init__(self) -> None:
+        self._done: dict[int, tuple[Relation, Relation]] = {}
+
+    def of(self, relation: Relation) -> Relation:
+        if id(relation) not in self._done:
+            # The original is kept, for an id is only unique among the living.
+            self._done[id(relation)] = (relation, self._rewritten(relation))
+        return self._done[id(relation)][1]
+
+    def _rewritten(self, relation: Relation) -> Relation:
+        below = tuple(self.of(child) for child in children(relation))
+        if any(new is not old for new, old in zip(below, children(relation), strict=True)):
+            relation = _over(relation, below)
+        if not isinstance(relation, Filter):
+            return relation
+        child, kept = relation.child, list[exp.Expr]()
+        for part in conjuncts(relation.condition):
+            sunk = _sunk(child, part)
+            if sunk is None:
+                kept.append(part)
+            else:
+                child = sunk
+        if len(kept) == len(conjuncts(relation.condition)):
+            return relation
+        return Filter(child, exp.and_(*kept)) if kept else child
+
+
+def _over(relation: Relation, below: tuple[Relation, ...]) -> Relation:
+    match relation:
+        case Scan():
+            return relation
+        case UnionAll():
+            return replace(relation, branches=below)
+        case Join():
+            return replace(relation, left=below[0], right=below[1])
+        case Filter() | Project() | Explode() | Windowed() | Distinct() | Aggregate():
+            return replace(relation, child=below[0])
+
+
+def _sunk(relation: Relation, part: exp.Expr) -> Relation | None:
+    """The relation with the condition below its top; None where it cannot go there.
+
+    A side that an outer join fills with NULLs is not filtered before: then rows would be filled that were not.
+    """
+    if not isinstance(relation, Join) or first_impure(part) is not None:
+        return None
+    if relation.kind != "right" and relation.kind != "full" and _reads_only(part, relation.left):
+        return replace(relation, left=_filtered(relation.left, part))
+    if relation.kind in ("inner", "right") and _reads_only(part, relation.right):
+        return replace(relation, right=_filtered(relation.right, part))
+    if relation.kind != "inner" or not part.find(exp.Column):
+        return None
+    condition = [relation.condition] if relation.condition is not None else []
+    return make_join(relation.left, relation.right, "inner", exp.and_(*condition, part))
+
+
+def _filtered(relation: Relation, part: exp.Expr) -> Relation:
+    sunk = _sunk(relation, part)
+    if sunk is not None:
+        return sunk
+    if isinstance(relation, Filter) and first_impure(relation.condition) is None:
+        return Filter(relation.child, exp.and_(relation.condition, part))
+    return Filter(relation, part)
+
+
+def _reads_only(part: exp.Expr, side: Relation) -> bool:
+    names = {column.name.lower() for column in part.find_all(exp.Column)}
+    return bool(names) and names <= {column.name.lower() for column in columns(side)}
