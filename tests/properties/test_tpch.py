@@ -15,8 +15,10 @@ from tests.properties.lake import compare
 from tests.properties.tpch_data import states
 from tests.tpc.plans import WITHOUT_LIMIT, compiled_suite
 
-SEEDS = range(20) if DEEP else (2, 3)
+SEEDS = range(20) if DEEP else (1, 4)
 BATCHES = 4
+ENOUGH = 2
+"""Batches that must change a result; further data is drawn only where the first does not do so."""
 
 
 @cache
@@ -39,8 +41,11 @@ def test_a_query_of_tpch_equals_a_recompute_after_every_batch(name: str) -> None
     compiled = incremental().get(name)
     if compiled is None:
         pytest.skip("a full refresh: tests/tpc/h/plans.txt says why")
-    changed = [follow(compiled, path(seed)) for seed in SEEDS]
-    assert max(changed) >= 2, f"batches that changed the result: {changed}"
+    changed: list[int] = []
+    for seed in SEEDS:
+        if DEEP or max(changed, default=0) < ENOUGH:
+            changed.append(follow(compiled, path(seed)))
+    assert max(changed) >= ENOUGH, f"batches that changed the result: {changed}"
 
 
 def follow(compiled: CompiledModel, snapshots: list[Snapshot]) -> int:

@@ -22,6 +22,7 @@ PARTS = (("green forest", "ECONOMY ANODIZED STEEL", "Brand#12", "SM BOX", 3),
          ("forest olive", "PROMO BURNISHED BRASS", "Brand#23", "MED BOX", 15),
          ("lime green", "ECONOMY ANODIZED STEEL", "Brand#34", "LG BOX", 14),
          ("forest mint", "STANDARD PLATED BRASS", "Brand#23", "MED BAG", 9),
+         ("mint", "SMALL BRASS", "Brand#45", "JUMBO JAR", 15),
          ("plain", "MEDIUM POLISHED TIN", "Brand#45", "JUMBO JAR", 49))  # fmt: skip
 NATIONS = {"FRANCE": 0, "GERMANY": 0, "BRAZIL": 1, "CANADA": 1, "SAUDI ARABIA": 2, "INDIA": 3}
 """Each nation and the position of its region."""
@@ -33,7 +34,7 @@ ROWS = {
     "region": 4,
     "nation": 6,
     "supplier": 8,
-    "part": 8,
+    "part": 9,
     "partsupp": 20,
     "customer": 10,
     "orders": 30,
@@ -129,7 +130,7 @@ def _values(random: Random, name: str) -> Row:
             nation = random.randrange(len(NATIONS))
             return key, f"Supplier#{key}", "here", nation, pick(PHONES), money(-1, 0, 7), pick(REMARKS)
         case "part":
-            key, (title, kind, brand, container, size) = number(9), pick(PARTS)
+            key, (title, kind, brand, container, size) = number(11), pick(PARTS)
             return key, title, "Maker#1", brand, kind, size, container, money(900, 901), pick(REMARKS)
         case "partsupp":
             return number(9), number(8), pick((1, 5, 60, 200)), money(0, 1, 2), pick(REMARKS)
