@@ -8,7 +8,6 @@ from functools import cached_property
 
 from sqlmesh_like.analyze.facts import QueryFacts, analyze
 from sqlmesh_like.classify.strategy import Classification, classify
-from sqlmesh_like.delta.compile import compile_table
 from sqlmesh_like.delta.program import TablePlan
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.render.rendered import InputRef, RenderedModel
@@ -23,7 +22,9 @@ class CompiledModel:
 
     @cached_property
     def table(self) -> TablePlan:
-        """What is executed; most models of a run have nothing to do and never ask."""
+        """What is executed; most models of a run have nothing to do and never ask, nor wait for the import."""
+        from sqlmesh_like.delta.compile import compile_table
+
         return compile_table(self.facts, self.classification)
 
     @property

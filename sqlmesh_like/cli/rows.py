@@ -11,9 +11,6 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-from rich.console import Console
-from rich.table import Table
-
 from sqlmesh_like.run.ports import Rows
 
 
@@ -40,6 +37,9 @@ def as_csv(rows: Rows) -> str:
 
 def as_table(rows: Rows, title: str | None = None) -> str:
     """A table for a terminal; numbers stand right, NULL is shown as such."""
+    from rich.console import Console  # a run that prints no rows need not wait for it
+    from rich.table import Table
+
     table = Table(title=title, title_justify="left")
     for column in rows.schema:
         table.add_column(column.name, justify="right" if _is_number(column.type) else "left", overflow="fold")
