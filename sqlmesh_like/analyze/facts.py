@@ -20,6 +20,7 @@ from sqlmesh_like.analyze.pushdown import pushed_down
 from sqlmesh_like.analyze.reader import read
 from sqlmesh_like.analyze.relation import Relation, columns
 from sqlmesh_like.analyze.scope import UnknownName, Unsupported, offset_of
+from sqlmesh_like.analyze.synonyms import with_known_names
 from sqlmesh_like.errors import Location, SqlError
 from sqlmesh_like.names import Schema
 from sqlmesh_like.render.rendered import InputRef, RenderedModel
@@ -106,6 +107,7 @@ def parse(model: RenderedModel) -> exp.Expr:
     if not isinstance(statements[0], exp.Query):
         kind = _first_word(model.sql)
         raise SqlError(f"a model is one SELECT; this is {kind}", location=Location(model.path, 1, 1))
+    statements[0] = with_known_names(statements[0])
     if misplaced := first_misplaced(statements[0]):
         offset = offset_of(misplaced.node)
         if offset is None:  # a node that the parser gives no place
@@ -121,6 +123,10 @@ def _first_word(sql: str) -> str:
 
 def _require_faithful(tree: exp.Expr, model: RenderedModel) -> None:
     """What runs is written from the tree: a form that the tree cannot give back would run as something else."""
+    if within := tree.find(exp.WithinGroup):
+        # It would be written as an approximation.
+        message = f"{within.this.key.upper()} … WITHIN GROUP in this form cannot be carried over unchanged"
+        raise SqlError(message, location=locate(model, offset_of(within)), hint="use percentile(value, fraction)")
     try:
         tree.sql("spark", unsupported_level=ErrorLevel.RAISE)
     except UnsupportedError as error:

@@ -32,7 +32,8 @@ _PURE = (
 )  # fmt: skip
 
 _WINDOW = (exp.Window, exp.WindowSpec, exp.Order, exp.Ordered, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag,
-           exp.Lead, exp.Ntile, exp.Sum, exp.Count, exp.Min, exp.Max, exp.Avg, exp.Star)  # fmt: skip
+           exp.Lead, exp.Ntile, exp.Sum, exp.Count, exp.Min, exp.Max, exp.Avg, exp.Star, exp.LogicalAnd, exp.LogicalOr,
+           exp.CountIf, exp.PercentRank, exp.CumeDist)  # fmt: skip
 
 
 def judge(node: exp.Expr, *, in_window: bool = False) -> Verdict:

@@ -13,6 +13,9 @@ from sqlmesh_like.analyze import types
 from sqlmesh_like.analyze.grouping_sets import GroupingSets, has_sets, read_sets
 from sqlmesh_like.analyze.relation import Aggregate, Call, Filter, Named, Project, Relation
 from sqlmesh_like.analyze.scope import AGGREGATES, Scope, UnknownName, Unsupported, named, offset_of, require_pure
+from sqlmesh_like.analyze.ties import core, is_decided
+
+_MERGED = {**AGGREGATES, exp.CountIf: "COUNT", exp.LogicalAnd: "LOGICAL_AND", exp.LogicalOr: "LOGICAL_OR"}
 
 HAVING = "_sml_having"
 """Item of an aggregate that holds its HAVING condition."""
@@ -26,7 +29,7 @@ def aggregate_calls(expression: exp.Expr) -> list[exp.Expr]:
     def visit(node: exp.Expr) -> None:
         if isinstance(node, exp.Window | exp.Query):
             return
-        if isinstance(node, exp.AggFunc | exp.Filter):
+        if isinstance(node, exp.AggFunc | exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
             found.append(node)
             return
         for child in node.iter_expressions():
@@ -193,9 +196,9 @@ def _read_call(node: exp.Expr, calls: dict[str, Call], scope: Scope) -> Call:
 
 def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
     condition = scope.resolve(node.expression.this) if isinstance(node, exp.Filter) else None
-    function = node.this if isinstance(node, exp.Filter) else node
+    function = core(node)
     assert isinstance(function, exp.Func)
-    label = next((label for kind, label in AGGREGATES.items() if type(function) is kind), "")
+    label = next((label for kind, label in _MERGED.items() if type(function) is kind), "")
     argument: exp.Expr | None = function.this if label else None
     distinct = isinstance(argument, exp.Distinct)
     whole = scope.resolve(node)
@@ -203,12 +206,17 @@ def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
     if distinct or argument is None or _has_more_arguments(function):
         for part in [*function.iter_expressions(), *([condition] if condition is not None else [])]:
             _require_pure_arguments(part)
-        type_ = _distinct_type(argument, scope) if isinstance(argument, exp.Distinct) else None
+        if isinstance(argument, exp.Distinct):
+            type_ = _distinct_type(argument, scope)
+        else:
+            type_ = types.infer(scope.resolve(function.this), scope.known) if is_decided(function) else None
         return Call(name, label or function.sql_name(), None, type_, distinct, whole, sql, offset)
     resolved = scope.resolve(argument) if not isinstance(argument, exp.Star) else None
     for checked in (resolved, condition):
         if checked is not None:
             require_pure(checked)
+    if isinstance(function, exp.CountIf) and resolved is not None:
+        resolved = exp.Case().when(resolved, exp.Literal.number(1))
     folded = _fold(resolved, condition)
     if label == "COUNT" and isinstance(folded, exp.Literal):
         folded = None
@@ -241,12 +249,16 @@ def _fold(argument: exp.Expr | None, condition: exp.Expr | None) -> exp.Expr | N
 def call_type(call: Call) -> str | None:
     """Spark's type of a call; None where it is not proven."""
     match call.function:
-        case "COUNT":
+        case "COUNT" | "APPROX_DISTINCT":
             return "bigint"
+        case "LOGICAL_AND" | "LOGICAL_OR":
+            return "boolean"
         case "SUM":
             return types.sum_type(call.argument_type)
         case "AVG":
             return types.avg_type(call.argument_type)
-        case "MIN" | "MAX":
+        case "MIN" | "MAX" | "ARG_MAX" | "ARG_MIN" | "FIRST" | "FIRST_VALUE" | "LAST" | "LAST_VALUE" | "ANY_VALUE":
             return call.argument_type
+        case "ARRAY_AGG" | "ARRAY_UNIQUE_AGG" if call.argument_type is not None:
+            return f"array<{call.argument_type}>"
     return None

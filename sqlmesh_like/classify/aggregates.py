@@ -7,6 +7,7 @@ from typing import Literal
 
 from sqlmesh_like.analyze.facts import QueryFacts
 from sqlmesh_like.analyze.relation import Call
+from sqlmesh_like.analyze.ties import core, is_decided
 from sqlmesh_like.analyze.types import is_exact_key, is_exact_number
 from sqlmesh_like.classify.rules import Reason, reason
 
@@ -14,9 +15,10 @@ AggregateClass = Literal["mergeable", "rescan"]
 
 
 ORDER_FREE = frozenset(
-    {"COUNT", "SUM", "AVG", "MIN", "MAX", "COUNT_IF", "LOGICAL_AND", "LOGICAL_OR", "STDDEV", "STDDEV_POP",
-     "STDDEV_SAMP", "VARIANCE", "VARIANCE_POP", "QUANTILE", "MEDIAN", "APPROX_DISTINCT", "CORR", "COVAR_POP",
-     "COVAR_SAMP"}
+    {"COUNT", "SUM", "AVG", "MIN", "MAX", "LOGICAL_AND", "LOGICAL_OR", "STDDEV", "STDDEV_POP", "STDDEV_SAMP",
+     "VARIANCE", "VARIANCE_POP", "QUANTILE", "MEDIAN", "APPROX_DISTINCT", "CORR", "COVAR_POP", "COVAR_SAMP", "SKEWNESS",
+     "KURTOSIS", "BITWISE_AND_AGG", "BITWISE_OR_AGG", "BITWISE_XOR_AGG", "REGR_COUNT", "REGR_SLOPE",
+     "REGR_INTERCEPT", "REGR_R2", "REGR_SXX", "REGR_SXY", "REGR_SYY", "REGR_AVGX", "REGR_AVGY"}
 )  # fmt: skip
 """Aggregates that are functions of the multiset of their group's rows (sqlglot's names)."""
 
@@ -39,10 +41,14 @@ def judge(call: Call, facts: QueryFacts) -> AggregateVerdict:
 
 def _rule(call: Call) -> tuple[str, str]:
     type_ = call.argument_type
+    if not call.distinct and is_decided(core(call.call)):
+        return "AGG008", f"{call.sql} depends on the order of rows: the row key decides"
     if call.function not in ORDER_FREE:
         return "AGG006", f"{call.sql} depends on the order of rows"
     if call.distinct:
         return "AGG002", f"{call.sql} needs the values of its whole group"
+    if call.function in ("LOGICAL_AND", "LOGICAL_OR") and call.argument is not None:
+        return "AGG001", f"{call.sql} keeps a count of values and of those that decide it"
     if call.function not in ("COUNT", "SUM", "AVG", "MIN", "MAX") or (
         call.argument is None and call.function != "COUNT"
     ):

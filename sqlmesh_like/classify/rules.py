@@ -40,7 +40,10 @@ _ALL = (
          "cast the argument to a decimal"),
     Rule("AGG004", "the type of the argument is not proven", "cast the argument: CAST(… AS DECIMAL(18,2))"),
     Rule("AGG005", "an aggregate that cannot be merged", _PARTITION),
-    Rule("AGG006", "an aggregate whose result depends on the order of rows"),
+    Rule("AGG006", "an aggregate whose result depends on the order of rows",
+         "use max_by, min_by, first, last, collect_list or collect_set, of which the row key decides ties"),
+    Rule("AGG008", "an aggregate whose result depends on the order of rows: in every plan the row key decides, or the"
+         " elements of a set are sorted", _PARTITION),
     Rule("KEY001", "a group key whose type has no exact text form", "cast the key to an exact type"),
     Rule("KEY002", "rows are keyed by values whose type is not proven or whose text is not unique",
          "cast them to an exact type"),
@@ -98,6 +101,9 @@ _ALL = (
     Rule("CFG004", "hand-written is_incremental() SQL is run as a full refresh",
          "remove is_incremental(): the plan is derived"),
 )  # fmt: skip
+
+TIED = frozenset({"WIN002", "AGG008"})
+"""Rules of plans whose result is one of several that the query allows: it is compared with the plan's own build."""
 
 RULES = {rule.id: rule for rule in _ALL}
 

@@ -177,7 +177,11 @@ def _is_inexact(node: Aggregate | Windowed) -> bool:
 def _is_inexact_call(function: str, type_: str | None) -> bool:
     """Sums of exact numbers are exact; Spark averages integers as doubles, which are exact for all but huge totals."""
     match function:
-        case "COUNT" | "COUNT_IF" | "LOGICAL_AND" | "LOGICAL_OR" | "APPROX_DISTINCT":
+        case "COUNT" | "LOGICAL_AND" | "LOGICAL_OR" | "APPROX_DISTINCT" | "REGR_COUNT" | "BITWISE_AND_AGG":
+            return False
+        case "BITWISE_OR_AGG" | "BITWISE_XOR_AGG" | "ARG_MAX" | "ARG_MIN" | "FIRST" | "FIRST_VALUE" | "LAST":
+            return False
+        case "LAST_VALUE" | "ANY_VALUE" | "ARRAY_AGG" | "ARRAY_UNIQUE_AGG":
             return False
         case "MIN" | "MAX":
             return not is_exact_key(type_)

@@ -28,6 +28,7 @@ from sqlmesh_like.analyze.relation import (
     Windowed,
     columns,
 )
+from sqlmesh_like.analyze.ties import by_row_key
 from sqlmesh_like.delta.crossing import crossing
 from sqlmesh_like.delta.keys import column, encode, key, text, weight
 from sqlmesh_like.delta.program import Role
@@ -211,7 +212,7 @@ def _grouped(aggregate: Aggregate, reading: Reading) -> exp.Select:
     inner_keys = [_item(named.expression, named.name) for named in aggregate.keys]
     keyed = _from(exp.select(*inner_keys, *_read_by(aggregate), key(), copy=False), _source(aggregate.child, reading))
     keys = [column(named.name) for named in aggregate.keys]
-    calls = [_item(call.call, call.name) for call in aggregate.calls]
+    calls = [_item(by_row_key(call.call, key()), call.name) for call in aggregate.calls]
     named = exp.alias_(encode(keys), KEY, quoted=True)
     counted = exp.alias_(exp.Count(this=exp.Star()), ROWS, quoted=True)  # without a call or a key nothing would group
     items = [named, *[k.copy() for k in keys], *calls, counted]

@@ -50,6 +50,9 @@ def states_of(aggregate: Aggregate) -> tuple[State, ...]:
             case "SUM" | "AVG":
                 counted = add("count", call.argument, "bigint")
                 add("sum", call.argument, _sum_state_type(call.argument_type), counted)
+            case "LOGICAL_AND" | "LOGICAL_OR":
+                add("count", call.argument, "bigint")
+                add("count", _deciding(call), "bigint")
             case "MIN":
                 add("min", call.argument, call.argument_type or "")
             case "MAX":
@@ -83,6 +86,8 @@ def value(call: Call, states: tuple[State, ...]) -> exp.Expr:
             return _unless_empty(by_kind["count"], cast(column(by_kind["sum"].name), sum_type(call.argument_type)))
         case "AVG":
             return _unless_empty(by_kind["count"], _average(call, by_kind["sum"], by_kind["count"]))
+        case "LOGICAL_AND" | "LOGICAL_OR":
+            return _unless_empty(by_kind["count"], _decided(call, states))
         case "MIN":
             return column(by_kind["min"].name)
         case "MAX":
@@ -104,8 +109,23 @@ def _average(call: Call, total: State, count: State) -> exp.Expr:
     return cast(quotient, avg_type(call.argument_type))
 
 
+def _deciding(call: Call) -> exp.Expr:
+    """Non-NULL for the values that settle the result: one false one for BOOL_AND, one true one for BOOL_OR."""
+    assert call.argument is not None
+    value_ = exp.Paren(this=call.argument.copy())
+    settles = exp.Not(this=value_) if call.function == "LOGICAL_AND" else value_
+    return exp.Case().when(settles, exp.Literal.number(1))
+
+
+def _decided(call: Call, states: tuple[State, ...]) -> exp.Expr:
+    sql = _deciding(call).sql("spark")
+    count = next(s for s in states if s.argument is not None and s.kind == "count" and s.argument.sql("spark") == sql)
+    compare = exp.EQ if call.function == "LOGICAL_AND" else exp.GT
+    return compare(this=column(count.name), expression=exp.Literal.number(0))
+
+
 def _unless_empty(count: State, expression: exp.Expr) -> exp.Expr:
-    """SUM and AVG of no values are NULL."""
+    """Of no values these aggregates are NULL."""
     return exp.Case().when(exp.GT(this=column(count.name), expression=exp.Literal.number(0)), expression)
 
 

@@ -7,6 +7,7 @@ reported as the model's: they only have to agree with themselves.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.clock import frozen, has_moved
 from sqlmesh_like.classify.clock import pinned_calls
+from sqlmesh_like.classify.rules import TIED
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.crossing import at_clocks
 from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
@@ -127,7 +129,7 @@ class DuckLake:
         """Compare the target's visible rows with the model's own query over the current inputs."""
         shown = [(name, type_) for name, type_ in self._columns() if not is_hidden(name)]
         build = compiled.table.build
-        is_tied = any(found.rule == "WIN002" for found in compiled.classification.reasons)
+        is_tied = any(found.rule in TIED for found in compiled.classification.reasons)
         source = self._text(build) if is_tied and build is not None else self._as_written(compiled)
         return self._difference(shown, source)
 
@@ -300,7 +302,12 @@ def _counted(rows: Iterable[tuple[Value, ...]]) -> Counter[tuple[Value, ...]]:
 
 
 def _rounded(value: Value) -> Value:
-    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
+    """A value that is equal to itself and can be counted: NaN is not, a list cannot."""
+    if isinstance(value, list):
+        return tuple(_rounded(element) for element in value)
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else float(f"{value:.{_DIGITS}g}")
+    return value
 
 
 def _cast(name: str, type_: str | None) -> str:

@@ -16,6 +16,9 @@ def duck_text(tree: exp.Expr) -> str:
     >>> duck_text(sqlglot.parse_one("select a from t group by a with rollup", dialect="spark"))
     'SELECT a FROM t GROUP BY ROLLUP (a) HAVING COUNT(*) > 0'
     """
+    for counted in list(tree.find_all(exp.CountIf)):
+        # DuckDB's own is NULL where all values are.
+        counted.replace(exp.Count(this=exp.Case().when(counted.this.copy(), exp.Literal.number(1))))
     for select in list(tree.find_all(exp.Select)):
         _without_laterals(select)
         _without_generators(select)

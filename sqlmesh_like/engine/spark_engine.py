@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from sqlglot import exp
 
 from sqlmesh_like.analyze.clock import frozen
-from sqlmesh_like.classify.rules import Reason, reason
+from sqlmesh_like.classify.rules import TIED, Reason, reason
 from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
 from sqlmesh_like.delta.program import DeltaProgram, RescanProgram
 from sqlmesh_like.engine import sink as sinks
@@ -170,7 +170,7 @@ class SparkEngine:
         try:
             tree = frozen(planned.compiled.facts.tree, now)
             expected = bindings.run_as_written(tree, record.frontier)
-            if any(found.rule == "WIN002" for found in planned.compiled.classification.reasons):
+            if any(found.rule in TIED for found in planned.compiled.classification.reasons):
                 build = planned.compiled.table.build
                 assert build is not None
                 expected = bindings.run(build).drop(KEY)

@@ -96,8 +96,8 @@ FULL = {
     "select a from ods.t where s = current_user()": ("FUN001", 31),
     "select a from ods.t union all select s from ods.t": ("TYP001", 8),
     "select a, m from ods.t": ("TYP002", None),
-    "select s, collect_list(a) as n from ods.t group by s": ("AGG006", 11),
-    "select s, first(a) as n from ods.t group by s": ("AGG006", 11),
+    "select s, mode(a) as n from ods.t group by s": ("AGG006", 11),
+    "select s, collect_list(distinct a) as n from ods.t group by s": ("AGG006", 11),
     "select distinct s, arr from ods.t": ("KEY002", None),
 }  # fmt: skip
 
@@ -117,6 +117,8 @@ INCREMENTAL = {
     "select date_format(dt, 'yyyyMM') as month, date_trunc('month', dt) as at from ods.t": "row_based",
     "select a, count(*) as n from ods.t group by a": "aggregate_merge",
     "select s from ods.t group by s": "aggregate_merge",
+    "select s, bool_and(b) as x, any(b) as y, count_if(a > 0) filter (where b) as z from ods.t group by s":
+        "aggregate_merge",
     "select (a) as x, count(*) as n from ods.t group by (a)": "aggregate_merge",
     "select A, Count(1) as N from ods.T as X group by x.a": "aggregate_merge",
     "select s as k, sum(a) + 1 as n from ods.t group by k": "aggregate_merge",
@@ -133,7 +135,7 @@ INCREMENTAL = {
     "select a, (select count(*) from ods.u where u.s <=> t.s and t.b) as n from ods.t": "group_recompute",
     "select u.s, sum(t.d) as n from ods.t left join ods.u on t.a = u.a group by u.s": "group_recompute",
     "select n, count(*) as m from (select s, count(*) as n from ods.t group by s) as q group by n": "group_recompute",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("sql", INCREMENTAL)
@@ -146,6 +148,12 @@ RECOMPUTED = {
     "select s, sum(f) as n from ods.t group by s": {"AGG003"},
     "select s, sum(round(d)) as n from ods.t group by s": {"AGG004"},
     "select s, stddev(a) as n from ods.t group by s": {"AGG005"},
+    "select s, collect_list(a) as n from ods.t group by s": {"AGG008"},
+    "select s, first(a, true) as n from ods.t group by s": {"AGG008"},
+    "select s, max_by(a, dt) filter (where b) as n from ods.t group by s": {"AGG008"},
+    "select s, bit_xor(a) as n, percentile_cont(0.5) within group (order by a) as m from ods.t group by s": {"AGG005"},
+    "select s, n, first(a) as r from (select s, max_by(a, dt) as n, max(a) as a from ods.t group by s) as q"
+    " group by s, n": {"AGG008", "NST001"},
     "select distinct s, a from ods.t": {"DST001"},
     "select s, rank() over (partition by s order by a) as x from ods.t": {"WIN001"},
     "select s, max(n) as n from (select s, a, count(*) as n from ods.t group by s, a) as q group by s": {"NST001"},

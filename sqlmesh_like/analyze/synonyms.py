@@ -1,0 +1,53 @@
+"""Other names of aggregates. Owns turning them into the one form that later stages know; the meaning is Spark's.
+
+Source: Spark 3.5 `FunctionRegistry`. `percentile_cont(p) WITHIN GROUP (ORDER BY x)` is `percentile(x, p)` there
+(`PercentileCont` is replaced by `Percentile`), while sqlglot would write it as an approximation.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+_NAMES: dict[str, type[exp.AggFunc]] = {
+    "EVERY": exp.LogicalAnd, "SOME": exp.LogicalOr, "MEAN": exp.Avg, "STD": exp.StddevSamp,
+}  # fmt: skip
+
+
+def with_known_names(tree: exp.Expr) -> exp.Expr:
+    """The tree, changed in place, with each aggregate under one name.
+
+    >>> import sqlglot
+    >>> tree = sqlglot.parse_one("select every(a), percentile_cont(0.5) within group (order by b) from t", "spark")
+    >>> with_known_names(tree).sql("spark")
+    'SELECT BOOL_AND(a), PERCENTILE(b, 0.5) FROM t'
+    """
+    return tree.transform(_known, copy=False)
+
+
+def _known(node: exp.Expr) -> exp.Expr:
+    made: exp.Expr | None = None
+    match node:
+        case exp.Anonymous() if node.name.upper() in _NAMES and len(node.expressions) == 1:
+            made = _NAMES[node.name.upper()](this=node.expressions[0])
+        case exp.Any() if isinstance(node.this, exp.Paren) and not _is_pattern_list(node):
+            made = exp.LogicalOr(this=node.this.this)
+        case exp.WithinGroup(this=exp.PercentileCont()):
+            made = _percentile(node)
+    if made is None:
+        return node
+    made.meta.update(node.meta)
+    return made
+
+
+def _is_pattern_list(node: exp.Any) -> bool:
+    """`LIKE ANY (…)`, which is no aggregate."""
+    return isinstance(node.parent, exp.Like | exp.ILike) and node.parent.expression is node
+
+
+def _percentile(node: exp.WithinGroup) -> exp.Expr | None:
+    (first, *others) = node.expression.expressions
+    if others or first.args.get("desc"):
+        return None
+    made = exp.Quantile(this=first.this, quantile=node.this.this)
+    made.meta.update(node.this.meta)
+    return made
