@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.from_clause import conjuncts, make_join
 from sqlmesh_like.analyze.functions import first_impure
+from sqlmesh_like.analyze.joining import conjuncts, make_join
 from sqlmesh_like.analyze.relation import (
     Aggregate,
     Distinct,
