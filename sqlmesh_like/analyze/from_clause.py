@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.generators import with_view
 from sqlmesh_like.analyze.joining import make_join
 from sqlmesh_like.analyze.relation import (
     Join,
@@ -56,11 +57,15 @@ class FromReader:
         first = from_.this.copy() if from_.this.args.get("joins") else from_.this
         first.set("joins", None)
         alias, relation = self._item(first)
-        if not joins:
+        views = select.args.get("laterals") or []
+        if not joins and not views:
             return Scope(relation, (Source(alias, tuple((c.name, c.name) for c in columns(relation))),))
         scope = _qualified(alias, relation)
         for join in joins:
-            scope = self._joined(scope, join)
+            is_lateral = isinstance(join.this, exp.Lateral)
+            scope = _joined_view(scope, join) if is_lateral else self._joined(scope, join)
+        for number, view in enumerate(views):
+            scope = with_view(scope, view, number, is_outer=bool(view.args.get("outer")))
         return scope
 
     def _item(self, item: exp.Expr) -> tuple[str, Relation]:
@@ -107,6 +112,15 @@ class FromReader:
         again = {name.lower() for name, _ in merged}
         # As in Spark, `*` starts with the columns of the last USING.
         return Scope(joined, both.sources, (*merged, *(m for m in left.merged if m[0].lower() not in again)))
+
+
+def _joined_view(left: Scope, join: exp.Join) -> Scope:
+    """`JOIN LATERAL explode(…)`: the rows of the table function for each row to the left."""
+    kind, on = _kind(join), join.args.get("on")
+    is_always = on is None or (isinstance(on, exp.Boolean) and on.this)
+    if kind not in ("inner", "left") or not is_always or join.args.get("using"):
+        raise Unsupported("QRY007", "a lateral join with a condition", join.this, "LATERAL")
+    return with_view(left, join.this, len(left.sources), is_outer=kind == "left")
 
 
 def _require_apart(left: Scope, right: Scope, join: exp.Join) -> None:

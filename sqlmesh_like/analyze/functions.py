@@ -28,6 +28,7 @@ _PURE = (
     exp.JSONPathKey, exp.JSONPathSubscript,
     exp.Year, exp.Month, exp.Day, exp.Quarter, exp.DayOfWeek, exp.DayOfYear, exp.WeekOfYear, exp.Hour, exp.Minute,
     exp.Second, exp.TsOrDsToDate, exp.Date, exp.DateAdd, exp.DateSub, exp.DateDiff, exp.TsOrDsAdd, exp.LastDay,
+    exp.Array, exp.ArraySize, exp.Bracket, exp.RegexpSplit, exp.GenerateSeries,
     exp.TimestampTrunc, exp.DateTrunc, exp.TimeToStr, exp.StrToTime, exp.StrToDate, exp.TimeStrToTime,
 )  # fmt: skip
 

@@ -6,13 +6,14 @@ that is not known. Source: Spark SQL reference, "SELECT".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
 from sqlmesh_like.analyze import types
 from sqlmesh_like.analyze.from_clause import FromReader, Lookup
+from sqlmesh_like.analyze.generators import in_select, selected_generator
 from sqlmesh_like.analyze.grouping import aggregate_calls, read_aggregate
 from sqlmesh_like.analyze.joining import make_join
 from sqlmesh_like.analyze.relation import Distinct, Filter, Named, Project, Relation, UnionAll, Windowed, columns
@@ -23,9 +24,9 @@ from sqlmesh_like.names import Column, is_hidden
 
 _SELECT_PARTS = {
     "expressions", "from_", "from", "joins", "where", "group", "having", "distinct", "order", "with_", "with", "kind",
-    "qualify",
+    "qualify", "laterals",
 }  # fmt: skip
-_KEYWORDS = {"joins": "JOIN", "laterals": "LATERAL", "windows": "WINDOW"}
+_KEYWORDS = {"joins": "JOIN", "windows": "WINDOW"}
 _PARENTHESES_PARTS = {"this", "alias", "with_", "with", "order"}
 TIE_SENSITIVE = (exp.RowNumber, exp.Lag, exp.Lead, exp.Ntile)
 _QUALIFY = "_sml_qualify"
@@ -113,7 +114,9 @@ def _read_select(select: exp.Select, tables: FromReader) -> Relation:
     subqueries = Subqueries(tables)
     if where := select.args.get("where"):
         scope = subqueries.filtered(scope, where.this)
-    items = _expand_stars(select, scope)
+    _require_plain_generators(select)
+    selected, scope = in_select(select.expressions, scope)
+    items = _expand_stars(selected, scope)
     _lateral_aliases(items, scope)
     _require_unique(items)
     if select.args.get("group") or select.args.get("having") or any(aggregate_calls(item.this) for item in items):
@@ -145,15 +148,26 @@ def _unsupported_part(part: str, select: exp.Query) -> Unsupported:
     value = select.args[part]
     node = value[0] if isinstance(value, list) else value if isinstance(value, exp.Expr) else select
     known = {
-        "limit": ("QRY003", "LIMIT"), "offset": ("QRY003", "OFFSET"), "laterals": ("QRY007", "LATERAL VIEW"),
+        "limit": ("QRY003", "LIMIT"), "offset": ("QRY003", "OFFSET"),
     }  # fmt: skip
     rule, name = known.get(part, ("QRY009", f"the clause {part.rstrip('_').upper()}"))
     return Unsupported(rule, name, node, _KEYWORDS.get(part, part.upper()))
 
 
-def _expand_stars(select: exp.Select, scope: Scope) -> list[exp.Alias]:
+def _require_plain_generators(select: exp.Select) -> None:
+    """Raises Unsupported where what Spark does first, exploding or the rest, is more than a projection."""
+    generator = next((item for item in select.expressions if selected_generator(item) is not None), None)
+    if generator is None:
+        return
+    windows = any(item.find(exp.Window) for item in select.expressions)
+    is_grouped = select.args.get("group") or select.args.get("having")
+    if is_grouped or windows or select.args.get("qualify") or any(map(aggregate_calls, select.expressions)):
+        raise Unsupported("QRY007", "a generator beside aggregates or window functions", generator)
+
+
+def _expand_stars(selected: Sequence[exp.Expr], scope: Scope) -> list[exp.Alias]:
     items: list[exp.Alias] = []
-    for item in select.expressions:
+    for item in selected:
         star = item.this if isinstance(item, exp.Column) and isinstance(item.this, exp.Star) else item
         if isinstance(star, exp.Star):
             scope.require_alias(item)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqlmesh_like.analyze.functions import first_impure
+from sqlmesh_like.analyze.nested_types import fields_of
 from sqlmesh_like.analyze.relation import Relation, columns
 from sqlmesh_like.errors import nearest
 from sqlmesh_like.names import is_hidden
@@ -114,12 +115,29 @@ class Scope:
     def _column(self, column: exp.Column) -> exp.Expr:
         if isinstance(column.this, exp.Star):
             raise Unsupported("QRY009", f"{column.sql('spark')} inside an expression", column)
-        if column.table.lower() in self.bare and column.table.lower() not in {s.alias for s in self.sources}:
-            raise Unsupported("QRY009", f"the nested field {column.sql('spark')}", column)
+        if self._is_field(column):
+            return self._field(column)
         self.require_alias(column)
         bare = exp.column(self._output(column), quoted=True)
         bare.meta.update({key: value for part in column.walk() for key, value in part.meta.items()})
         return bare
+
+    def _is_field(self, column: exp.Column) -> bool:
+        """Whether the qualifier is a struct: as in Spark, only where it is no table that has such a column."""
+        table, aliases = column.table.lower(), {source.alias for source in self.sources}
+        if table in aliases:
+            names = {name.lower() for s in self.sources if s.alias == table for name, _ in s.outputs}
+            return table in self.bare and column.name.lower() not in names and not column.db
+        return table in self.bare or column.db.lower() in aliases
+
+    def _field(self, column: exp.Column) -> exp.Expr:
+        """A field of a struct. Written with brackets: `x.p` could be taken for a column of a table named `x`."""
+        whole = exp.column(column.args["table"].copy(), table=column.db or None)
+        holder = self._column(whole) if not column.catalog else None
+        fields = fields_of(self.known.get(holder.name.lower())) if isinstance(holder, exp.Column) else {}
+        if not any(name.lower() == column.name.lower() for name in fields):
+            raise Unsupported("QRY009", f"the nested field {column.sql('spark')}", column)
+        return exp.Bracket(this=holder, expressions=[exp.Literal.string(column.name)])
 
     def _output(self, column: exp.Column) -> str:
         wanted, alias = column.name.lower(), column.table.lower()

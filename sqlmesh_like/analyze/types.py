@@ -13,6 +13,7 @@ from functools import reduce
 from sqlglot import exp
 
 from sqlmesh_like.analyze.clock import call_type, is_clock_call
+from sqlmesh_like.analyze.nested_types import element_of, fields_of
 
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
@@ -113,6 +114,34 @@ def infer(expression: exp.Expr, known: Mapping[str, str | None]) -> str | None:
     return call_type(expression) if is_clock_call(expression) else _by_class(expression, known)
 
 
+def _nested(expression: exp.Expr, known: Mapping[str, str | None]) -> str | None:
+    """Arrays, and what is taken out of arrays and structs."""
+    match expression:
+        case exp.RegexpSplit():
+            return "array<string>"
+        case exp.Array():
+            element = _common(list(expression.expressions), known)
+            return f"array<{element}>" if element else None
+        case exp.GenerateSeries():
+            ends = {infer(end, known) for part in ("start", "end") if (end := expression.args.get(part)) is not None}
+            type_ = ends.pop() if len(ends) == 1 else None
+            return f"array<{type_}>" if type_ in (*INTEGERS, "date", "timestamp") else None
+        case exp.Bracket():
+            return _field(expression, known)
+    return None
+
+
+def _field(bracket: exp.Bracket, known: Mapping[str, str | None]) -> str | None:
+    """A struct's field, or an array's element."""
+    type_, (index, *more) = infer(bracket.this, known), bracket.expressions
+    if more:
+        return None
+    if isinstance(index, exp.Literal) and index.is_string:
+        fields = {name.lower(): found for name, found in fields_of(type_).items()}
+        return fields.get(index.name.lower())
+    return element_of(type_)
+
+
 def _number(type_: str | None) -> str | None:
     """Signs turn text into a double; only numbers keep their type."""
     return type_ if type_ in ("float", "double") or decimal_of(type_) is not None else None
@@ -128,6 +157,8 @@ def _are_plain(function: exp.Expr, known: Mapping[str, str | None]) -> bool:
 
 
 def _by_class(expression: exp.Expr, known: Mapping[str, str | None]) -> str | None:
+    if isinstance(expression, exp.Array | exp.RegexpSplit | exp.GenerateSeries | exp.Bracket):
+        return _nested(expression, known)
     if isinstance(expression, _BINARY_TOO) and not _are_plain(expression, known):
         return None
     if isinstance(expression, exp.DateDiff | exp.DateAdd) and expression.args.get("unit") is not None:

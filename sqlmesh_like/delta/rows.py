@@ -120,14 +120,18 @@ def _item(expression: exp.Expr, name: str) -> exp.Expr:
 
 
 def _exploded(explode: Explode, reading: Reading) -> exp.Select:
-    """A row for each element; nothing of an outer form, which DuckDB would read otherwise."""
-    added = [exp.to_identifier(name, quoted=True) for name in (explode.position, explode.element.name)]
+    """A row for each element. The view's own names have no dot: Spark would keep the quotes as part of such a name."""
+    names = ("_sml_e_position", "_sml_e_element")
     view = exp.Lateral(
         this=exp.Posexplode(this=explode.array.copy()), view=True, outer=False,
-        alias=exp.TableAlias(this=exp.to_identifier("_sml_e", quoted=True), columns=added),
+        alias=exp.TableAlias(
+            this=exp.to_identifier("_sml_e", quoted=True), columns=[exp.to_identifier(n, quoted=True) for n in names]
+        ),
     )  # fmt: skip
-    numbered = exp.alias_(encode([key(), column(explode.position)]), KEY, quoted=True)
-    query = exp.select(*_names(explode), numbered, *_carried(reading)[1:]).from_(_source(explode.child, reading))
+    kept = [column(c.name) for c in columns(explode.child)]
+    added = [_item(column(names[0]), explode.position), _item(column(names[1]), explode.element.name)]
+    numbered = exp.alias_(encode([key(), column(names[0])]), KEY, quoted=True)
+    query = exp.select(*kept, *added, numbered, *_carried(reading)[1:]).from_(_source(explode.child, reading))
     query.append("laterals", view)
     return query
 

@@ -288,6 +288,20 @@ def _set_operation(draw: Draw, depth: int, word: str) -> Built:
     return Built(f"{parts[0]} {word} {parts[1]}", ("p",), (), made)
 
 
+def _exploded(draw: Draw, depth: int, construct: str) -> Built:
+    """The elements of an array of numbers, as LATERAL VIEW or in the SELECT list; often there is none."""
+    source, inner = _source(draw, depth, "x")
+    one, two = (_number(draw, "x", inner) for _ in range(2))
+    array = one_of(draw, [f"array({one}, {two})", f"case when {one} > 0 then array({two}, {two} + 1) end"])
+    if construct == "lateral view":
+        outer = one_of(draw, ["", "outer "])
+        shown = f"select {one} as m, xv.xp as p, xe as q from {source}"
+        made = f"{shown} lateral view {outer}posexplode({array}) {one_of(draw, ['xv', 'XV'])} as xp, xe"
+        return Built(made, ("m", "p", "q"), (), inner.having(construct))
+    function = one_of(draw, ["explode", "explode_outer"])
+    return Built(f"select {one} as m, {function}({array}) as q from {source}", ("m", "q"), (), inner.having(construct))
+
+
 def _distinct(draw: Draw, depth: int, construct: str) -> Built:
     source, inner = _source(draw, depth, "d")
     names = draw(st.lists(st.sampled_from(inner.columns), min_size=1, max_size=2, unique=True))
@@ -335,6 +349,7 @@ _MAKERS: dict[str, Callable[[Draw, int, str], Built]] = {
     **dict.fromkeys(("group by", "having", "scalar aggregate", "aggregate over aggregate", "grouping sets"), _grouped),
     **dict.fromkeys(("window", "qualify", "top-n"), _windowed),
     **dict.fromkeys(("union", "union all", "intersect", "except"), _set_operation),
+    **dict.fromkeys(("lateral view", "explode"), _exploded),
     "distinct": _distinct,
     "filter": _filtered,
     "CTE used twice": _twice,
