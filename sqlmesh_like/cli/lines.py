@@ -117,6 +117,7 @@ def response(found: NodeResult) -> Mapping[str, object]:
             return {
                 "strategy": found.strategy, "rows_affected": found.rows, "upserts": found.upserts,
                 "deletes": found.deletes, "reasons": reasons, **_written(found.written),
+                "estimate": found.estimate,
             }  # fmt: skip
         case SeedResult():
             return {"rows_affected": found.rows, **_written(found.written)}

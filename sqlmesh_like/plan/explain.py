@@ -26,7 +26,7 @@ def explained(planned: PlannedModel) -> dict[str, object]:
         "inputs": [_input(item) for item in planned.inputs],
         "next_run": planned.strategy,
         "next_run_reasons": [_reason(found) for found in planned.reasons],
-        "estimate": _estimate(planned),
+        "estimate": estimated(planned),
     }  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def _reason(found: Reason) -> dict[str, object]:
     return values | ({"hint": found.hint} if found.hint else {})
 
 
-def _estimate(planned: PlannedModel) -> dict[str, object] | None:
+def estimated(planned: PlannedModel) -> dict[str, object] | None:
     """Rows, files and bytes as commit metadata tells them; null where the change is not known before the run."""
     found = planned.estimate
     if planned.strategy == "no_op":

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from time import perf_counter
 
 from sqlmesh_like.errors import RetryableError, SmlError
+from sqlmesh_like.plan.explain import estimated
 from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.live import Planner
@@ -110,7 +111,8 @@ class Executor:
         reasons = (*applied.reasons, *planned.reasons)
         written = self.planner.catalog.history.last_write(planned.target.uri) if applied.committed else None
         return ModelResult(
-            model, "success", "", _NEVER, 0.0, applied.strategy, applied.upserts, applied.deletes, reasons, written
+            model, "success", "", _NEVER, 0.0, applied.strategy, applied.upserts, applied.deletes, reasons, written,
+            estimated(planned),
         )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -33,6 +34,7 @@ class ModelResult:
     deletes: int = 0
     reasons: tuple[Reason, ...] = ()
     written: Written | None = None  # by its commit; None: there was none
+    estimate: Mapping[str, object] | None = None  # what was planned, as `sml explain` tells it
 
     @property
     def node(self) -> RenderedModel:

@@ -179,5 +179,7 @@ def test_a_result_tells_the_work_of_its_commit() -> None:
         4096,
     )
     assert told["commit"] == "1_1"
+    assert isinstance(told["estimate"], dict)
+    assert told["estimate"]["chosen"] == told["strategy"] == "full_refresh"
     (idle,) = executor.run(["model.p.a"]).results
     assert (response(idle)["bytes_written"], response(idle)["strategy"]) == (0, "no_op")
