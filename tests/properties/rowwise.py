@@ -71,6 +71,22 @@ def combined(b: Builder, size: int, word: str) -> Built:
     return Built(f"{texts[0]} {word} {texts[1]}", names, made(left, right))
 
 
+def exploded(b: Builder, size: int, construct: str) -> Built:
+    """The elements of an array of integers, by a LATERAL VIEW or in the SELECT list; often there is none."""
+    source = b.source(size, "x")
+    one, two = (b.one_of(of(source.columns, "int")).name for _ in range(2))
+    array = b.one_of([f"array({one}, {two})", f"case when {one} > 0 then array({two}, {two} + 1) end"])
+    if construct == "explode":
+        element = Col(f"{b.one_of(['explode', 'explode_outer'])}({array})", "int")
+        listed, named = b.named([*b.some(source.columns, 1, 3), element])
+        return Built(f"select {listed} from {source.sql}{b.where(source.columns)}", named, made(source))
+    listed, named = b.named([*b.some(source.columns, 1, 2), Col("view1.place", "int"), Col("element", "int")])
+    view = (
+        f"lateral view {b.one_of(['', 'outer '])}posexplode({array}) {b.one_of(['view1', 'VIEW1'])} as place, element"
+    )
+    return Built(f"select {listed} from {source.sql} {view}{b.where(source.columns)}", named, made(source))
+
+
 def _exact(column: Col) -> Col:
     """An integer of the one type that both sides can have."""
     return Col(f"cast({column.name} as bigint)", "int") if column.type == "int" else column
@@ -83,4 +99,5 @@ MAKERS: dict[str, Maker] = {
     "CTE": common,
     "CTE used twice": twice,
     **dict.fromkeys(("union all", "union", "intersect", "except"), combined),
+    **dict.fromkeys(("lateral view", "explode"), exploded),
 }
