@@ -23,6 +23,7 @@ from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap
 
 DEEP = os.environ.get("SML_DEEP") == "1"
 
+AGAIN = "To have it again:"
 X = TypeVar("X")
 Row = tuple[object, ...]
 Batch = Mapping[str, Mapping[str, Row | None]]
@@ -78,7 +79,7 @@ class Case:
         try:
             return check()
         except Exception as error:
-            error.add_note(f"To have it again:\n{self}")
+            error.add_note(f"{AGAIN}\n{self}")
             raise
 
     def _follow(self) -> int:

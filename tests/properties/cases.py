@@ -30,7 +30,7 @@ class Drawn:
     constructs: frozenset[str]
 
 
-def examples(count: int, *, shrink: bool = DEEP) -> settings:
+def examples(count: int, *, shrink: bool = True) -> settings:
     """Settings of so many cases: the same ones at each run, others each time where `SML_DEEP=1`."""
     return settings(
         max_examples=count, report_multiple_bugs=False, deadline=None, derandomize=not DEEP, database=None,
