@@ -6,6 +6,7 @@ the first batch is the start. A row that a batch writes again as it was is an up
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -31,12 +32,16 @@ Batch = Mapping[str, Mapping[str, Row | None]]
 
 @dataclass(frozen=True)
 class Case:
-    """What a property is tried on. `tables`: columns (name, Spark type) by the identifier of a table in `ods`."""
+    """What a property is tried on. `tables`: columns (name, Spark type) by the identifier of a table in `ods`.
+
+    `clocks`: what the clock of the run shows that finds each batch after the start (empty: it stands still).
+    """
 
     sql: str
     tables: Mapping[str, Sequence[tuple[str, str]]]
     batches: Sequence[Batch]
     partition_by: Sequence[str] = ()
+    clocks: Sequence[datetime.datetime] = ()
 
     def __str__(self) -> str:
         return "import datetime\nfrom decimal import Decimal\n\n" + pformat(self, width=118, sort_dicts=False)
@@ -88,7 +93,8 @@ class Case:
             require_equal(lake, self.plan, "the first build")
             moved = 0
             for number, (before, after) in enumerate(pairwise(self.path), 1):
-                actions = lake.apply(self.plan, before, after)
+                now = self.clocks[number - 1] if self.clocks else None
+                actions = lake.apply(self.plan, before, after, now)
                 require_equal(lake, self.plan, f"batch {number}")
                 moved += actions != Actions(0, 0)
             return moved

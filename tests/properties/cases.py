@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ CONSTRUCTS = tuple(MAKERS)
 REBUILT: dict[str, Maker] = {"not in": joins.membership}
 """What is a full refresh by design."""
 _SIZES = (1, 1, 2, 2, 3, 4) if DEEP else (1, 1, 1, 1, 2, 2, 3, 4)
+_CLOCKS = tuple(datetime(*day, 12) for day in ((2023, 12, 31), (2024, 1, 1), (2024, 1, 2), (2024, 2, 29), (2024, 3, 1)))
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,9 @@ def cases(draw: DrawFn, wanted: str = "", largest: int = 4, *, partitioned: bool
     size = min(draw(st.sampled_from(_SIZES)), largest)
     built = Builder(draw, schemas, {**MAKERS, **(REBUILT if wanted in REBUILT else {})}).query(size, wanted)
     read = {name: columns for name, columns in schemas.items() if re.search(rf"\bods\.{name}\b", built.sql)}
-    case = Case(built.sql, read, draw(batches(read)), draw(_partition_by(built, partitioned)))
+    written = draw(batches(read))
+    clocks = [draw(st.sampled_from(_CLOCKS)) for _ in written[1:]] if "clock filter" in built.constructs else []
+    case = Case(built.sql, read, written, draw(_partition_by(built, partitioned)), clocks)
     return Drawn(case, built.constructs)
 
 

@@ -26,7 +26,19 @@ RESCANNED = (
     ("count(distinct {int})", "int"), ("count(distinct {string})", "int"), ("sum(distinct {int})", "int"),
     ("max({int}) - count(distinct {date})", "int"), ("median({int})", OTHER), ("stddev({int})", OTHER),
 )  # fmt: skip
-_CALLS_OF = {"aggregate filter": FILTERED, "rescan aggregate": RESCANNED}
+BOOLEAN = (
+    ("bool_and({boolean})", "boolean"), ("every({boolean})", "boolean"), ("bool_or({boolean})", "boolean"),
+    ("any({boolean})", "boolean"), ("count_if({boolean})", "int"),
+    ("bool_and({boolean}) filter (where {boolean})", "boolean"),
+    ("coalesce(bool_or({boolean}), count_if({boolean}) > 1)", "boolean"),
+)  # fmt: skip
+TIED = (
+    ("max_by({int}, {string})", "int"), ("min_by({string}, {int})", "string"), ("first({date})", "date"),
+    ("max_by({string}, {int}) filter (where {boolean})", "string"), ("last({int})", "int"),
+    ("any_value({boolean})", "boolean"), ("collect_list({int})", OTHER), ("collect_set({string})", OTHER),
+)  # fmt: skip
+_CALLS_OF = {"aggregate filter": FILTERED, "rescan aggregate": RESCANNED, "boolean aggregate": BOOLEAN,
+             "tied aggregate": TIED}  # fmt: skip
 
 
 def grouped(b: Builder, size: int, construct: str) -> Built:
@@ -159,8 +171,8 @@ def ranked(b: Builder, size: int, construct: str) -> Built:
 
 MAKERS: dict[str, Maker] = {
     **dict.fromkeys(
-        ("group by", "group by expression", "having", "aggregate filter", "rescan aggregate",
-         "aggregate over aggregate"), grouped,
+        ("group by", "group by expression", "having", "aggregate filter", "rescan aggregate", "boolean aggregate",
+         "tied aggregate", "aggregate over aggregate"), grouped,
     ),
     "grouping sets": by_sets,
     "scalar aggregate": scalar,

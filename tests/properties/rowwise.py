@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tests.properties.expressions import TYPES, Col, expression, of
+from tests.properties.expressions import TYPES, Col, expression, filled, of
 from tests.properties.query import Builder, Built, Maker, Source, made
 
 
@@ -20,6 +20,18 @@ def filtered(b: Builder, size: int, construct: str) -> Built:
     condition = expression(b.draw, source.columns, "boolean")
     if b.sometimes(2):
         condition = f"{b.one_of(of(source.columns)).name} {b.one_of(['is null', 'is not null'])}"
+    return Built(f"select * from {source.sql} where {condition}", source.query.columns, made(source))
+
+
+_CLOCK = ("{date} <= current_date", "{date} > date_sub(current_date, 1)", "({date} = current_date or {int} > 0)",
+          "not ({date} < current_date()) and {boolean}", "{date} between date_sub(current_date, 2) and current_date",
+          "coalesce({date}, current_date) <= current_date")  # fmt: skip
+
+
+def by_clock(b: Builder, size: int, construct: str) -> Built:
+    """A filter that rows cross as time goes by."""
+    source = b.source(size, "f")
+    condition = filled(b.draw, b.one_of(_CLOCK), source.columns)
     return Built(f"select * from {source.sql} where {condition}", source.query.columns, made(source))
 
 
@@ -95,6 +107,7 @@ def _exact(column: Col) -> Col:
 MAKERS: dict[str, Maker] = {
     "projection": projected,
     "filter": filtered,
+    "clock filter": by_clock,
     "derived table": derived,
     "CTE": common,
     "CTE used twice": twice,

@@ -36,7 +36,7 @@ def names(count: int) -> SearchStrategy[list[str]]:
 @st.composite
 def tables(draw: DrawFn) -> Columns:
     """Two integers, a text, and up to two columns of other types."""
-    more = draw(st.lists(st.sampled_from(["decimal(10,2)", "date", "boolean", "string"]), max_size=2))
+    more = draw(st.lists(st.sampled_from(["date", "decimal(10,2)", "boolean", "string"]), max_size=2))
     types = ["int", "int", "string", *more]
     return tuple(zip(draw(names(len(types))), types, strict=True))
 
