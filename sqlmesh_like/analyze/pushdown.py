@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.functions import first_impure
+from sqlmesh_like.analyze.clock import clock_calls
 from sqlmesh_like.analyze.joining import conjuncts, make_join
 from sqlmesh_like.analyze.relation import (
     Aggregate,
@@ -81,7 +81,7 @@ def _sunk(relation: Relation, part: exp.Expr) -> Relation | None:
 
     A side that an outer join fills with NULLs is not filtered before: then rows would be filled that were not.
     """
-    if not isinstance(relation, Join) or first_impure(part) is not None:
+    if not isinstance(relation, Join) or clock_calls(part):
         return None
     if relation.kind != "right" and relation.kind != "full" and _reads_only(part, relation.left):
         return replace(relation, left=_filtered(relation.left, part))
@@ -97,7 +97,7 @@ def _filtered(relation: Relation, part: exp.Expr) -> Relation:
     sunk = _sunk(relation, part)
     if sunk is not None:
         return sunk
-    if isinstance(relation, Filter) and first_impure(relation.condition) is None:
+    if isinstance(relation, Filter) and not clock_calls(relation.condition):
         return Filter(relation.child, exp.and_(relation.condition, part))
     return Filter(relation, part)
 

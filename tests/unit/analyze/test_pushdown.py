@@ -75,3 +75,8 @@ def test_a_cte_that_is_read_twice_stays_one_node() -> None:
     )
     groups = [node for node in walk(_relation(sql)) if type(node).__name__ == "Aggregate"]
     assert len(groups) == 2 and groups[0] is groups[1]
+
+
+def test_a_condition_that_reads_the_clock_stays_a_filter_of_its_own() -> None:
+    sql = "select t.a from ods.t, ods.u where t.a = u.a and t.dt > current_date and t.s = 'x'"
+    assert _filters(sql) == ["`t.dt` > CURRENT_DATE", "`t.s` = 'x'"]
