@@ -12,6 +12,7 @@ def page() -> str:
     head = (
         "# Rules\n\n"
         "Every decision of a plan has a rule. `sml explain` prints it with the place in the model's file it is about.\n"
+        "[sql.md](sql.md) shows which rules each construct of SQL meets.\n"
         "This page is made from `sqlmesh_like/classify/rules.py` by `python docs/generate_rules.py`.\n\n"
         "| rule | meaning | what would make it cheaper |\n|---|---|---|\n"
     )

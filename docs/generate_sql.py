@@ -1,0 +1,74 @@
+"""Writes docs/sql.md from docs/sql.yml: each construct with an example, and what the compiler makes of it.
+
+The columns "strategy" and "rules" are asked from the compiler, so they are what `sml explain` prints; a test holds the
+page to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from sqlmesh_like.compiler import Compiler
+from sqlmesh_like.names import Column, Schema, TableName
+from sqlmesh_like.project.spec import ModelConfig
+from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap
+
+TABLES = {
+    "orders": "id int, buyer int, amount decimal(10,2), price double, day date, paid boolean, tags array<string>",
+    "users": "id int, city string, boss int",
+}
+WORK = {
+    "row_based": "the changed rows",
+    "aggregate_merge": "the changed rows and the stored rows of their groups",
+    "group_recompute": "all rows of the groups, windows and join keys that a change touches, before and after it",
+    "partition_rescan": "the partitions that a change touches",
+    "full_refresh": "everything, when an input changed",
+}
+"""What a strategy costs where a row has no words of its own."""
+
+
+def page() -> str:
+    """The page's text."""
+    tables = "; ".join(f"`{name}({columns})`" for name, columns in TABLES.items())
+    head = (
+        "# SQL, construct by construct\n\n"
+        "What a model may hold, how it is maintained, and what that costs. Strategy and rules are what the compiler\n"
+        "says of the example, as `sml explain` prints it for yours with line and column; [rules.md](rules.md)\n"
+        "explains the rules. Constructs nest, and the dearest of a query decides; what no rule proves is a full\n"
+        "refresh. This page is made from `docs/sql.yml` by `python docs/generate_sql.py`.\n\n"
+        f"The tables: {tables}.\n\n"
+        "| construct | example | strategy | rules | work | limits |\n|---|---|---|---|---|---|\n"
+    )
+    rows = yaml.safe_load((Path(__file__).parent / "sql.yml").read_text(encoding="utf-8"))
+    return head + "".join(_line(row) for row in rows)
+
+
+def _line(row: Mapping[str, str]) -> str:
+    found = Compiler().compile(_model(row)).classification
+    rules = ", ".join(dict.fromkeys(reason.rule for reason in found.reasons))
+    work = WORK[found.strategy] if found.strategy == "full_refresh" else row.get("work", WORK[found.strategy])
+    cells = (row["construct"], f"`{row['example']}`", f"`{found.strategy}`", rules, work, row.get("limits") or "–")
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _model(row: Mapping[str, str]) -> RenderedModel:
+    inputs = tuple(
+        InputRef(f"source.shop.ods.{name}", TableName("", name), "source", _schema(columns))
+        for name, columns in TABLES.items()
+    )
+    sql, config = row["example"], ModelConfig(partition_by=tuple(row.get("partition_by", ())))
+    return RenderedModel(
+        "model.shop.m", "m", "models/m.sql", sql, sql, config, TableName("dws", "m"), inputs, SourceMap(sql, sql)
+    )
+
+
+def _schema(columns: str) -> Schema:
+    pairs = (column.split(" ", 1) for column in columns.split(", "))
+    return tuple(Column(name, type_) for name, type_ in pairs)
+
+
+if __name__ == "__main__":
+    (Path(__file__).parent / "sql.md").write_text(page(), encoding="utf-8")
