@@ -12,11 +12,21 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze import types
+from sqlmesh_like.analyze.differences import counted_difference, distinct_difference
 from sqlmesh_like.analyze.from_clause import FromReader, Lookup
 from sqlmesh_like.analyze.generators import in_select, selected_generator
 from sqlmesh_like.analyze.grouping import aggregate_calls, read_aggregate
-from sqlmesh_like.analyze.joining import make_join
-from sqlmesh_like.analyze.relation import Distinct, Filter, Named, Project, Relation, UnionAll, Windowed, columns
+from sqlmesh_like.analyze.relation import (
+    Distinct,
+    Filter,
+    JoinKind,
+    Named,
+    Project,
+    Relation,
+    UnionAll,
+    Windowed,
+    columns,
+)
 from sqlmesh_like.analyze.scalar_subqueries import ScalarSubqueries
 from sqlmesh_like.analyze.scope import Scope, UnknownName, Unsupported, named, offset_of, require_pure
 from sqlmesh_like.analyze.subqueries import Subqueries
@@ -53,10 +63,9 @@ def read(query: exp.Expr, lookup: Lookup, ctes: Mapping[str, Relation] | None = 
             return _read_union(query, lookup, ctes)
         case exp.Select():
             return _read_select(query, FromReader(lookup, ctes, read))
-        case exp.Intersect() | exp.Except() if query.args.get("distinct"):
+        case exp.Intersect() | exp.Except():
             return _read_difference(query, lookup, ctes)
-    second = query.expression if isinstance(query, exp.SetOperation) else query
-    raise Unsupported("QRY004", f"{query.key.upper()} of two queries", second, query.key.upper())
+    raise Unsupported("QRY009", f"{query.key.upper()} as a query", query)
 
 
 def _read_union(union: exp.Union, lookup: Lookup, ctes: Mapping[str, Relation]) -> Relation:
@@ -77,25 +86,24 @@ def _read_union(union: exp.Union, lookup: Lookup, ctes: Mapping[str, Relation]) 
 
 
 def _read_difference(query: exp.Intersect | exp.Except, lookup: Lookup, ctes: Mapping[str, Relation]) -> Relation:
-    """INTERSECT and EXCEPT: distinct rows of the left query with or without an equal row on the right."""
-    if any(query.args.get(part) for part in ("limit", "offset", "by_name", "side", "kind", "on")):
-        raise Unsupported("QRY003", "LIMIT of a set operation", query.expression)
+    """INTERSECT and EXCEPT of two queries with columns of the same types."""
+    for part in ("limit", "offset"):
+        if limit := query.args.get(part):
+            raise Unsupported("QRY003", f"{part.upper()} of {query.key.upper()}", limit, part.upper())
+    if any(query.args.get(part) for part in ("by_name", "side", "kind", "on")):
+        raise Unsupported("QRY004", f"{query.key.upper()} BY NAME", query.expression, query.key.upper())
     left, right = read(query.this, lookup, ctes), read(query.expression, lookup, ctes)
-    mine, theirs = columns(left), columns(right)
-    if len(mine) != len(theirs):
+    if len(columns(left)) != len(columns(right)):
         raise UnknownName(f"the two queries of {query.key.upper()} have different numbers of columns", query)
-    for position in zip(mine, theirs, strict=True):
+    for position in zip(columns(left), columns(right), strict=True):
         _merged_column(position, query)
-    names = [f"_sml_r.{column.name}" for column in theirs]
-    renamed = Project(
-        right, tuple(Named(n, exp.column(c.name, quoted=True), c.type) for n, c in zip(names, theirs, strict=True))
-    )
-    equal = [
-        exp.NullSafeEQ(this=exp.column(column.name, quoted=True), expression=exp.column(name, quoted=True))
-        for column, name in zip(mine, names, strict=True)
-    ]
-    kind = "semi" if isinstance(query, exp.Intersect) else "anti"
-    return make_join(Distinct(left, offset_of(query)), renamed, kind, exp.and_(*equal))  # type: ignore[arg-type]
+    kind: JoinKind = "semi" if isinstance(query, exp.Intersect) else "anti"
+    if query.args.get("distinct"):
+        return distinct_difference(left, right, kind, offset_of(query))
+    if inexact := next((column for column in columns(left) if not types.is_exact_key(column.type)), None):
+        told = f"{inexact.name} of {query.key.upper()} ALL has type {inexact.type}"
+        raise Unsupported("KEY002", told, query.expression, query.key.upper())
+    return counted_difference(left, right, kind, offset_of(query))
 
 
 def _merged_column(position: tuple[Column, ...], union: exp.Expr) -> Column:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.differences import COPY
 from sqlmesh_like.analyze.facts import QueryFacts
 from sqlmesh_like.analyze.lineage import split_columns, window_keys
 from sqlmesh_like.analyze.reader import TIE_SENSITIVE
@@ -229,6 +230,8 @@ def _node_place(node: Aggregate | Windowed, facts: QueryFacts) -> tuple[int | No
 
 def _window_reasons(windowed: Windowed, facts: QueryFacts) -> list[Reason]:
     windows = [window for item in windowed.items for window in item.expression.find_all(exp.Window)]
+    if any(item.name.endswith(COPY) for item in windowed.items):
+        return [reason("SET001", "INTERSECT ALL or EXCEPT ALL", facts.position(offset_of(windows[0])))]
     found = [reason("WIN001", window.sql("spark"), facts.position(offset_of(window))) for window in windows]
     ties = [window for window in windows if isinstance(window.this, TIE_SENSITIVE)]
     return found + [

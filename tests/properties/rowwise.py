@@ -111,6 +111,6 @@ MAKERS: dict[str, Maker] = {
     "derived table": derived,
     "CTE": common,
     "CTE used twice": twice,
-    **dict.fromkeys(("union all", "union", "intersect", "except"), combined),
+    **dict.fromkeys(("union all", "union", "intersect", "except", "intersect all", "except all"), combined),
     **dict.fromkeys(("lateral view", "explode"), exploded),
 }
