@@ -25,14 +25,20 @@ EXACT_KEYS = (*INTEGERS, "string", "date", "timestamp", "boolean")
 
 _STRING = (exp.Upper, exp.Lower, exp.Trim, exp.Concat, exp.ConcatWs, exp.Substring, exp.Replace, exp.RegexpReplace,
            exp.RegexpExtract, exp.TimeToStr, exp.MD5, exp.SHA2, exp.Left, exp.Right, exp.Pad, exp.DPipe,
-           exp.JSONExtractScalar, exp.Initcap, exp.Reverse, exp.Repeat)  # fmt: skip
+           exp.JSONExtractScalar, exp.Initcap, exp.Reverse, exp.Repeat, exp.SplitPart, exp.SubstringIndex,
+           exp.Translate, exp.Soundex, exp.SHA, exp.ToBase64, exp.UnixToStr, exp.ParseUrl, exp.Space, exp.JSONFormat,
+           exp.Chr, exp.RegexpSubstr, exp.Format)  # fmt: skip
 _INT = (exp.Year, exp.Month, exp.Day, exp.Quarter, exp.DayOfWeek, exp.DayOfYear, exp.WeekOfYear, exp.Length,
-        exp.DateDiff, exp.RowNumber, exp.Hour, exp.Minute, exp.Second)  # fmt: skip
+        exp.DateDiff, exp.RowNumber, exp.Hour, exp.Minute, exp.Second, exp.DayOfMonth, exp.StrPosition, exp.Ascii,
+        exp.Levenshtein, exp.UnixDate, exp.ArraySize, exp.RegexpCount)  # fmt: skip
 _DATE = (exp.TsOrDsToDate, exp.Date, exp.DateAdd, exp.DateSub, exp.LastDay, exp.TsOrDsAdd)
 _BOOLEAN = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.In, exp.Between, exp.Like, exp.And, exp.Or,
-            exp.Not, exp.RegexpLike, exp.NullSafeEQ, exp.NullSafeNEQ, exp.StartsWith, exp.EndsWith)  # fmt: skip
+            exp.Not, exp.RegexpLike, exp.NullSafeEQ, exp.NullSafeNEQ, exp.StartsWith, exp.EndsWith, exp.ILike,
+            exp.Contains, exp.IsNan, exp.ArrayContains, exp.EqualNull)  # fmt: skip
 
 
+_NAMED = {"HASH": "int", "XXHASH64": "bigint", "CRC32": "bigint", "ISNULL": "boolean", "ISNOTNULL": "boolean",
+          "MAKE_DATE": "date", "WEEKDAY": "int", "OCTET_LENGTH": "int", "BTRIM": "string"}  # fmt: skip
 _BINARY_TOO = (exp.Concat, exp.DPipe, exp.Substring, exp.Left, exp.Right, exp.Pad, exp.Reverse)
 
 
@@ -163,6 +169,10 @@ def _by_class(expression: exp.Expr, known: Mapping[str, str | None]) -> str | No
         return None
     if isinstance(expression, exp.DateDiff | exp.DateAdd) and expression.args.get("unit") is not None:
         return None  # datediff(MONTH, a, b) is another function, of another type
+    if isinstance(expression, exp.Anonymous):
+        return _NAMED.get(expression.name.upper())
+    if isinstance(expression, exp.StrToUnix):
+        return "bigint"
     for classes, type_ in ((_STRING, "string"), (_INT, "int"), (_DATE, "date"), (_BOOLEAN, "boolean")):
         if isinstance(expression, classes):
             return type_

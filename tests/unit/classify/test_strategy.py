@@ -83,7 +83,7 @@ FULL = {
     "select x from ods.t left join lateral explode(arr) as v(x) on a > 0": ("QRY007", 31),
     "select explode(m) as (k, v) from ods.t": ("TYP002", 8),
     "select k from ods.t lateral view explode(m) e as k, v": ("TYP002", 34),
-    "select x from ods.t lateral view explode(from_json(s, 'array<int>')) e as x": ("FUN001", 42),
+    "select x from ods.t lateral view explode(my_udf(s)) e as x": ("FUN001", 42),
     "select x from ods.t lateral view explode(array(a, s)) e as x": ("TYP001", 34),
     "select x from ods.t lateral view inline(arr) e as x": ("TYP001", 34),
     "select a from ods.t lateral view explode(arr) t as x": ("QRY009", 34),
