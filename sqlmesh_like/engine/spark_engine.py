@@ -96,6 +96,7 @@ class SparkEngine:
         actions = sinks.one_action_a_key(signed, target).persist()
         bindings.steps["_actions"] = actions
         counts = sinks.count_actions(actions, target)
+        self._require_kept(planned)
         if target.unique_key and counts.upserts:
             staying = _stored(target, bindings).join(actions.select(KEY), [KEY], "left_anti")
             sinks.check_entering(actions.where(~F.col(DELETED)), staying, target)
@@ -104,6 +105,14 @@ class SparkEngine:
         record = planned.record(planned.strategy, target.table.buckets, vars(counts))
         sinks.merge(actions, target, {RECORD_KEY: record.to_json()})
         return Applied(planned.strategy, counts.upserts, counts.deletes, committed=True)
+
+    def _require_kept(self, planned: PlannedModel) -> None:
+        """Raises RetryableError where a cleaner came by since the plan: Hudi's reader would have shown fewer rows."""
+        for item in planned.inputs:
+            if item.state.kind != "mor" or not item.has_moved or item.start is None or item.end is None:
+                continue
+            if lost := self._history.lost(item.state.uri, item.start, item.end):
+                raise RetryableError(f"{item.ref.table}: {lost}", hint="run again, which plans anew")
 
     def _rescan(self, planned: PlannedModel, rescan: RescanProgram, bindings: Bindings) -> Applied:
         bindings.keep(AFFECTED, bindings.run(rescan.affected), persist=True)
