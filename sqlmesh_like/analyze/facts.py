@@ -19,6 +19,7 @@ from sqlmesh_like.analyze.misplaced import first_misplaced
 from sqlmesh_like.analyze.pushdown import pushed_down
 from sqlmesh_like.analyze.reader import read
 from sqlmesh_like.analyze.relation import Relation, columns
+from sqlmesh_like.analyze.relocate import relocated
 from sqlmesh_like.analyze.scope import UnknownName, Unsupported, offset_of
 from sqlmesh_like.analyze.synonyms import with_known_names
 from sqlmesh_like.errors import Location, SqlError
@@ -62,8 +63,9 @@ class QueryFacts:
         """Visible output columns where they are known."""
         return columns(self.relation) if self.relation is not None else None
 
-    def position(self, offset: int | None) -> tuple[int | None, int | None]:
-        """1-based line and column in the model's file of an offset in the compiled SQL."""
+    def position(self, offset: int | None, keyword: str = "") -> tuple[int | None, int | None]:
+        """1-based line and column in the model's file of an offset in the compiled SQL, or of the keyword before it."""
+        offset = _start(self.model.sql, offset, keyword) if offset is not None else None
         return self.model.source_map.locate(offset) if offset is not None else (None, None)
 
 
@@ -175,18 +177,18 @@ def _line_offset(sql: str, line: object, column: object, highlight: str) -> int 
 
 
 def _obstacle(model: RenderedModel, unsupported: Unsupported) -> Obstacle:
-    location = locate(model, _start(model.sql, unsupported))
+    location = locate(model, _start(model.sql, unsupported.offset, unsupported.keyword))
     return Obstacle(unsupported.rule, unsupported.message, location.line, location.column)
 
 
-def _start(sql: str, unsupported: Unsupported) -> int | None:
+def _start(sql: str, offset: int | None, keyword: str) -> int | None:
     """Where a construct starts: at its keyword, of which sqlglot's trees keep no place."""
-    words = re.escape(unsupported.keyword)
+    words = re.escape(keyword)
     if not words or not words[0].isalpha():
-        return unsupported.offset
+        return offset
     before = r"(?:\b(?:natural|left|right|full|inner|cross|outer|semi|anti)\s+)*" if words == "JOIN" else ""
-    found = [match.start() for match in re.finditer(rf"{before}\b{words}\b", sql[: unsupported.offset], re.IGNORECASE)]
-    return found[-1] if found else unsupported.offset
+    found = [match.start() for match in re.finditer(rf"{before}\b{words}\b", sql[:offset], re.IGNORECASE)]
+    return found[-1] if found else offset
 
 
 def _lookup(
@@ -203,7 +205,7 @@ def _lookup(
         return InputSchema(ref.unique_id, schemas.get(ref.unique_id))
     if view.relation is None and view.obstacle is not None:
         raise Unsupported(view.obstacle.rule, f"{view.obstacle.message} in the view {ref.table}", table)
-    return view.relation
+    return relocated(view.relation, offset_of(table)) if view.relation is not None else None
 
 
 def _inline_views(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.generators import with_view
-from sqlmesh_like.analyze.joining import make_join
+from sqlmesh_like.analyze.joining import make_join, written_at
 from sqlmesh_like.analyze.relation import (
     Join,
     JoinKind,
@@ -106,12 +106,19 @@ class FromReader:
         condition, merged = _condition(join, left, right, both)
         if condition is not None:
             require_pure(condition)
-        joined = make_join(left.relation, right.relation, kind, condition)
+        joined = written_at(
+            make_join(left.relation, right.relation, kind, condition), join.this, "JOIN" if _has_keyword(join) else ""
+        )
         if kind in ("semi", "anti"):
             return replace(left, relation=joined)
         again = {name.lower() for name, _ in merged}
         # As in Spark, `*` starts with the columns of the last USING.
         return Scope(joined, both.sources, (*merged, *(m for m in left.merged if m[0].lower() not in again)))
+
+
+def _has_keyword(join: exp.Join) -> bool:
+    """Whether a join is written with words; else with a comma."""
+    return any(join.args.get(part) for part in ("method", "side", "kind", "on", "using"))
 
 
 def _joined_view(left: Scope, join: exp.Join) -> Scope:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
 from sqlmesh_like.analyze import types
 from sqlmesh_like.analyze.clock import clock_calls
 from sqlmesh_like.analyze.relation import Filter, Join, JoinKind, Pair, Relation, columns
+from sqlmesh_like.analyze.scope import offset_of
 from sqlmesh_like.analyze.types import is_one_key
 
 
@@ -50,6 +52,13 @@ def _sinks_to(part: exp.Expr, left: Relation, right: Relation, kind: JoinKind) -
     may_sink = (kind in ("inner", "right", "semi"), kind in ("inner", "left", "semi", "anti"))
     names = [{column.name.lower() for column in columns(side)} for side in (left, right)]
     return next((n for n in (0, 1) if may_sink[n] and _reads_only(part, names[n])), None)
+
+
+def written_at(relation: Relation, node: exp.Expr, keyword: str = "") -> Relation:
+    """A made join, below the filters that came with it, with the place where it is written."""
+    if isinstance(relation, Filter):
+        return replace(relation, child=written_at(relation.child, node, keyword))
+    return replace(relation, offset=offset_of(node), keyword=keyword) if isinstance(relation, Join) else relation
 
 
 def _join(left: Relation, right: Relation, kind: JoinKind, parts: Sequence[exp.Expr]) -> Join:

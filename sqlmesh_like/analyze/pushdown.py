@@ -90,7 +90,8 @@ def _sunk(relation: Relation, part: exp.Expr) -> Relation | None:
     if relation.kind != "inner" or not part.find(exp.Column):
         return None
     condition = [relation.condition] if relation.condition is not None else []
-    return make_join(relation.left, relation.right, "inner", exp.and_(*condition, part))
+    made = make_join(relation.left, relation.right, "inner", exp.and_(*condition, part))
+    return replace(made, offset=relation.offset, keyword=relation.keyword) if isinstance(made, Join) else made
 
 
 def _filtered(relation: Relation, part: exp.Expr) -> Relation:

@@ -95,7 +95,8 @@ class Pair:
 class Join:
     """Rows of both sides that fit (`semi`, `anti`: rows of the left one); no condition: every combination.
 
-    Column names of the two sides are different. `pairs` are the equalities among the condition's conjuncts.
+    Column names of the two sides are different. `pairs` are the equalities among the condition's conjuncts. It is
+    written at the last `keyword` before `offset` in the compiled text (at `offset` where there is no keyword).
     """
 
     left: Relation
@@ -103,6 +104,8 @@ class Join:
     kind: JoinKind
     condition: exp.Expr | None
     pairs: tuple[Pair, ...]
+    offset: int | None = None
+    keyword: str = ""
 
 
 @dataclass(frozen=True)

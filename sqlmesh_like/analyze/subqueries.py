@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.correlation import renamed, resolved_inside_out
 from sqlmesh_like.analyze.from_clause import FromReader
-from sqlmesh_like.analyze.joining import conjuncts, filtered, make_join
+from sqlmesh_like.analyze.joining import conjuncts, filtered, make_join, written_at
 from sqlmesh_like.analyze.relation import JoinKind, Named, Project, Relation, columns
 from sqlmesh_like.analyze.scalar_subqueries import ScalarSubqueries
 from sqlmesh_like.analyze.scope import Scope, Unsupported, require_pure
@@ -69,7 +69,8 @@ class Subqueries:
             is_local = outer.outputs_of(resolved) <= set(inside.known)
             (local if is_local else across).append(resolved)
         right = filtered(inside.relation, local)
-        return make_join(outer.relation, right, kind, exp.and_(*across) if across else None)
+        joined = make_join(outer.relation, right, kind, exp.and_(*across) if across else None)
+        return written_at(joined, query, "EXISTS")
 
     def _in(self, outer: Scope, membership: exp.In, alias: str) -> Relation:
         relation = self.scalars.uncorrelated(membership.args["query"])
@@ -81,7 +82,7 @@ class Subqueries:
         value = outer.resolve(membership.this)
         require_pure(value)
         condition = exp.EQ(this=value, expression=exp.column(name, quoted=True))
-        return make_join(outer.relation, right, "semi", condition)
+        return written_at(make_join(outer.relation, right, "semi", condition), membership.this)
 
 
 def _require_row_by_row(query: exp.Select, inner: Scope, outer: Scope, exists: exp.Exists) -> None:

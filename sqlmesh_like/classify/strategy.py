@@ -63,15 +63,16 @@ def classify(facts: QueryFacts) -> Classification:
 def _ladder(facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerdict, ...]) -> Classification:
     dear = _reasons_against_merging(relation, verdicts, facts)
     if not dear:
-        return _incremental(relation, verdicts)
+        return _incremental(facts, relation, verdicts)
     if unsound := reasons_against_recompute(relation, verdicts, facts):
         return Classification("full_refresh", verdicts, tuple(dict.fromkeys((*unsound, *dear))))
     return _recompute(facts, relation, verdicts, dear)
 
 
-def _incremental(relation: Relation, verdicts: tuple[AggregateVerdict, ...]) -> Classification:
-    joins = sum(isinstance(node, Join) for node in walk(relation))
-    joined = (reason("JOI001", "inner joins: changed rows of one side meet the other side"),) if joins else ()
+def _incremental(facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerdict, ...]) -> Classification:
+    places = [_join_place(node, facts) for node in walk(relation) if isinstance(node, Join)]
+    first = min(places, key=lambda place: (place[0] or 0, place[1] or 0), default=(None, None))
+    joined = (reason("JOI001", "inner joins: changed rows of one side meet the other side", first),) if places else ()
     if isinstance(relation, Aggregate):
         found = tuple(verdict.reason for verdict in verdicts) or (
             reason("AGG001", "groups live as long as their hidden row count is above 0"),
@@ -216,7 +217,9 @@ def _inexact_keys(aggregate: Aggregate, facts: QueryFacts) -> tuple[Reason, ...]
 
 
 def _join_place(join: Join, facts: QueryFacts) -> tuple[int | None, int | None]:
-    return facts.position(offset_of(join.condition) if join.condition is not None else None)
+    if join.offset is not None or join.condition is None:
+        return facts.position(join.offset, join.keyword)
+    return facts.position(offset_of(join.condition))
 
 
 def _window_place(windowed: Windowed, facts: QueryFacts) -> tuple[int | None, int | None]:
