@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import ByteType, ShortType
 
 from sqlmesh_like.engine.commits import STATE_PREFIX
 
@@ -47,7 +49,13 @@ def write(
     tagged = {f"{STATE_PREFIX}{key}": value for key, value in metadata.items()}
     chosen = {**write_options(table), **table.options, **(options or {}), **tagged}
     chosen["hoodie.datasource.write.operation"] = operation
-    frame.write.format("hudi").options(**chosen).mode("append").save(table.uri)
+    _without_small_integers(frame).write.format("hudi").options(**chosen).mode("append").save(table.uri)
+
+
+def _without_small_integers(frame: DataFrame) -> DataFrame:
+    """Small integers as int, which is how a table shows them: Hudi 1.2.0's row writer fails on a ByteType."""
+    small = [f.name for f in frame.schema.fields if isinstance(f.dataType, ByteType | ShortType)]
+    return frame.withColumns({name: F.col(f"`{name}`").cast("int") for name in small}) if small else frame
 
 
 def overwrite_partitions(frame: DataFrame, table: HudiTable, paths: list[str], metadata: Mapping[str, str]) -> None:

@@ -1,0 +1,50 @@
+"""Grouping sets, exploded arrays, scalar subqueries and counted set operations on real tables, followed together."""
+
+from __future__ import annotations
+
+from tests.spark.lake import Lake
+
+MODELS = {
+    "by_sets": (
+        "aggregate_merge",
+        "select city, buyer, grouping(buyer) as g, sum(id) as total, min(buyer) as low, count(*) as n from @orders"
+        " group by city, buyer with cube",
+    ),
+    "with_totals": (
+        "group_recompute",
+        "select city, count(distinct buyer) as n from @orders group by rollup(city) having count(*) > 1",
+    ),
+    "words": ("row_based", "select id, p, w from @orders lateral view outer posexplode(split(words, ',')) v as p, w"),
+    "items": (
+        "aggregate_merge",
+        "select v.name, sum(v.n) as n from @orders lateral view inline(items) v group by v.name",
+    ),
+    "first_items": ("row_based", "select id, item.name as name from (select id, explode(items) as item from @orders)"),
+    "with_counts": (
+        "group_recompute",
+        "select p.id, (select count(*) from @orders o where o.buyer = p.id) as n,"
+        " (select max(o.id) from @orders o where o.buyer = p.id and o.city = p.name) as last from @people p",
+    ),
+    "not_buyers": ("group_recompute", "select id from @people except all select buyer from @orders"),
+}
+
+
+def test_models_of_every_construct_equal_their_queries(lake: Lake) -> None:
+    columns = "id int, buyer int, city string, words string, items array<struct<name:string,n:int>>, ym string"
+    orders, people = lake.source("orders", columns, partition="ym"), lake.source("people", "id int, name string")
+    for name, (_, sql) in MODELS.items():
+        lake.model(name, sql)
+    orders.upsert(
+        (1, 1, "x", "a,b", [("k", 2), None], "m1"), (2, 2, "x", "", [], "m1"), (3, None, None, None, None, "m2"),
+        (4, 1, "y", "c", [("k", 1), ("l", None)], "m2"),
+    )  # fmt: skip
+    people.upsert((1, "x"), (2, "y"), (3, None))
+    assert set(lake.run_well().values()) == {"full_refresh"}
+    lake.assert_maintained()
+    orders.upsert(
+        (1, 2, "y", "b,a,c", [("l", 5)], "m1"), (5, 3, None, ",", [("k", 7)], "m2"),
+        delete=[(4, 1, "y", "c", [("k", 1), ("l", None)], "m2")],
+    )  # fmt: skip
+    people.upsert((4, "y"), delete=[(2, "y")])
+    assert lake.run_well() == {name: strategy for name, (strategy, _) in MODELS.items()}
+    lake.assert_maintained()
