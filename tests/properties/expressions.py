@@ -50,7 +50,8 @@ def expression(draw: DrawFn, columns: Sequence[Col], type_: str, depth: int = 2)
 
 
 def filled(draw: DrawFn, template: str, columns: Sequence[Col], depth: int = 1) -> str:
-    """A template with an expression in each `{type}` (`{decimal}` short, `{any}` of any type, `{col}` a column)."""
+    """A template with an expression in each `{type}` (`{decimal}` short, `{any}` and `{ordered}` of some
+    type, `{col}` a column)."""
     return template.format_map(_Holes(draw, columns, "", depth, [column.name for column in columns]))
 
 
@@ -65,7 +66,9 @@ class _Holes(dict[str, str]):
         draw, columns, type_, depth, leaves = self._parts
         if name in ("leaf", "col"):
             return cased(draw, draw(st.sampled_from(leaves)))
-        wanted = {"same": type_, "decimal": "decimal(10,2)", "any": draw(_ANY_TYPE)}.get(name, name)
+        wanted = {"same": type_, "decimal": "decimal(10,2)", "any": draw(_ANY_TYPE), "ordered": draw(_ORDERED)}.get(
+            name, name
+        )
         return expression(draw, columns, wanted, depth - 1)
 
 
@@ -78,6 +81,7 @@ _LEAVES: dict[str, tuple[str, ...]] = {
 }
 TYPES = tuple(_LEAVES)
 _ANY_TYPE: SearchStrategy[str] = st.sampled_from(TYPES)
+_ORDERED: SearchStrategy[str] = st.sampled_from([type_ for type_ in TYPES if type_ != "boolean"])
 _ANY = ("case when {boolean} then {same} else {same} end", "coalesce({same}, {same})", "if({boolean}, {same}, null)",
         "case {int} when 0 then {same} when 1 then {same} end")  # fmt: skip
 _FORMS: dict[str, tuple[str, ...]] = {

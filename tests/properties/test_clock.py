@@ -11,15 +11,18 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn as Draw
 
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta import crossing, rows
 from sqlmesh_like.engine.duck import DuckLake, Rows, Snapshot
-from tests.properties.generate import Draw, examples
+from tests.properties.case import DEEP
+from tests.properties.cases import examples
 from tests.properties.lake import T, U, compare, compiled, schema
 
 COLUMNS = schema(k="int", v="int", dt="date", at="timestamp")
 START = datetime(2024, 1, 31, 12)
+MORE = 15 if DEEP else 1
 KEYS = ("1", "2", "3", "4", "5")
 ROWS = st.tuples(
     st.sampled_from([1, 1, 2, None]),
@@ -131,7 +134,7 @@ def filled(draw: Draw, template: str) -> str:
 def test_rows_that_cross_the_clock_are_part_of_the_change(name: str) -> None:
     seen: Counter[str] = Counter()
 
-    @examples(0.03)
+    @examples(8 * MORE)
     @given(data=st.data())
     def every_case(data: st.DataObject) -> None:
         sql = filled(data.draw, MODELS[name])
@@ -146,7 +149,7 @@ def test_rows_that_cross_the_clock_are_part_of_the_change(name: str) -> None:
 
 @pytest.mark.parametrize("name", PINNED)
 def test_a_value_of_the_clock_is_kept_while_it_stays_and_rebuilt_when_it_moves(name: str) -> None:
-    @examples(0.012)
+    @examples(3 * MORE)
     @given(data=st.data())
     def every_case(data: st.DataObject) -> None:
         plan = compiled(filled(data.draw, PINNED[name]), COLUMNS)
@@ -157,7 +160,7 @@ def test_a_value_of_the_clock_is_kept_while_it_stays_and_rebuilt_when_it_moves(n
     every_case()
 
 
-@examples(0.05)
+@examples(13 * MORE)
 @given(data=st.data())
 def test_clock_and_inputs_that_move_in_one_run_are_one_change(data: st.DataObject) -> None:
     plan = compiled(filled(data.draw, MODELS[data.draw(st.sampled_from(sorted(MODELS)))]), COLUMNS)

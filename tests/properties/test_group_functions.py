@@ -7,9 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlmesh_like.delta import states
-from tests.properties.generate import VALUES, examples, expression, paths, quoted, schemas
+from tests.properties.case import DEEP, Case
+from tests.properties.cases import examples
+from tests.properties.expressions import Col, filled, quoted
 from tests.properties.lake import check, compiled, final_rows, schema
 from tests.properties.lake import states as path_of
+from tests.properties.values import batches, tables
 
 MERGED = (
     "bool_and({boolean})", "every({boolean})", "bool_or({boolean})", "any({boolean})", "some({boolean})",
@@ -18,7 +21,7 @@ MERGED = (
     "coalesce(bool_or({boolean}), count_if({boolean}) > 1)",
 )  # fmt: skip
 TIED = (
-    "max_by({any}, {other})", "min_by({any}, {other})", "max_by({any}, {other}) filter (where {boolean})",
+    "max_by({any}, {ordered})", "min_by({any}, {ordered})", "max_by({any}, {ordered}) filter (where {boolean})",
     "first({any})", "first({any}, true)", "last({any})", "any_value({any}) filter (where {boolean})",
     "last({any}) ignore nulls", "first_value({any})", "collect_list({any})", "array_agg({any})", "collect_set({any})",
     "collect_list({any}) filter (where {boolean})", "collect_set({any}) filter (where {boolean})",
@@ -43,31 +46,23 @@ WHOLE = (
 def test_every_function_of_a_group_equals_a_recompute_after_every_batch(
     calls: tuple[str, ...], strategy: str, rule: str
 ) -> None:
-    @examples(0.1)
+    @examples(500 if DEEP else 27)
     @given(data=st.data())
     def every_case(data: st.DataObject) -> None:
-        columns = data.draw(schemas())
+        columns = data.draw(tables())
+        scope = [Col(quoted(name), type_) for name, type_ in columns]
         chosen = data.draw(st.lists(st.sampled_from(calls), min_size=1, max_size=2))
-        items = [f"{_filled(data.draw, call, columns)} as r{number}" for number, call in enumerate(chosen)]
-        key = quoted(data.draw(st.sampled_from(columns)).name)
+        items = [f"{filled(data.draw, call, scope, 2)} as r{number}" for number, call in enumerate(chosen)]
+        key = data.draw(st.sampled_from(scope)).name
         group = f" group by {key}" if data.draw(st.booleans()) else ""
-        plan = compiled(f"select {', '.join(items)} from ods.t{group}", columns)
-        found = plan.classification
-        assert found.strategy == strategy, (plan.model.sql, found.reasons)
+        changes = data.draw(batches({"t": columns}))
+        case = Case(f"select {', '.join(items)} from ods.t{group}", {"t": columns}, changes)
+        found = case.plan.classification
+        assert found.strategy == strategy, (case.sql, found.reasons)
         assert not rule or rule in {reason.rule for reason in found.reasons}
-        check(plan, columns, data.draw(paths(columns)))
+        case.follow()
 
     every_case()
-
-
-def _filled(draw: object, call: str, columns: object) -> str:
-    types = {"any": sorted(VALUES), "other": ["int", "decimal(10,2)", "date", "string"], "boolean": ["boolean"],
-             "int": ["int"], "decimal": ["decimal(10,2)"]}  # fmt: skip
-    for hole, choices in types.items():
-        while "{" + hole + "}" in call:
-            type_ = draw(st.sampled_from(choices))  # type: ignore[operator]
-            call = call.replace("{" + hole + "}", expression(draw, columns, type_, 1), 1)  # type: ignore[arg-type]
-    return call
 
 
 COLUMNS = schema(g="string", v="int", b="boolean")

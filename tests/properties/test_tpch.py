@@ -10,7 +10,7 @@ import pytest
 
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.engine.duck import DuckLake, Snapshot
-from tests.properties.generate import DEEP
+from tests.properties.case import DEEP
 from tests.properties.lake import compare
 from tests.properties.tpch_data import states
 from tests.tpc.plans import WITHOUT_LIMIT, compiled_suite
