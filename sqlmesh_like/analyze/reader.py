@@ -30,6 +30,7 @@ from sqlmesh_like.analyze.relation import (
 from sqlmesh_like.analyze.scalar_subqueries import ScalarSubqueries
 from sqlmesh_like.analyze.scope import Scope, UnknownName, Unsupported, named, offset_of, require_pure
 from sqlmesh_like.analyze.subqueries import Subqueries
+from sqlmesh_like.analyze.windows_over_groups import SplitItems
 from sqlmesh_like.names import Column, is_hidden
 
 _SELECT_PARTS = {
@@ -130,7 +131,7 @@ def _read_select(select: exp.Select, tables: FromReader) -> Relation:
     if select.args.get("group") or select.args.get("having") or any(aggregate_calls(item.this) for item in items):
         if qualify := select.args.get("qualify"):
             raise Unsupported("QRY006", "QUALIFY over aggregates", qualify, "QUALIFY")
-        relation = read_aggregate(select, scope, items)
+        relation = _read_groups(select, items, scope)
     else:
         scope, items = _with_scalars(items, scope, subqueries.scalars)
         relation = _read_projection(select, items, scope)
@@ -139,6 +140,13 @@ def _read_select(select: exp.Select, tables: FromReader) -> Relation:
             raise Unsupported("QRY009", "DISTINCT ON", distinct)
         relation = Distinct(relation, offset_of(items[0]))
     return relation
+
+
+def _read_groups(select: exp.Select, items: list[exp.Alias], scope: Scope) -> Relation:
+    if not any(item.this.find(exp.Window) for item in items):
+        return read_aggregate(select, scope, items)
+    split = SplitItems(items)
+    return _read_projection(exp.Select(), split.outer, split.scope(read_aggregate(select, scope, split.inner)))
 
 
 def _with_scalars(items: list[exp.Alias], scope: Scope, scalars: ScalarSubqueries) -> tuple[Scope, list[exp.Alias]]:

@@ -29,6 +29,7 @@ from sqlmesh_like.analyze.relation import (
 )
 from sqlmesh_like.analyze.scope import offset_of
 from sqlmesh_like.analyze.types import infer, is_exact_key, is_exact_number
+from sqlmesh_like.analyze.windows_over_groups import as_written
 from sqlmesh_like.classify.aggregates import AggregateVerdict, judge
 from sqlmesh_like.classify.clock import clock_reasons, crossed_calls
 from sqlmesh_like.classify.rules import Reason, reason
@@ -235,10 +236,10 @@ def _window_reasons(windowed: Windowed, facts: QueryFacts) -> list[Reason]:
     windows = [window for item in windowed.items for window in item.expression.find_all(exp.Window)]
     if any(item.name.endswith(COPY) for item in windowed.items):
         return [reason("SET001", "INTERSECT ALL or EXCEPT ALL", facts.position(offset_of(windows[0])))]
-    found = [reason("WIN001", window.sql("spark"), facts.position(offset_of(window))) for window in windows]
+    found = [reason("WIN001", as_written(window), facts.position(offset_of(window))) for window in windows]
     ties = [window for window in windows if isinstance(window.this, TIE_SENSITIVE)]
     return found + [
-        reason("WIN002", f"the row key ends ORDER BY of {window.this.sql('spark')}", facts.position(offset_of(window)))
+        reason("WIN002", f"the row key ends ORDER BY of {as_written(window.this)}", facts.position(offset_of(window)))
         for window in ties
     ]
 

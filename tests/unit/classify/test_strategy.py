@@ -71,7 +71,7 @@ FULL = {
     "select rank() over (partition by s order by a) as x, rank() over (partition by a order by s) as y from ods.t":
         ("WIN003", 8),
     "select sum(n) as n from (select s, sum(f) as n from ods.t group by s) as q": ("AGG007", 36),
-    "select s, count(*) as n, count(*) over () as k from ods.t group by s": ("QRY006", 26),
+    "select s, count(*) as n, count(*) over () as k from ods.t group by s": ("WIN003", 26),
     "select s, sum(a) over (partition by s order by a rows between 1 preceding and current row) as x from ods.t":
         ("QRY006", 11),
     "select s, sum(a) over (partition by s ROWS between unbounded preceding and current row) as x from ods.t":
