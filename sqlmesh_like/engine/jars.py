@@ -40,12 +40,13 @@ JarState = Literal["verified", "unverified", "missing"]
 
 @dataclass(frozen=True)
 class Jar:
-    """One pinned artifact; `sha256` is the lower-case hex digest of the file."""
+    """One pinned artifact; `sha256` is the lower-case hex digest of the file, `part` what needs it."""
 
     group: str
     artifact: str
     version: str
     sha256: str
+    part: str = "spark"
 
     @property
     def file_name(self) -> str:
@@ -59,10 +60,11 @@ class Jar:
         return f"{self.group}:{self.artifact}:{self.version}"
 
 
-def locked_jars() -> tuple[Jar, ...]:
-    """The jars of `jars.lock.toml`, in file order."""
+def locked_jars(*parts: str) -> tuple[Jar, ...]:
+    """The jars of `jars.lock.toml` that every session needs and those of these parts (e.g. kafka), in file order."""
     text = resources.files("sqlmesh_like.engine").joinpath("jars.lock.toml").read_text(encoding="utf-8")
-    return tuple(Jar(**entry) for entry in tomllib.loads(text)["jar"])
+    jars = (Jar(**entry) for entry in tomllib.loads(text)["jar"])
+    return tuple(jar for jar in jars if jar.part in ("spark", *parts))
 
 
 def cache_dir() -> Path:

@@ -11,11 +11,14 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.engine.class_archive import archive_options
-from sqlmesh_like.engine.jars import Progress, cache_dir, ensure_jars
+from sqlmesh_like.engine.jars import Progress, cache_dir, ensure_jars, locked_jars
 from sqlmesh_like.engine.java import Jdk, find_jdk
 from sqlmesh_like.engine.spark_settings import Machine, is_local, spark_settings
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.project.spec import Target
+
+Session = SparkSession
+"""For annotations where pyspark itself must not be imported."""
 
 
 def start_session(
@@ -25,15 +28,21 @@ def start_session(
     log_file: Path | None = None,
     progress: Progress | None = None,
     use_archive: bool = True,
+    with_kafka: bool = False,
 ) -> SparkSession:
     """Start Spark for this target, fetching the pinned jars where they are not cached yet.
 
-    `log_file` receives what the JVM logs (default: in the user's cache); nothing of it reaches the terminal. Raises
-    MachineError (no JDK, no jars, the JVM does not start) and ProjectError (the target changes a fixed setting).
+    `with_kafka` adds the jars that read Kafka. `log_file` receives what the JVM logs (default: in the user's cache);
+    nothing of it reaches the terminal. Raises MachineError (no JDK, no jars, the JVM does not start) and ProjectError
+    (the target changes a fixed setting).
     """
     log_file = (log_file or cache_dir() / "logs" / "spark.log").absolute()
     jdk, jars = find_jdk(), ensure_jars(progress=progress)
-    machine = Machine(jdk, jars, log_file, archive_options(jdk, jars) if use_archive else ())
+    # The archive is of what every session has: Java takes it as long as these come first.
+    options = archive_options(jdk, jars) if use_archive else ()
+    if with_kafka:
+        jars = ensure_jars(locked_jars("kafka"), progress)
+    machine = Machine(jdk, jars, log_file, options)
     settings: dict[str, bool | float | int | str | None] = {**spark_settings(target, machine)}
     _prepare_environment(target, jdk)
     try:

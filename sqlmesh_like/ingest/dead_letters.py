@@ -1,4 +1,7 @@
-"""Lines that cannot be taken in. Owns their table (key: file and line number) and the choice to stop instead."""
+"""Lines that cannot be taken in. Owns their table and the choice to stop instead.
+
+Its key is the place in the log: file and line number, or topic/partition and offset.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,20 @@ from sqlmesh_like.errors import IngestError, Location
 from sqlmesh_like.ingest.mark import KEY, Mark
 from sqlmesh_like.ingest.place import Place
 
+_TEXT = "decode(cast(value as binary), 'UTF-8')"
 _COLUMNS = (
-    f"sha2(concat_ws('/', file, line), 256) as {names.KEY}",
-    *("file", "line as position", "reason", "value as text", "current_timestamp() as ingested_at"),
+    # A message of many rows can have many bad ones.
+    f"sha2(concat_ws('/', file, line, nullif(item, 0)), 256) as {names.KEY}",
+    *("file", "line as position", "reason", f"{_TEXT} as text", "current_timestamp() as ingested_at"),
+    f"if(encode({_TEXT}, 'UTF-8') = cast(value as binary), null, cast(value as binary)) as raw",
 )
 
 
 def letters(events: DataFrame) -> DataFrame:
-    """The events that have a `reason` as rows of the table (grain: line)."""
+    """The events that have a `reason` as rows of the table (grain: line × row of a message of many rows).
+
+    `raw` holds the bytes of a line that is no UTF-8; `text` shows such bytes as �.
+    """
     return events.where("reason is not null").selectExpr(*_COLUMNS)
 
 

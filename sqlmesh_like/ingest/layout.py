@@ -1,19 +1,18 @@
-"""How one ODS table is laid out: columns, key, order, partition. Owns evolution of its schema; knows no engine.
+"""How one ODS table is laid out: columns, key, order, partition. Knows no engine; `evolve` says how columns change.
 
-A column once there stays; a new one is added; a type only widens. The hidden columns: `_sml_order_<i>` (the declared
+The hidden columns: `_sml_order_<i>` (the declared
 order, NULL smallest) and `_sml_position` (place in the log), by which Hudi decides between two versions of a row.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import dataclass
 
 from sqlmesh_like.errors import IngestError, ProjectError, nearest
-from sqlmesh_like.ingest.debezium import Shape
-from sqlmesh_like.ingest.types import Field, literal, normal_type, quoted, widen
-from sqlmesh_like.names import Column, Schema, is_hidden
+from sqlmesh_like.ingest.types import literal, normal_type, quoted
+from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.project.spec import IngestTable, SourceTable
 
 POSITION = "_sml_position"
@@ -21,7 +20,6 @@ SOFT_DELETED = "_sml_deleted"
 NULL_PARTITION = "__null__"
 """Partition of rows whose partition column is NULL."""
 
-_AVRO_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PARTITION_FORMAT = re.compile(r"[yMdHms_.-]+")
 _SMALLEST = "cast('-9223372036854775808' as bigint)"
 _ORDER_AS_NUMBER = {
@@ -63,12 +61,25 @@ class Layout:
             hint=nearest(name, [column.name for column in self.columns]),
         )
 
+    def stored_row(self, stored: Collection[str]) -> str:
+        """Spark SQL of a row of the table as it is (it has these columns) as a struct of this layout's columns."""
+        has = {name.lower() for name in stored}
+        values = (
+            f"cast({quoted(c.name) if c.name.lower() in has else 'null'} as {c.type}) as {quoted(c.name)}"
+            for c in self.columns
+        )
+        return f"struct({', '.join(values)})"
+
     def key(self, row: str) -> str:
-        """Spark SQL of the primary key of a row as one text."""
+        """Spark SQL of the primary key of a row as one text; without one, the row's position in the log."""
+        if not self.ingest.primary_key:
+            return "position"
         return f"to_json(struct({', '.join(f'{row}.{quoted(name)}' for name in self.ingest.primary_key)}))"
 
     def missing_key(self, row: str) -> str:
         """Spark SQL: why the row has no usable key, or NULL."""
+        if not self.ingest.primary_key:
+            return "cast(null as string)"
         checks = [f"when {self._no_key(row, name)} then {literal(f'primary key {name} is missing, NULL or empty')}"
                   for name in self.ingest.primary_key]  # fmt: skip
         return f"case {' '.join(checks)} end"
@@ -160,62 +171,4 @@ def _check_types(table: SourceTable) -> None:
                 location=table.declared_at,
                 hint=nearest(column.type, ["int", "bigint", "double", "string", "boolean", "date", "timestamp"])
                 or "e.g. int, bigint, double, decimal(10,2), string, boolean, binary, date, timestamp",
-            )
-
-
-def settle(
-    table: SourceTable, ingest: IngestTable, stored: Schema, shapes: Sequence[Shape]
-) -> tuple[Layout, list[Shape]]:
-    """The table's next layout and the shapes with every field read as the type of its column.
-
-    `stored` are the columns of the table as it is (hidden ones too; empty before its first commit). Raises IngestError.
-    """
-    partition = ingest.partition_by.field.lower() if ingest.partition_by else None
-    types = {column.name: column.type or "string" for column in stored if not is_hidden(column.name)}
-    types = {name: kind for name, kind in types.items() if name.lower() != partition}
-    declared = {column.name.lower(): normal_type(column.type) for column in table.columns if column.type}
-    fields = [_declared(field, declared) for shape in shapes for field in shape.fields]
-    names = {name.lower(): name for name in types}
-    for field in sorted(fields, key=lambda field: field.is_inferred):
-        _check_name(table, field.name, partition)
-        name = names.setdefault(field.name.lower(), field.name)
-        types[name] = widen(name, types[name], field) if name in types else field.type
-    for column in table.columns:
-        kind = declared.get(column.name.lower())
-        if kind and column.name.lower() not in {*names, partition}:
-            types[column.name] = kind
-    layout = Layout(table, ingest, tuple(Column(name, kind) for name, kind in types.items()))
-    _check_order(layout, stored)
-    return layout, [_retyped(shape, types, names) for shape in shapes]
-
-
-def _declared(field: Field, declared: Mapping[str, str | None]) -> Field:
-    kind = declared.get(field.name.lower())
-    return replace(field, type=kind, is_inferred=False) if kind else field
-
-
-def _retyped(shape: Shape, types: Mapping[str, str], names: Mapping[str, str]) -> Shape:
-    return replace(shape, fields=tuple(replace(f, type=types[names[f.name.lower()]]) for f in shape.fields))
-
-
-def _check_name(table: SourceTable, name: str, partition: str | None) -> None:
-    if not _AVRO_NAME.fullmatch(name) or is_hidden(name):
-        raise IngestError(
-            f"column {name!r} of {table.table} cannot be a column of a Hudi table", hint="rename it at the source"
-        )
-    if name.lower() == partition:
-        raise IngestError(
-            f"{table.table} has a column {name!r} already", location=table.declared_at, hint="choose another `as:`"
-        )
-
-
-def _check_order(layout: Layout, stored: Schema) -> None:
-    """A stored order that changes its type would compare texts with numbers."""
-    before = {column.name: column.type for column in stored}
-    for name, kind in zip(layout.order_columns, layout.order_types() if layout.columns else (), strict=False):
-        if before.get(name, kind) != kind:
-            raise IngestError(
-                f"an order_by column of {layout.table.table} changed from {before[name]} to {kind}",
-                location=layout.table.declared_at,
-                hint="declare its type under `columns:`, or rebuild the table",
             )

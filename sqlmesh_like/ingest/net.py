@@ -10,8 +10,10 @@ All texts are Spark SQL over named relations in braces, as `SparkSession.sql(tex
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sqlmesh_like.ingest.layout import POSITION, SOFT_DELETED, Layout
-from sqlmesh_like.ingest.types import quoted
+from sqlmesh_like.ingest.types import literal, quoted
 
 KEY = "_sml_key"
 """Record key: a hash of the primary key. Hudi 1.2.0 takes keys apart at `:` and `,` for its bucket index and never
@@ -27,8 +29,10 @@ def versions(layout: Layout) -> str:
     An update that changes a primary key is also a delete of the old key.
     """
     hashed = f"sha2({layout.key('row')}, 256)"
+    # Without a primary key nothing can change one: the position is the key.
     has_old_key = f"before is not null and {layout.missing_key('before')} is null"
     rekeyed = f"kind = 'upsert' and {has_old_key} and {layout.key('before')} != {layout.key('after')}"
+    rekeyed = rekeyed if layout.ingest.primary_key else "false"
     same_key = f"other is not null and {layout.key('other')} = {layout.key('row')}"
     named = zip(layout.orders("row"), layout.order_columns, strict=False)
     orders = "".join(f", {order} as {name}" for order, name in named)
@@ -43,6 +47,32 @@ with sides as (
 select {hashed} as {KEY}, row, removed, is_blind, position as {POSITION}{orders}, {part} as part,
   array_distinct(array({part}, if({same_key}, {left_part}, {part}))) as parts
 from sides"""
+
+
+def truncated(
+    layout: Layout, position: str, *, origin: str | None, stored: Collection[str] | None, in_order: bool
+) -> str:
+    """From `{{versions}}` and `{{stored}}`: a delete of every row that stood when the source's table was emptied.
+
+    Each is a version of its own row with the place of the truncate in the log. `stored` are the columns of the table
+    as it is (None: it is not there). `in_order`: the whole log has one order; else only what shares a partition of it.
+    """
+    at = literal(position)
+    of = f" and row.{quoted(layout.ingest.origin)} = {literal(origin)}" if origin and layout.ingest.origin else ""
+    orders = "".join(f", {name}" for name in layout.order_columns[:-1])
+    found = f"""
+select {KEY}, row, true as removed, false as is_blind, {at} as {POSITION}{orders}, part, parts
+from {{versions}} where not removed and {POSITION} < {at}{of}"""
+    if stored is None:
+        return found
+    earlier = f"{POSITION} < {at}"
+    if not in_order:
+        earlier += f" or substring_index({POSITION}, '|', 2) != substring_index({at}, '|', 2)"
+    part = quoted(layout.partition_field) if layout.partition_field else "''"
+    return f"""{found}
+union all
+select {KEY}, row, true, false, {at}{orders}, {part}, array({part})
+from (select *, {layout.stored_row(stored)} as row from {{stored}}) where ({earlier}){of}"""
 
 
 def decisions(layout: Layout, *, with_floors: bool, with_places: bool) -> str:

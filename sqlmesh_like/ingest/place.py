@@ -21,6 +21,11 @@ class Place:
         return f"{self.target.warehouse}/_sml/checkpoints/{self.source.name}"
 
     @property
+    def behind(self) -> str:
+        """Notes of tables that failed and have to catch up."""
+        return f"{self.target.warehouse}/_sml/behind/{self.source.name}"
+
+    @property
     def dead_letters(self) -> TableName:
         return TableName(self.source.schema, f"{self.source.name}__dead_letters")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sqlmesh_like.names import TableName
@@ -10,7 +10,10 @@ from sqlmesh_like.names import TableName
 
 @dataclass(frozen=True)
 class TableReport:
-    """What one table took in over all batches of a run. `late` events were older than what the table has."""
+    """What one table took in over all batches of a run. `late` events were older than what the table has.
+
+    `changes` are those of its columns, in words. `error`: why it is behind; it catches up by itself.
+    """
 
     table: TableName
     upserts: int = 0
@@ -19,6 +22,7 @@ class TableReport:
     seconds: float = 0.0
     error: str | None = None
     replayed: int = 0
+    changes: tuple[str, ...] = ()
 
     def plus(self, other: TableReport) -> TableReport:
         """Both together; the last error stands."""
@@ -30,12 +34,16 @@ class TableReport:
             self.seconds + other.seconds,
             other.error,
             self.replayed + other.replayed,
+            (*self.changes, *other.changes),
         )
 
 
 @dataclass(frozen=True)
 class IngestReport:
-    """What one source brought. `skipped` counts lines by reason (`tombstone`, `undeclared test_db.x`, …)."""
+    """What one source brought, or one batch of it.
+
+    `skipped` counts lines by reason (`tombstone`, `undeclared test_db.x`, …).
+    """
 
     source: str
     tables: tuple[TableReport, ...] = ()
@@ -49,3 +57,11 @@ class IngestReport:
     def failed(self) -> bool:
         """Whether a table could not be written; its events are taken in again by the next run."""
         return any(table.error for table in self.tables)
+
+
+def by_table(reports: Iterable[TableReport]) -> dict[TableName, TableReport]:
+    """One report for each table, in the order in which they first appear."""
+    found: dict[TableName, TableReport] = {}
+    for report in reports:
+        found[report.table] = found[report.table].plus(report) if report.table in found else report
+    return found

@@ -1,110 +1,189 @@
-"""The one streaming query of a source. Owns reading its files exactly once; `batch` what happens to their lines.
+"""The one streaming query of a source. Owns its life: start, batches exactly once, catching up, a graceful stop.
 
-A file must be complete when it appears (write elsewhere, then move it in) and is read once by its path; names that
-start with `_` or `.` are ignored.
+Spark writes down which part of the log a batch is before the batch runs, and that it is done after. What a batch does
+is `batch`'s.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.ingest.batch import BatchReport, take_in
+from sqlmesh_like.ingest.behind import note, tables_behind
 from sqlmesh_like.ingest.check import check_source
+from sqlmesh_like.ingest.log import Log
+from sqlmesh_like.ingest.logs import log_of
+from sqlmesh_like.ingest.mark import Mark
 from sqlmesh_like.ingest.place import Place
-from sqlmesh_like.ingest.report import IngestReport, TableReport
+from sqlmesh_like.ingest.report import IngestReport, by_table
 from sqlmesh_like.project.spec import ParsedProject, Source, Target
 
-# Spark silently skips files older than the newest by more than a week.
-_FOREVER = "36500d"
+_POLL_SECONDS = 0.2
+
+Tell = Callable[[IngestReport], None]
 
 
-class _TableFailed(Exception):
-    """Ends the query after a batch in which a table failed, so that the batch is not recorded as done."""
+class _Stopped(Exception):
+    """Ends the query before a batch that came after the wish to stop."""
 
 
-def ingest_source(spark: SparkSession, project: ParsedProject, target: Target, source: Source) -> IngestReport:
-    """Take in all files of a source that were not taken in yet, then stop.
+def ingest_source(
+    spark: SparkSession, project: ParsedProject, target: Target, source: Source, start: str | None = None
+) -> IngestReport:
+    """Take in all events of a source that were not taken in yet, then stop.
 
-    A table that cannot be written is in the report (`failed`), and its batch is replayed by the next run. Raises
-    UsageError (a setting that is not supported, wrong declarations, no such folder) before anything is written, and
-    IngestError for the first bad line under `on_bad_record: fail`.
+    `start` (earliest, latest or offsets as JSON) forgets what was read and begins there. A table that cannot be written
+    is in the report (`failed`); it catches up by itself. Raises UsageError (a setting that is not supported, wrong
+    declarations, no such folder) before anything is written, and IngestError for the first bad line under
+    `on_bad_record: fail`.
     """
-    files = check_source(project, source)
-    if not folder(files).fs.glob(folder(files).path):
-        return IngestReport(source.name)
-    run = _Run(Place(target, source), project.root)
-    query = (
-        _lines(spark, files)
-        .writeStream.foreachBatch(run.batch)
-        .option("checkpointLocation", run.place.checkpoint)
-        .queryName(f"ingest_{source.name}")
-        .trigger(availableNow=True)
-        .start()
-    )
-    try:
-        query.awaitTermination()
-    except StreamingQueryException as error:
-        if run.failure is None:
-            raise IngestError(f"the stream of source {source.name!r} failed: {error}"[:1000]) from error
-        if not isinstance(run.failure, _TableFailed):
-            raise run.failure from None
-    finally:
-        query.stop()
+    run = open_run(spark, project, target, source)
+    if start is not None:
+        run.forget()
+    run.catch_up()
+    if run.begin(start):
+        run.wait()
     return run.report()
 
 
-def _lines(spark: SparkSession, files: str) -> DataFrame:
-    text = spark.readStream.format("text").option("maxFileAge", _FOREVER).load(files)
-    return text.selectExpr(
-        "value",
-        "_metadata.file_path as file",
-        "unix_millis(_metadata.file_modification_time) as modified",
-        "_metadata.file_block_start as block",
-    )
+def open_run(
+    spark: SparkSession, project: ParsedProject, target: Target, source: Source, tell: Tell | None = None
+) -> Run:
+    """A run of a source that has not begun. Raises UsageError for what is not supported."""
+    check_source(project, source)
+    return Run(spark, Place(target, source), project.root, log_of(project, source), tell)
 
 
-class _Run:
-    """One run of the query: what its batches did, and the error that ended it."""
+class Run:
+    """One run of a source's query: what its batches did, and the error that ended it. `tell` hears of each batch."""
 
-    def __init__(self, place: Place, root: Path) -> None:
-        self.place = place
-        self.root = root
+    def __init__(self, spark: SparkSession, place: Place, root: Path, log: Log, tell: Tell | None = None) -> None:
+        self.spark, self.place, self.root, self.log, self.tell = spark, place, root, log, tell
         self.batches: list[BatchReport] = []
         self.failure: Exception | None = None
+        self.is_stopping = False
+        self.is_continuous = False
+        self.query: StreamingQuery | None = None
+
+    def forget(self) -> None:
+        """Drop the record of what was read. The tables know what they hold, so reading it again changes nothing."""
+        checkpoint = folder(self.place.checkpoint)
+        if checkpoint.exists():
+            checkpoint.fs.rm(checkpoint.path, recursive=True)
+
+    def begin(self, start: str | None = None, *, trigger: str | None = None) -> bool:
+        """Start the query, with a batch each `trigger` (None: all there is, then end). False where nothing is there."""
+        lines = self.log.stream(self.spark, start)
+        if lines is None:
+            return False
+        writer = lines.writeStream.foreachBatch(self.batch).queryName(f"ingest_{self.place.source.name}")
+        writer = writer.option("checkpointLocation", self.place.checkpoint)
+        self.is_continuous = trigger is not None
+        timed = writer.trigger(processingTime=trigger) if trigger else writer.trigger(availableNow=True)
+        self.query = timed.start()
+        return True
+
+    def wait(self) -> None:
+        """Wait until the query has ended. Raises what ended it, other than a stop."""
+        assert self.query is not None
+        try:
+            self.query.awaitTermination()
+        except StreamingQueryException as error:
+            if isinstance(self.failure, _Stopped):
+                return
+            if self.failure is not None:
+                raise self.failure from None
+            raise IngestError(f"the stream of source {self.place.source.name!r} failed: {error}"[:1000]) from error
+        finally:
+            self.query.stop()
+
+    def stop(self) -> None:
+        """Let the batch that is under way finish, then end the query. Raises what ended it, other than a stop."""
+        self.is_stopping = True
+        if self.query is None:
+            return
+        while self.is_active and self.query.status["isTriggerActive"]:
+            time.sleep(_POLL_SECONDS)
+        self.query.stop()
+        self.wait()
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the query goes on."""
+        return self.query is not None and self.query.isActive
 
     def batch(self, lines: DataFrame, number: int) -> None:
+        """What the query calls for each batch, and again for one that was cut off."""
         try:
+            if self.is_stopping:
+                raise _Stopped
             # A query keeps its id as long as its checkpoint lives.
             query = json.loads(folder(self.place.checkpoint).read("metadata"))["id"]
-            self.batches.append(take_in(self.place, self.root, lines, query, number))
-            if any(table.error for table in self.batches[-1].tables):
-                raise _TableFailed
+            if self.is_continuous:
+                self.catch_up()
+            self._take(lines, query, number)
         except Exception as error:
             self.failure = error
             raise
 
+    def _take(self, batch: DataFrame, query: str, number: int) -> None:
+        behind = tables_behind(self.place)
+        with self.log.lines(batch) as (lines, extent):
+            mark = Mark(query, number, extent)
+            report = take_in(self.place, self.root, lines, mark, without=frozenset(behind))
+        failed = {each.table for each in report.tables if each.error}
+        for table in self.place.source.tables:
+            marks = behind.get(table.name, ())
+            if (marks or table.table in failed) and mark not in marks:
+                note(self.place, table, (*marks, mark))
+        self._add(report)
+
+    def catch_up(self) -> None:
+        """Take in what tables that failed have missed, in the log's order; one that fails again stays behind."""
+        for table in self.place.source.tables:
+            pending = list(tables_behind(self.place).get(table.name, ()))
+            while pending:
+                report = self._again(table.name, pending[0])
+                self._add(report)
+                if any(each.error for each in report.tables):
+                    break
+                note(self.place, table, pending := pending[1:])
+
+    def _again(self, name: str, mark: Mark) -> BatchReport:
+        with self.log.lines(self.log.read(self.spark, mark.extent)) as (lines, _):
+            return take_in(self.place, self.root, lines, mark, only=name)
+
+    def _add(self, report: BatchReport) -> None:
+        self.batches.append(report)
+        if self.tell is not None:
+            self.tell(_report(self.place, [report]))
+
     def report(self) -> IngestReport:
-        tables: dict[str, TableReport] = {}
-        skipped: Counter[str] = Counter()
-        for batch in self.batches:
-            skipped.update(batch.skipped)
-            for table in batch.tables:
-                name = str(table.table)
-                tables[name] = tables[name].plus(table) if name in tables else table
-        declared = [str(table.table) for table in self.place.source.tables]
-        return IngestReport(
-            source=self.place.source.name,
-            tables=tuple(tables[name] for name in declared if name in tables),
-            batches=len(self.batches),
-            events=sum(batch.events for batch in self.batches),
-            skipped=dict(skipped),
-            dead_letters=sum(batch.dead_letters for batch in self.batches),
-            dead_letter_table=self.place.dead_letters,
-        )
+        """What all batches of the run brought."""
+        return _report(self.place, self.batches)
+
+
+def _report(place: Place, batches: Sequence[BatchReport]) -> IngestReport:
+    tables = by_table(each for batch in batches for each in batch.tables)
+    skipped: Counter[str] = Counter()
+    for batch in batches:
+        skipped.update(batch.skipped)
+    return IngestReport(
+        source=place.source.name,
+        tables=tuple(tables[table.table] for table in place.source.tables if table.table in tables),
+        batches=len(batches),
+        events=sum(batch.events for batch in batches),
+        skipped=dict(skipped),
+        dead_letters=sum(batch.dead_letters for batch in batches),
+        dead_letter_table=place.dead_letters,
+    )

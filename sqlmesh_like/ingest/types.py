@@ -41,13 +41,15 @@ class Encoding(Enum):
     MILLIS_OF_DAY = "millis_of_day"
     MICROS_OF_DAY = "micros_of_day"
     NANOS_OF_DAY = "nanos_of_day"
+    LATIN1 = "latin1"  # every byte as the character of that number
 
 
 @dataclass(frozen=True)
 class Field:
     """One column of an event: its name, how its value is spelt and the Spark type it becomes.
 
-    `scale` belongs to BASE64_DECIMAL. `is_inferred`: guessed from values, so a stored type may overrule it.
+    `scale` belongs to BASE64_DECIMAL. `is_inferred`: guessed from values, so a stored type may overrule it. `source`:
+    its name in the events, where that is another one.
     """
 
     name: str
@@ -55,6 +57,12 @@ class Field:
     encoding: Encoding = Encoding.PLAIN
     scale: int = 0
     is_inferred: bool = False
+    source: str | None = None
+
+    @property
+    def member(self) -> str:
+        """Its name in the events."""
+        return self.source or self.name
 
 
 def normal_type(declared: str) -> str | None:
@@ -175,6 +183,8 @@ def decoder(field: Field, text: str, exact: str) -> str:
             return _plain(field.type, text, exact)
         case Encoding.BASE64:
             return _cast(f"try_to_binary({text}, 'BASE64')", "binary", field.type)
+        case Encoding.LATIN1:
+            return _cast(f"encode({text}, 'ISO-8859-1')", "binary", field.type)
         case Encoding.BASE64_DECIMAL:
             return _cast(_base64_decimal(text, field.scale), f"decimal(38,{field.scale})", field.type)
         case Encoding.DAYS:

@@ -24,10 +24,11 @@ _STREAM_KEYS = (
 )
 _INGEST_TABLE_KEYS = (
     *("database", "table", "primary_key", "order_by", "partition_by", "table_type", "deletes", "hudi"),
+    *("updates", "origin"),
 )
 _KAFKA_KEYS = ("bootstrap_servers", "topics", "topic_pattern", "starting_offsets", "options")
 _FORMATS = ("hudi", "parquet", "csv", "json", "delta")
-_TRIGGER = re.compile(r"\d+ (?:second|minute|hour)s?")
+TRIGGER = re.compile(r"\d+ (?:second|minute|hour)s?")
 
 
 def parse_source(node: YamlNode, project: str) -> Source:
@@ -84,11 +85,12 @@ def _stream(node: YamlNode) -> IngestSource:
         problem = "neither files nor kafka" if files is None else "both files and kafka"
         raise node.error(f"ingest has {problem}", "give exactly one: files: {path: …} or kafka: {…}")
     trigger = optional(node, "trigger") or "60 seconds"
-    if not _TRIGGER.fullmatch(trigger):
+    if not TRIGGER.fullmatch(trigger):
         raise node.children["trigger"].error(f"trigger is {trigger!r}", "write it as: 60 seconds")
     return IngestSource(
         format=cast(CdcFormat, choice(node, "format", get_args(CdcFormat), None, "ingest")),
         files=None if files is None else _files(files),
+        max_files_per_batch=None if files is None else integer(files, "max_files_per_batch", None),
         kafka=None if kafka is None else _kafka(kafka),
         trigger=trigger,
         max_events_per_batch=integer(node, "max_events_per_batch", None),
@@ -105,7 +107,7 @@ def _stream(node: YamlNode) -> IngestSource:
 
 
 def _files(node: YamlNode) -> str:
-    node.mapping("files").expect_keys("files", ("path",))
+    node.mapping("files").expect_keys("files", ("path", "max_files_per_batch"))
     return required(node, "path", "files")
 
 
@@ -123,8 +125,9 @@ def _kafka(node: YamlNode) -> Mapping[str, object]:
 def _ingest_table(node: YamlNode, name: str) -> IngestTable:
     node.mapping("ingest").expect_keys("the ingest of a table", _INGEST_TABLE_KEYS)
     key = node.get("primary_key")
-    if key is None or not key.texts("primary_key"):
-        raise node.error(f"table {name!r} is ingested without primary_key", "add primary_key: [column, …]")
+    if key is None:
+        hint = "add primary_key: [column, …]; [] says that it has none, and every insert becomes a row"
+        raise node.error(f"table {name!r} is ingested without primary_key", hint)
     table = optional(node, "table") or name
     try:
         re.compile(table)
@@ -139,6 +142,8 @@ def _ingest_table(node: YamlNode, name: str) -> IngestTable:
         partition_by=None if partition is None else _partition(partition),
         table_type=cast(TableType, choice(node, "table_type", get_args(TableType), "cow", "ingest")),
         deletes=cast(Literal["hard", "soft"], choice(node, "deletes", ("hard", "soft"), "hard", "ingest")),
+        updates=cast(Literal["full", "partial"], choice(node, "updates", ("full", "partial"), "full", "ingest")),
+        origin=optional(node, "origin"),
         hudi={} if hudi is None else hudi.settings("hudi"),
     )
 

@@ -28,7 +28,11 @@ class PartitionBy:
 
 @dataclass(frozen=True)
 class IngestTable:
-    """How the events of one source table become one ODS table (grain: one row per primary key)."""
+    """How the events of one source table become one ODS table (grain: one row per primary key).
+
+    Without a primary key every insert is a row of its own. `origin` names a column that holds which source table
+    (`database.table`) a row came from. `updates: partial`: what an update does not mention has not changed.
+    """
 
     database: str | None
     table: str
@@ -37,6 +41,8 @@ class IngestTable:
     partition_by: PartitionBy | None = None
     table_type: TableType = "cow"
     deletes: Literal["hard", "soft"] = "hard"
+    updates: Literal["full", "partial"] = "full"
+    origin: str | None = None
     hudi: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -46,6 +52,7 @@ class IngestSource:
 
     format: CdcFormat
     files: str | None = None  # glob, relative to the project root or absolute
+    max_files_per_batch: int | None = None
     kafka: Mapping[str, object] | None = field(default=None, repr=False)  # may hold passwords
     trigger: str = "60 seconds"
     max_events_per_batch: int | None = None

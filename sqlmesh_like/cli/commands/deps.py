@@ -17,18 +17,21 @@ PACKAGES_FILE = "packages.yml"
 
 
 @click.command("deps")
+@click.option("--kafka", is_flag=True, help="Fetch the jars that read Kafka too.")
 @shared_options
-def command(flags: Flags) -> None:
+def command(flags: Flags, kafka: bool) -> None:
     """Fetch the pinned jars into the user's cache, check their SHA-256, and prepare Java to start fast.
 
-    SML_CACHE_DIR names another cache, SML_MAVEN_URL a mirror of the Maven repository.
+    Those that read Kafka come with --kafka, else with the first ingestion from it. SML_CACHE_DIR names
+    another cache, SML_MAVEN_URL a mirror of the Maven repository.
     """
     refuse_packages(flags.project_dir or Path())
+    jars = locked_jars("kafka") if kafka else locked_jars()
     with shown() as progress:
-        paths = ensure_jars(progress=progress)
-    for jar, path in zip(locked_jars(), paths, strict=True):
+        paths = ensure_jars(jars, progress=progress)
+    for jar, path in zip(jars, paths, strict=True):
         click.echo(f"{jar} verified: {path}")
-    prepare_archive(find_jdk(), paths)
+    prepare_archive(find_jdk(), paths[: len(locked_jars())])
 
 
 def prepare_archive(jdk: Jdk, jars: tuple[Path, ...]) -> None:

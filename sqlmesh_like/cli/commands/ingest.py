@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,31 +14,34 @@ from sqlmesh_like.cli.lake import locked
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.output import Output, Status
 from sqlmesh_like.errors import SelectionError, UsageError
-from sqlmesh_like.ingest.check import check_source
+from sqlmesh_like.ingest.check import check_source, check_start, check_trigger
 from sqlmesh_like.ingest.report import IngestReport, TableReport
 from sqlmesh_like.project.spec import Source
+
+if TYPE_CHECKING:
+    from sqlmesh_like.engine.session import Session
 
 _WIDTH = 70
 
 
 @click.command("ingest")
-@click.option("--continuous", is_flag=True, help="Go on until stopped (not supported yet).")
-@click.option("--trigger", help="Time between batches of --continuous (not supported yet).", metavar="TEXT")
-@click.option("--from", "start", help="earliest or latest, for Kafka (not supported yet).", metavar="WORD")
+@click.option("--continuous", is_flag=True, help="Go on until stopped (SIGTERM or Ctrl-C ends after the batch).")
+@click.option("--trigger", help="Time between batches of --continuous, e.g. '30 seconds'.", metavar="TEXT")
+@click.option("--from", "start", help="Read again from earliest, latest or offsets as JSON (Kafka).", metavar="PLACE")
 @shared_options
 def command(flags: Flags, continuous: bool, trigger: str | None, start: str | None) -> int:
     """Take in all events that are there, then stop. A selected table brings its whole source."""
-    for name, given in {"--continuous": continuous, "--trigger": trigger, "--from": start}.items():
-        if given:
-            raise UsageError(f"{name} is not supported yet", hint="without it, all that is there is taken in")
     loaded = load(flags)
     sources = _chosen(loaded)
     for source in sources:
         check_source(loaded.project, source)
+        check_start(source, start)
+    check_trigger(trigger, continuous=continuous)
     output = make_output(flags)
-    with locked(loaded, "ingest"):
-        reports = list(_reports(loaded, sources, output))
-    return _end(output, reports)
+    with locked(loaded, "ingest"), _session(loaded, sources) as spark:
+        if continuous:
+            return _end(output, _go_on(spark, loaded, sources, output, trigger, start))
+        return _end(output, list(_reports(spark, loaded, sources, output, start)))
 
 
 def _chosen(loaded: Loaded) -> list[Source]:
@@ -55,28 +60,62 @@ def _chosen(loaded: Loaded) -> list[Source]:
     return found
 
 
-def _reports(loaded: Loaded, sources: list[Source], output: Output) -> Iterator[IngestReport]:
-    """Take in source after source, each told before and after."""
+@contextmanager
+def _session(loaded: Loaded, sources: list[Source]) -> Iterator[Session]:
     # Imported here: `--help` and a wrong source must not wait for Spark.
     from sqlmesh_like.engine.session import start_session
-    from sqlmesh_like.ingest.stream import ingest_source
 
+    log_file = loaded.target_folder / "logs" / "spark.log"
+    with_kafka = any(source.ingest and source.ingest.kafka is not None for source in sources)
     with shown() as progress:
-        spark = start_session(loaded.target, log_file=loaded.target_folder / "logs" / "spark.log", progress=progress)
+        spark = start_session(loaded.target, log_file=log_file, progress=progress, with_kafka=with_kafka)
     try:
-        for source in sources:
-            assert source.ingest is not None
-            output.line(f"Reading {source.ingest.files} of source {source.name}")
-            report = ingest_source(spark, loaded.project, loaded.target, source)
-            _tell(report, output)
-            yield report
+        yield spark
     finally:
         spark.stop()
+
+
+def _reports(
+    spark: Session, loaded: Loaded, sources: list[Source], output: Output, start: str | None
+) -> Iterator[IngestReport]:
+    """Take in source after source, each told before and after."""
+    from sqlmesh_like.ingest.stream import ingest_source
+
+    for source in sources:
+        output.line(_opening(source))
+        report = ingest_source(spark, loaded.project, loaded.target, source, start)
+        _tell(report, output)
+        yield report
+
+
+def _go_on(
+    spark: Session, loaded: Loaded, sources: list[Source], output: Output, trigger: str | None, start: str | None
+) -> list[IngestReport]:
+    """Take in all sources side by side until a signal says stop or one of them fails."""
+    from sqlmesh_like.ingest.forever import go_on
+    from sqlmesh_like.ingest.stream import open_run
+
+    for source in sources:
+        output.line(_opening(source))
+    runs = [
+        open_run(spark, loaded.project, loaded.target, source, lambda report: _tell(report, output))
+        for source in sources
+    ]
+    triggers = [trigger or (source.ingest.trigger if source.ingest else "") for source in sources]
+    return go_on(runs, triggers, start)
+
+
+def _opening(source: Source) -> str:
+    assert source.ingest is not None
+    place = source.ingest.files or "Kafka"
+    return f"Reading {place} of source {source.name}"
 
 
 def _tell(report: IngestReport, output: Output) -> None:
     for index, table in enumerate(report.tables, start=1):
         output.line(_line(index, len(report.tables), table, output.color), "error" if table.error else "info")
+        for change in table.changes:
+            output.line(f"  column of {table.table}: {change}")
     if report.skipped:
         output.line("Skipped lines: " + ", ".join(f"{count} {why}" for why, count in sorted(report.skipped.items())))
     if report.dead_letters:

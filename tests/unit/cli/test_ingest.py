@@ -34,9 +34,6 @@ def project(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--continuous"], "--continuous is not supported yet"),
-        (["--trigger", "30 seconds"], "--trigger is not supported yet"),
-        (["--from", "latest"], "--from is not supported yet"),
         (["-t", "d"], "the target 'd' has no lake"),
         (["-s", "source:other"], "no ingested source is selected"),
         (["-s", "source:shopp"], "shop"),
@@ -52,12 +49,31 @@ def test_what_cannot_be_ingested_is_said_without_starting_anything(
     assert "Traceback" not in shown
 
 
-def test_a_format_that_is_not_supported_is_said_with_its_place(
-    project: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--trigger", "30 seconds"], "--trigger is for --continuous"),
+        (["--continuous", "--trigger", "soon"], "--trigger is 'soon'"),
+        (["--from", "latest"], "--from latest: the files of source 'shop' have no such place"),
+    ],
+)
+def test_when_and_from_where_must_make_sense(
+    project: Path, capsys: pytest.CaptureFixture[str], words: list[str], problem: str
 ) -> None:
-    (project / "models" / "sources.yml").write_text(SOURCE.replace("FORMAT", "canal"))
-    assert main(["ingest", "--project-dir", str(project)]) == 2
-    assert "models/sources.yml:4:5: format canal of source 'shop' is not supported yet" in capsys.readouterr().err
+    (project / "in").mkdir()
+    assert main(["ingest", *words, "--project-dir", str(project)]) == 2
+    assert problem in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", ["noon", "[1]", '{"topic": 42}'])
+def test_a_place_in_a_topic_is_earliest_latest_or_offsets(
+    project: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    kafka = "kafka: {bootstrap_servers: 'localhost:1', topics: [a]}"
+    text = SOURCE.replace("FORMAT", "canal").replace("files: {path: in/*.jsonl}", kafka)
+    (project / "models" / "sources.yml").write_text(text)
+    assert main(["ingest", "--from", place, "--project-dir", str(project)]) == 2
+    assert f"--from {place!r} is no place in a topic" in capsys.readouterr().err
 
 
 def test_lines_say_what_became_of_a_table() -> None:

@@ -27,7 +27,6 @@ def test_deps_names_every_verified_jar(
     (tmp_path / "jars").mkdir()
     (tmp_path / "jars" / JAR.file_name).write_bytes(CONTENT)
     monkeypatch.setattr(deps, "locked_jars", lambda: (JAR,))
-    monkeypatch.setattr("sqlmesh_like.engine.jars.locked_jars", lambda: (JAR,))
     monkeypatch.setattr(deps, "find_jdk", lambda: JDK_11)
     assert main(["deps", "--project-dir", str(tmp_path)]) == 0
     assert capsys.readouterr().out == f"org.example:lib:1.0 verified: {tmp_path / 'jars' / 'lib-1.0.jar'}\n"

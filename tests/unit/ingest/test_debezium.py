@@ -8,7 +8,8 @@ import pytest
 import sqlglot
 
 from sqlmesh_like.errors import IngestError
-from sqlmesh_like.ingest.debezium import Shape, envelope, image, reads, schema_fields, unreadable
+from sqlmesh_like.ingest.debezium import ENVELOPED, MESSAGES, PLAIN, envelope, schema_fields
+from sqlmesh_like.ingest.images import Shape, image, parsed, unreadable
 from sqlmesh_like.ingest.types import Encoding, Field, decoder, exact_type, normal_type, widen
 from sqlmesh_like.names import Column
 
@@ -85,21 +86,23 @@ def test_every_decoder_is_spark_sql(encoding: Encoding, kind: str) -> None:
     assert sqlglot.parse_one(sql, dialect="spark") is not None
 
 
-@pytest.mark.parametrize("is_enveloped", [True, False])
-def test_images_read_decimals_exactly_and_give_null_for_columns_an_event_lacks(is_enveloped: bool) -> None:
-    shape = Shape(is_enveloped, (Field("id", "int"), Field("p", "decimal(10,2)")))
-    read = reads(shape)
-    assert "`p`: decimal(38,30)" in read["x"]
-    assert "`p`: STRING" in read["t"]
-    assert read["t"].endswith(".payload") is is_enveloped
+@pytest.mark.parametrize("message", [PLAIN, ENVELOPED])
+def test_images_read_decimals_exactly_and_give_null_for_columns_an_event_lacks(message: str) -> None:
+    shape = Shape(MESSAGES[message], (Field("id", "int"), Field("p", "decimal(10,2)")))
+    read = parsed(shape)
+    assert "`p`: decimal(38,30)" in read["all_x"]
+    assert "`p`: STRING" in read["all_t"]
+    assert read["all_t"].endswith(".payload") is (message == ENVELOPED)
     sql = image(shape, "after", (Column("id", "int"), Column("p", "decimal(10,2)"), Column("new", "date")))
     assert "'new', cast(null as date)" in sql
     assert sqlglot.parse_one(sql, dialect="spark") is not None
 
 
 def test_a_text_is_never_unreadable() -> None:
-    assert unreadable(Shape(False, (Field("a", "string"),))) == "cast(null as string)"
-    assert "column `a`" in unreadable(Shape(False, (Field("a", "int"),))).replace("', '", "").replace("'", "")
+    shape = Shape(MESSAGES[PLAIN], (Field("a", "string"),))
+    assert unreadable(shape) == "cast(null as string)"
+    numbers = unreadable(Shape(MESSAGES[PLAIN], (Field("a", "int"),)))
+    assert "column `a`" in numbers.replace("', '", "").replace("'", "")
 
 
 def test_the_envelope_is_spark_sql() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,13 @@ import pytest
 
 from sqlmesh_like.errors import IngestError, Location, ProjectError, UsageError
 from sqlmesh_like.ingest import net
-from sqlmesh_like.ingest.check import check_source
-from sqlmesh_like.ingest.debezium import Shape
-from sqlmesh_like.ingest.layout import Layout, check_declaration, settle
-from sqlmesh_like.ingest.mark import mark_of
+from sqlmesh_like.ingest.check import check_source, files_glob
+from sqlmesh_like.ingest.debezium import MESSAGES, PLAIN
+from sqlmesh_like.ingest.evolve import Policy, Settled, settle
+from sqlmesh_like.ingest.extent import Offsets, extent_from, files_of
+from sqlmesh_like.ingest.images import Shape
+from sqlmesh_like.ingest.layout import Layout, check_declaration
+from sqlmesh_like.ingest.mark import Mark
 from sqlmesh_like.ingest.report import IngestReport, TableReport
 from sqlmesh_like.ingest.route import route
 from sqlmesh_like.ingest.types import Field
@@ -37,7 +41,7 @@ def source(*tables: SourceTable, **stream: Any) -> Source:
 
 def settled(declared: SourceTable, stored: Schema, *fields: Field) -> Layout:
     assert declared.ingest is not None
-    return settle(declared, declared.ingest, stored, [Shape(False, fields)])[0]
+    return settle(declared, declared.ingest, stored, [Shape(MESSAGES[PLAIN], fields)]).layout
 
 
 FIELDS = (Field("id", "int"), Field("m", "timestamp"), Field("c", "timestamp"))
@@ -79,7 +83,6 @@ def test_a_null_partition_has_a_name_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("changed", "field", "problem"),
     [
-        ({}, Field("a-b", "int"), "column 'a-b' of ods.t cannot be a column of a Hudi table"),
         ({}, Field("_sml_x", "int"), "column '_sml_x'"),
         ({}, Field("year_month", "string"), "has a column 'year_month' already"),
         ({"order_by": ("modified",)}, Field("modify", "int"), "order_by column 'modified' of ods.t is in no event"),
@@ -122,10 +125,7 @@ def test_a_wrong_declaration_is_refused_with_its_place(declared: SourceTable, pr
 @pytest.mark.parametrize(
     ("stream", "problem"),
     [
-        ({"files": None, "kafka": {}}, "kafka of source 'shop' is not supported yet"),
-        ({"format": "maxwell"}, "format maxwell of source 'shop' is not supported yet"),
-        ({"on_schema_change": "fail"}, "on_schema_change: fail of source 'shop' is not supported yet"),
-        ({"max_events_per_batch": 5}, "max_events_per_batch for files"),
+        ({"max_events_per_batch": 5}, "max_events_per_batch of source 'shop' is for Kafka"),
         ({"files": "nowhere/*.jsonl"}, "there is no folder nowhere"),
     ],
 )
@@ -135,9 +135,12 @@ def test_what_is_not_supported_is_said_before_anything_starts(tmp_path: Path, st
         check_source(project(tmp_path), source(**stream))
 
 
-def test_a_good_source_gives_the_absolute_glob(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["debezium", "flink_cdc", "canal", "maxwell", "dms"])
+def test_every_format_has_a_log(tmp_path: Path, form: Any) -> None:
+    assert files_glob(project(tmp_path), "in/*.jsonl") == f"{tmp_path}/in/*.jsonl"
     (tmp_path / "in").mkdir()
-    assert check_source(project(tmp_path), source(table())) == f"{tmp_path}/in/*.jsonl"
+    check_source(project(tmp_path), source(table(), format=form))
+    check_source(project(tmp_path), source(table(), format=form, files=None, kafka={"topics": ["a"]}))
 
 
 def project(root: Path) -> ParsedProject:
@@ -146,25 +149,37 @@ def project(root: Path) -> ParsedProject:
 
 def test_events_go_to_the_declared_table_by_name_or_pattern() -> None:
     shop = source(table("t"), table("shards", table=r"user_\d+"), table("any", table="u", database=None))
-    found = [route(shop, *names) for names in (("db", "t"), ("db", "user_17"), ("other", "u"), (None, "u"))]
+    found = [
+        route(shop, names[0], None, names[1]) for names in (("db", "t"), ("db", "user_17"), ("other", "u"), (None, "u"))
+    ]
     assert [each.name if each else None for each in found] == ["t", "shards", "any", "any"]
-    assert [route(shop, *names) for names in (("other", "t"), ("db", "tt"), ("db", None))] == [None] * 3
+    assert [route(shop, names[0], None, names[1]) for names in (("other", "t"), ("db", "tt"), ("db", None))] == [
+        None
+    ] * 3
 
 
 def test_events_that_two_tables_claim_are_refused() -> None:
     with pytest.raises(ProjectError, match="belong to both 't' and 'all'"):
-        route(source(table("t"), table("all", table=".*")), "db", "t")
+        route(source(table("t"), table("all", table=".*")), "db", None, "t")
+
+
+def test_a_schema_of_the_source_may_be_part_of_the_name() -> None:
+    shop = source(table("t", table="public.t"), table("s", table="sales.t"))
+    assert [found.name for name in ("public", "sales") if (found := route(shop, "db", name, "t"))] == ["t", "s"]
+    assert route(shop, "db", "other", "t") is None
 
 
 def test_a_batch_is_known_by_query_and_files_not_by_its_number() -> None:
     files = [(2, "b"), (1, "a")]
-    assert mark_of("q", 1, files).digest == mark_of("q", 2, reversed_files := files[::-1]).digest
-    assert reversed_files != files
-    assert mark_of("q", 1, [*files, (3, "c")]).digest != mark_of("q", 1, files).digest
+    assert files_of(files).summary == files_of(files[::-1]).summary
+    assert files_of([*files, (3, "c")]).summary != files_of(files).summary
+    ranges = Offsets((("t", 0, 5, 9), ("t", 1, 0, 2)))
+    assert ranges.summary == {"t": {"0": [5, 9], "1": [0, 2]}}
+    assert [extent_from(json.dumps(each.to_json())) for each in (files_of(files), ranges)] == [files_of(files), ranges]
 
 
 def test_a_table_without_commits_has_no_batch(tmp_path: Path) -> None:
-    assert not mark_of("q", 1, [(1, "a")]).is_on(str(tmp_path))
+    assert not Mark("q", 1, files_of([(1, "a")])).is_on(str(tmp_path))
 
 
 def test_reports_of_batches_add_up_and_the_last_error_stands() -> None:
@@ -172,3 +187,56 @@ def test_reports_of_batches_add_up_and_the_last_error_stands() -> None:
     both = TableReport(name, 1, 2, 3, 0.5).plus(TableReport(name, 10, 20, 30, 0.25, "broken"))
     assert (both.upserts, both.deletes, both.late, both.seconds, both.error) == (11, 22, 33, 0.75, "broken")
     assert IngestReport("shop", (both,)).failed
+
+
+STORED = (Column("id", "int"), Column("n", "boolean"), Column("_sml_position", "string"))
+
+
+def evolved(policy: Policy, *fields: Field) -> Settled:
+    declared = table(order_by=(), partition_by=None)
+    assert declared.ingest is not None
+    return settle(declared, declared.ingest, STORED, [Shape(MESSAGES[PLAIN], (Field("id", "int"), *fields))], policy)
+
+
+def names_and_types(found: Settled) -> dict[str, str | None]:
+    return {column.name: column.type for column in found.layout.columns}
+
+
+def test_lenient_takes_what_does_not_fit_into_a_column_of_its_own() -> None:
+    found = evolved("lenient", Field("n", "decimal(10,2)"), Field("new", "date"))
+    assert names_and_types(found) == {"id": "int", "n": "boolean", "n__decimal_10_2": "decimal(10,2)", "new": "date"}
+    assert [(field.member, field.name) for field in found.shapes[0].fields][1] == ("n", "n__decimal_10_2")
+    assert found.changes == ("+ n__decimal_10_2 decimal(10,2)", "+ new date")
+
+
+def test_ignore_keeps_the_columns_and_reads_values_as_they_are_stored() -> None:
+    found = evolved("ignore", Field("n", "int"), Field("new", "date"))
+    assert names_and_types(found) == {"id": "int", "n": "boolean"}
+    assert [(field.name, field.type) for field in found.shapes[0].fields] == [("id", "int"), ("n", "boolean")]
+    assert found.changes == ()
+
+
+@pytest.mark.parametrize(
+    ("field", "problem"),
+    [
+        (Field("new", "int"), "column 'new' is new in ods.t, and on_schema_change is fail"),
+        (Field("id", "bigint"), "column 'id' would change from int to bigint"),
+    ],
+)
+def test_fail_refuses_every_change(field: Field, problem: str) -> None:
+    with pytest.raises(IngestError, match=problem) as caught:
+        evolved("fail", field)
+    assert caught.value.hint is not None
+    assert names_and_types(evolved("fail", Field("n", "boolean"))) == {"id": "int", "n": "boolean"}
+
+
+def test_changes_of_columns_are_told_in_words() -> None:
+    assert evolved("evolve", Field("id", "bigint"), Field("new", "date")).changes == ("+ new date", "id int → bigint")
+
+
+def test_names_that_no_table_can_have_are_made_safe_and_never_meet() -> None:
+    found = evolved("evolve", Field("a-b", "int"), Field("1x", "int"))
+    assert names_and_types(found) == {"id": "int", "n": "boolean", "a_b": "int", "_1x": "int"}
+    assert [field.member for field in found.shapes[0].fields] == ["id", "a-b", "1x"]
+    with pytest.raises(IngestError, match=r"columns 'a-b' and 'a_b' of ods\.t would both be 'a_b'"):
+        evolved("evolve", Field("a-b", "int"), Field("a_b", "int"))

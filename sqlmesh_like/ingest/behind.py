@@ -1,0 +1,44 @@
+"""Tables that failed in a batch and have to catch up. Owns the note of what each has still to take in, in log order.
+
+The note is written before the batch counts as done, so that no crash can lose it: while a table is behind, every batch
+is added to its note instead of being written to the table, for a later event must not overtake an earlier one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from sqlmesh_like.engine.storage import folder
+from sqlmesh_like.ingest.extent import extent_from
+from sqlmesh_like.ingest.mark import Mark
+from sqlmesh_like.ingest.place import Place
+from sqlmesh_like.project.spec import SourceTable
+
+
+def tables_behind(place: Place) -> Mapping[str, tuple[Mark, ...]]:
+    """What each table that is behind has to take in, oldest first; by the table's name."""
+    notes = folder(place.behind)
+    names = {name.removesuffix(".json") for name in notes.names() if name.endswith(".json")}
+    return {table.name: _read(place, table) for table in place.source.tables if table.name in names}
+
+
+def note(place: Place, table: SourceTable, pending: Sequence[Mark]) -> None:
+    """Write down all that a table has still to take in; nothing left: it has caught up."""
+    notes = folder(place.behind)
+    path = f"{notes.path}/{table.name}.json"
+    if not pending:
+        if notes.exists(f"{table.name}.json"):
+            notes.fs.rm(path)
+        return
+    found = [{"query": m.query, "batch": m.batch, "extent": json.dumps(m.extent.to_json())} for m in pending]
+    notes.fs.makedirs(notes.path, exist_ok=True)
+    # Half a note must never be read as a whole one.
+    with notes.fs.open(f"{path}.new", "wb") as file:
+        file.write(json.dumps(found).encode())
+    notes.fs.mv(f"{path}.new", path)
+
+
+def _read(place: Place, table: SourceTable) -> tuple[Mark, ...]:
+    found = json.loads(folder(place.behind).read(f"{table.name}.json"))
+    return tuple(Mark(entry["query"], entry["batch"], extent_from(entry["extent"])) for entry in found)

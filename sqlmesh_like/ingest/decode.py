@@ -1,0 +1,200 @@
+"""One table's events of a batch as typed rows. Owns which of them cannot be taken in, and why; `table` commits them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.ingest.events import Share, Variant
+from sqlmesh_like.ingest.evolve import settle
+from sqlmesh_like.ingest.fill import filled
+from sqlmesh_like.ingest.formats import MESSAGES
+from sqlmesh_like.ingest.guess import guessed
+from sqlmesh_like.ingest.images import IMAGES, Shape, image, items, missing, parsed, rows, texts, unreadable
+from sqlmesh_like.ingest.layout import Layout
+from sqlmesh_like.ingest.message import CHANGES
+from sqlmesh_like.ingest.place import Place
+from sqlmesh_like.ingest.types import Field, literal, quoted
+from sqlmesh_like.names import Column, Schema
+from sqlmesh_like.project.spec import IngestTable
+
+_LINE = ("value", "file", "line", "position", "kind", "op", "origin")
+
+
+@dataclass(frozen=True)
+class Truncate:
+    """That a table of the source was emptied at a place in the log. `origin`: which one, where several are merged."""
+
+    position: str
+    origin: str | None
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A table's events as typed images, in memory until released.
+
+    Grain: row of a line. `row` is the row that counts (before a delete, after else), `reason` says why one is bad,
+    `is_blind` that it hides where its row stood before.
+    """
+
+    layout: Layout
+    events: DataFrame
+    good: int
+    bad: int
+    blind: int
+    truncates: tuple[Truncate, ...] = ()
+    changes: tuple[str, ...] = ()
+
+
+def decode(place: Place, share: Share, events: DataFrame) -> Decoded:
+    """Read a table's events as rows of its next layout. Raises IngestError where its columns cannot change so."""
+    assert share.table.ingest is not None and place.source.ingest is not None
+    ingest, spark = share.table.ingest, events.sparkSession
+    uri = place.table_uri(share.table)
+    stored = _stored_columns(spark, uri)
+    groups = [(variant, events.where(variant.condition).where(_IS_CHANGE)) for variant in sorted(share.variants)]
+    shaped = [(frame, _shape(frame, variant, ingest, is_new=not stored)) for variant, frame in groups]
+    readable = [(frame, shape) for frame, shape in shaped if shape is not None]
+    settled = settle(
+        share.table, ingest, stored, [shape for _, shape in readable], place.source.ingest.on_schema_change
+    )
+    layout = settled.layout
+    frames = [_images(frame, shape, layout) for (frame, _), shape in zip(readable, settled.shapes, strict=True)]
+    frames += [_without_rows(frame, layout, "its schema cannot be read") for frame, shape in shaped if shape is None]
+    truncates, refused = _truncates(events, layout) if share.has_truncates else ((), None)
+    if refused is not None:
+        why = "a truncate of one of several merged tables: declare `origin`, so that its rows can be told"
+        frames.append(_without_rows(refused, layout, why))
+    frames = frames or [_without_rows(events.where("false"), layout, "")]
+    judged = _judged(reduce(DataFrame.unionByName, frames), layout).persist()
+    good, bad, blind, partial = _counts(judged)
+    if partial:
+        table = spark.read.format("hudi").load(uri) if stored else None
+        whole = filled(judged, layout, table).persist()
+        good, bad, blind, _ = _counts(whole)
+        judged.unpersist()
+        judged = whole
+    return Decoded(layout, judged, good, bad, blind, truncates, settled.changes)
+
+
+_IS_CHANGE = f"kind in ({', '.join(map(literal, CHANGES))})"
+
+
+def _counts(events: DataFrame) -> tuple[int, int, int, int]:
+    conditions = ("reason is null", "reason is not null", "is_blind", "size(missing) > 0")
+    found = events.selectExpr(*(f"count_if({condition})" for condition in conditions)).first()
+    assert found is not None
+    return found[0], found[1], found[2], found[3]
+
+
+def _shape(frame: DataFrame, variant: Variant, ingest: IngestTable, *, is_new: bool) -> Shape | None:
+    """How the events are laid out; None where the schema that they state makes no sense."""
+    message = MESSAGES[variant.message]
+    message = replace(message, marks_unavailable=message.marks_unavailable and variant.has_unavailable)
+    if variant.schema_text and message.fields:
+        try:
+            fields = message.fields(variant.schema_text)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            return None
+    else:
+        fields = guessed(frame, message, in_order=is_new)
+    keys = tuple(Field(name, "string", is_inferred=True) for name in ingest.primary_key if name != ingest.origin)
+    return Shape(message, fields or keys)
+
+
+def _stored_columns(spark: SparkSession, uri: str) -> Schema:
+    if Timeline(uri).frontier is None:
+        return ()
+    fields = spark.read.format("hudi").load(uri).schema.fields
+    return tuple(Column(field.name, field.dataType.simpleString()) for field in fields)
+
+
+def _images(frame: DataFrame, shape: Shape, layout: Layout) -> DataFrame:
+    """Adds the typed rows before and after, what of them cannot be read and what of them is missing."""
+    partial = layout.ingest.updates == "partial"
+    read = frame.selectExpr(*_LINE, *_named(parsed(shape, partial=partial)))
+    row = read.selectExpr("*", items(shape)).selectExpr(*_LINE, "item", *_named(rows(shape, partial=partial)))
+    if shape.message.is_list:
+        row = row.withColumn("position", F.expr("concat(position, '|', lpad(item, 6, '0'))"))
+    kept = [*_LINE, "item", *(["mentioned"] if partial else [])]
+    text = row.selectExpr(*kept, *_named(texts(shape)))
+    own = tuple(column for column in layout.columns if column.name != layout.ingest.origin)
+    typed = text.selectExpr("*", *(f"{_with_origin(image(shape, name, own), layout)} as {name}" for name in IMAGES))
+    found = {"unreadable": unreadable(shape), "missing": missing(shape, own, partial=partial)}
+    # A message of one row cannot say where the row stood before, not even when it is deleted.
+    found["is_told"] = str(shape.message.style != "row").lower()
+    return typed.selectExpr(*_LINE, "item", *IMAGES, *_named(found))
+
+
+def _with_origin(row: str, layout: Layout) -> str:
+    """The row with its columns in the table's order, the origin among them."""
+    if layout.ingest.origin is None:
+        return row
+    values = (
+        f"{literal(c.name)}, {'origin' if c.name == layout.ingest.origin else f'own.{quoted(c.name)}'}"
+        for c in layout.columns
+    )
+    return f"transform(array({row}), own -> if(own is null, null, named_struct({', '.join(values)})))[0]"
+
+
+def _named(expressions: Mapping[str, str]) -> list[str]:
+    return [f"{sql} as {name}" for name, sql in expressions.items()]
+
+
+def _without_rows(events: DataFrame, layout: Layout, why: str) -> DataFrame:
+    """Events that cannot be read at all, with the reason."""
+    fields = ", ".join(f"{quoted(column.name)}: {column.type}" for column in layout.columns)
+    empty = f"cast(null as struct<{fields}>)"
+    columns = [f"{empty} as {name}" for name in IMAGES]
+    return events.selectExpr(
+        *_LINE,
+        "0 as item",
+        *columns,
+        f"{literal(why)} as unreadable",
+        "cast(array() as array<string>) as missing",
+        "true as is_told",
+    )
+
+
+def _truncates(events: DataFrame, layout: Layout) -> tuple[tuple[Truncate, ...], DataFrame | None]:
+    """The last truncate of each table of the source; or, where they cannot be told apart, the events as bad ones."""
+    found = events.where("kind = 'truncate'")
+    ingest = layout.ingest
+    is_all = f"{literal(ingest.table)} in (source_table, concat_ws('.', source_schema, source_table))"
+    if ingest.origin is None and not found.where(f"not {is_all}").isEmpty():
+        return (), found
+    latest = found.groupBy("origin").agg(F.max("position").alias("position")).collect()
+    return tuple(Truncate(row["position"], row["origin"] if ingest.origin else None) for row in latest), None
+
+
+def _judged(frame: DataFrame, layout: Layout) -> DataFrame:
+    """Adds why an event cannot be taken in, and whether it hides where its row stood (`is_blind`)."""
+    lonely = layout.is_key_only("before")
+    reason = f"coalesce(unreadable, {', '.join(_reasons(layout, lonely))})"
+    moves = "true" if layout.partition_field and layout.ingest.primary_key else "false"
+    # A snapshot row may have stood elsewhere when an earlier snapshot was taken.
+    is_bare = f"(op in ('u', 'r') and (before is null or {lonely}))"
+    blind = f"{moves} and ({is_bare} or (kind = 'delete' and ({lonely} or not is_told)))"
+    judged = frame.selectExpr("*", "if(kind = 'delete', before, after) as row")
+    return judged.selectExpr(
+        *_LINE, "item", *IMAGES, "row", "missing", f"{reason} as reason", f"coalesce({blind}, false) as is_blind"
+    )
+
+
+def _reasons(layout: Layout, lonely: str) -> Sequence[str]:
+    reasons = [
+        layout.missing_key("row"),
+        f"if({layout.partition('row')} is null, 'the partition column holds no moment', null)",
+    ]
+    if layout.ingest.order_by:
+        why = "a delete whose `before` has only the key has no order: let the source log full rows"
+        reasons.append(f"if(kind = 'delete' and {lonely}, {literal(why)}, null)")
+    if not layout.ingest.primary_key:
+        why = "updates and deletes need a primary_key: a table without one only takes inserts"
+        reasons.append(f"if(op in ('u', 'd'), {literal(why)}, null)")
+    return reasons

@@ -1,0 +1,174 @@
+"""Row images of change events as typed Spark SQL. Owns reading them out of any `Message`; knows no format, no engine.
+
+The steps, each a set of named expressions over the ones before: `parsed` reads the message (every value as text, and
+plain decimals with all their digits: Spark copies a JSON number into text by way of a double), `rows` finds the rows
+in it, `texts` makes the row before and the row after of them, `image` types one of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlmesh_like.ingest.message import Message
+from sqlmesh_like.ingest.types import Encoding, Field, decoder, exact_type, literal, quoted
+from sqlmesh_like.names import Schema
+
+IMAGES = ("before", "after")
+_MARK = "__debezium_unavailable_value"
+UNAVAILABLE = (_MARK, "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==", f'["{_MARK}"]')
+"""What Debezium writes for a value that the source did not log because it had not changed: text, bytes, list."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a group of events of one table is laid out: its message and its columns."""
+
+    message: Message
+    fields: tuple[Field, ...]
+
+
+def parsed(shape: Shape, *, partial: bool = False) -> dict[str, str]:
+    """Spark SQL of the message's members: `all_t` (as texts), `all_x` (decimals), `all_k` (which values are there)."""
+    texts = [(field.member, "STRING") for field in shape.fields]
+    found = {"all_t": _from_json(shape.message, _struct(texts))}
+    if exact := [(field.member, kind) for field in shape.fields if (kind := exact_type(field))]:
+        found["all_x"] = _from_json(shape.message, _struct(exact))
+    if shape.message.style == "overlay" or partial:
+        found["all_k"] = _from_json(shape.message, "MAP<STRING, STRING>")
+    return found
+
+
+def _struct(columns: Sequence[tuple[str, str]]) -> str:
+    return f"STRUCT<{', '.join(f'{quoted(name)}: {kind}' for name, kind in columns)}>"
+
+
+def _from_json(message: Message, row: str) -> str:
+    if not message.members:
+        return f"from_json(value, {literal(row)})"
+    one = f"ARRAY<{row}>" if message.is_list else row
+    ddl = f"STRUCT<{', '.join(f'{quoted(name)}: {one}' for name in message.members)}>"
+    for name in reversed(message.path):
+        ddl = f"STRUCT<{name}: {ddl}>"
+    return f"from_json(value, {literal(ddl)})" + "".join(f".{name}" for name in message.path)
+
+
+def items(shape: Shape) -> str:
+    """Spark SQL that makes one line of each row of a message, numbered `item` from 0."""
+    if shape.message.is_list:
+        return f"posexplode(all_t.{quoted(shape.message.new or '')}) as (item, ignored)"
+    return "0 as item"
+
+
+def rows(shape: Shape, *, partial: bool = False) -> dict[str, str]:
+    """Spark SQL of one row's members: `new_t`, `old_t`, the same with `_x`; `changed`, `mentioned`: names in each."""
+    message = shape.message
+    suffixes = [name.removeprefix("all_") for name in parsed(shape, partial=partial)]
+    at = "[item]" if message.is_list else ""
+    found: dict[str, str] = {}
+    for suffix in (suffix for suffix in suffixes if suffix != "k"):
+        found[f"new_{suffix}"] = f"all_{suffix}.{quoted(message.new)}{at}" if message.new else f"all_{suffix}"
+        if message.old:
+            found[f"old_{suffix}"] = f"all_{suffix}.{quoted(message.old)}{at}"
+    if "k" in suffixes:
+        found["changed"] = f"map_keys(all_k.{quoted(message.old)}{at})" if message.old else _NOTHING
+        found["mentioned"] = f"map_keys(all_k{'.' + quoted(message.new) + at if message.new else ''})"
+    return found
+
+
+def texts(shape: Shape) -> dict[str, str]:
+    """Spark SQL of `t` and `x`: the row before and the row after, with every value as text and as exact decimal."""
+    exact = [field.member for field in shape.fields if exact_type(field)]
+    found = {"t": _pair(shape, "t", [field.member for field in shape.fields])}
+    return found | {"x": _pair(shape, "x", exact)} if exact else found
+
+
+def _pair(shape: Shape, suffix: str, members: Sequence[str]) -> str:
+    new, old = f"new_{suffix}", f"old_{suffix}"
+    match shape.message.style:
+        case "pair":
+            before, after = f"coalesce({old}, if(kind = 'delete', {new}, null))", f"if(kind = 'delete', null, {new})"
+        case "row":
+            before, after = f"if(kind = 'delete', {new}, null)", f"if(kind = 'delete', null, {new})"
+        case "overlay":
+            former = ", ".join(f"{literal(name)}, {_former(quoted(name), name, new, old)}" for name in members)
+            overlaid = f"if(changed is null, null, named_struct({former}))"
+            before, after = f"if(kind = 'delete', {new}, {overlaid})", f"if(kind = 'delete', null, {new})"
+    return f"named_struct('before', {before}, 'after', {after})"
+
+
+def _former(column: str, name: str, new: str, old: str) -> str:
+    return f"if(array_contains(changed, {literal(name)}), {old}.{column}, {new}.{column})"
+
+
+def image(shape: Shape, name: str, columns: Schema) -> str:
+    """Spark SQL of one row image as a struct of these columns (NULL where the event has no such image)."""
+    fields = {field.name.lower(): field for field in shape.fields}
+    values = (
+        f"{literal(column.name)}, "
+        f"{_value(shape, fields.get(column.name.lower()), name) or f'cast(null as {column.type})'}"
+        for column in columns
+    )
+    return f"if(t.{name} is null, null, named_struct({', '.join(values)}))"
+
+
+def _value(shape: Shape, field: Field | None, name: str) -> str | None:
+    if field is None:
+        return None
+    text = f"t.{name}.{quoted(field.member)}"
+    value = decoder(field, text, f"x.{name}.{quoted(field.member)}")
+    return f"if({_is_unavailable(text)}, null, {value})" if shape.message.marks_unavailable else value
+
+
+def _is_unavailable(text: str) -> str:
+    return f"coalesce({text} in ({', '.join(map(literal, UNAVAILABLE))}), false)"
+
+
+def unreadable(shape: Shape) -> str:
+    """Spark SQL that names the values which could not be read, or NULL; uses `t` and the typed `before` and `after`."""
+    checks = [
+        f"if(t.{name}.{member} is not null and {name}.{column} is null{_but_available(shape, f't.{name}.{member}')}, "
+        f"concat('column ', {literal(column)}, ': cannot read ', left(t.{name}.{member}, 80), "
+        f"{literal(' as ' + field.type)}, {_advice(field, f't.{name}.{member}')}), null)"
+        for name in IMAGES
+        for field in shape.fields
+        if field.type != "string" or field.encoding is not Encoding.PLAIN
+        for column, member in ((quoted(field.name), quoted(field.member)),)
+    ]
+    return f"nullif(concat_ws('; ', {', '.join(checks)}), '')" if checks else "cast(null as string)"
+
+
+def _but_available(shape: Shape, text: str) -> str:
+    return f" and not {_is_unavailable(text)}" if shape.message.marks_unavailable else ""
+
+
+def _advice(field: Field, text: str) -> str:
+    """Spark SQL of what to do about it; a decimal as bytes has no scale without a schema."""
+    if field.encoding is not Encoding.PLAIN or not field.type.startswith("decimal"):
+        return "''"
+    advice = literal(" (base64 without a schema? set decimal.handling.mode=string at the source)")
+    return f"if({text} rlike '^[A-Za-z0-9+/]+={{0,2}}$', {advice}, '')"
+
+
+def missing(shape: Shape, columns: Schema, *, partial: bool) -> str:
+    """Spark SQL: of which columns the row after brings no value because it had not changed (array; empty: of none).
+
+    `partial`: an update mentions only what changed; else only a mark of the format says so.
+    """
+    members = {field.name.lower(): field.member for field in shape.fields}
+    checks = []
+    for column in columns:
+        member = members.get(column.name.lower())
+        unavailable = shape.message.marks_unavailable and member is not None
+        conditions = [_is_unavailable(f"t.after.{quoted(member or '')}")] if unavailable else []
+        conditions += [f"kind = 'upsert' and op = 'u' and {_is_absent(member)}"] if partial else []
+        if conditions:
+            checks.append(f"if({' or '.join(conditions)}, {literal(column.name)}, null)")
+    return f"filter(array({', '.join(checks)}), name -> name is not null)" if checks else _NOTHING
+
+
+_NOTHING = "cast(array() as array<string>)"
+
+
+def _is_absent(member: str | None) -> str:
+    return "true" if member is None else f"not array_contains(mentioned, {literal(member)})"

@@ -1,0 +1,96 @@
+"""Logs in Kafka, one message a record. Owns the options of reading them and how a record's place is spelt.
+
+Offsets are recorded by us, in the checkpoint and with each table's commit, never as a consumer group's. Events of one
+key must be in one partition, as every tool writes them: only there do offsets say which came first.
+Options: https://spark.apache.org/docs/3.5.7/structured-streaming-kafka-integration.html
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from sqlmesh_like.ingest.extent import Extent, Offsets
+from sqlmesh_like.ingest.log import LINE_COLUMNS
+
+_LINE = {
+    "value": "cast(value as string)",
+    "file": "concat(topic, '/', partition)",
+    "line": "offset",
+    "position": "concat(topic, '|', lpad(partition, 6, '0'), '|', lpad(offset, 20, '0'))",
+    # Tools name a topic after its table: prefix.database.table.
+    "log_database": "if(size(split(topic, '[.]')) > 1, element_at(split(topic, '[.]'), -2), null)",
+    "log_table": "element_at(split(topic, '[.]'), -1)",
+    "log_schema": "cast(null as string)",
+}
+
+
+@dataclass(frozen=True)
+class KafkaLog:
+    """The topics of a source. `settings` are its `kafka:` block, which may hold passwords."""
+
+    settings: Mapping[str, object] = field(repr=False)
+    max_events: int | None = None
+
+    def stream(self, spark: SparkSession, start: str | None) -> DataFrame | None:
+        options = {**self._options(), **self._topics()}
+        options["startingOffsets"] = start or _spelt(self.settings.get("starting_offsets") or "earliest")
+        if self.max_events:
+            options["maxOffsetsPerTrigger"] = str(self.max_events)
+        return spark.readStream.format("kafka").options(**options).load()
+
+    def read(self, spark: SparkSession, extent: Extent) -> DataFrame:
+        assert isinstance(extent, Offsets)
+        first: dict[str, dict[str, int]] = {}
+        end: dict[str, dict[str, int]] = {}
+        for topic, partition, start, stop in extent.ranges:
+            first.setdefault(topic, {})[str(partition)] = start
+            end.setdefault(topic, {})[str(partition)] = stop
+        assigned = {topic: sorted(int(partition) for partition in partitions) for topic, partitions in first.items()}
+        options = {
+            "assign": json.dumps(assigned),
+            "startingOffsets": json.dumps(first),
+            "endingOffsets": json.dumps(end),
+        }
+        return spark.read.format("kafka").options(**self._options(), **options).load()
+
+    @contextmanager
+    def lines(self, batch: DataFrame) -> Iterator[tuple[DataFrame, Extent]]:
+        # The broker is asked once: its records are used several times.
+        records = batch.select("topic", "partition", "offset", "value").persist()
+        try:
+            ends = [F.min("offset"), F.max("offset") + 1]
+            ranges = sorted(tuple(row) for row in records.groupBy("topic", "partition").agg(*ends).collect())
+            yield records.selectExpr(*(f"{_LINE[name]} as {name}" for name in LINE_COLUMNS)), Offsets(tuple(ranges))
+        finally:
+            records.unpersist()
+
+    def _options(self) -> dict[str, str]:
+        given = self.settings.get("options")
+        options = {str(name): str(value) for name, value in given.items()} if isinstance(given, dict) else {}
+        # Spark's own names; a client's start with `kafka.`, and who forgot that means the client.
+        options = {name if _is_spark(name) else f"kafka.{name}": value for name, value in options.items()}
+        return {**options, "kafka.bootstrap.servers": str(self.settings["bootstrap_servers"])}
+
+    def _topics(self) -> dict[str, str]:
+        pattern, topics = self.settings.get("topic_pattern"), self.settings.get("topics")
+        if pattern is not None:
+            return {"subscribePattern": str(pattern)}
+        return {"subscribe": ",".join(map(str, topics)) if isinstance(topics, list) else str(topics)}
+
+
+def _is_spark(name: str) -> bool:
+    """
+    >>> _is_spark("kafka.security.protocol"), _is_spark("minPartitions"), _is_spark("security.protocol")
+    (True, True, False)
+    """
+    return name.startswith("kafka.") or "." not in name
+
+
+def _spelt(offsets: object) -> str:
+    return offsets if isinstance(offsets, str) else json.dumps(offsets)

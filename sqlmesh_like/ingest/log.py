@@ -1,0 +1,33 @@
+"""Where a source's events are read from. Owns what every kind of log can do; `files`, `parquet` and `kafka` do it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sqlmesh_like.ingest.extent import Extent
+
+LINE_COLUMNS = ("value", "file", "line", "position", "log_database", "log_table", "log_schema")
+"""A line of a log: the message's text; where it stands (file or topic/partition, and line number from 1 or offset); its
+place in the log as text in the log's order; what the log itself says of its database, table and columns (or NULL)."""
+
+
+class Log(Protocol):
+    """One source's log. Reading a part of it again gives the same lines with the same positions."""
+
+    def stream(self, spark: SparkSession, start: str | None) -> DataFrame | None:
+        """The unbounded log, in columns of its own; None where there is nothing to read yet.
+
+        `start` says where a first run begins (earliest, latest or offsets as JSON); None: as the source is declared.
+        """
+        ...
+
+    def read(self, spark: SparkSession, extent: Extent) -> DataFrame:
+        """That part of the log once more, in the columns of the stream."""
+        ...
+
+    def lines(self, batch: DataFrame) -> AbstractContextManager[tuple[DataFrame, Extent]]:
+        """The lines of a batch (`LINE_COLUMNS`; grain: line), while the context is open; and which part of the log."""
+        ...

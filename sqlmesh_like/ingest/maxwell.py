@@ -1,0 +1,65 @@
+"""Maxwell's JSON messages. Owns their envelope; knows no engine.
+
+A message holds one row (`data`), for updates with the former values of what changed (`old`). It states no types.
+Bootstrap rows are a snapshot; messages about the bootstrap itself and DDL carry no row.
+Format: https://maxwells-daemon.io/dataformat/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlmesh_like.ingest.debezium import CORRUPT, is_tombstone
+from sqlmesh_like.ingest.message import Dialect, Message
+from sqlmesh_like.ingest.types import literal
+
+NAME = "maxwell"
+_ENVELOPE = f"type STRING, `database` STRING, `table` STRING, data STRING, old STRING, {CORRUPT} STRING"
+_OPS: Mapping[str, tuple[str, str]] = {
+    "insert": ("upsert", "c"),
+    "bootstrap-insert": ("upsert", "r"),
+    "update": ("upsert", "u"),
+    "delete": ("delete", "d"),
+}
+_WITHOUT_ROW = (
+    *("bootstrap-start", "bootstrap-complete", "heartbeat"),
+    *("database-create", "database-alter", "database-drop", "table-create", "table-alter", "table-drop"),
+)
+
+
+def envelope(line: str) -> dict[str, str]:
+    """Spark SQL, in order, that reads what every message has: see `Dialect`."""
+    options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', {literal(CORRUPT)})"
+    kinds = " ".join(f"when {literal(name)} then {literal(kind)}" for name, (kind, _) in _OPS.items())
+    ops = " ".join(f"when {literal(name)} then {literal(op)}" for name, (_, op) in _OPS.items())
+    return {
+        "_message": f"from_json({line}, {literal(_ENVELOPE)}, {options})",
+        "op": f"case _message.type {ops} end",
+        "database": "_message.`database`",
+        "source_schema": "cast(null as string)",
+        "source_table": "_message.`table`",
+        "schema_text": "cast(null as string)",
+        "message": literal(NAME),
+        "reason": _reason(line),
+        "kind": f"case when {is_tombstone(line)} then 'tombstone' when reason is not null then 'bad' "
+        f"else case _message.type {kinds} else 'skip' end end",
+    }
+
+
+def _reason(line: str) -> str:
+    known = ", ".join(map(literal, (*_OPS, *_WITHOUT_ROW)))
+    return (
+        f"case when {is_tombstone(line)} then null "
+        f"when _message is null or _message.{CORRUPT} is not null then 'not a JSON object of a Maxwell message' "
+        "when _message.type is null then 'no `type`: not a Maxwell message' "
+        f"when _message.type not in ({known}) then concat('unknown type `', _message.type, '`') "
+        "when op is null then null "
+        "when coalesce(source_table, '') = '' then 'no `table`' "
+        "when _message.data is null then concat('type `', _message.type, '` without `data`') "
+        "when left(ltrim(_message.data), 1) != '{' then '`data` is no row' "
+        "end"
+    )
+
+
+MESSAGES: Mapping[str, Message] = {NAME: Message("overlay", (), "data", "old")}
+MAXWELL = Dialect(envelope, MESSAGES)
