@@ -9,7 +9,7 @@ CODE := sqlmesh_like tests demo docs
 WITHOUT_JVM := $(wildcard tests/unit tests/properties)
 WITH_JVM := $(filter-out tests/data tests/no_jvm tests/unit tests/properties tests/bench tests/__pycache__ tests/conftest.py, $(wildcard tests/*))
 
-.PHONY: demo test test-fast test-deep check lint fmt clean
+.PHONY: demo test test-fast bench test-deep check lint fmt clean
 .DEFAULT_GOAL := check
 
 demo: $(VENV)/.installed
@@ -28,6 +28,11 @@ test-deep: $(VENV)/.installed-dev
 	SML_DEEP=1 $(BIN)/python -m pytest tests/properties
 
 check: lint test
+
+# Work follows the change, as ratios within one run: minutes, and some gigabytes of memory.
+bench: $(VENV)/.installed-dev
+	$(BIN)/sml deps
+	$(BIN)/python -m tests.bench.follow_change $(BENCH)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check $(CODE)

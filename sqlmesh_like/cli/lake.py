@@ -51,7 +51,7 @@ def _engine(loaded: Loaded, history: LakeHistory) -> Engine:
 
         def __getattr__(self, name: str) -> object:
             if self._engine is None:
-                if name == "stop":
+                if name in ("stop", "release"):
                     return lambda: None
                 self._engine = _spark_engine(loaded, history)
             return getattr(self._engine, name)

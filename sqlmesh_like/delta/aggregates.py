@@ -41,7 +41,7 @@ def delta(aggregate: Aggregate) -> DeltaProgram:
         Step("netted", net("changed", columns)),
         Step("groups", group(exp.select("*").from_("netted"), aggregate, signed=True)),
         Step("old", _old(), unless_empty="groups", prune=_prune(aggregate, "groups")),
-        Step("stale", _stale(states), unless_empty="old"),
+        Step("stale", _stale(states)),
         Step("recomputed", _recomputed(aggregate), unless_empty="stale", prune=_prune(aggregate, "stale")),
         Step("merged", _merged(aggregate, states)),
         Step("signed", _signed(aggregate)),

@@ -86,6 +86,12 @@ class TablePlan:
     program: DeltaProgram | None = None
     rescan: RescanProgram | None = None
 
+    @property
+    def queries(self) -> tuple[exp.Query, ...]:
+        """All SQL by which the table follows changes."""
+        merged = tuple(step.query for step in self.program.steps) if self.program else ()
+        return merged + ((self.rescan.affected, self.rescan.query) if self.rescan else ())
+
 
 def relation(role: Role, name: str) -> exp.Table:
     """The table expression of an outside relation.

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
 from sqlmesh_like.delta.crossing import at_clocks
 from sqlmesh_like.delta.program import Prune, Role, split_relation
+from sqlmesh_like.delta.unmoved import without_unmoved
+from sqlmesh_like.engine.feed import Feed
 from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.partition_paths import pruned_paths
+from sqlmesh_like.engine.shared_changes import Change, SharedChanges
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
-from sqlmesh_like.names import KEY, TableName, is_hidden
+from sqlmesh_like.names import KEY, WEIGHT, TableName, is_hidden
 from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
 from sqlmesh_like.plan.history import TableState
 
 
 @dataclass
 class Bindings:
-    """Views of one model's run in a Spark session of its own."""
+    """Views of one model's run in a Spark session of its own.
+
+    `shared` names the inputs that other models of the run read as well: their change is kept with all columns.
+    """
 
     session: SparkSession
     planned: PlannedModel
+    changes: SharedChanges = field(default_factory=SharedChanges)
+    shared: Collection[str] = ()
     steps: dict[str, DataFrame] = field(default_factory=dict)
     _count: int = 0
 
@@ -41,7 +50,8 @@ class Bindings:
 
         record = self.planned.target.record
         then = datetime.fromisoformat(record.now) if record else None
-        return self.session.sql(at_clocks(query, self.planned.now, then).transform(bind, copy=False).sql("spark"))
+        live = without_unmoved(at_clocks(query, self.planned.now, then), self._unmoved)
+        return self.session.sql(live.transform(bind, copy=False).sql("spark"))
 
     def keep(self, name: str, frame: DataFrame, *, persist: bool) -> None:
         """Make a step readable by name."""
@@ -68,13 +78,41 @@ class Bindings:
         timeline = Timeline(state.uri)
         feed = feed_of(self.session, timeline)
         if role == "changes":
-            item = self._input(name)
-            assert item.start is not None and item.end is not None
-            return feed.changes(item.start, item.end)
+            return self._change(self._input(name), feed)
         frontier = timeline.frontier if role == "target" else self._frontier(name, role)
         assert frontier is not None
         paths = self._paths(prune, name, state) if not nothing else set()
         return feed.current(frontier, paths, hidden=role == "target")
+
+    def _change(self, item: PlannedInput, feed: Feed) -> DataFrame:
+        start, end = item.start, item.end
+        assert start is not None and end is not None
+        columns = None if item.ref.unique_id in self.shared else self._named_of(item)
+
+        def read() -> DataFrame:
+            frame = feed.changes(start, end)
+            return frame if columns is None else frame.select(*[f"`{name}`" for name in (*columns, KEY, WEIGHT)])
+
+        if start == end:
+            return read()
+        change = Change(item.state.uri, start, end, columns)
+        return self.changes.frame(self.session, change, item.change.rows, read)
+
+    def _named_of(self, item: PlannedInput) -> tuple[str, ...]:
+        """Columns of an input that the plan's SQL names anywhere: no other one can be read."""
+        return tuple(column.name for column in item.state.schema or () if column.name.lower() in self._named)
+
+    @cached_property
+    def _unmoved(self) -> frozenset[str]:
+        return frozenset(item.ref.unique_id for item in self.planned.inputs if item.start == item.end)
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        return frozenset(
+            column.name.lower()
+            for query in self.planned.compiled.table.queries
+            for column in query.find_all(exp.Column)
+        )
 
     def _frontier(self, name: str, role: Role) -> str | None:
         item = self._input(name)

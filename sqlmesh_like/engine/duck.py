@@ -23,6 +23,7 @@ from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.crossing import at_clocks
 from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Prune, RescanProgram, relation, split_relation
+from sqlmesh_like.delta.unmoved import without_unmoved
 from sqlmesh_like.engine.duck_text import duck_text
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden
@@ -72,7 +73,9 @@ class DuckLake:
             self._create_input("current", input_id, schema)
             self._create_input("previous", input_id, schema)
             self._create_input("changes", input_id, (*schema, Column(WEIGHT, "bigint")))
-        self._texts: dict[tuple[int, bool, datetime, datetime], str] = {}
+        self._texts: dict[tuple[int, bool, datetime, datetime, frozenset[str]], str] = {}
+        self._reads: dict[int, frozenset[str]] = {}
+        self._unmoved: frozenset[str] = _NONE
         self._kept: list[object] = []
 
     def close(self) -> None:
@@ -179,7 +182,7 @@ class DuckLake:
 
     def _text(self, query: exp.Expr, prune: Prune | None = None, *, nothing: bool = False) -> str:
         """The query in DuckDB's dialect; made once, for generating text costs more than running it."""
-        known = (id(query), nothing, self._then, self._now)
+        known = (id(query), nothing, self._then, self._now, self._unmoved & self._changes_read_by(query))
         if known not in self._texts:
             self._kept.append(query)  # an id is only unique among the living
 
@@ -187,8 +190,17 @@ class DuckLake:
                 outside = split_relation(node) if isinstance(node, exp.Table) else None
                 return _without_zone(node) if outside is None else _narrowed(node, outside[1], prune, nothing)
 
-            self._texts[known] = duck_text(at_clocks(query, self._now, self._then).transform(bind, copy=False))
+            live = without_unmoved(at_clocks(query, self._now, self._then), self._unmoved)
+            self._texts[known] = duck_text(live.transform(bind, copy=False))
         return self._texts[known]
+
+    def _changes_read_by(self, query: exp.Expr) -> frozenset[str]:
+        """Inputs whose change a query reads."""
+        if id(query) not in self._reads:
+            found = (split_relation(table) for table in query.find_all(exp.Table))
+            self._reads[id(query)] = frozenset(name for role, name in filter(None, found) if role == "changes")
+            self._kept.append(query)
+        return self._reads[id(query)]
 
     def _as_written(self, compiled: CompiledModel) -> str:
         """The model's own query over the visible columns of the current inputs."""
@@ -203,7 +215,7 @@ class DuckLake:
             return query.subquery(exp.to_identifier(node.alias or node.name, quoted=True))
 
         tree = compiled.facts.tree
-        known = (id(tree), False, self._then, self._now)
+        known = (id(tree), False, self._then, self._now, _NONE)
         if known not in self._texts:
             self._texts[known] = duck_text(frozen(tree, self._now).transform(bind, copy=False))
             self._kept.append(tree)
@@ -224,11 +236,14 @@ class DuckLake:
             self._insert(table, rows, len(schema) + 1)
 
     def _load_changes(self, before: Snapshot, after: Snapshot) -> None:
+        moved = set[str]()
         for input_id, schema in self._schemas.items():
             table = f"changes.{_quoted(input_id)}"
             self._db.execute(f"DELETE FROM {table}")
             changed = _changes(before.get(input_id, {}), after.get(input_id, {}))
             self._insert(table, changed, len(schema) + 2)
+            moved |= {input_id} if changed else set()
+        self._unmoved = frozenset(self._schemas) - moved
 
     def _insert(self, table: str, rows: Iterable[Sequence[Value]], width: int) -> None:
         values = list(rows)
@@ -243,6 +258,7 @@ class DuckLake:
 
 
 _TARGET = f"target.{TARGET}"
+_NONE: frozenset[str] = frozenset()
 
 
 def _changes(before: Rows, after: Rows) -> list[tuple[Value, ...]]:

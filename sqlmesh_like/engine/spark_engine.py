@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
@@ -29,6 +29,7 @@ from sqlmesh_like.engine.jars import Progress
 from sqlmesh_like.engine.partition_paths import target_paths
 from sqlmesh_like.engine.seeds import load_seed
 from sqlmesh_like.engine.session import start_session
+from sqlmesh_like.engine.shared_changes import SharedChanges
 from sqlmesh_like.engine.sink import Sink
 from sqlmesh_like.engine.swap import recover
 from sqlmesh_like.engine.tables import DELETED, HudiTable
@@ -55,6 +56,7 @@ class SparkEngine:
         self._history = history
         self._start = start
         self._lock = Lock()
+        self._changes = SharedChanges()
         self._shared: SparkSession | None = None
 
     def session(self) -> SparkSession:
@@ -64,14 +66,18 @@ class SparkEngine:
                 self._shared = self._start()
         return self._shared.newSession()
 
+    def release(self) -> None:
+        self._changes.release()
+
     def stop(self) -> None:
+        self.release()
         with self._lock:
             if self._shared is not None:
                 self._shared.stop()
                 self._shared = None
 
-    def apply(self, planned: PlannedModel) -> Applied:
-        bindings = Bindings(self.session(), planned)
+    def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> Applied:
+        bindings = Bindings(self.session(), planned, self._changes, shared)
         try:
             return self._apply(planned, bindings)
         except (Py4JJavaError, PySparkException) as error:
@@ -247,8 +253,11 @@ def _stored(target: Sink, bindings: Bindings) -> DataFrame:
 
 
 def _run_steps(program: DeltaProgram, bindings: Bindings) -> DataFrame:
+    is_empty: dict[str, bool] = {}
     for step in program.steps:
-        nothing = step.unless_empty is not None and bindings.steps[step.unless_empty].isEmpty()
+        if step.unless_empty is not None and step.unless_empty not in is_empty:
+            is_empty[step.unless_empty] = bindings.steps[step.unless_empty].isEmpty()
+        nothing = is_empty.get(step.unless_empty or "", False)
         frame = bindings.run(step.query, step.prune, nothing=nothing)
         bindings.keep(step.name, frame, persist=_is_read_often(step.name, program))
     return bindings.steps[program.result]

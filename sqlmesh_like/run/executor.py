@@ -6,6 +6,7 @@ that this run builds is read by its children as it left it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -36,6 +37,7 @@ class Executor:
     fail_fast: bool = False
     seeds: Mapping[str, SeedTable] = field(default_factory=dict)
     _pinned: dict[str, TableState] = field(default_factory=dict)
+    _shared: frozenset[str] = frozenset()
 
     def run(self, selected: Sequence[str]) -> RunResult:
         """Run models, seeds and tests given by unique id. Errors of a node end up in its result; none is raised."""
@@ -45,7 +47,10 @@ class Executor:
         ordered = [node.unique_id for node in nodes]
         needs = needs_of(self.graph, ordered)
         pace = Pace(self.threads, self.fail_fast)
-        return RunResult(Schedule(nodes, needs, self, self.listener, pace).results())
+        try:
+            return RunResult(Schedule(nodes, needs, self, self.listener, pace).results())
+        finally:
+            self.engine.release()
 
     def _nodes(self) -> dict[str, RenderedNode]:
         rendered = self.planner.rendered
@@ -58,6 +63,10 @@ class Executor:
         readers = [as_model(n) if isinstance(n, RenderedTest) else n for n in nodes if not isinstance(n, RenderedSeed)]
         read = dict.fromkeys(unique_id for reader in readers for unique_id in self.planner.inputs(reader))
         self._pinned = self.planner.catalog.states(unique_id for unique_id in read if unique_id not in built)
+        followed = Counter(
+            unique_id for node in nodes if isinstance(node, RenderedModel) for unique_id in self.planner.inputs(node)
+        )
+        self._shared = frozenset(unique_id for unique_id, times in followed.items() if times > 1)
 
     def execute(self, node: RenderedNode) -> NodeResult:
         """Do one node's work; its failure is its result."""
@@ -107,7 +116,7 @@ class Executor:
         if planned.strategy == "no_op":
             return ModelResult(model, "no-op", "nothing changed", _NEVER, 0.0, strategy="no_op")
         planned.require_inputs()
-        applied = self.engine.apply(planned)
+        applied = self.engine.apply(planned, self._shared)
         reasons = (*applied.reasons, *planned.reasons)
         written = self.planner.catalog.history.last_write(planned.target.uri) if applied.committed else None
         return ModelResult(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -53,8 +53,15 @@ class Rows:
 class Engine(Protocol):
     """Executes planned models. Every method may raise NodeError or RetryableError, having changed nothing."""
 
-    def apply(self, planned: PlannedModel) -> Applied:
-        """Bring the model's table from its recorded frontier to the pinned one, in one commit."""
+    def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> Applied:
+        """Bring the model's table from its recorded frontier to the pinned one, in one commit.
+
+        `shared` names inputs that other models of the run read too: their change is read once.
+        """
+        ...
+
+    def release(self) -> None:
+        """Forget what was read for the models of a run."""
         ...
 
     def load(self, table: SeedTable, state: TableState, now: datetime) -> None:

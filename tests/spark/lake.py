@@ -173,7 +173,7 @@ class Lake:
         return str(self.spark.sql(call).collect()[0][0])
 
     def engine(self) -> SparkEngine:
-        return SparkEngine(self._target(), LakeHistory(), self.start or (lambda: self.spark))
+        return SparkEngine(self.target(), LakeHistory(), self.start or (lambda: self.spark))
 
     def uri(self, name: str) -> str:
         return str(self.root / "warehouse" / "dws" / name)
@@ -203,7 +203,7 @@ class Lake:
         assert timeline.frontier is not None
         return [row[0] for row in feed_of(self.spark, timeline).current(timeline.frontier).select(KEY).collect()]
 
-    def _target(self) -> Target:
+    def target(self) -> Target:
         return load_target(load_project(self.root, {}), None, None, None, {})
 
     def _loaded(self, full_refresh: bool, threads: int = 1, fail_fast: bool = False) -> tuple[Planner, Executor]:

@@ -41,11 +41,14 @@ def test_an_incremental_run_reads_nothing_of_untouched_partitions(lake: Lake, or
     lake.model(
         "buyers", "{{ config(partition_by='ym') }} select ym, count(distinct buyer) as n from @orders group by ym"
     )
+    lake.model("cities", "select ym, city, count(distinct buyer) as n from @orders group by ym, city")
     lake.run_well()
     orders.upsert((1, 7, D("0.50"), "c9", "m1"), delete=[(10, 1, D(10), "c0", "m1")])  # m1 loses its maximum
     for uri in (orders.uri, lake.uri("flat"), lake.uri("months"), lake.uri("buyers")):
         assert poison(uri, lambda path: path.split("/")[0].endswith("=m1")) >= 2
-    assert lake.run_well() == {"flat": "row_based", "months": "aggregate_merge", "buyers": "partition_rescan"}
+    assert lake.run_well() == {
+        "flat": "row_based", "months": "aggregate_merge", "buyers": "partition_rescan", "cities": "group_recompute",
+    }  # fmt: skip
     files = [f for f in lake.timeline("months").data_files if f.startswith("_sml_partition=m1/")]
     newest = max(files, key=lambda path: path.rsplit("_", 1)[1])
     stored = lake.spark.read.parquet(f"{lake.uri('months')}/{newest}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import Barrier, Lock
@@ -70,11 +70,14 @@ class _Engine:
     lake: _Lake
     before: Callable[[str], object] = lambda _name: None
     plans: dict[str, PlannedModel] = field(default_factory=dict)
+    shared: set[str] = field(default_factory=set)
+    released: int = 0
     running: int = 0
     most: int = 0
     _lock: Lock = field(default_factory=Lock)
 
-    def apply(self, planned: PlannedModel) -> Applied:
+    def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> Applied:
+        self.shared |= set(shared)
         name = planned.compiled.model.name
         with self._lock:
             self.running += 1
@@ -85,6 +88,9 @@ class _Engine:
         with self._lock:
             self.running -= 1
         return Applied(planned.strategy, 1, 0, committed=True)
+
+    def release(self) -> None:
+        self.released += 1
 
 
 class _Silent:
@@ -137,6 +143,12 @@ def test_one_thread_runs_one_model_at_a_time() -> None:
     engine = _Engine(_Lake())
     _run(_executor(engine.lake, engine, 1, a="t", b="t", c="t"))
     assert engine.most == 1
+
+
+def test_a_change_that_several_models_read_is_shared_and_forgotten_after_the_run() -> None:
+    engine = _Engine(_Lake())
+    _run(_executor(engine.lake, engine, 1, a="t", b="t", c="a"))
+    assert (engine.shared, engine.released) == ({SOURCE}, 1)
 
 
 @pytest.mark.parametrize("threads", [1, 4])

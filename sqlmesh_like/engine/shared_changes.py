@@ -1,0 +1,51 @@
+"""The changes of inputs, each read once a run and shared by all its readers. Owns keeping and forgetting them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+from uuid import uuid4
+
+from pyspark.sql import DataFrame, SparkSession
+
+SMALL_CHANGE = 100_000
+"""Up to this many written rows a change is kept as one partition: grouping and netting it then needs no shuffle."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is kept: the change of the table at `uri` between two frontiers, cut down to some columns (None: all)."""
+
+    uri: str
+    start: str
+    end: str
+    columns: tuple[str, ...] | None
+
+
+class SharedChanges:
+    """Changes that this run has read. Safe to be asked from several threads and sessions of one Spark."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._kept: dict[Change, tuple[str, DataFrame]] = {}
+
+    def frame(self, session: SparkSession, change: Change, pending: int, read: Callable[[], DataFrame]) -> DataFrame:
+        """The change as a frame of `session`. `read` makes it where nobody has; `pending` bounds its rows."""
+        with self._lock:
+            if change not in self._kept:
+                frame = read()
+                kept = (frame.repartition(1) if pending <= SMALL_CHANGE else frame).persist()
+                # Only global views are seen by the sessions of all readers.
+                view = f"_sml_change_{uuid4().hex}"
+                kept.createOrReplaceGlobalTempView(view)
+                self._kept[change] = (view, kept)
+            return session.table(f"global_temp.{self._kept[change][0]}")
+
+    def release(self) -> None:
+        """Forget everything that was kept."""
+        with self._lock:
+            for view, frame in self._kept.values():
+                frame.unpersist()
+                frame.sparkSession.catalog.dropGlobalTempView(view)
+            self._kept.clear()
