@@ -28,7 +28,7 @@ from sqlmesh_like.analyze.relation import (
     columns,
 )
 from sqlmesh_like.analyze.scalar_subqueries import ScalarSubqueries
-from sqlmesh_like.analyze.scope import Scope, UnknownName, Unsupported, named, offset_of, require_pure
+from sqlmesh_like.analyze.scope import Scope, UnknownName, Unsupported, named, offset_of, require_pure, with_names
 from sqlmesh_like.analyze.subqueries import Subqueries
 from sqlmesh_like.analyze.windows_over_groups import SplitItems
 from sqlmesh_like.names import Column, is_hidden
@@ -75,7 +75,7 @@ def _read_union(union: exp.Union, lookup: Lookup, ctes: Mapping[str, Relation]) 
             raise Unsupported("QRY003", f"{part.upper()} of a union", limit, part.upper())
     if any(union.args.get(part) for part in ("by_name", "side", "kind", "on")):
         raise Unsupported("QRY009", "UNION BY NAME", union.expression, "UNION")
-    left, right = read(union.this, lookup, ctes), read(union.expression, lookup, ctes)
+    left, right = read(union.this, lookup, ctes), read(with_names(union.expression), lookup, ctes)
     branches = (*(left.branches if isinstance(left, UnionAll) else (left,)), right)
     schemas = [columns(branch) for branch in branches]
     if len({len(schema) for schema in schemas}) != 1:
@@ -93,7 +93,7 @@ def _read_difference(query: exp.Intersect | exp.Except, lookup: Lookup, ctes: Ma
             raise Unsupported("QRY003", f"{part.upper()} of {query.key.upper()}", limit, part.upper())
     if any(query.args.get(part) for part in ("by_name", "side", "kind", "on")):
         raise Unsupported("QRY004", f"{query.key.upper()} BY NAME", query.expression, query.key.upper())
-    left, right = read(query.this, lookup, ctes), read(query.expression, lookup, ctes)
+    left, right = read(query.this, lookup, ctes), read(with_names(query.expression), lookup, ctes)
     if len(columns(left)) != len(columns(right)):
         raise UnknownName(f"the two queries of {query.key.upper()} have different numbers of columns", query)
     for position in zip(columns(left), columns(right), strict=True):

@@ -16,7 +16,7 @@ from sqlmesh_like.analyze.from_clause import FromReader
 from sqlmesh_like.analyze.grouping import aggregate_calls, call_type, read_aggregate
 from sqlmesh_like.analyze.joining import conjuncts, filtered, make_join
 from sqlmesh_like.analyze.relation import Aggregate, Call, Join, Named, Project, Relation
-from sqlmesh_like.analyze.scope import Scope, Source, UnknownName, Unsupported, named, require_pure
+from sqlmesh_like.analyze.scope import Scope, Source, UnknownName, Unsupported, named, require_pure, with_names
 
 _PARTS = {"expressions", "from_", "from", "where", "joins", "kind"}
 _NULL_OF_NOTHING = {"SUM", "AVG", "MIN", "MAX", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VARIANCE_POP",
@@ -53,7 +53,7 @@ class ScalarSubqueries:
             raise Unsupported("QRY005", "a correlated subquery", query, "SELECT") from None
 
     def _read(self, query: exp.Expr) -> Relation:
-        return self.tables.read(_with_names(query), self.tables.lookup, self.tables.ctes)
+        return self.tables.read(with_names(query), self.tables.lookup, self.tables.ctes)
 
     def _joined_one(self, scope: Scope, query: exp.Subquery, name: str) -> tuple[Scope, exp.Expr]:
         try:
@@ -196,16 +196,3 @@ def _refused(message: str, query: exp.Subquery) -> Unsupported:
 def _with_values(scope: Scope, relation: Relation, alias: str, names: tuple[str, ...]) -> Scope:
     """The scope over a wider relation whose new columns only the compiler can name."""
     return replace(scope, relation=relation, sources=(*scope.sources, Source(alias, tuple((n, n) for n in names))))
-
-
-def _with_names(query: exp.Expr) -> exp.Expr:
-    """The query with names for columns that have none: where only the value counts, SQL asks for no alias."""
-    named = query.copy()
-    select = named.this if isinstance(named, exp.Subquery) else named
-    if isinstance(select, exp.Select):
-        items = [
-            item if isinstance(item, exp.Alias | exp.Column | exp.Star) else exp.alias_(item.copy(), f"value_{number}")
-            for number, item in enumerate(select.expressions)
-        ]
-        select.set("expressions", items)
-    return named

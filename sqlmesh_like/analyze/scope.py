@@ -52,6 +52,19 @@ def named(expression: exp.Expr, name: str) -> exp.Alias:
     return exp.Alias(this=expression.copy(), alias=exp.to_identifier(name, quoted=True))
 
 
+def with_names(query: exp.Expr) -> exp.Expr:
+    """The query with names for columns that have none: where only the value counts, SQL asks for no alias."""
+    named = query.copy()
+    select = named.this if isinstance(named, exp.Subquery) else named
+    if isinstance(select, exp.Select):
+        items = [
+            item if isinstance(item, exp.Alias | exp.Column | exp.Star) else exp.alias_(item.copy(), f"value_{number}")
+            for number, item in enumerate(select.expressions)
+        ]
+        select.set("expressions", items)
+    return named
+
+
 @dataclass(frozen=True)
 class Source:
     """One item of FROM: its alias, and for each of its columns the name that it has in the scope's relation."""

@@ -12,8 +12,8 @@ from hypothesis import given, seed
 from tests.properties.case import DEEP
 from tests.properties.cases import CONSTRUCTS, REBUILT, Drawn, cases, examples
 
-CASES = 120 if DEEP else 9
-"""Of each construct: more than 5,000 in all, or 360; the other properties add to them."""
+CASES = 120 if DEEP else 8
+"""Of each construct: more than 5,000 in all, or 350; the other properties add to them."""
 ENOUGH = 3
 ROUNDS = 4
 """So many cases of each construct must change their table. Where fewer do, more are drawn: no seed may fail here."""

@@ -104,3 +104,11 @@ def test_a_name_of_a_correlated_query_means_the_inner_column_first() -> None:
 def test_having_without_group_by_or_aggregates_is_one_row() -> None:
     plan = compiled("select 1 as one from ods.t having 1 = 1", COLUMNS)
     assert len(check(plan, COLUMNS, states({}, {"1": (1, "x", None), "2": (1, "x", None)}, {"1": None}))) == 2
+
+
+@pytest.mark.parametrize("word", ["union all", "union", "intersect", "except"])
+def test_columns_after_a_set_operation_need_no_names(word: str) -> None:
+    path = states({"1": (1, "x", None), "2": (2, "x", None)}, {"1": (3, "x", None)})
+    plan = compiled(f"select a from ods.t {word} select cast(1 as int) from ods.t where a > 1", COLUMNS)
+    assert [column.name for column in plan.facts.schema or ()] == ["a"]
+    assert len(check(plan, COLUMNS, path)) == 1
