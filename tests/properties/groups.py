@@ -153,6 +153,21 @@ def _order(b: Builder, columns: Sequence[Col]) -> str:
     return f"order by {', '.join(by)}"
 
 
+def windowed_groups(b: Builder, size: int, construct: str) -> Built:
+    """A window function over the groups of the same SELECT."""
+    source = b.source(size, "g")
+    key, other = b.one_of(of(source.columns)), Col(f"({b.one_of(of(source.columns)).name} is null)", "boolean")
+    calls = _calls(b, source.columns, construct)
+    by = b.one_of(of(calls, "int")).name
+    word = b.one_of(
+        ["row_number() over ({p} order by {x})", "rank() over ({p} order by {x} desc)", "sum({x}) over ({p})"]
+    )
+    place = word.format(p=f"partition by {b.one_of([key, other]).name}", x=by)
+    listed, named = b.named([key, *calls, Col(place, OTHER)])
+    where = b.where(source.columns, 4)
+    return Built(f"select {listed} from {source.sql}{where} group by {key.name}, {other.name}", named, made(source))
+
+
 def ranked(b: Builder, size: int, construct: str) -> Built:
     """The first rows of each group, by QUALIFY or in a query around."""
     source = b.source(size, "w")
@@ -178,5 +193,6 @@ MAKERS: dict[str, Maker] = {
     "scalar aggregate": scalar,
     "distinct": distinct,
     "window": windowed,
+    "window over groups": windowed_groups,
     **dict.fromkeys(("qualify", "top-n"), ranked),
 }  # fmt: skip
