@@ -44,7 +44,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The suite's Spark session: two cores, two shuffle partitions. Tests keep apart by `warehouse`."""
+    from sqlmesh_like.engine.jars import ensure_jars, locked_jars
     from sqlmesh_like.engine.session import start_session
+    from sqlmesh_like.errors import MachineError
     from sqlmesh_like.project.spec import Target
 
     folder = tmp_path_factory.mktemp("spark")
@@ -55,7 +57,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     }
     target = Target("test", "test", "spark", warehouse=str(folder / "warehouse"), master="local[2]", spark=settings)
-    session = start_session(target, "tests", log_file=folder / "spark.log")
+    try:
+        ensure_jars(locked_jars("kafka"))
+        with_kafka = True
+    except MachineError:
+        with_kafka = False  # the tests that need it say so
+    session = start_session(target, "tests", log_file=folder / "spark.log", with_kafka=with_kafka)
     yield session
     session.stop()
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import Location
 from sqlmesh_like.ingest.report import IngestReport, TableReport
-from sqlmesh_like.ingest.stream import ingest_source
+from sqlmesh_like.ingest.stream import Run, ingest_source, open_run
 from sqlmesh_like.names import Column, TableName
 from sqlmesh_like.project.spec import (
     IngestSource,
@@ -97,13 +97,22 @@ class Lake:
         os.utime(path, (time, time))
         self.landed += 1
 
-    def run(self) -> IngestReport:
+    def run(self, start: str | None = None) -> IngestReport:
+        project, target, source = self._declared()
+        return ingest_source(self.spark, project, target, source, start)
+
+    def open(self, tell: Any = None) -> Run:
+        """A run that has not begun."""
+        project, target, source = self._declared()
+        return open_run(self.spark, project, target, source, tell)
+
+    def _declared(self) -> tuple[ParsedProject, Target, Source]:
         location = Location("models/ods/sources.yml", 3, 5)
         stream = replace(IngestSource("debezium", files="landing/*.jsonl"), **self.settings)
         source = Source("shop", "ods", stream, self.tables, "", location)
         project = ParsedProject("p", self.root, "", None, "target", (), {}, (), (), (source,), (), ())
         target = Target("p", "t", "spark", warehouse=self.warehouse)
-        return ingest_source(self.spark, project, target, source)
+        return project, target, source
 
     def ingest(self, *lines: str) -> IngestReport:
         self.land(*lines)

@@ -1,0 +1,1 @@
+"""Real services that tests start on loopback and stop: no container engine is needed."""
