@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import re
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -23,9 +24,9 @@ _EMPTY = ("docs", "exposures", "metrics", "groups", "selectors", "group_map", "s
 
 
 def write_manifest(
-    path: Path, project: ParsedProject, rendered: RenderedProject, graph: Graph, now: datetime.datetime | None = None
+    path: Path, project: ParsedProject, content: Mapping[str, object], now: datetime.datetime | None = None
 ) -> None:
-    """Writes the manifest. Raises MachineError where the file cannot be written."""
+    """Writes what `manifest` made. Raises MachineError where the file cannot be written."""
     moment = now or datetime.datetime.now(datetime.UTC)
     metadata = {
         "dbt_schema_version": SCHEMA,
@@ -36,19 +37,25 @@ def write_manifest(
         "project_name": project.name,
         "adapter_type": "spark",
     }
-    write_json(path, {"metadata": metadata, **manifest(project, rendered, graph)})
+    write_json(path, {"metadata": metadata, **content})
 
 
-def manifest(project: ParsedProject, rendered: RenderedProject, graph: Graph) -> dict[str, object]:
-    """Everything of the manifest that depends on the project alone: the same for the same files."""
+def manifest(
+    project: ParsedProject, rendered: RenderedProject, graph: Graph, locations: Mapping[str, str] | None = None
+) -> dict[str, object]:
+    """Everything of the manifest that depends on the project alone: the same for the same files.
+
+    `locations`, the folders of tables by unique id, stand under `sml` in the tables' meta: `--defer` reads them.
+    """
     nodes = [
         *(_model(model, project) for model in rendered.models),
         *(_seed(seed, project) for seed in rendered.seeds),
         *(_test(test, project) for test in rendered.tests),
     ]
+    sources = (_source(source, table, project) for source in project.sources for table in source.tables)
     return {
-        "nodes": _by_id(nodes),
-        "sources": _by_id(_source(source, table, project) for source in project.sources for table in source.tables),
+        "nodes": _by_id(_located(node, locations) for node in nodes),
+        "sources": _by_id(_located(source, locations) for source in sources),
         "macros": _by_id(_macros(project)),
         **{key: {} for key in _EMPTY},
         "disabled": {},
@@ -56,6 +63,16 @@ def manifest(project: ParsedProject, rendered: RenderedProject, graph: Graph) ->
         "child_map": {unique_id: list(graph.children(unique_id)) for unique_id in sorted(graph.nodes)},
         "unit_tests": {},
     }
+
+
+def _located(node: dict[str, object], locations: Mapping[str, str] | None) -> dict[str, object]:
+    found = (locations or {}).get(str(node["unique_id"]))
+    meta = node.get("meta")
+    return (
+        node
+        if found is None
+        else {**node, "meta": {**(meta if isinstance(meta, dict) else {}), "sml": {"location": found}}}
+    )
 
 
 def _by_id(nodes: Iterable[dict[str, object]]) -> dict[str, dict[str, object]]:
@@ -150,7 +167,13 @@ def _test(test: RenderedTest, project: ParsedProject) -> dict[str, object]:
         "fqn": [project.name, test.name],
         "alias": test.name,
         "checksum": {"name": "none", "checksum": ""},
-        "config": {"enabled": True, "severity": test.severity, "tags": list(test.tags), "materialized": "test"},
+        "config": {
+            **test.config,
+            "enabled": True,
+            "severity": test.severity,
+            "tags": list(test.tags),
+            "materialized": "test",
+        },
         "tags": list(test.tags),
         "raw_code": test.raw_sql,
         "language": "sql",
@@ -204,7 +227,15 @@ def _macro(unique_id: str, file: MacroFile) -> dict[str, object]:
         "package_name": package,
         "path": file.path,
         "original_file_path": file.path,
-        "macro_sql": file.raw,
+        "macro_sql": _macro_text(name, file.raw),
         "depends_on": {"macros": []},
         "description": "",
     }
+
+
+def _macro_text(name: str, raw: str) -> str:
+    """The macro alone, as in dbt: another one of its file may change without it. The whole file where it hides."""
+    word = re.escape(name.removeprefix("test_"))
+    start = rf"\{{%[-+]?\s*(?:macro\s+{re.escape(name)}|(?:data_)?test\s+{word})\b"
+    found = re.search(rf"{start}.*?\{{%[-+]?\s*end(?:macro|test|data_test)\s*[-+]?%\}}", raw, re.DOTALL)
+    return found[0] if found else raw

@@ -6,17 +6,24 @@ import datetime
 import logging
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TextIO
 
+from sqlmesh_like.artifacts.state import State, read_state
 from sqlmesh_like.cli.options import Flags
 from sqlmesh_like.cli.output import Level, Output
 from sqlmesh_like.errors import UsageError
+from sqlmesh_like.plan.catalog import locations
 from sqlmesh_like.plan.graph import Graph, Node, build_graph
+from sqlmesh_like.plan.past import Past
 from sqlmesh_like.plan.selector import select
 from sqlmesh_like.project.loader import find_project, load_project
 from sqlmesh_like.project.profile import load_target
+from sqlmesh_like.project.selection import Selector
+from sqlmesh_like.project.selectors import load_selectors
 from sqlmesh_like.project.spec import ParsedProject, Target
 from sqlmesh_like.project.values import parse_vars
 from sqlmesh_like.render.rendered import RenderedProject
@@ -43,14 +50,50 @@ class Loaded:
 
         Raises SelectionError where the selection matches nothing at all; of these types there may be none.
         """
-        chosen = select(self.graph, self.flags.select, self.flags.exclude)
+        chosen = select(
+            self.graph,
+            self.flags.select,
+            self.flags.exclude,
+            named=self._named(),
+            past=self.past,
+            indirect=self.flags.indirect_selection,
+        )
         nodes = (self.graph.nodes[unique_id] for unique_id in chosen)
         return tuple(node for node in nodes if not resource_types or node.resource_type in resource_types)
+
+    def _named(self) -> Selector | None:
+        """The selector of selectors.yml that the call names, or the default one where it chooses nothing."""
+        flags = self.flags
+        if flags.selector is None and (flags.select or flags.exclude):
+            return None
+        known = load_selectors(self.project.root, self.project.vars)
+        if flags.selector is None:
+            return known.default
+        if flags.select or flags.exclude:
+            hint = "name what to take and leave out in selectors.yml, or leave --selector out"
+            raise UsageError("--selector stands in the place of --select and --exclude", hint=hint)
+        return known.find(flags.selector)
+
+    @cached_property
+    def state(self) -> State | None:
+        """The artifacts of `--state`. Raises UsageError where they cannot be read."""
+        return None if self.flags.state is None else read_state(self.flags.state)
+
+    @cached_property
+    def past(self) -> Past | None:
+        """The project as `--state` knows it, compared with this one."""
+        return None if self.state is None else self.state.past(self.manifest)
+
+    @cached_property
+    def manifest(self) -> Mapping[str, object]:
+        """What manifest.json says of the project as it is."""
+        from sqlmesh_like.artifacts.manifest import manifest
+
+        return manifest(self.project, self.rendered, self.graph, locations(self.project, self.rendered, self.target))
 
 
 def load(flags: Flags, *, now: datetime.datetime = EPOCH) -> Loaded:
     """Reads and renders the project. `now` is the clock of templates. Raises ProjectError or UsageError."""
-    _refuse_unsupported(flags)
     output = make_output(flags, sys.stderr)  # what a command prints stays fit for a pipe
     _log_to(output)
     project = load_parsed(flags)
@@ -73,14 +116,6 @@ def make_output(flags: Flags, stream: TextIO | None = None) -> Output:
     chosen = stream or sys.stdout
     is_terminal = chosen.isatty() and "NO_COLOR" not in os.environ
     return Output(flags.quiet, is_terminal and not flags.no_color, flags.log_format, chosen)
-
-
-def _refuse_unsupported(flags: Flags) -> None:
-    """A flag that is silently without effect would be worse than one that is refused."""
-    given = {"--selector": flags.selector, "--state": flags.state, "--defer": flags.defer}
-    for name, value in given.items():
-        if value:
-            raise UsageError(f"{name} is not supported yet", hint="choose nodes by --select and --exclude")
 
 
 class _LogHandler(logging.Handler):

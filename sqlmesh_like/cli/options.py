@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from sqlmesh_like.project.selection import INDIRECT, Indirect
+
 _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 _MULTI = frozenset({"-s", "--select", "-m", "--models", "--exclude"})
 
@@ -21,6 +23,7 @@ class Flags:
     select: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     selector: str | None = None
+    indirect_selection: Indirect = "eager"
     target: str | None = None
     profile: str | None = None
     profiles_dir: Path | None = None
@@ -47,6 +50,12 @@ def _options() -> list[click.Option]:
         ),
         click.Option(["--exclude"], help="Nodes to leave out.", multiple=True, metavar="WORD…"),
         click.Option(["--selector"], help="A selector of selectors.yml.", metavar="NAME"),
+        click.Option(
+            ["--indirect-selection"],
+            help="Tests that come along: with any node they read, with all of them, or none.",
+            type=click.Choice(INDIRECT),
+            default="eager",
+        ),
         click.Option(["-t", "--target"], help="Target to use instead of the profile's.", metavar="NAME"),
         click.Option(["--profile"], help="Profile to use instead of the project's.", metavar="NAME"),
         click.Option(["--profiles-dir"], help="Folder of profiles.yml.", type=_FOLDER),
@@ -55,8 +64,8 @@ def _options() -> list[click.Option]:
         click.Option(["--threads"], help="Models to run side by side.", type=click.IntRange(min=1)),
         click.Option(["-f", "--full-refresh"], help="Rebuild tables from scratch.", is_flag=True),
         click.Option(["-x", "--fail-fast"], help="Stop at the first failure.", is_flag=True),
-        click.Option(["--state"], help="Folder of the artifacts to compare with.", type=_FOLDER),
-        click.Option(["--defer"], help="Read what is not selected from --state.", is_flag=True),
+        click.Option(["--state"], help="Folder of an earlier manifest.json to compare with.", type=_FOLDER),
+        click.Option(["--defer"], help="Read tables that are not here from where --state has them.", is_flag=True),
         click.Option(["--log-format"], help="text or json.", type=click.Choice(["text", "json"]), default="text"),
         click.Option(["-q", "--quiet"], help="Print results and errors only.", is_flag=True),
         click.Option(["--no-color"], help="Print without colours.", is_flag=True),

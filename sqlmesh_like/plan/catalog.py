@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from sqlmesh_like.errors import ProjectError, nearest
 from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.history import History, TableState
 from sqlmesh_like.project.spec import ParsedProject, Target
+from sqlmesh_like.project.values import holds_secret
 from sqlmesh_like.render.rendered import RenderedProject
 
 
@@ -54,18 +55,33 @@ class Catalog:
 
 
 def build_catalog(project: ParsedProject, rendered: RenderedProject, target: Target, history: History) -> Catalog:
-    """Places of all sources, seeds and models that are tables."""
+    """Places of all sources, seeds and models that are tables. Raises ProjectError for a name that is no folder's."""
     places: dict[str, TablePlace] = {}
+    for unique_id, table, location, form in _tables(project, rendered):
+        places[unique_id] = TablePlace(unique_id, table, location or _uri(target, table), form)
+    return Catalog(places, history)
+
+
+def locations(project: ParsedProject, rendered: RenderedProject, target: Target) -> dict[str, str]:
+    """Where each table lies, by unique id, as an artifact may tell it; nothing where the target has no lake."""
+    if target.type != "spark":
+        return {}
+    found = {
+        unique_id: location or _uri(target, table)
+        for unique_id, table, location, _ in _tables(project, rendered)
+        if location or table.is_path_safe()
+    }
+    return {unique_id: uri for unique_id, uri in found.items() if not holds_secret(uri)}
+
+
+def _tables(project: ParsedProject, rendered: RenderedProject) -> Iterator[tuple[str, TableName, str | None, str]]:
+    """Unique id, name, explicit location and format of every table."""
     for source in project.sources:
-        for table in source.tables:
-            uri = table.location or _uri(target, table.table)
-            places[table.unique_id] = TablePlace(table.unique_id, table.table, uri, table.format)
-    for seed in rendered.seeds:
-        places[seed.unique_id] = TablePlace(seed.unique_id, seed.table, _uri(target, seed.table))
+        yield from ((table.unique_id, table.table, table.location, table.format) for table in source.tables)
+    yield from ((seed.unique_id, seed.table, None, "hudi") for seed in rendered.seeds)
     for model in rendered.models:
         if model.config.materialized in ("incremental", "table"):
-            places[model.unique_id] = TablePlace(model.unique_id, model.table, _uri(target, model.table))
-    return Catalog(places, history)
+            yield model.unique_id, model.table, None, "hudi"
 
 
 def _uri(target: Target, table: TableName) -> str:

@@ -1,207 +1,168 @@
-"""Selection in dbt's words. Owns `+m+`, `2+m`, `@m`, methods (`tag:` …), union, intersection and exclusion."""
+"""Selection in dbt's words. Owns `+m+`, `2+m`, `@m`, union, intersection, exclusion and the tests that come along.
+
+The grammar is `project.selection`'s, what a method matches `methods`'.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from pathlib import PurePosixPath
+from functools import reduce
 
 from sqlmesh_like.errors import SelectionError, nearest
-from sqlmesh_like.plan.graph import Graph, Node
+from sqlmesh_like.plan.graph import Graph
+from sqlmesh_like.plan.methods import matches
+from sqlmesh_like.plan.past import Past
+from sqlmesh_like.project.selection import Difference, Indirect, Intersection, Selector, Term, Union, parse_word
 
-_TERM = re.compile(r"(?P<at>@)?(?:(?P<up>\d*)(?P<parents>\+))?(?P<body>[^+@]+?)(?:(?P<children>\+)(?P<down>\d*))?")
-_METHOD = re.compile(r"(?P<method>[a-z_]+(?:\.[\w.]+)?):(?P<value>.+)")
-
-
-@dataclass(frozen=True)
-class _Term:
-    """One selector without spaces and commas. A depth of None is without limit."""
-
-    text: str
-    method: str
-    value: str
-    parents: bool
-    parents_depth: int | None
-    children: bool
-    children_depth: int | None
-    at: bool
+_Ids = frozenset[str]
 
 
-def select(graph: Graph, select: tuple[str, ...] = (), exclude: tuple[str, ...] = ()) -> tuple[str, ...]:
+def select(
+    graph: Graph,
+    select: tuple[str, ...] = (),
+    exclude: tuple[str, ...] = (),
+    *,
+    named: Selector | None = None,
+    past: Past | None = None,
+    indirect: Indirect = "eager",
+) -> tuple[str, ...]:
     """Unique ids of the selected nodes, every one after its inputs. Nothing in `select` means every node.
 
-    A test comes along as soon as one node that it reads is selected (dbt's eager mode), and goes with any that is
-    excluded. Raises SelectionError for a malformed selector and for a selection that matches nothing.
+    `named` is a selector of selectors.yml, which stands in the place of `select`. Which tests come along is `indirect`;
+    one goes with any node that is excluded. Raises SelectionError for a malformed selector and for a selection that
+    matches nothing.
     """
-    chosen = _union(graph, select) if select else frozenset(graph.nodes)
+    evaluation = _Evaluation(graph, past, indirect)
+    if named is not None:
+        found = evaluation.found(named)
+    elif select:
+        found = _each(evaluation, graph, select)
+    else:
+        found = _Found(frozenset(graph.nodes))
     if exclude:
-        chosen -= _union(graph, exclude, must_match=False)
+        excluded = _Evaluation(graph, past, "eager")
+        found = found.minus(excluded.found(Union(tuple(parse_word(word) for word in _words(exclude)))))
+    chosen = evaluation.completed(found)
     if not chosen:
-        raise SelectionError(f"nothing is left of the selection {_spelt(select, exclude)}")
+        raise SelectionError(f"nothing is left of the selection {_spelt(select, exclude, named)}")
     return graph.order(chosen)
 
 
-def _spelt(select: tuple[str, ...], exclude: tuple[str, ...]) -> str:
-    chosen = f"--select {' '.join(select)}" if select else "of everything"
-    return f"{chosen} --exclude {' '.join(exclude)}" if exclude else chosen
+def _words(texts: tuple[str, ...]) -> list[str]:
+    return [word for text in texts for word in text.split()]
 
 
-def _union(graph: Graph, words: tuple[str, ...], must_match: bool = True) -> frozenset[str]:
-    selectors = [word for text in words for word in text.split()]
-    found: frozenset[str] = frozenset()
-    for selector in selectors:
-        matched = _intersection(graph, selector)
-        if not matched and must_match:
-            raise SelectionError(f"selector {selector!r} matches nothing", hint=_hint(graph, selector))
-        found |= matched
+def _each(evaluation: _Evaluation, graph: Graph, select: tuple[str, ...]) -> _Found:
+    """The union of all words; one that chooses nothing is a mistake that the others must not hide."""
+    found = _Found()
+    for word in _words(select):
+        part = evaluation.found(parse_word(word))
+        if not part.direct:
+            raise SelectionError(f"selector {word!r} matches nothing", hint=_hint(graph, word))
+        found = found.plus(part)
     return found
 
 
-def _intersection(graph: Graph, selector: str) -> frozenset[str]:
-    terms = [_parse(word) for word in selector.split(",")]
-    sets = [_expand(graph, term) for term in terms]
-    return frozenset.intersection(*sets)
+def _spelt(select: tuple[str, ...], exclude: tuple[str, ...], named: Selector | None) -> str:
+    chosen = f"--select {' '.join(select)}" if select else "of the selector" if named else "of everything"
+    return f"{chosen} --exclude {' '.join(exclude)}" if exclude else chosen
 
 
-def _parse(word: str) -> _Term:
-    found = _TERM.fullmatch(word)
-    if found is None or (found["at"] and (found["parents"] or found["children"])):
-        raise SelectionError(f"selector {word!r} is malformed", hint="write m, +m, m+, 2+m, m+3, @m, tag:x, path:x …")
-    method = _METHOD.fullmatch(found["body"])
-    if method is not None and method["method"].partition(".")[0] not in _METHODS:
-        hint = nearest(method["method"], _METHODS) or f"known methods: {', '.join(_METHODS)}"
-        raise SelectionError(f"selector {word!r} has the unknown method {method['method']!r}", hint=hint)
-    return _Term(
-        text=word,
-        method=method["method"] if method else _implied_method(found["body"]),
-        value=method["value"] if method else found["body"],
-        parents=bool(found["parents"]),
-        parents_depth=int(found["up"]) if found["up"] else None,
-        children=bool(found["children"]),
-        children_depth=int(found["down"]) if found["down"] else None,
-        at=bool(found["at"]),
-    )
+@dataclass(frozen=True)
+class _Found:
+    """Nodes chosen, and tests that come along should all that they need be chosen in the end."""
+
+    direct: _Ids = frozenset()
+    awaiting: frozenset[tuple[str, Indirect]] = frozenset()
+
+    def plus(self, other: _Found) -> _Found:
+        return _Found(self.direct | other.direct, self.awaiting | other.awaiting)
+
+    def meet(self, other: _Found) -> _Found:
+        # A test that one side chose and the other awaits goes on awaiting, as in dbt.
+        both = (self.awaiting & other.awaiting) | self._awaiting(other) | other._awaiting(self)
+        return _Found(self.direct & other.direct, both)
+
+    def _awaiting(self, other: _Found) -> frozenset[tuple[str, Indirect]]:
+        return frozenset(pair for pair in self.awaiting if pair[0] in other.direct)
+
+    def minus(self, other: _Found) -> _Found:
+        return _Found(self.direct - other.direct, frozenset(p for p in self.awaiting if p[0] not in other.direct))
 
 
-def _implied_method(body: str) -> str:
-    """As in dbt: a path has a slash, a file a suffix, everything else is a name."""
-    if "/" in body:
-        return "path"
-    return "file" if body.endswith((".sql", ".csv")) else "fqn"
+@dataclass(frozen=True)
+class _Evaluation:
+    graph: Graph
+    past: Past | None
+    indirect: Indirect
 
+    def found(self, selector: Selector) -> _Found:
+        match selector:
+            case Term():
+                return self._expanded(selector)
+            case Union(of):
+                return reduce(_Found.plus, map(self.found, of), _Found())
+            case Intersection(of):
+                return reduce(_Found.meet, map(self.found, of))
+            case Difference(of, minus):
+                eager = _Evaluation(self.graph, self.past, "eager")
+                return self.found(of).minus(eager.found(minus))
 
-def _expand(graph: Graph, term: _Term) -> frozenset[str]:
-    found = _matches(graph, term)
-    expanded = set(found)
-    for unique_id in found:
-        if term.at:
-            below = {unique_id, *graph.descendants(unique_id)}
-            expanded |= below.union(*(graph.ancestors(node) for node in below))
-        if term.parents:
-            expanded |= graph.ancestors(unique_id, term.parents_depth)
-        if term.children:
-            expanded |= graph.descendants(unique_id, term.children_depth)
-    # Before intersection, so that `orders,test_type:generic` are the generic tests of orders.
-    return frozenset(expanded) | _tests_of(graph, frozenset(expanded))
+    def completed(self, found: _Found) -> _Ids:
+        """With the tests whose nodes turned out to be chosen, by whichever part of the selection."""
+        modes = {mode: self._covered(mode, found.direct) for _, mode in found.awaiting}
+        return found.direct | {test for test, mode in found.awaiting if modes[mode](test)}
 
+    def _expanded(self, term: Term) -> _Found:
+        chosen = self._with_relatives(term)
+        mode = term.indirect or self.indirect
+        tests = self._tests_of(chosen)
+        # Before intersection, so that `orders,test_type:generic` are the generic tests of orders.
+        along = frozenset(filter(self._covered(mode, chosen), tests))
+        awaiting = frozenset() if mode == "empty" else tests - along - chosen
+        return _Found(chosen | along, frozenset((test, mode) for test in awaiting))
 
-def _matches(graph: Graph, term: _Term) -> frozenset[str]:
-    method, _, argument = term.method.partition(".")
-    test = _METHODS[method]
-    return frozenset(unique_id for unique_id, node in graph.nodes.items() if test(node, term.value, argument))
+    def _with_relatives(self, term: Term) -> _Ids:
+        found = matches(self.graph, term, self.past)
+        expanded = set(found)
+        for unique_id in found:
+            if term.at:
+                below = {unique_id, *self.graph.descendants(unique_id)}
+                expanded |= below.union(*(self.graph.ancestors(node) for node in below))
+            if term.parents:
+                expanded |= self.graph.ancestors(unique_id, term.parents_depth)
+            if term.children:
+                expanded |= self.graph.descendants(unique_id, term.children_depth)
+        return frozenset(expanded)
 
+    def _tests_of(self, chosen: _Ids) -> _Ids:
+        found = {child for unique_id in chosen for child in self.graph.children(unique_id)}
+        return frozenset(child for child in found if self._type(child) == "test")
 
-def _by_fqn(node: Node, value: str, _: str) -> bool:
-    if node.resource_type == "source":
-        return False  # as in dbt: a source is chosen by source: only
-    if fnmatchcase(node.name, value):
-        return True
-    parts = value.split(".")
-    return any(_starts_with(fqn, parts) for fqn in (node.fqn, node.fqn[1:]))
+    def _covered(self, mode: Indirect, chosen: _Ids) -> Callable[[str], bool]:
+        """Whether a test comes along with these nodes, one of which it reads."""
+        match mode:
+            case "eager":
+                return lambda _: True
+            case "empty":
+                return lambda _: False
+            case "cautious":
+                needed = chosen
+            case "buildable":
+                sources = (unique_id for unique_id in self.graph.nodes if self._type(unique_id) == "source")
+                needed = chosen.union(sources, *(self.graph.ancestors(unique_id) for unique_id in chosen))
+        return lambda test: needed.issuperset(self.graph.parents(test))
 
-
-def _starts_with(fqn: tuple[str, ...], parts: list[str]) -> bool:
-    return len(parts) <= len(fqn) and all(fnmatchcase(have, want) for have, want in zip(fqn, parts, strict=False))
-
-
-def _by_path(node: Node, value: str, _: str) -> bool:
-    wanted = value.removeprefix("./").rstrip("/")
-    path = PurePosixPath(node.path)
-    return any(fnmatchcase(str(part), wanted) for part in (path, *path.parents))
-
-
-def _by_file(node: Node, value: str, _: str) -> bool:
-    return fnmatchcase(PurePosixPath(node.path).name, value)
-
-
-def _by_tag(node: Node, value: str, _: str) -> bool:
-    return any(fnmatchcase(tag, value) for tag in node.tags)
-
-
-def _by_source(node: Node, value: str, _: str) -> bool:
-    if node.source_name is None:
-        return False
-    source, _dot, table = value.rpartition(".") if value.count(".") == 1 else (value, "", "*")
-    if value.count(".") == 2:  # project.source.table
-        project, source, table = value.split(".")
-        if not fnmatchcase(node.fqn[0], project):
-            return False
-    return fnmatchcase(node.source_name, source) and fnmatchcase(node.name, table)
-
-
-def _by_config(node: Node, value: str, argument: str) -> bool:
-    found: object = node.config
-    for key in argument.split("."):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    values = found if isinstance(found, list | tuple) else [found]
-    return any(fnmatchcase(_config_word(part), value) for part in values if part is not None)
-
-
-def _config_word(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _by_resource_type(node: Node, value: str, _: str) -> bool:
-    return node.resource_type == value or (value == "data_test" and node.resource_type == "test")
-
-
-def _by_test_type(node: Node, value: str, _: str) -> bool:
-    return node.resource_type == "test" and value in (node.test_type, "data")
-
-
-def _by_test_name(node: Node, value: str, _: str) -> bool:
-    return node.resource_type == "test" and fnmatchcase(node.name, f"{value}*")
-
-
-def _by_package(node: Node, value: str, _: str) -> bool:
-    return fnmatchcase(node.fqn[0], value) or value == "this"
-
-
-_METHODS: Mapping[str, Callable[[Node, str, str], bool]] = {
-    "fqn": _by_fqn,
-    "path": _by_path,
-    "file": _by_file,
-    "tag": _by_tag,
-    "source": _by_source,
-    "config": _by_config,
-    "resource_type": _by_resource_type,
-    "test_type": _by_test_type,
-    "test_name": _by_test_name,
-    "package": _by_package,
-}
-
-
-def _tests_of(graph: Graph, chosen: frozenset[str]) -> frozenset[str]:
-    found = {child for unique_id in chosen for child in graph.children(unique_id)}
-    return frozenset(child for child in found if graph.nodes[child].resource_type == "test")
+    def _type(self, unique_id: str) -> str:
+        return self.graph.nodes[unique_id].resource_type
 
 
 def _hint(graph: Graph, selector: str) -> str:
-    words = [_parse(word).text for word in selector.split(",")]
+    if "state:" in selector or "result:" in selector:
+        return "compared with the artifacts in --state, no node is such"
     known = [*(node.search_name for node in graph.nodes.values())]
     known += [f"tag:{tag}" for node in graph.nodes.values() for tag in node.tags]
-    bodies = [word.strip("+@0123456789") for word in words]
+    bodies = [word.strip("+@0123456789") for word in selector.split(",")]
     hints = (nearest(body, known) or nearest(body.partition(":")[2], known) for body in bodies)
     return next((hint for hint in hints if hint), "see what there is: sml ls")

@@ -64,6 +64,12 @@ def public_env_var(name: str, default: object = _NOTHING) -> object:
     return env_var(name, default)
 
 
+def holds_secret(text: str) -> bool:
+    """Whether the value of a secret environment variable stands in a text, which then is no artifact's."""
+    secrets = (value for name, value in os.environ.items() if name.startswith(SECRET_PREFIX) and value)
+    return any(secret in text for secret in secrets)
+
+
 def _call(function: str, name: str) -> str:
     return rf"\b{function}\s*\(\s*['\"]{re.escape(name)}"
 

@@ -31,7 +31,7 @@ def command(flags: Flags, no_check: bool) -> None:
 
         check_project(loaded, [model.unique_id for model in models])
     written = write_compiled(loaded.target_folder, replace(loaded.rendered, models=models, tests=tests))
-    write_manifest(loaded.target_folder / "manifest.json", loaded.project, loaded.rendered, loaded.graph)
+    write_manifest(loaded.target_folder / "manifest.json", loaded.project, loaded.manifest)
     if flags.select:
         for model in models:
             _print(model)

@@ -17,7 +17,7 @@ def command(flags: Flags) -> None:
     loaded = load(flags)
     check_project(loaded, [node.unique_id for node in loaded.selected("model")])
     path = loaded.target_folder / "manifest.json"
-    write_manifest(path, loaded.project, loaded.rendered, loaded.graph)
+    write_manifest(path, loaded.project, loaded.manifest)
     count = len(loaded.graph.nodes)
     make_output(flags).line(
         f"Parsed {count} nodes of {loaded.project.name}; wrote {loaded.project.target_path}/manifest.json"

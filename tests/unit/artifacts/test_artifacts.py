@@ -56,7 +56,7 @@ def rendered(project: ParsedProject) -> RenderedProject:
 
 def test_the_manifest_holds_nodes_and_both_maps(project: ParsedProject, rendered: RenderedProject) -> None:
     path = project.root / "target" / "manifest.json"
-    write_manifest(path, project, rendered, build_graph(project, rendered), NOW)
+    write_manifest(path, project, manifest(project, rendered, build_graph(project, rendered)), NOW)
     data = json.loads(path.read_text())
     assert data["metadata"]["dbt_schema_version"].endswith("/manifest/v12.json")
     assert set(data["nodes"]) == {"model.shop.m", "seed.shop.s", "test.shop.unique_m_id", "test.shop.t"}

@@ -161,7 +161,6 @@ def test_a_new_project_compiles_as_it_is(project: Path, monkeypatch: pytest.Monk
         (["ls", "--vars", "{a"], "--vars is not valid YAML"),
         (["ls", "--threads", "0"], "0 is not in the range"),
         (["ls", "--project-dir", "nowhere"], "does not exist"),
-        (["ls", "--state", "models"], "--state is not supported yet"),
         (["init", "a b"], "cannot be a project's name"),
         (["init", "models"], "models exists already"),
     ],

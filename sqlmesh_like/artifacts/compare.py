@@ -1,0 +1,135 @@
+"""Two manifests, the older one ours or dbt's. Owns when a node counts as modified, and how.
+
+As in dbt: text, settings, place, called macros, promised columns and folder count; tags, descriptions and meta do not,
+nor where a target puts tables. Settings that only one of the manifests has are another version's matter.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+
+from sqlmesh_like.plan.past import Difference
+from sqlmesh_like.project.config import ConfigFault, canonical, check_setting
+
+Artifact = Mapping[str, object]
+
+_NOT_SETTINGS = frozenset({"alias", "schema", "database", "tags", "meta", "group", "docs", "contract", "access"})
+_DBT_TEST_HASH = re.compile(r"\.[0-9a-f]{10}$")
+_DBT_CALL = "_dbt_generic_test_kwargs"
+
+
+def compared(old: Artifact, new: Artifact) -> dict[str, frozenset[Difference]]:
+    """How each node that is in both differs, by unique id; an empty set where it does not."""
+    before = {_DBT_TEST_HASH.sub("", unique_id): node for unique_id, node in nodes_of(old).items()}
+    after = nodes_of(new)
+    macros = _changed_macros(old, new)
+    return {
+        unique_id: _differences(before[unique_id], node, macros)
+        for unique_id, node in after.items()
+        if unique_id in before
+    }
+
+
+def nodes_of(manifest: Artifact) -> dict[str, Artifact]:
+    """Models, seeds, tests and sources by unique id, as plain JSON values."""
+    found = {**_mapping(manifest.get("nodes")), **_mapping(manifest.get("sources"))}
+    plain: dict[str, Artifact] = json.loads(json.dumps(found, default=str))
+    kinds = ("model", "seed", "test", "source")
+    return {unique_id: node for unique_id, node in plain.items() if node.get("resource_type") in kinds}
+
+
+def _changed_macros(old: Artifact, new: Artifact) -> frozenset[str]:
+    """Macros of the project whose text is another one, or new."""
+    before = {unique_id: _text(node, "macro_sql") for unique_id, node in _mapping(old.get("macros")).items()}
+    after = {unique_id: _text(node, "macro_sql") for unique_id, node in _mapping(new.get("macros")).items()}
+    return frozenset(unique_id for unique_id, text in after.items() if before.get(unique_id) != text)
+
+
+def _differences(old: Artifact, new: Artifact, macros: frozenset[str]) -> frozenset[Difference]:
+    if new["resource_type"] == "source":
+        return frozenset() if _place_of_source(old) == _place_of_source(new) else frozenset({"relation"})
+    called = _mapping(new.get("depends_on")).get("macros")
+    found = {kind for kind, differs in _CHECKS.items() if differs(old, new)}
+    if isinstance(called, list) and macros.intersection(called):
+        found.add("macros")
+    return frozenset(found)
+
+
+def _place_of_source(node: Artifact) -> tuple[object, object, object]:
+    return node.get("source_name"), node.get("schema"), node.get("identifier")
+
+
+def _body(old: Artifact, new: Artifact) -> bool:
+    if new["resource_type"] == "seed":
+        return _checksum(old) != _checksum(new)
+    if _DBT_CALL in _text(old, "raw_code"):
+        return False  # dbt spells the call of a generic test otherwise; its arguments stand in its name
+    return _text(old, "raw_code") != _text(new, "raw_code")
+
+
+def _checksum(node: Artifact) -> object:
+    return _mapping(node.get("checksum")).get("checksum")
+
+
+def _configs(old: Artifact, new: Artifact) -> bool:
+    before, after = _settings(old), _settings(new)
+    return any(before[key] != after[key] for key in before.keys() & after.keys())
+
+
+def _settings(node: Artifact) -> dict[str, object]:
+    config = _mapping(node.get("config"))
+    found = {canonical(key): value for key, value in config.items()}
+    return {key: _normal(key, value) for key, value in found.items() if key not in _NOT_SETTINGS}
+
+
+def _normal(key: str, value: object) -> object:
+    """One spelling for what means the same: dbt writes hooks as mappings, a severity in capitals, no keys as null."""
+    if isinstance(value, str) and key == "severity":
+        return value.lower()
+    try:
+        checked = check_setting(key, value)
+    except ConfigFault:  # a setting of a test or seed, or one that sml refuses: compared as it stands
+        checked = value
+    return None if checked in ((), [], {}) else json.loads(json.dumps(checked, default=str))
+
+
+def _relation(old: Artifact, new: Artifact) -> bool:
+    """By the settings: where a target puts its tables is no change of the project."""
+    before, after = _mapping(old.get("config")), _mapping(new.get("config"))
+    return any(before.get(key) != after.get(key) for key in ("schema", "alias") if key in before and key in after)
+
+
+def _contract(old: Artifact, new: Artifact) -> bool:
+    return _promise(old) != _promise(new)
+
+
+def _promise(node: Artifact) -> object:
+    """Columns with types, where the contract is enforced; their order is no part of it."""
+    if not _mapping(_mapping(node.get("config")).get("contract")).get("enforced"):
+        return None
+    columns = [_mapping(column) for column in _mapping(node.get("columns")).values()]
+    return sorted((str(column.get("name")), str(column.get("data_type")).lower()) for column in columns)
+
+
+def _fqn(old: Artifact, new: Artifact) -> bool:
+    """A test's folder is its declaration's in dbt, and none with us."""
+    return new["resource_type"] != "test" and "fqn" in old and old["fqn"] != new.get("fqn")
+
+
+_CHECKS: Mapping[Difference, Callable[[Artifact, Artifact], bool]] = {
+    "body": _body,
+    "configs": _configs,
+    "relation": _relation,
+    "contract": _contract,
+    "fqn": _fqn,
+}
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(node: object, key: str) -> str:
+    return str(_mapping(node).get(key) or "").strip()

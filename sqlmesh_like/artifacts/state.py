@@ -1,0 +1,84 @@
+"""The artifacts of an earlier call, ours or dbt's, read back. Owns finding them and what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlmesh_like.artifacts.compare import Artifact, compared
+from sqlmesh_like.errors import UsageError
+from sqlmesh_like.plan.past import Past
+
+MANIFEST, RESULTS = "manifest.json", "run_results.json"
+
+
+@dataclass(frozen=True)
+class State:
+    """What a folder holds of manifest.json and run_results.json; at least one of them."""
+
+    folder: Path
+    manifest: Artifact | None
+    results: Artifact | None
+
+    def past(self, current: Artifact) -> Past:
+        """Compared with the project as it is, given by its manifest."""
+        changes = None if self.manifest is None else compared(self.manifest, current)
+        return Past(str(self.folder), changes, None if self.results is None else statuses(self.results))
+
+    def locations(self, warehouse: str) -> dict[str, str]:
+        """Where each table of the state lies, by unique id. A manifest that does not say (dbt's) means `warehouse`.
+
+        Raises UsageError where there is no manifest.
+        """
+        if self.manifest is None:
+            hint = "`sml compile` and `sml parse` write it"
+            raise UsageError(f"--defer needs {MANIFEST}, which is not in {self.folder}", hint=hint)
+        nodes = {**_mapping(self.manifest.get("nodes")), **_mapping(self.manifest.get("sources"))}
+        places = {unique_id: _location(_mapping(node), warehouse) for unique_id, node in nodes.items()}
+        return {unique_id: uri for unique_id, uri in places.items() if uri is not None}
+
+
+def read_state(folder: Path) -> State:
+    """Raises UsageError where the folder holds neither artifact, or one that cannot be read."""
+    manifest, results = read_artifact(folder / MANIFEST), read_artifact(folder / RESULTS)
+    if manifest is None and results is None:
+        hint = "give the target folder of an earlier call, or a copy of it"
+        raise UsageError(f"--state {folder} holds neither {MANIFEST} nor {RESULTS}", hint=hint)
+    return State(folder, manifest, results)
+
+
+def read_artifact(path: Path) -> Artifact | None:
+    """None where there is no such file. Raises UsageError where it is no JSON object."""
+    try:
+        data: object = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {error}", hint="write it anew") from error
+    if not isinstance(data, dict) or not isinstance(data.get("metadata"), dict):
+        raise UsageError(f"{path} is no artifact of sml or dbt: it has no metadata", hint="write it anew")
+    return data
+
+
+def statuses(results: Artifact) -> dict[str, str]:
+    """The status of each node of a run_results.json."""
+    rows = results.get("results")
+    found = [_mapping(row) for row in (rows if isinstance(rows, list) else [])]
+    return {str(row.get("unique_id")): str(row.get("status")) for row in found}
+
+
+def _location(node: Artifact, warehouse: str) -> str | None:
+    meta = _mapping(node.get("meta")).get("sml")
+    if isinstance(meta, Mapping):
+        return str(meta["location"]) if meta.get("location") else None
+    is_table = _mapping(node.get("config")).get("materialized") in ("table", "incremental", "seed")
+    schema, name = node.get("schema"), node.get("alias") or node.get("identifier")
+    if not warehouse or not schema or not name or not (is_table or node.get("resource_type") == "source"):
+        return None
+    return f"{warehouse.rstrip('/')}/{schema}/{name}"
+
+
+def _mapping(value: object) -> Artifact:
+    return value if isinstance(value, Mapping) else {}

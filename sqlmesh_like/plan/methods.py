@@ -1,0 +1,101 @@
+"""The methods of selection: `tag:`, `path:`, `config.x:` … Owns which nodes each matches, operators left aside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+from sqlmesh_like.plan.graph import Graph, Node
+from sqlmesh_like.plan.past import Past, result_test, state_test
+from sqlmesh_like.project.selection import Term
+
+
+def matches(graph: Graph, term: Term, past: Past | None) -> frozenset[str]:
+    """Unique ids that the term's method and value choose. Raises SelectionError where it needs a state and has none."""
+    method, _, argument = term.method.partition(".")
+    if method in ("state", "result"):
+        is_chosen = state_test(past, term.value) if method == "state" else result_test(past, term.value)
+        return frozenset(unique_id for unique_id in graph.nodes if is_chosen(unique_id))
+    test = _TESTS[method]
+    return frozenset(unique_id for unique_id, node in graph.nodes.items() if test(node, term.value, argument))
+
+
+def _by_fqn(node: Node, value: str, _: str) -> bool:
+    if node.resource_type == "source":
+        return False  # as in dbt: a source is chosen by source: only
+    if fnmatchcase(node.name, value):
+        return True
+    parts = value.split(".")
+    return any(_starts_with(fqn, parts) for fqn in (node.fqn, node.fqn[1:]))
+
+
+def _starts_with(fqn: tuple[str, ...], parts: list[str]) -> bool:
+    return len(parts) <= len(fqn) and all(fnmatchcase(have, want) for have, want in zip(fqn, parts, strict=False))
+
+
+def _by_path(node: Node, value: str, _: str) -> bool:
+    wanted = value.removeprefix("./").rstrip("/")
+    path = PurePosixPath(node.path)
+    return any(fnmatchcase(str(part), wanted) for part in (path, *path.parents))
+
+
+def _by_file(node: Node, value: str, _: str) -> bool:
+    return fnmatchcase(PurePosixPath(node.path).name, value)
+
+
+def _by_tag(node: Node, value: str, _: str) -> bool:
+    return any(fnmatchcase(tag, value) for tag in node.tags)
+
+
+def _by_source(node: Node, value: str, _: str) -> bool:
+    if node.source_name is None:
+        return False
+    source, _dot, table = value.rpartition(".") if value.count(".") == 1 else (value, "", "*")
+    if value.count(".") == 2:  # project.source.table
+        project, source, table = value.split(".")
+        if not fnmatchcase(node.fqn[0], project):
+            return False
+    return fnmatchcase(node.source_name, source) and fnmatchcase(node.name, table)
+
+
+def _by_config(node: Node, value: str, argument: str) -> bool:
+    found: object = node.config
+    for key in argument.split("."):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    values = found if isinstance(found, list | tuple) else [found]
+    return any(fnmatchcase(_config_word(part), value) for part in values if part is not None)
+
+
+def _config_word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _by_resource_type(node: Node, value: str, _: str) -> bool:
+    return node.resource_type == value or (value == "data_test" and node.resource_type == "test")
+
+
+def _by_test_type(node: Node, value: str, _: str) -> bool:
+    return node.resource_type == "test" and value in (node.test_type, "data")
+
+
+def _by_test_name(node: Node, value: str, _: str) -> bool:
+    return node.resource_type == "test" and fnmatchcase(node.name, f"{value}*")
+
+
+def _by_package(node: Node, value: str, _: str) -> bool:
+    return fnmatchcase(node.fqn[0], value) or value == "this"
+
+
+_TESTS: Mapping[str, Callable[[Node, str, str], bool]] = {
+    "fqn": _by_fqn,
+    "path": _by_path,
+    "file": _by_file,
+    "tag": _by_tag,
+    "source": _by_source,
+    "config": _by_config,
+    "resource_type": _by_resource_type,
+    "test_type": _by_test_type,
+    "test_name": _by_test_name,
+    "package": _by_package,
+}

@@ -1,0 +1,122 @@
+"""Selectors as a user writes them: words of the command line as a tree. Owns the grammar; what matches is `plan`'s."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from sqlmesh_like.errors import SelectionError, nearest
+
+Method = Literal[
+    "fqn",
+    "path",
+    "file",
+    "tag",
+    "source",
+    "config",
+    "resource_type",
+    "test_type",
+    "test_name",
+    "package",
+    "state",
+    "result",
+]
+Indirect = Literal["eager", "cautious", "buildable", "empty"]
+"""Which tests come along with the nodes that they read: with any; with all; with all or those above them; none."""
+
+METHODS: tuple[str, ...] = get_args(Method)
+INDIRECT: tuple[str, ...] = get_args(Indirect)
+_TERM = re.compile(r"(?P<at>@)?(?:(?P<up>\d*)(?P<parents>\+))?(?P<body>[^+@]+?)(?:(?P<children>\+)(?P<down>\d*))?")
+_METHOD = re.compile(r"(?P<method>[a-z_]+(?:\.[\w.]+)?):(?P<value>.+)")
+
+
+@dataclass(frozen=True)
+class Term:
+    """One selector without spaces and commas. A depth of None is without limit.
+
+    `method` may carry an argument after a dot (`config.materialized`); `indirect` None: as the command says.
+    """
+
+    text: str
+    method: str
+    value: str
+    parents: bool = False
+    parents_depth: int | None = None
+    children: bool = False
+    children_depth: int | None = None
+    at: bool = False
+    indirect: Indirect | None = None
+
+
+@dataclass(frozen=True)
+class Union:
+    """Whatever one of these chooses."""
+
+    of: tuple[Selector, ...]
+
+
+@dataclass(frozen=True)
+class Intersection:
+    """What all of these choose."""
+
+    of: tuple[Selector, ...]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What one chooses and the other does not."""
+
+    of: Selector
+    minus: Selector
+
+
+Selector = Term | Union | Intersection | Difference
+
+
+def parse_word(word: str) -> Selector:
+    """A word without spaces; commas mean intersection. Raises SelectionError where it is malformed.
+
+    >>> parse_word("tag:daily+").value
+    'daily'
+    """
+    terms = tuple(parse_term(part) for part in word.split(","))
+    return terms[0] if len(terms) == 1 else Intersection(terms)
+
+
+def parse_term(word: str) -> Term:
+    """One term. Raises SelectionError for a malformed one and an unknown method."""
+    found = _TERM.fullmatch(word)
+    if found is None or (found["at"] and (found["parents"] or found["children"])):
+        raise SelectionError(f"selector {word!r} is malformed", hint="write m, +m, m+, 2+m, m+3, @m, tag:x, path:x …")
+    method = _METHOD.fullmatch(found["body"])
+    if method is not None and (hint := unknown_method(method["method"])):
+        raise SelectionError(f"selector {word!r} has the unknown method {method['method']!r}", hint=hint)
+    return Term(
+        text=word,
+        method=method["method"] if method else implied_method(found["body"]),
+        value=method["value"] if method else found["body"],
+        parents=bool(found["parents"]),
+        parents_depth=int(found["up"]) if found["up"] else None,
+        children=bool(found["children"]),
+        children_depth=int(found["down"]) if found["down"] else None,
+        at=bool(found["at"]),
+    )
+
+
+def unknown_method(method: str) -> str | None:
+    """What to do about a method that there is not; None where there is."""
+    if method.partition(".")[0] in METHODS:
+        return None
+    return nearest(method, METHODS) or f"known methods: {', '.join(METHODS)}"
+
+
+def implied_method(body: str) -> Method:
+    """As in dbt: a path has a slash, a file a suffix, everything else is a name.
+
+    >>> implied_method("models/dws"), implied_method("rates.csv"), implied_method("orders")
+    ('path', 'file', 'fqn')
+    """
+    if "/" in body:
+        return "path"
+    return "file" if body.endswith((".sql", ".csv")) else "fqn"

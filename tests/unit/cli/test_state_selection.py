@@ -1,0 +1,207 @@
+"""`state:`, `result:`, selectors.yml and the tests that come along, through the command line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sqlmesh_like.cli.app import main
+
+FILES = {
+    "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\n',
+    "profiles.yml": "lake: {target: a, outputs: {a: {type: spark, schema: dws, warehouse: lake}, "
+    "b: {type: spark, schema: other, warehouse: elsewhere}}}\n",
+    "macros/m.sql": "{% macro one() %}1{% endmacro %}\n{% macro two() %}{{ one() }} + 1{% endmacro %}\n"
+    "{% macro idle() %}9{% endmacro %}",
+    "models/s.yml": """
+sources: [{name: shop, schema: ods, tables: [{name: user}]}]
+models:
+  - name: users
+    description: all
+    columns: [{name: id, data_type: bigint, tests: [not_null]}]
+  - {name: top, config: {contract: {enforced: true}}, columns: [{name: n, data_type: bigint}]}
+""",
+    "models/users.sql": "select id from {{ source('shop', 'user') }}",
+    "models/agg.sql": "select count(*) as n, {{ two() }} as m from {{ ref('users') }}",
+    "models/top.sql": "select n from {{ ref('agg') }} join {{ ref('rates') }}",
+    "seeds/rates.csv": "rate\n1\n",
+    "tests/agree.sql": "select 1 from {{ ref('users') }} join {{ ref('agg') }}",
+}
+Shown = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> Path:
+    for path, text in FILES.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
+    assert main(["compile", "--no-check", "-q"]) == 0
+    shutil.copytree(tmp_path / "target", tmp_path / "prod")
+    capsys.readouterr()
+    return tmp_path
+
+
+def names(capsys: Shown, *words: str) -> str:
+    assert main(["ls", "--output", "name", *words]) == 0
+    return " ".join(capsys.readouterr().out.split())
+
+
+def refused(capsys: Shown, *words: str) -> str:
+    assert main([*words]) == 2
+    shown = capsys.readouterr()
+    assert "Traceback" not in shown.err
+    assert shown.out == ""
+    return shown.err
+
+
+def modified(capsys: Shown, word: str = "state:modified", *more: str) -> str:
+    return names(capsys, "--state", "prod", "--indirect-selection", "empty", "-s", word, *more)
+
+
+def edit(path: str, old: str, new: str) -> None:
+    file = Path(path)
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+
+
+def test_nothing_is_modified_in_the_same_project_even_for_another_target(capsys: Shown) -> None:
+    assert (
+        modified(capsys, "state:unmodified").split() == modified(capsys, "state:old").split() == names(capsys).split()
+    )
+    assert "state:modified' matches nothing" in refused(capsys, "ls", "--state", "prod", "-s", "state:modified")
+    assert "matches nothing" in refused(capsys, "ls", "--state", "prod", "-s", "state:modified", "-t", "b")
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "kind", "found"),
+    [
+        ("models/users.sql", "select id", "select id + 1 as id", "body", "users"),
+        ("models/users.sql", "select", "{{ config(refresh='full') }}select", "configs", "users"),
+        ("models/users.sql", "select", "{{ config(alias='u') }}select", "relation", "users"),
+        ("macros/m.sql", "1{% endmacro %}\n", "2{% endmacro %}\n", "macros", "agg"),
+        ("models/s.yml", "name: n, data_type: bigint", "name: n, data_type: int", "contract", "top"),
+        ("seeds/rates.csv", "1", "2", "body", "rates"),
+        ("models/s.yml", "schema: ods", "schema: raw", "relation", "user"),
+        ("models/s.yml", "tests: [not_null]", "tests: [{not_null: {severity: warn}}]", "configs", "not_null_users_id"),
+        ("tests/agree.sql", "select 1", "select 2", "body", "agree"),
+    ],
+)
+def test_a_change_is_found_with_its_kind(capsys: Shown, path: str, old: str, new: str, kind: str, found: str) -> None:
+    edit(path, old, new)
+    assert found in modified(capsys).split()
+    assert found in modified(capsys, f"state:modified.{kind}").split()
+    others = {"body", "configs", "relation", "macros", "contract"} - {kind}
+    is_in_file = path.startswith("models/") and kind in ("configs", "relation") and path.endswith(".sql")
+    for other in others - ({"body"} if is_in_file else set()):
+        assert "matches nothing" in refused(capsys, "ls", "--state", "prod", "-s", f"state:modified.{other}")
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("models/s.yml", "description: all", "description: every user"),
+        ("models/s.yml", "description: all", "tags: [daily]\n    meta: {owner: me}"),
+        ("macros/m.sql", "9", "10"),
+        ("models/s.yml", "name: id, data_type: bigint", "name: id, data_type: int"),
+    ],
+)
+def test_descriptions_tags_and_macros_that_nobody_calls_are_no_change(
+    capsys: Shown, path: str, old: str, new: str
+) -> None:
+    edit(path, old, new)
+    assert "matches nothing" in refused(capsys, "ls", "--state", "prod", "-s", "state:modified")
+
+
+def test_a_new_model_is_new_and_modified_and_a_moved_one_modified(capsys: Shown, project: Path) -> None:
+    (project / "models/fresh.sql").write_text("select 1 as a")
+    (project / "models/deep").mkdir()
+    (project / "models/top.sql").rename(project / "models/deep/top.sql")
+    assert modified(capsys, "state:new") == "fresh"
+    assert modified(capsys) == "fresh top"
+    assert "fresh" not in modified(capsys, "state:old")
+
+
+def test_operators_and_exclusion_work_on_states(capsys: Shown) -> None:
+    edit("models/users.sql", "select id", "select id, 2 as b")
+    models = ("--resource-type", "model")
+    assert modified(capsys, "state:modified+", *models) == "users agg top"
+    assert modified(capsys, "1+state:modified") == "user users"
+    assert modified(capsys, "state:modified+,agg+", *models) == "agg top"
+    assert modified(capsys, "users+", "--exclude", "state:modified", *models) == "agg top"
+
+
+def test_a_manifest_of_dbt_is_understood(capsys: Shown) -> None:
+    """Its spelling: stripped text, hooks as mappings, no keys as null, tests with a hash, other settings."""
+    manifest = json.loads(Path("prod/manifest.json").read_text())
+    for unique_id, node in list(manifest["nodes"].items()):
+        node["raw_code"] = node["raw_code"].strip()
+        node["meta"] = {}
+        node["config"]["grants"] = {}
+        if node["resource_type"] == "model":
+            node["config"] |= {"pre-hook": [], "unique_key": None, "packages": []}
+            for ours in ("pre_hook", "hudi", "table_type", "refresh", "partition_by"):
+                del node["config"][ours]
+        if unique_id.startswith("test.") and "test_metadata" in node:
+            node["raw_code"] = "{{ test_not_null(**_dbt_generic_test_kwargs) }}"
+            node["config"]["severity"] = "ERROR"
+            manifest["nodes"][f"{unique_id}.0123456789"] = manifest["nodes"].pop(unique_id)
+    Path("prod/manifest.json").write_text(json.dumps(manifest))
+    assert "matches nothing" in refused(capsys, "ls", "--state", "prod", "-s", "state:modified")
+    edit("models/users.sql", "select id", "select id, 2 as b")
+    assert modified(capsys) == "users"
+
+
+def test_results_choose_nodes(capsys: Shown, project: Path) -> None:
+    rows = [("model.shop.users", "error"), ("model.shop.agg", "skipped"), ("test.shop.agree", "fail")]
+    results = [{"unique_id": unique_id, "status": status} for unique_id, status in rows]
+    (project / "prod/run_results.json").write_text(json.dumps({"metadata": {}, "results": results}))
+    assert modified(capsys, "result:error") == "users"
+    assert modified(capsys, "result:error+", "--resource-type", "model") == "users agg top"
+    assert modified(capsys, "result:skipped", "result:fail") == "agg agree"
+    assert "no node is such" in refused(capsys, "ls", "--state", "prod", "-s", "result:warn")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-s", "state:modified"], "state: needs something to compare with\n  give --state PATH"),
+        (["-s", "result:error", "--state", "prod"], "result: needs run_results.json, which is not in prod"),
+        (["-s", "state:modifed", "--state", "prod"], "did you mean 'modified'?"),
+        (["-s", "state:modified.bdy", "--state", "prod"], "did you mean 'modified.body'?"),
+        (["-s", "result:eror", "--state", "prod"], "did you mean 'error'?"),
+        (["-s", "stat:modified"], "unknown method 'stat'\n  did you mean 'state'?"),
+        (["-s", "state:modified", "--state", "nowhere"], "does not exist"),
+        (["-s", "state:modified", "--state", "models"], "holds neither manifest.json nor run_results.json"),
+        (["--indirect-selection", "egaer"], "'egaer' is not one of"),
+    ],
+)
+def test_a_wrong_state_exits_2(capsys: Shown, words: list[str], message: str) -> None:
+    assert message in refused(capsys, "ls", *words)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"nodes": {}}'])
+def test_a_broken_artifact_exits_2(capsys: Shown, text: str) -> None:
+    Path("prod/manifest.json").write_text(text)
+    assert "manifest.json" in refused(capsys, "ls", "--state", "prod", "-s", "state:modified")
+
+
+@pytest.mark.parametrize(
+    ("mode", "words", "found"),
+    [
+        ("eager", ["agg"], "agg agree"),
+        ("cautious", ["agg"], "agg"),
+        ("cautious", ["agg", "users"], "users agg not_null_users_id agree"),
+        ("cautious", ["agg", "test_type:singular"], "agg agree"),
+        ("buildable", ["agg"], "agg agree"),
+        ("buildable", ["users"], "users not_null_users_id"),
+        ("empty", ["agg", "users"], "users agg"),
+    ],
+)
+def test_tests_come_along_as_asked_for(capsys: Shown, mode: str, words: list[str], found: str) -> None:
+    listed = names(capsys, "--indirect-selection", mode, "-s", *words)
+    assert sorted(listed.split()) == sorted(found.split())
