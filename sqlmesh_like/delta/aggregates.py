@@ -43,6 +43,7 @@ def delta(aggregate: Aggregate) -> DeltaProgram:
         Step("old", _old(), unless_empty="groups", prune=_prune(aggregate, "groups")),
         Step("stale", _stale(states)),
         Step("recomputed", _recomputed(aggregate), unless_empty="stale", prune=_prune(aggregate, "stale")),
+        Step("pooled", _pooled(aggregate, states)),
         Step("merged", _merged(aggregate, states)),
         Step("signed", _signed(aggregate)),
     ]
@@ -175,20 +176,28 @@ def _recomputed(aggregate: Aggregate) -> exp.Select:
     return exp.select("*").from_(whole.subquery("w")).where(exp.In(this=key(), query=stale))
 
 
+def _pooled(aggregate: Aggregate, states: tuple[State, ...]) -> exp.Select:
+    """Stored states and those that the change adds, of every changed group that is not recomputed."""
+    names = _state_names(aggregate, states)
+    stored = exp.select(*names).from_("old")
+    added = exp.select(*[name.copy() for name in names]).from_("groups")
+    both = exp.union(stored, added, distinct=False).subquery("b")
+    stale = exp.select(key()).from_("stale").subquery()
+    return exp.select(*[name.copy() for name in names]).from_(both).where(exp.Not(this=exp.In(this=key(), query=stale)))
+
+
 def _merged(aggregate: Aggregate, states: tuple[State, ...]) -> exp.Select:
     """States of every changed group after the change."""
-    keys = [column(named.name) for named in aggregate.keys]
-    names = [key(), *keys, *[column(state.name) for state in states]]
-    stale = exp.select(key()).from_("stale").subquery()
-    fresh = exp.Not(this=exp.In(this=key(), query=stale))
-    stored = exp.select(*[n.copy() for n in names]).from_("old")
-    added = exp.select(*names).from_("groups")
-    both = exp.union(stored, added, distinct=False)
-    merged = [exp.alias_(_merge_one(state), state.name, quoted=True) for state in states]
-    combined = exp.select(key(), *[k.copy() for k in keys], *merged).from_(both.subquery("b")).where(fresh)
-    combined = combined.group_by(key(), *[k.copy() for k in keys])
-    every = exp.union(combined, exp.select(*[n.copy() for n in names]).from_("recomputed"), distinct=False)
-    return exp.select(*[n.copy() for n in names]).from_(every.subquery("e"))
+    keys = [key(), *[column(named.name) for named in aggregate.keys]]
+    sums = [exp.alias_(_merge_one(state), state.name, quoted=True) for state in states]
+    combined = exp.select(*keys, *sums).from_("pooled").group_by(*[name.copy() for name in keys])
+    names = _state_names(aggregate, states)
+    every = exp.union(combined, exp.select(*names).from_("recomputed"), distinct=False)
+    return exp.select(*[name.copy() for name in names]).from_(every.subquery("e"))
+
+
+def _state_names(aggregate: Aggregate, states: tuple[State, ...]) -> list[exp.Expr]:
+    return [key(), *[column(named.name) for named in aggregate.keys], *[column(state.name) for state in states]]
 
 
 def _merge_one(state: State) -> exp.Expr:

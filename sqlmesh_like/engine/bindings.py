@@ -16,7 +16,7 @@ from sqlmesh_like.delta.unmoved import without_unmoved
 from sqlmesh_like.engine.feed import Feed
 from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.partition_paths import pruned_paths
-from sqlmesh_like.engine.shared_changes import Change, SharedChanges
+from sqlmesh_like.engine.shared_changes import SMALL_CHANGE, Change, SharedChanges
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, WEIGHT, TableName, is_hidden
@@ -101,6 +101,11 @@ class Bindings:
     def _named_of(self, item: PlannedInput) -> tuple[str, ...]:
         """Columns of an input that the plan's SQL names anywhere: no other one can be read."""
         return tuple(column.name for column in item.state.schema or () if column.name.lower() in self._named)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether all changes that are read fit one partition."""
+        return all(item.change.rows <= SMALL_CHANGE for item in self.planned.inputs)
 
     @cached_property
     def _unmoved(self) -> frozenset[str]:

@@ -31,6 +31,7 @@ from sqlmesh_like.engine.seeds import load_seed
 from sqlmesh_like.engine.session import start_session
 from sqlmesh_like.engine.shared_changes import SharedChanges
 from sqlmesh_like.engine.sink import Sink
+from sqlmesh_like.engine.steps import run_steps
 from sqlmesh_like.engine.swap import recover
 from sqlmesh_like.engine.tables import DELETED, HudiTable
 from sqlmesh_like.engine.timeline import Timeline
@@ -97,7 +98,7 @@ class SparkEngine:
         return self._rebuild(planned, bindings)
 
     def _merge(self, planned: PlannedModel, program: DeltaProgram, bindings: Bindings) -> Applied:
-        signed = _run_steps(program, bindings)
+        signed = run_steps(program, bindings)
         target = self._sink(planned)
         actions = sinks.one_action_a_key(signed, target).persist()
         bindings.steps["_actions"] = actions
@@ -250,23 +251,6 @@ def _stored(target: Sink, bindings: Bindings) -> DataFrame:
     timeline = Timeline(target.table.uri)
     assert timeline.frontier is not None
     return feed_of(bindings.session, timeline).current(timeline.frontier, hidden=True)
-
-
-def _run_steps(program: DeltaProgram, bindings: Bindings) -> DataFrame:
-    is_empty: dict[str, bool] = {}
-    for step in program.steps:
-        if step.unless_empty is not None and step.unless_empty not in is_empty:
-            is_empty[step.unless_empty] = bindings.steps[step.unless_empty].isEmpty()
-        nothing = is_empty.get(step.unless_empty or "", False)
-        frame = bindings.run(step.query, step.prune, nothing=nothing)
-        bindings.keep(step.name, frame, persist=_is_read_often(step.name, program))
-    return bindings.steps[program.result]
-
-
-def _is_read_often(name: str, program: DeltaProgram) -> bool:
-    reads = sum(table.name == name for step in program.steps for table in step.query.find_all(exp.Table))
-    checks = sum(name in (step.unless_empty, step.prune.step if step.prune else None) for step in program.steps)
-    return reads + checks > 1
 
 
 def _buckets(planned: PlannedModel, history: History) -> int:
