@@ -15,7 +15,7 @@ from sqlmesh_like.ingest.evolve import settle
 from sqlmesh_like.ingest.fill import filled
 from sqlmesh_like.ingest.formats import MESSAGES
 from sqlmesh_like.ingest.guess import guessed
-from sqlmesh_like.ingest.images import IMAGES, Shape, image, items, missing, parsed, rows, texts, unreadable
+from sqlmesh_like.ingest.images import IMAGES, Shape, image, items, missing, parsed, rows, shape_of, texts, unreadable
 from sqlmesh_like.ingest.layout import Layout
 from sqlmesh_like.ingest.message import CHANGES
 from sqlmesh_like.ingest.place import Place
@@ -58,7 +58,7 @@ def decode(place: Place, share: Share, events: DataFrame) -> Decoded:
     uri = place.table_uri(share.table)
     stored = _stored_columns(spark, uri)
     groups = [(variant, events.where(variant.condition).where(_IS_CHANGE)) for variant in sorted(share.variants)]
-    shaped = [(frame, _shape(frame, variant, ingest, is_new=not stored)) for variant, frame in groups]
+    shaped = [(frame, _shape(frame, variant, ingest, stored)) for variant, frame in groups]
     readable = [(frame, shape) for frame, shape in shaped if shape is not None]
     settled = settle(
         share.table, ingest, stored, [shape for _, shape in readable], place.source.ingest.on_schema_change
@@ -92,7 +92,7 @@ def _counts(events: DataFrame) -> tuple[int, int, int, int]:
     return found[0], found[1], found[2], found[3]
 
 
-def _shape(frame: DataFrame, variant: Variant, ingest: IngestTable, *, is_new: bool) -> Shape | None:
+def _shape(frame: DataFrame, variant: Variant, ingest: IngestTable, stored: Schema) -> Shape | None:
     """How the events are laid out; None where the schema that they state makes no sense."""
     message = MESSAGES[variant.message]
     message = replace(message, marks_unavailable=message.marks_unavailable and variant.has_unavailable)
@@ -102,9 +102,9 @@ def _shape(frame: DataFrame, variant: Variant, ingest: IngestTable, *, is_new: b
         except (ValueError, LookupError, TypeError, AttributeError):
             return None
     else:
-        fields = guessed(frame, message, in_order=is_new)
+        fields = guessed(frame, message, in_order=not stored)
     keys = tuple(Field(name, "string", is_inferred=True) for name in ingest.primary_key if name != ingest.origin)
-    return Shape(message, fields or keys)
+    return shape_of(message, fields or keys, {*ingest.primary_key, *(column.name for column in stored)})
 
 
 def _stored_columns(spark: SparkSession, uri: str) -> Schema:

@@ -7,7 +7,7 @@ in it, `texts` makes the row before and the row after of them, `image` types one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sqlmesh_like.ingest.message import Message
@@ -22,10 +22,29 @@ UNAVAILABLE = (_MARK, "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==", f'["{_MARK}"]'
 
 @dataclass(frozen=True)
 class Shape:
-    """How a group of events of one table is laid out: its message and its columns."""
+    """How a group of events of one table is laid out: its message and its columns.
+
+    `clashes` are members that differ from a column in case only: no table can hold both.
+    """
 
     message: Message
     fields: tuple[Field, ...]
+    clashes: tuple[str, ...] = ()
+
+
+def shape_of(message: Message, fields: Sequence[Field], known: Collection[str]) -> Shape:
+    """A shape in which no two columns differ in case only; of such, one with a `known` name stays, else the last.
+
+    >>> shape = shape_of(Message("row"), [Field("ID", "int"), Field("id", "int")], ())
+    >>> [field.name for field in shape.fields], shape.clashes
+    (['id'], ('ID',))
+    """
+    kept: dict[str, Field] = {}
+    for field in sorted(fields, key=lambda field: (field.name in known, field.name)):
+        kept[field.name.lower()] = field
+    stay = {field.name for field in kept.values()}
+    clashes = tuple(field.member for field in fields if field.name not in stay)
+    return Shape(message, tuple(field for field in fields if field.name in stay), clashes)
 
 
 def parsed(shape: Shape, *, partial: bool = False) -> dict[str, str]:
@@ -135,7 +154,16 @@ def unreadable(shape: Shape) -> str:
         if field.type != "string" or field.encoding is not Encoding.PLAIN
         for column, member in ((quoted(field.name), quoted(field.member)),)
     ]
+    checks += [_clash(shape, name, member) for name in shape.message.members for member in shape.clashes]
     return f"nullif(concat_ws('; ', {', '.join(checks)}), '')" if checks else "cast(null as string)"
+
+
+def _clash(shape: Shape, name: str, member: str) -> str:
+    """Spark SQL of why an event with this member cannot be taken in, or NULL where it has none."""
+    parts = (*shape.message.path, name)
+    path = "$" + "".join(f"['{part}']" for part in parts) + ("[*]" if shape.message.is_list else "") + f"['{member}']"
+    why = literal(f"column {member}: another column differs from it in case only")
+    return f"if(get_json_object(value, {literal(path)}) is not null, {why}, null)"
 
 
 def _but_available(shape: Shape, text: str) -> str:
