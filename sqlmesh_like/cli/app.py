@@ -30,6 +30,8 @@ COMMANDS = {
     "run": "Bring the models up to date.",
     "test": "Run the data tests.",
     "build": "Seeds, models and tests in the order of the graph.",
+    "retry": "Run again what failed in the last call.",
+    "diff": "Show what changed since --state, and what it rebuilds.",
     "show": "Print the rows of a model.",
     "verify": "Compare tables with a full recompute.",
     "history": "Show a table's commits.",

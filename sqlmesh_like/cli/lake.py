@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,15 +31,27 @@ class Lake:
         return Planner(self.loaded.rendered, self.catalog, now, self.loaded.flags.full_refresh)
 
 
-def open_lake(loaded: Loaded) -> Lake:
-    """The lake of a Spark target; Spark starts when it is first used. Raises UsageError for other targets."""
+def open_lake(loaded: Loaded, writes: Collection[str] = ()) -> Lake:
+    """The lake of a Spark target; Spark starts when it is first used. Raises UsageError for other targets.
+
+    With `--defer`, tables that are not there are read where `--state` has them, but for those that the call `writes`.
+    """
     if loaded.target.type != "spark":
         hint = "choose a target of type spark with -t"
         raise UsageError(f"the target {loaded.target.name!r} has no lake: its type is {loaded.target.type}", hint=hint)
     history = LakeHistory()
-    return Lake(
-        loaded, build_catalog(loaded.project, loaded.rendered, loaded.target, history), _engine(loaded, history)
-    )
+    catalog = build_catalog(loaded.project, loaded.rendered, loaded.target, history)
+    if loaded.flags.defer:
+        catalog = _deferred(loaded, catalog, writes)
+    return Lake(loaded, catalog, _engine(loaded, history))
+
+
+def _deferred(loaded: Loaded, catalog: Catalog, writes: Collection[str]) -> Catalog:
+    if loaded.state is None:
+        raise UsageError("--defer needs --state PATH", hint="give the folder of the manifest.json to read tables from")
+    graph = loaded.graph
+    wanted = frozenset(catalog.places) if not writes else frozenset[str]().union(*map(graph.ancestors, writes))
+    return catalog.deferred(wanted.difference(writes), loaded.state.locations(loaded.target.warehouse))
 
 
 def _engine(loaded: Loaded, history: LakeHistory) -> Engine:

@@ -8,6 +8,7 @@ from sqlmesh_like.cli.context import Loaded
 from sqlmesh_like.cli.output import Level, Output, Step
 from sqlmesh_like.cli.rows import as_table
 from sqlmesh_like.plan.history import Written
+from sqlmesh_like.project.values import parse_vars
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest
 from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult, SeedResult, TestResult
 
@@ -90,8 +91,9 @@ def _step(number: int, total: int, node: RenderedNode) -> Step:
             return Step(number, total, "test", node.name)
 
 
-def write_results(loaded: Loaded, result: RunResult, elapsed: float) -> None:
-    """Write run_results.json."""
+def write_results(loaded: Loaded, result: RunResult, elapsed: float, call: Mapping[str, object]) -> None:
+    """Write run_results.json and, to be a state with it, manifest.json. `call` is what `retry` repeats."""
+    from sqlmesh_like.artifacts.manifest import write_manifest
     from sqlmesh_like.artifacts.run_results import NodeResult as Row
     from sqlmesh_like.artifacts.run_results import write_run_results
 
@@ -106,7 +108,10 @@ def write_results(loaded: Loaded, result: RunResult, elapsed: float) -> None:
         )
         for found in result.results
     ]
-    write_run_results(loaded.target_folder / "run_results.json", rows, elapsed, vars(loaded.flags), loaded.rendered)
+    has_vars = bool(parse_vars(loaded.flags.vars))
+    args = {**vars(loaded.flags), **call, "has_vars": has_vars}
+    write_run_results(loaded.target_folder / "run_results.json", rows, elapsed, args, loaded.rendered)
+    write_manifest(loaded.target_folder / "manifest.json", loaded.project, loaded.manifest)
 
 
 def response(found: NodeResult) -> Mapping[str, object]:

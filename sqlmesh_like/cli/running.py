@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 
@@ -18,44 +18,64 @@ from sqlmesh_like.run.executor import Executor
 from sqlmesh_like.run.retention import Cleaning, due
 from sqlmesh_like.run.seeds import read_seed
 
-_READING: tuple[ResourceType, ...] = ("test",)
+KINDS: Mapping[str, tuple[ResourceType, ...]] = {
+    "seed": ("seed",),
+    "run": ("model",),
+    "test": ("test",),
+    "build": ("seed", "model", "test"),
+}
+"""What each command does something with."""
 
 
-def run_selected(flags: Flags, kinds: tuple[ResourceType, ...], now: str | None = None) -> int:
-    """Run the selected nodes of these kinds in the order of the graph; the exit code, 0 or 1.
+def run_selected(flags: Flags, command: str, now: str | None = None, only: Collection[str] | None = None) -> int:
+    """Run what is selected for a command, in the order of the graph; the exit code, 0 or 1.
 
-    Raises UsageError, before anything is read or written, where a seed or model is wrong.
+    `only` stands in the place of a selection. Raises UsageError, before anything is read or written, where a seed or
+    model is wrong.
     """
     started = perf_counter()
     loaded = load(flags, now=clock(now))
+    selected = _selected(loaded, KINDS[command]) if only is None else list(loaded.graph.order(only))
+    written = [unique_id for unique_id in selected if loaded.graph.nodes[unique_id].resource_type != "test"]
+    lake = open_lake(loaded, written)
+    seeds = {s.unique_id: read_seed(s, loaded.project.root) for s in loaded.rendered.seeds if s.unique_id in selected}
+    models = [unique_id for unique_id in written if unique_id not in seeds]
+    output = make_output(flags)
+    _warn_of_what_is_not_done(loaded, selected, output)
+    _tell_of_borrowed(lake, output)
+    check_before_run(loaded, lake.catalog, models, seeds.values())
+    with _lock(loaded, command):
+        planner, threads = lake.planner(clock(now)), loaded.target.threads
+        executor = Executor(planner, loaded.graph, lake.engine, Lines(output), threads, flags.fail_fast, seeds)
+        try:
+            result = executor.run(selected)
+            if written and result.has_written:  # where nothing was, cleaning alone would start Spark
+                _clean(lake, output)
+        finally:
+            lake.engine.stop()
+    output.end([found.status for found in result.results], problems(result))
+    write_results(loaded, result, perf_counter() - started, {"which": command, "now": now})
+    return 0 if result.ok else 1
+
+
+def _selected(loaded: Loaded, kinds: tuple[ResourceType, ...]) -> list[str]:
     selected = [node.unique_id for node in loaded.selected(*kinds)]
     if not selected:
         what = " or ".join(kinds)
         hint = f"`sml ls --resource-type {kinds[0]}` lists them"
         raise SelectionError(f"the selection holds no {what}", hint=hint)
-    lake = open_lake(loaded)
-    seeds = {s.unique_id: read_seed(s, loaded.project.root) for s in loaded.rendered.seeds if s.unique_id in selected}
-    models = [unique_id for unique_id in selected if loaded.graph.nodes[unique_id].resource_type == "model"]
-    output = make_output(flags)
-    _warn_of_what_is_not_done(loaded, selected, output)
-    check_before_run(loaded, lake.catalog, models, seeds.values())
-    with _lock(loaded, kinds):
-        planner, threads = lake.planner(clock(now)), loaded.target.threads
-        executor = Executor(planner, loaded.graph, lake.engine, Lines(output), threads, flags.fail_fast, seeds)
-        try:
-            result = executor.run(selected)
-            if kinds != _READING and result.has_written:  # where nothing was, cleaning alone would start Spark
-                _clean(lake, output)
-        finally:
-            lake.engine.stop()
-    output.end([found.status for found in result.results], problems(result))
-    write_results(loaded, result, perf_counter() - started)
-    return 0 if result.ok else 1
+    return selected
 
 
-def _lock(loaded: Loaded, kinds: tuple[ResourceType, ...]) -> AbstractContextManager[None]:
+def _tell_of_borrowed(lake: Lake, output: Output) -> None:
+    tables = [str(lake.catalog.places[unique_id].table) for unique_id in sorted(lake.catalog.borrowed)]
+    if tables:
+        output.line(f"read from {lake.loaded.flags.state}: {', '.join(tables)}")
+
+
+def _lock(loaded: Loaded, command: str) -> AbstractContextManager[None]:
     """Tests may run beside anything: they read pinned states."""
-    return nullcontext() if kinds == _READING else locked(loaded, "run")
+    return nullcontext() if command == "test" else locked(loaded, "run")
 
 
 def _warn_of_what_is_not_done(loaded: Loaded, selected: Collection[str], output: Output) -> None:

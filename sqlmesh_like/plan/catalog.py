@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from sqlmesh_like.errors import ProjectError, nearest
 from sqlmesh_like.names import TableName
@@ -25,10 +25,25 @@ class TablePlace:
 
 @dataclass(frozen=True)
 class Catalog:
-    """All tables of a project under one target, by unique id. Views have no place."""
+    """All tables of a project under one target, by unique id. Views have no place.
+
+    `borrowed` are tables of another warehouse, which are read and never written nor cleaned.
+    """
 
     places: dict[str, TablePlace]
     history: History
+    borrowed: frozenset[str] = frozenset()
+
+    def deferred(self, unique_ids: Iterable[str], elsewhere: Mapping[str, str]) -> Catalog:
+        """With those of these tables that are not there read where `elsewhere` (folders by unique id) has them."""
+        candidates = (unique_id for unique_id in unique_ids if unique_id in self.places and unique_id in elsewhere)
+        borrowed = frozenset(
+            unique_id
+            for unique_id in candidates
+            if elsewhere[unique_id] != self.places[unique_id].uri and not self.state(unique_id).exists
+        )
+        moved = {unique_id: replace(self.places[unique_id], uri=elsewhere[unique_id]) for unique_id in borrowed}
+        return replace(self, places={**self.places, **moved}, borrowed=borrowed)
 
     def state(self, unique_id: str) -> TableState:
         """The table as it stands now; `missing` where there is none."""

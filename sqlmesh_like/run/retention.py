@@ -28,10 +28,10 @@ class Cleaning:
 
 
 def due(catalog: Catalog, owned: Iterable[str]) -> tuple[Cleaning, ...]:
-    """Tables of ours (by unique id) whose history has grown past what is kept."""
+    """Tables of ours (by unique id), borrowed ones left out, whose history has grown past what is kept."""
     needed = _oldest_frontiers(catalog)
     found: list[Cleaning] = []
-    for unique_id in owned:
+    for unique_id in (unique_id for unique_id in owned if unique_id not in catalog.borrowed):
         state = catalog.state(unique_id)
         if state.frontier is None or state.kind not in ("cow", "mor"):
             continue

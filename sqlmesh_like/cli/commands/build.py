@@ -13,4 +13,4 @@ from sqlmesh_like.cli.running import run_selected
 @shared_options
 def command(flags: Flags, now: str | None) -> int:
     """Load seeds, run models and test them, in the order of the graph; what follows a failed test is skipped."""
-    return run_selected(flags, ("seed", "model", "test"), now)
+    return run_selected(flags, "build", now)

@@ -24,8 +24,9 @@ from sqlmesh_like.plan.explain import explained, program_text
 def command(flags: Flags, models: tuple[str, ...], output: str, with_sql: bool) -> int:
     """Show strategy, each aggregate's class, reasons, pending change and what a run would do."""
     loaded = load(Flags(**{**vars(flags), "select": (*flags.select, *models)}))
-    planner = open_lake(loaded).planner(clock(None))
-    tables = [planner.rendered.model(node.unique_id) for node in loaded.selected("model")]
+    selected = [node.unique_id for node in loaded.selected("model")]
+    planner = open_lake(loaded, selected).planner(clock(None))
+    tables = [planner.rendered.model(unique_id) for unique_id in selected]
     plans = planner.plan_ahead(model for model in tables if model.unique_id in planner.catalog.places)
     if output == "json":
         click.echo(json.dumps({"models": [explained(plan) for plan in plans]}, indent=2))

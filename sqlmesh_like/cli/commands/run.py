@@ -13,4 +13,4 @@ from sqlmesh_like.cli.running import run_selected
 @shared_options
 def command(flags: Flags, now: str | None) -> int:
     """Bring the selected models up to date, each at a cost that follows the change."""
-    return run_selected(flags, ("model",), now)
+    return run_selected(flags, "run", now)

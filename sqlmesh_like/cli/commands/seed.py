@@ -12,4 +12,4 @@ from sqlmesh_like.cli.running import run_selected
 @shared_options
 def command(flags: Flags) -> int:
     """Load seeds whose CSV file changed, each in one commit; models over them follow the rows that differ."""
-    return run_selected(flags, ("seed",))
+    return run_selected(flags, "seed")

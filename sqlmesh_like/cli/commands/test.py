@@ -12,4 +12,4 @@ from sqlmesh_like.cli.running import run_selected
 @shared_options
 def command(flags: Flags) -> int:
     """Run data tests on the lake as it is; the rows of a test's SELECT are its failures."""
-    return run_selected(flags, ("test",))
+    return run_selected(flags, "test")

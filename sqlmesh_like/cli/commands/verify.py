@@ -27,10 +27,10 @@ from sqlmesh_like.run.ports import Difference, Engine
 def command(flags: Flags, models: tuple[str, ...], limit: int) -> int:
     """Compare maintained tables with a full recompute at each table's own frontier and clock."""
     loaded = load(Flags(**{**vars(flags), "select": (*flags.select, *models)}))
-    lake = open_lake(loaded)
+    selected = [node.unique_id for node in loaded.selected("model")]
+    lake = open_lake(loaded, selected)
     planner = lake.planner(clock(None))
-    selected = [planner.rendered.model(node.unique_id) for node in loaded.selected("model")]
-    tables = [model for model in selected if model.unique_id in lake.catalog.places]
+    tables = [planner.rendered.model(unique_id) for unique_id in selected if unique_id in lake.catalog.places]
     output = make_output(flags)
     try:
         found = [_verify(n, len(tables), m, planner, lake.engine, output, limit) for n, m in enumerate(tables, 1)]

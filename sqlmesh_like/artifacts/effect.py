@@ -1,0 +1,219 @@
+"""What changed between two manifests does to tables. Owns when a change forces a rebuild, judged by the queries alone.
+
+Two queries are the same where they differ in comments, layout and letter case of names only, tables being told apart by
+what they hold: a view stands for its own query, a table for its place. What the lake itself holds is `sml explain`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from sqlmesh_like.artifacts.compare import Artifact, compared, nodes_of
+from sqlmesh_like.plan.past import Difference
+
+Effect = Literal["rebuild", "first_build", "reload", "follow", "none", "left"]
+"""What the next run does to a node's table. `follow`: only what changes in its inputs; `left`: no run touches it."""
+
+_DECIDING = ("partition_by", "unique_key", "table_type")
+_WITHOUT_TABLE = ("view", "ephemeral")
+
+
+@dataclass(frozen=True)
+class Changed:
+    """One node that is not as it was. `downstream`: ids of models that read it, directly or not."""
+
+    unique_id: str
+    name: str
+    resource_type: str
+    path: str
+    change: Literal["new", "modified", "removed"]
+    differences: tuple[Difference, ...]
+    effect: Effect
+    why: str
+    downstream: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Touched:
+    """A model that did not change itself and reads one that did."""
+
+    unique_id: str
+    effect: Effect
+    because: tuple[str, ...]
+
+
+class Effects:
+    """The changes from one manifest to another."""
+
+    def __init__(self, old: Artifact, new: Artifact) -> None:
+        self._old, self._new = _Queries(old), _Queries(new)
+        self._differences = compared(old, new)
+
+    def changes(self) -> tuple[Changed, ...]:
+        """New, modified and removed models, seeds, tests and sources, by unique id."""
+        before, after = self._old.nodes, self._new.nodes
+        modified = {unique_id: kinds for unique_id, kinds in self._differences.items() if kinds}
+        new = [unique_id for unique_id in after if unique_id not in self._differences]
+        # A test that dbt named with a hash is no removed one; removed tests are nobody's rows.
+        removed = [i for i in before if i not in after and before[i]["resource_type"] != "test"]
+        found = [self._changed(unique_id, after[unique_id], kinds) for unique_id, kinds in modified.items()]
+        found += [self._changed(unique_id, after[unique_id], None) for unique_id in new]
+        found += [self._removed(unique_id, before[unique_id]) for unique_id in removed]
+        return tuple(sorted(found, key=lambda changed: changed.unique_id))
+
+    def touched(self, changes: Iterable[Changed]) -> tuple[Touched, ...]:
+        """Unchanged models below changed ones, by unique id."""
+        causes: dict[str, list[str]] = {}
+        for found in changes:
+            for unique_id in found.downstream:
+                causes.setdefault(unique_id, []).append(found.unique_id)
+        return tuple(
+            Touched(unique_id, self._of_model(unique_id)[0], tuple(causes[unique_id]))
+            for unique_id in sorted(causes)
+            if self._differences.get(unique_id) == frozenset()
+        )
+
+    def _changed(self, unique_id: str, node: Artifact, kinds: Set[Difference] | None) -> Changed:
+        effect, why = self._effect(unique_id, node, is_new=kinds is None)
+        listed = tuple(sorted(kinds or ()))
+        change: Literal["new", "modified"] = "new" if kinds is None else "modified"
+        below = self._new.below(unique_id)
+        return Changed(unique_id, *_named(node), change, listed, effect, why, below)
+
+    def _removed(self, unique_id: str, node: Artifact) -> Changed:
+        has_table = node["resource_type"] == "seed" or not _is_virtual(node)
+        effect: Effect = "left" if has_table and node["resource_type"] != "source" else "none"
+        why = "its table stays in the lake until someone removes it" if effect == "left" else ""
+        return Changed(unique_id, *_named(node), "removed", (), effect, why, ())
+
+    def _effect(self, unique_id: str, node: Artifact, *, is_new: bool) -> tuple[Effect, str]:
+        match node["resource_type"]:
+            case "model" if is_new:
+                return ("none", "a view, inlined where it is read") if _is_virtual(node) else ("first_build", "new")
+            case "model":
+                return self._of_model(unique_id)
+            case "seed":
+                return "reload", "readers follow the rows that differ"
+            case "source" if not is_new:
+                return "none", "it lies elsewhere: its readers are rebuilt"
+            case _:
+                return "none", ""
+
+    def _of_model(self, unique_id: str) -> tuple[Effect, str]:
+        old, new = self._old.nodes[unique_id], self._new.nodes[unique_id]
+        if _is_virtual(new):
+            return "none", "a view, inlined where it is read"
+        if _is_virtual(old):
+            return "first_build", "it was a view"
+        if _place(old) != _place(new):
+            return "first_build", "it has another place; the old table stays"
+        settings = [key for key in _DECIDING if _differs(_config(old), _config(new), key)]
+        if settings:
+            return "rebuild", f"{' and '.join(settings)} changed"
+        if self._old.meaning(unique_id) != self._new.meaning(unique_id):
+            return "rebuild", "its query, or one of a view or place that it reads, changed"
+        return "follow", "its query and layout are the same"
+
+
+class _Queries:
+    """The queries of one manifest, comparable with those of another."""
+
+    def __init__(self, manifest: Artifact) -> None:
+        self.nodes = nodes_of(manifest)
+        self._meanings: dict[str, object] = {}
+
+    @cached_property
+    def _by_place(self) -> dict[tuple[str, str], str]:
+        return {
+            (str(node.get("schema")).lower(), str(node.get("alias") or node.get("identifier")).lower()): unique_id
+            for unique_id, node in self.nodes.items()
+            if node["resource_type"] != "test"
+        }
+
+    @cached_property
+    def _children(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for unique_id, node in self.nodes.items():
+            for parent in _inputs(node):
+                found.setdefault(parent, []).append(unique_id)
+        return found
+
+    def below(self, unique_id: str) -> tuple[str, ...]:
+        """Models that read it, directly or not, by id."""
+        found: set[str] = set()
+        waiting = [unique_id]
+        while waiting:
+            children = self._children.get(waiting.pop(), [])
+            waiting += [child for child in children if child not in found]
+            found.update(children)
+        return tuple(sorted(child for child in found if self.nodes[child]["resource_type"] == "model"))
+
+    def meaning(self, unique_id: str) -> object:
+        """The normalized query with what each table in it stands for."""
+        if unique_id not in self._meanings:
+            node = self.nodes[unique_id]
+            inputs = [(parent, self._stands_for(parent)) for parent in sorted(_inputs(node)) if parent in self.nodes]
+            self._meanings[unique_id] = (self._normalized(node), inputs)
+        return self._meanings[unique_id]
+
+    def _stands_for(self, unique_id: str) -> object:
+        node = self.nodes[unique_id]
+        if node["resource_type"] == "model" and _is_virtual(node):
+            return self.meaning(unique_id)
+        return "table", _place(node)
+
+    def _normalized(self, node: Artifact) -> str:
+        text = str(node.get("compiled_code") or node.get("raw_code") or "")
+        try:
+            tree = sqlglot.parse_one(text, dialect="spark")
+        except SqlglotError:  # never compiled (Jinja stands in it), or of another dialect: the text decides
+            return text.strip()
+        for table in tree.find_all(exp.Table):
+            found = self._by_place.get((table.db.lower(), table.name.lower()))
+            if found is not None and table.db:
+                table.set("db", None)
+                table.set("catalog", None)
+                table.set("this", exp.to_identifier(found, quoted=True))
+        return tree.sql("spark", comments=False, normalize=True)
+
+
+def _named(node: Artifact) -> tuple[str, str, str]:
+    return str(node["name"]), str(node["resource_type"]), str(node.get("original_file_path"))
+
+
+def _inputs(node: Artifact) -> list[str]:
+    found = _mapping(node.get("depends_on")).get("nodes")
+    return [str(unique_id) for unique_id in found] if isinstance(found, list) else []
+
+
+def _is_virtual(node: Artifact) -> bool:
+    return _config(node).get("materialized") in _WITHOUT_TABLE
+
+
+def _place(node: Artifact) -> str:
+    """By the project's own settings: another target is no other place."""
+    if node["resource_type"] == "source":
+        return f"{node.get('schema')}.{node.get('identifier')}"
+    config = _config(node)
+    return f"{config.get('schema')}.{config.get('alias')}"
+
+
+def _differs(old: Artifact, new: Artifact, key: str) -> bool:
+    """A setting that one of the manifests does not know is no difference; one text stands for a list of one."""
+    lists = [[found[key]] if isinstance(found[key], str) else found[key] or [] for found in (old, new) if key in found]
+    return len(lists) == 2 and lists[0] != lists[1]
+
+
+def _config(node: Artifact) -> Artifact:
+    return _mapping(node.get("config"))
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
