@@ -97,6 +97,7 @@ _ALL = (
     Rule("HIS005", "the set of inputs changed since the last run"),
     Rule("CST001", "most of an input changed: a full refresh is clearly cheaper than following the change",
          "refresh: incremental"),
+    Rule("CST002", "of two sound strategies that leave the same rows this one is clearly cheaper for this change"),
     Rule("CFG001", "refresh: full"),
     Rule("CFG002", "materialized: table is rebuilt each run", "materialized: incremental"),
     Rule("CFG003", "--full-refresh"),

@@ -39,11 +39,15 @@ Strategy = Literal["no_op", "row_based", "aggregate_merge", "group_recompute", "
 
 @dataclass(frozen=True)
 class Classification:
-    """The strategy that a model's SQL allows, whatever its history. `is_provable`: the query is in the algebra."""
+    """The strategy that a model's SQL allows, whatever its history.
+
+    `alternative` is another sound one that leaves the same stored rows: runs may take either, in any order.
+    """
 
     strategy: Strategy
     aggregates: tuple[AggregateVerdict, ...]
     reasons: tuple[Reason, ...]
+    alternative: Strategy | None = None
 
 
 def classify(facts: QueryFacts) -> Classification:
@@ -93,7 +97,7 @@ def _recompute(
         unproven = _unproven_partition(relation, partition_by)
         if unproven is None:
             proven = reason("PAR001", f"partitions by {', '.join(partition_by)} are recomputed where the change falls")
-            return Classification("partition_rescan", verdicts, (*dear, proven))
+            return Classification("partition_rescan", verdicts, (*dear, proven), "group_recompute")
         dear = (*dear, unproven)
     grouped = reason("GRP001", "groups, windows and join keys that the change touches are recomputed")
     return Classification("group_recompute", verdicts, (*dear, grouped))

@@ -23,6 +23,7 @@ def compile_table(facts: QueryFacts, classification: Classification) -> TablePla
         case "partition_rescan":
             assert relation is not None
             rescan = partitions.rescan(relation, facts.model.config.partition_by)
-            return TablePlan(rows.rows(relation, rows.CURRENT), rescan=rescan)
+            # Sound wherever the rescan is, and over the same build: what a change costs decides, run by run.
+            return TablePlan(rows.rows(relation, rows.CURRENT), program=changes.delta(relation), rescan=rescan)
         case "no_op" | "full_refresh":
             return TablePlan(None)

@@ -78,7 +78,8 @@ class RescanProgram:
 class TablePlan:
     """Everything derived from a model's query. `build` yields the whole table: `_sml_key`, visible and state columns.
 
-    `build` None: the query is run as written and rows are keyed by their content.
+    `build` None: the query is run as written and rows are keyed by their content. Where there are a `program` and a
+    `rescan`, either brings the table to the same rows, keys and state.
     """
 
     build: exp.Query | None

@@ -19,6 +19,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.clock import frozen, has_moved
 from sqlmesh_like.classify.clock import pinned_calls
 from sqlmesh_like.classify.rules import TIED
+from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.crossing import at_clocks
 from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
@@ -95,10 +96,17 @@ class DuckLake:
         if found := repeated.fetchall():
             raise NodeError(f"the key {found[0][0]!r} of {compiled.model.table} repeats or is NULL")
 
-    def apply(self, compiled: CompiledModel, before: Snapshot, after: Snapshot, now: datetime | None = None) -> Actions:
+    def apply(
+        self,
+        compiled: CompiledModel,
+        before: Snapshot,
+        after: Snapshot,
+        now: datetime | None = None,
+        strategy: Strategy | None = None,
+    ) -> Actions:
         """Bring the target from one state of the inputs to the next by the plan's program, or rebuild it.
 
-        `now` moves the clock of the lake on; without it, it stands still.
+        `now` moves the clock of the lake on; without it, it stands still. `strategy` takes the plan's alternative.
         """
         self._then, self._now = self._now, now or self._now
         self._load_changes(before, after)
@@ -108,10 +116,11 @@ class DuckLake:
         if relation is not None and has_moved(pinned_calls(relation), self._then, self._now):
             self.build(compiled, after)
             return Actions(len(self.rows()), 0)
-        if compiled.table.program is not None:
-            return self._merge(compiled.table.program)
-        if compiled.table.rescan is not None:
+        chosen = strategy or compiled.classification.strategy
+        if chosen == "partition_rescan" and compiled.table.rescan is not None:
             return self._rescan(compiled.table.rescan)
+        if chosen != "full_refresh" and compiled.table.program is not None:
+            return self._merge(compiled.table.program)
         self.build(compiled, after)
         return Actions(len(self.rows()), 0)
 

@@ -12,12 +12,13 @@ from datetime import datetime
 from sqlglot import exp
 
 from sqlmesh_like.analyze.clock import clock_calls, has_moved
+from sqlmesh_like.analyze.lineage import split_columns
 from sqlmesh_like.classify.clock import pinned_calls, pinned_reasons
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.errors import Location, NodeError
-from sqlmesh_like.plan.cost import Estimate, InputCost, estimate
+from sqlmesh_like.plan.cost import Estimate, InputCost, Work, estimate
 from sqlmesh_like.plan.fingerprint import fingerprint
 from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, Change, History, TableRecord, TableState, Volume
 from sqlmesh_like.render.rendered import InputRef
@@ -131,7 +132,17 @@ def _choose(
         share = f"{found.changed_rows:,} changed rows, {found.changed_share:.0%} of an input"
         times = found.incremental.seconds / found.full.seconds
         return "full_refresh", (reason("CST001", f"{share}: following them would cost {times:.1f} times as much"),)
+    if found and found.other and found.strategy != compiled.classification.strategy:
+        return found.strategy, (reason("CST002", _compared(found, found.other)),)
     return compiled.classification.strategy, compiled.classification.reasons
+
+
+def _compared(found: Estimate, other: tuple[Strategy, Work]) -> str:
+    """What speaks for the strategy that was chosen over the usual one."""
+    strategy, work = other
+    times = work.seconds / found.incremental.seconds if found.incremental.seconds else float("inf")
+    change = f"{found.changed_rows:,} changed rows in {found.changed_files:,} file groups"
+    return f"{change}: {strategy} would cost {times:.1f} times as much"
 
 
 def _estimate(
@@ -139,9 +150,26 @@ def _estimate(
 ) -> Estimate | None:
     if any(item.awaits or item.state.kind not in ("cow", "mor") for item in inputs):
         return None
-    sizes = [InputCost(_volume(item.state, history), item.change) for item in inputs]
-    has_logs = target.kind == "mor"
-    return estimate(compiled.classification.strategy, sizes, _volume(target, history), has_logs=has_logs)
+    split = _split_inputs(compiled, inputs)
+    sizes = [InputCost(_volume(i.state, history), i.change, i.ref.unique_id in split) for i in inputs]
+    return estimate(
+        compiled.classification.strategy, sizes, _volume(target, history),
+        alternative=compiled.classification.alternative, has_logs=target.kind == "mor",
+    )  # fmt: skip
+
+
+def _split_inputs(compiled: CompiledModel, inputs: tuple[PlannedInput, ...]) -> set[str]:
+    """Inputs whose partition columns are those of the target, by lineage: of these other partitions are not read."""
+    partition_by = compiled.model.config.partition_by
+    if compiled.facts.relation is None or not partition_by:
+        return set()
+    origins = split_columns(compiled.facts.relation)
+    found: set[str] = set()
+    for item in inputs:
+        traced = {origins.get(name.lower(), {}).get(item.ref.unique_id, "").lower() for name in partition_by}
+        laid_out = {name.lower() for name in item.state.layout.columns}
+        found |= {item.ref.unique_id} if laid_out and laid_out <= traced else set()
+    return found
 
 
 def _volume(state: TableState, history: History) -> Volume:

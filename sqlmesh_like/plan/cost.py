@@ -1,4 +1,4 @@
-"""What following a change costs against a full refresh. Owns the estimate; whatever is chosen, the rows are the same.
+"""What each sound way to follow a change costs, and a full refresh. Owns the estimate; the rows are the same.
 
 All of it comes from commit metadata: rows, files and bytes that commits wrote. Where a file group holds a changed row,
 copy-on-write rewrites it whole, so a change that is spread over a table costs as much as the table.
@@ -23,14 +23,20 @@ MUCH_CHANGED = 0.5
 models downstream as changed."""
 WORTH_IT = 100_000
 """Changed rows below which the difference is a matter of seconds."""
+WORTH_SWITCHING = 100_000_000
+"""Bytes of scanning to be saved by another incremental strategy: about a second. Below, the jobs themselves count."""
 
 
 @dataclass(frozen=True)
 class InputCost:
-    """One input: how much it holds and how much of it changed since its consumer's frontier."""
+    """One input: how much it holds and how much of it changed since its consumer's frontier.
+
+    `is_split`: its partitions are those of the target, so only those that the change touches are read.
+    """
 
     volume: Volume
     change: Change
+    is_split: bool = False
 
     @property
     def changed_share(self) -> float:
@@ -43,6 +49,14 @@ class InputCost:
     def touched_partitions(self) -> float:
         """Share of its partitions, 1 where it has none."""
         return min(1.0, self.change.partitions / self.volume.partitions) if self.volume.partitions > 1 else 1.0
+
+    def affected_partitions(self, target: Volume) -> float:
+        """Share of the target's partitions that the change falls into: where only rows are known, at random."""
+        return self.touched_partitions if self.is_split else _touched(self.change.rows, max(1, target.partitions))
+
+    def read_of(self, affected: float) -> float:
+        """Bytes that a look at this share of the target's partitions reads of it."""
+        return self.volume.bytes * (affected if self.is_split else 1.0)
 
 
 @dataclass(frozen=True)
@@ -65,13 +79,20 @@ NOTHING = Work(0, 0, 0)
 
 @dataclass(frozen=True)
 class Estimate:
-    """The work of following the change and of a full refresh."""
+    """The work of following the change by `strategy` and of a full refresh; `other` is what it was chosen over."""
 
     changed_rows: int
     changed_files: int
     changed_share: float  # of the input that changed most
     incremental: Work
     full: Work
+    strategy: Strategy = "no_op"
+    other: tuple[Strategy, Work] | None = None
+
+    @property
+    def ways(self) -> tuple[tuple[Strategy, Work], ...]:
+        """What was weighed: sound strategies with their work, the one that was chosen first."""
+        return ((self.strategy, self.incremental), *([self.other] if self.other else ()))
 
     @property
     def is_full_clearly_cheaper(self) -> bool:
@@ -86,10 +107,18 @@ class Estimate:
         return self.full if strategy == "full_refresh" else self.incremental
 
 
-def estimate(strategy: Strategy, inputs: Sequence[InputCost], target: Volume, *, has_logs: bool = False) -> Estimate:
+def estimate(
+    strategy: Strategy,
+    inputs: Sequence[InputCost],
+    target: Volume,
+    *,
+    alternative: Strategy | None = None,
+    has_logs: bool = False,
+) -> Estimate:
     """The work of an incremental strategy on these inputs, and that of a full refresh.
 
-    `has_logs`: the target is merge-on-read, where changed rows are appended and no file is rewritten.
+    `alternative` is taken instead where it is clearly cheaper. `has_logs`: the target is merge-on-read, where changed
+    rows are appended and no file is rewritten.
 
     >>> table = Volume(bytes=1000, rows=10, files=1, partitions=1)
     >>> burst = InputCost(table, Change(rows=10, files=1, bytes=1000, partitions=1))
@@ -99,45 +128,62 @@ def estimate(strategy: Strategy, inputs: Sequence[InputCost], target: Volume, *,
     """
     everything = sum(found.volume.bytes for found in inputs)
     rows = sum(found.change.rows for found in inputs)
+    sound = [found for found in (strategy, alternative) if found is not None]
+    ways = [(found, _incremental(found, inputs, target, rows, has_logs)) for found in sound]
+    if _is_clearly_cheaper(ways[-1][1], ways[0][1]):
+        ways.reverse()
     return Estimate(
         changed_rows=rows,
         changed_files=sum(found.change.files for found in inputs),
         changed_share=max((found.changed_share for found in inputs if found.change.rows), default=0.0),
-        incremental=_incremental(strategy, inputs, target, rows, has_logs),
+        incremental=ways[0][1],
         full=Work(everything, everything, target.bytes),
+        strategy=ways[0][0],
+        other=ways[1] if len(ways) > 1 else None,
     )
+
+
+def _is_clearly_cheaper(work: Work, than: Work) -> bool:
+    return than.seconds >= CLEARLY * work.seconds and than.seconds - work.seconds >= WORTH_SWITCHING
 
 
 def _incremental(strategy: Strategy, inputs: Sequence[InputCost], target: Volume, rows: int, has_logs: bool) -> Work:
     everything = sum(found.volume.bytes for found in inputs)
     moved = [found for found in inputs if found.change.rows]
     # Touched file groups are read as they were and as they are; the rows that differ go through netting, both signs.
-    read = sum(2 * found.change.bytes for found in moved)
+    read: float = sum(2 * found.change.bytes for found in moved)
     shuffled = sum(2 * found.changed_share * found.volume.bytes for found in moved)
+    affected = max((found.affected_partitions(target) for found in moved), default=0.0)
+    narrowed = sum(found.read_of(affected) for found in inputs) if moved else 0
     match strategy:
         case "partition_rescan":
-            share = max((found.touched_partitions for found in moved), default=0.0)
-            scanned = share * everything
             # Of the changed rows only the partitions matter, which are few.
-            return Work(round(read + scanned), round(scanned), round(share * target.bytes))
+            rescanned = affected * everything if moved else 0
+            return Work(round(read + narrowed), round(rescanned), round(affected * target.bytes))
         case "group_recompute":
             # The groups of changed rows are looked up in the inputs as they were and as they are.
             share = max((found.changed_share for found in moved), default=0.0)
-            read += 2 * everything if moved else 0
+            read += 2 * narrowed
             shuffled += 2 * share * everything
         case _:
             # Changed rows of one side of a join meet all of the others.
             read += sum(everything - found.volume.bytes for found in moved)
     if has_logs:
         appended = min(1.0, rows / target.rows) if target.rows else 0.0
-        return Work(read, round(shuffled), round(appended * target.bytes))
-    return Work(read, round(shuffled), round(_touched(rows, target.files) * target.bytes), is_merge=True)
+        return Work(round(read), round(shuffled), round(appended * target.bytes))
+    return Work(round(read), round(shuffled), round(_merged(moved, target, rows) * target.bytes), is_merge=True)
 
 
-def _touched(rows: int, files: int) -> float:
-    """Expected share of file groups that hold at least one of so many rows: keys are hashed over them.
+def _merged(moved: Sequence[InputCost], target: Volume, rows: int) -> float:
+    """Share of the target's bytes in file groups that a merge of so many rows rewrites, inside known partitions."""
+    within = max((found.touched_partitions if found.is_split else 1.0 for found in moved), default=0.0)
+    return within * _touched(rows, max(1.0, within * target.files)) if target.files else 0.0
+
+
+def _touched(rows: int, places: float) -> float:
+    """Expected share of file groups, or of partitions, that hold at least one of so many rows: keys are hashed.
 
     >>> _touched(1, 4), round(_touched(4, 4), 2), _touched(1000, 4)
     (0.25, 0.68, 1.0)
     """
-    return 1 - (1 - 1 / files) ** rows if files else 0.0
+    return 1 - (1 - 1 / places) ** rows

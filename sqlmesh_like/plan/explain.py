@@ -48,7 +48,8 @@ def estimated(planned: PlannedModel) -> dict[str, object] | None:
     return {
         "changed_rows": found.changed_rows, "changed_files": found.changed_files,
         "read_bytes": chosen.read, "rewritten_bytes": chosen.rewritten,
-        "incremental": _work(found.incremental), "full_refresh": _work(found.full), "chosen": planned.strategy,
+        "incremental": _work(found.incremental), "full_refresh": _work(found.full),
+        "strategies": {name: _work(work) for name, work in found.ways}, "chosen": planned.strategy,
     }  # fmt: skip
 
 

@@ -64,7 +64,8 @@ def _cost(plan: PlannedModel, found: Estimate) -> str:
     work = _work(found.work(plan.strategy))
     change = f"{found.changed_rows:,} changed rows in {found.changed_files:,} file groups"
     if plan.strategy != "full_refresh":
-        return f"{change}: {work}; a full refresh {_work(found.full)}"
+        other = f"; {found.other[0]} {_work(found.other[1])}" if found.other else ""
+        return f"{change}: {work}{other}; a full refresh {_work(found.full)}"
     is_chosen = any(reason.rule == "CST001" for reason in plan.reasons)
     return f"{change}: {work}; following them {_work(found.incremental)}" if is_chosen else work
 

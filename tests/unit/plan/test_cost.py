@@ -10,11 +10,11 @@ import pytest
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.plan.builder import PlannedModel, plan_model
-from sqlmesh_like.plan.cost import WORTH_IT, Estimate, InputCost, estimate
+from sqlmesh_like.plan.cost import CLEARLY, WORTH_IT, WORTH_SWITCHING, Estimate, InputCost, Work, estimate
 from sqlmesh_like.plan.explain import explained
 from sqlmesh_like.plan.fingerprint import fingerprint
-from sqlmesh_like.plan.history import Change, TableRecord, TableState, Volume, Written
-from sqlmesh_like.project.spec import Refresh
+from sqlmesh_like.plan.history import Change, Layout, TableRecord, TableState, Volume, Written
+from sqlmesh_like.project.spec import Refresh, TableType
 from tests.properties.lake import T, U, compiled, schema
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -46,13 +46,75 @@ def test_few_rows_of_a_small_table_are_followed_however_many_they_are_of_it() ->
     assert not found("row_based", every, small, small).is_full_clearly_cheaper
 
 
+def weighed(change: Change, target: Volume = LARGE, *, is_split: bool = True, has_logs: bool = False) -> Estimate:
+    """The choice between whole partitions and groups."""
+    sides = [InputCost(LARGE, change, is_split)]
+    return estimate("partition_rescan", sides, target, alternative="group_recompute", has_logs=has_logs)
+
+
 def test_a_rescan_of_partitions_never_costs_much_more_than_all_of_them() -> None:
-    assert not found("partition_rescan", ALL).is_full_clearly_cheaper
+    assert not weighed(ALL).is_full_clearly_cheaper
+    assert not weighed(ALL, is_split=False).is_full_clearly_cheaper
 
 
 def test_a_rescan_reads_and_writes_the_partitions_that_changed() -> None:
-    half = found("partition_rescan", FEW).incremental
+    half = estimate("partition_rescan", [InputCost(LARGE, FEW, is_split=True)], LARGE).incremental
     assert (half.read, half.rewritten) == (2 * 50_000_000 + 50_000_000, 50_000_000)
+
+
+def test_a_rescan_reads_all_of_an_input_with_other_partitions_and_writes_as_many_as_its_rows_can_reach() -> None:
+    one = estimate("partition_rescan", [InputCost(LARGE, replace(FEW, rows=1))], LARGE).incremental
+    assert (one.read, one.rewritten) == (2 * FEW.bytes + LARGE.bytes, LARGE.bytes // LARGE.partitions)
+    many = estimate("partition_rescan", [InputCost(LARGE, replace(FEW, rows=1000))], LARGE).incremental
+    assert many.rewritten == LARGE.bytes
+
+
+def test_few_rows_in_many_large_partitions_are_followed_by_group() -> None:
+    buckets = replace(LARGE, bytes=1_000_000_000, files=1000)
+    few = weighed(replace(FEW, rows=5), buckets)
+    assert few.strategy == "group_recompute"
+    assert few.other is not None
+    assert few.other[0] == "partition_rescan"
+    assert few.other[1].rewritten == buckets.bytes // 2  # five partitions of ten
+    assert few.incremental.rewritten < 6 * buckets.bytes // buckets.files  # five file groups
+
+
+def test_many_rows_of_a_partition_are_followed_by_rescanning_it() -> None:
+    buckets = replace(LARGE, bytes=1_000_000_000, files=1000)
+    day = Change(rows=100_000, files=1, bytes=10_000_000, partitions=1)
+    whole = weighed(day, buckets)
+    assert whole.strategy == "partition_rescan"
+    assert whole.other is not None
+    assert whole.incremental.seconds < whole.other[1].seconds
+
+
+def test_one_file_a_partition_is_quicker_replaced_than_merged_into() -> None:
+    assert weighed(FEW).strategy == "partition_rescan"
+    assert weighed(replace(FEW, rows=1)).strategy == "partition_rescan"
+
+
+def test_rows_are_appended_to_the_logs_of_a_large_merge_on_read_table() -> None:
+    large = replace(LARGE, bytes=1_000_000_000)
+    assert (weighed(FEW, large).strategy, weighed(FEW, large, has_logs=True).strategy) == (
+        "partition_rescan", "group_recompute",
+    )  # fmt: skip
+
+
+def test_another_strategy_must_save_more_than_the_time_of_a_job_and_a_clear_share() -> None:
+    small = Volume(bytes=5_000_000, rows=1000, files=1000, partitions=10)
+    one = Change(rows=1, files=1, bytes=5000, partitions=10)
+    choice = estimate("partition_rescan", [InputCost(small, one, is_split=True)], small, alternative="group_recompute")
+    assert choice.strategy == "partition_rescan"
+    assert choice.other is not None
+    assert choice.incremental.seconds >= CLEARLY * choice.other[1].seconds
+    assert choice.incremental.seconds - choice.other[1].seconds < WORTH_SWITCHING
+
+
+def test_the_work_told_is_that_of_the_chosen_strategy() -> None:
+    choice = weighed(replace(FEW, rows=5), replace(LARGE, bytes=1_000_000_000, files=1000))
+    assert [name for name, _ in choice.ways] == ["group_recompute", "partition_rescan"]
+    assert choice.work("group_recompute") == choice.incremental != choice.full
+    assert choice.work("no_op") == Work(0, 0, 0)
 
 
 def test_a_few_rows_rewrite_the_files_that_they_fall_into() -> None:
@@ -84,9 +146,10 @@ def test_nothing_is_assumed_of_an_input_without_metadata() -> None:
 
 @dataclass
 class _History:
-    """A lake whose inputs all hold `LARGE` and changed by `pending`."""
+    """A lake whose inputs all hold `LARGE` and changed by `pending`; the model's table holds `held`."""
 
     pending: Change
+    held: Volume = LARGE
 
     def state(self, uri: str, format: str = "hudi") -> TableState:
         raise AssertionError("states are given")
@@ -98,7 +161,7 @@ class _History:
         return self.pending
 
     def volume(self, uri: str, frontier: str) -> Volume:
-        return LARGE
+        return self.held if uri == "m" else LARGE
 
     def repeats_keys(self, uri: str, frontier: str) -> bool:
         return False
@@ -181,3 +244,55 @@ def test_explain_tells_the_estimate_of_what_was_chosen() -> None:
     idle = explained(planned(None))["estimate"]
     assert isinstance(idle, dict)
     assert (idle["chosen"], idle["read_bytes"], idle["rewritten_bytes"]) == ("no_op", 0, 0)
+
+
+BUCKETS = replace(LARGE, bytes=1_000_000_000, files=1000)
+BY_DATE = "select distinct dt, s, a from ods.t"
+
+
+def planned_by_date(
+    change: Change, held: Volume = BUCKETS, refresh: Refresh = "auto", kind: TableType = "cow"
+) -> PlannedModel:
+    """The plan of a model whose partitions are those of its input."""
+    model = with_refresh(compiled(BY_DATE, COLUMNS, ["dt"]), refresh)
+    record = TableRecord("model.shop.m", fingerprint(model), {T: "1_1"}, NOW.isoformat(), "partition_rescan", ("dt",))
+    target = TableState("m", kind, "5_5", record)
+    states = {T: TableState(T, "cow", "2_2", layout=Layout(("dt",), encoded=False))}
+    return plan_model(model, target, states, _History(change, held), NOW)
+
+
+def test_a_plan_takes_groups_where_that_is_clearly_cheaper_and_says_so_with_numbers() -> None:
+    plan = planned_by_date(replace(FEW, rows=5))
+    assert plan.strategy == "group_recompute"
+    (reason,) = plan.reasons
+    assert reason.rule == "CST002"
+    assert "5 changed rows in 5 file groups: partition_rescan would cost" in reason.message
+    usual = planned_by_date(Change(rows=100_000, files=1, bytes=10_000_000, partitions=1))
+    assert (usual.strategy, usual.reasons) == ("partition_rescan", usual.compiled.classification.reasons)
+
+
+def test_the_fingerprint_and_what_the_sql_allows_do_not_depend_on_the_choice() -> None:
+    groups, rescan = planned_by_date(replace(FEW, rows=5)), planned_by_date(FEW, LARGE)
+    assert (groups.strategy, rescan.strategy) == ("group_recompute", "partition_rescan")
+    assert groups.fingerprint == rescan.fingerprint
+    assert groups.compiled.classification.strategy == rescan.compiled.classification.strategy == "partition_rescan"
+
+
+@pytest.mark.parametrize("refresh", ["incremental", "strict"])
+def test_incremental_and_strict_choose_among_incremental_strategies_too(refresh: Refresh) -> None:
+    plan = planned_by_date(replace(FEW, rows=5), refresh=refresh)
+    assert plan.strategy == "group_recompute"
+    plan.require_allowed()
+
+
+def test_explain_tells_both_estimates_and_the_chosen_strategy() -> None:
+    plan = planned_by_date(replace(FEW, rows=5))
+    told = explained(plan)["estimate"]
+    assert isinstance(told, dict)
+    assert plan.estimate is not None
+    assert told["chosen"] == "group_recompute"
+    assert told["strategies"] == {
+        name: {"read_bytes": work.read, "rewritten_bytes": work.rewritten} for name, work in plan.estimate.ways
+    }
+    assert set(told["strategies"]) == {"group_recompute", "partition_rescan"}
+    assert told["strategies"]["group_recompute"] == told["incremental"]
