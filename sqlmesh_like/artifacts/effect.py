@@ -53,13 +53,15 @@ class Effects:
     """The changes from one manifest to another."""
 
     def __init__(self, old: Artifact, new: Artifact) -> None:
-        self._old, self._new = _Queries(old), _Queries(new)
         self._differences = compared(old, new)
+        is_compiled = _has_spark_sql(old) and _has_spark_sql(new)
+        macros = () if is_compiled else (i for i, kinds in self._differences.items() if "macros" in kinds)
+        self._old, self._new = _Queries(old, is_compiled), _Queries(new, is_compiled, frozenset(macros))
 
     def changes(self) -> tuple[Changed, ...]:
         """New, modified and removed models, seeds, tests and sources, by unique id."""
         before, after = self._old.nodes, self._new.nodes
-        modified = {unique_id: kinds for unique_id, kinds in self._differences.items() if kinds}
+        modified = {i: kinds for i, kinds in self._differences.items() if kinds or self._is_rendered_otherwise(i)}
         new = [unique_id for unique_id in after if unique_id not in self._differences]
         # A test that dbt named with a hash is no removed one; removed tests are nobody's rows.
         removed = [i for i in before if i not in after and before[i]["resource_type"] != "test"]
@@ -77,8 +79,14 @@ class Effects:
         return tuple(
             Touched(unique_id, self._of_model(unique_id)[0], tuple(causes[unique_id]))
             for unique_id in sorted(causes)
-            if self._differences.get(unique_id) == frozenset()
+            if self._differences.get(unique_id) == frozenset() and not self._is_rendered_otherwise(unique_id)
         )
+
+    def _is_rendered_otherwise(self, unique_id: str) -> bool:
+        """Whether the same files make another query: a variable, the environment or the target stands in it."""
+        if self._new.nodes[unique_id]["resource_type"] != "model":
+            return False
+        return self._old.query(unique_id) != self._new.query(unique_id)
 
     def _changed(self, unique_id: str, node: Artifact, kinds: Set[Difference] | None) -> Changed:
         effect, why = self._effect(unique_id, node, is_new=kinds is None)
@@ -118,15 +126,28 @@ class Effects:
         if settings:
             return "rebuild", f"{' and '.join(settings)} changed"
         if self._old.meaning(unique_id) != self._new.meaning(unique_id):
-            return "rebuild", "its query, or one of a view or place that it reads, changed"
+            return "rebuild", self._why(unique_id)
         return "follow", "its query and layout are the same"
+
+    def _why(self, unique_id: str) -> str:
+        if self._old.query(unique_id) == self._new.query(unique_id):
+            return "a view that it reads, or the place of a table, changed"
+        is_same_text = not {"body", "macros"} & self._differences[unique_id]
+        return "a variable, the environment or the target changed its query" if is_same_text else "its query changed"
 
 
 class _Queries:
-    """The queries of one manifest, comparable with those of another."""
+    """The queries of one manifest, comparable with those of another.
 
-    def __init__(self, manifest: Artifact) -> None:
+    Without compiled Spark SQL (dbt's `parse`, or another adapter's SQL) templates stand for queries; `macros` are then
+    the nodes for which a macro that they call changed.
+    """
+
+    def __init__(self, manifest: Artifact, is_compiled: bool, macros: frozenset[str] = frozenset()) -> None:
         self.nodes = nodes_of(manifest)
+        self._is_compiled = is_compiled
+        self._macros = macros
+        self._queries: dict[str, object] = {}
         self._meanings: dict[str, object] = {}
 
     @cached_property
@@ -160,8 +181,16 @@ class _Queries:
         if unique_id not in self._meanings:
             node = self.nodes[unique_id]
             inputs = [(parent, self._stands_for(parent)) for parent in sorted(_inputs(node)) if parent in self.nodes]
-            self._meanings[unique_id] = (self._normalized(node), inputs)
+            self._meanings[unique_id] = (self.query(unique_id), inputs)
         return self._meanings[unique_id]
+
+    def query(self, unique_id: str) -> object:
+        """The model's own query, normalized; its inputs stand under their unique ids."""
+        if unique_id not in self._queries:
+            node = self.nodes[unique_id]
+            raw = str(node.get("raw_code") or "").strip(), unique_id in self._macros
+            self._queries[unique_id] = self._normalized(str(node["compiled_code"])) if self._is_compiled else raw
+        return self._queries[unique_id]
 
     def _stands_for(self, unique_id: str) -> object:
         node = self.nodes[unique_id]
@@ -169,11 +198,10 @@ class _Queries:
             return self.meaning(unique_id)
         return "table", _place(node)
 
-    def _normalized(self, node: Artifact) -> str:
-        text = str(node.get("compiled_code") or node.get("raw_code") or "")
+    def _normalized(self, text: str) -> str:
         try:
             tree = sqlglot.parse_one(text, dialect="spark")
-        except SqlglotError:  # never compiled (Jinja stands in it), or of another dialect: the text decides
+        except SqlglotError:  # refused elsewhere, with its place; here the text decides
             return text.strip()
         for table in tree.find_all(exp.Table):
             found = self._by_place.get((table.db.lower(), table.name.lower()))
@@ -182,6 +210,13 @@ class _Queries:
                 table.set("catalog", None)
                 table.set("this", exp.to_identifier(found, quoted=True))
         return tree.sql("spark", comments=False, normalize=True)
+
+
+def _has_spark_sql(manifest: Artifact) -> bool:
+    """Whether every model stands there as Spark SQL. A manifest without metadata is the one just made."""
+    adapter = _mapping(manifest.get("metadata")).get("adapter_type", "spark")
+    models = (node for node in nodes_of(manifest).values() if node["resource_type"] == "model")
+    return adapter in ("spark", "databricks") and all(node.get("compiled_code") for node in models)
 
 
 def _named(node: Artifact) -> tuple[str, str, str]:

@@ -57,7 +57,7 @@ def _oldest_frontiers(catalog: Catalog) -> dict[str, list[str]]:
     """For each table the frontiers that its consumers have recorded."""
     found: dict[str, list[str]] = {}
     for unique_id in catalog.places:
-        if not unique_id.startswith("model."):
+        if not unique_id.startswith("model.") or unique_id in catalog.borrowed:
             continue
         record = catalog.state(unique_id).record
         for input_id, frontier in (record.frontier if record else {}).items():

@@ -89,6 +89,32 @@ def test_a_change_tells_what_the_next_run_does(
     assert told == found
 
 
+def test_a_variable_that_changes_a_query_is_told(capsys: Shown) -> None:
+    edit("models/top.sql", "max(n)", "max(n) + {{ var('more', 1) }}")
+    assert main(["compile", "--no-check", "-q"]) == 0
+    shutil.copy("target/manifest.json", "prod/manifest.json")
+    capsys.readouterr()
+    assert effects(capsys) == {}
+    (found,) = diff(capsys, "--vars", "{more: 2}")["changes"]
+    assert (found["effect"], found["differences"]) == ("rebuild", [])
+    assert found["why"] == "a variable, the environment or the target changed its query"
+
+
+@pytest.mark.parametrize("metadata", [{"adapter_type": "duckdb"}, {}])
+def test_without_spark_sql_in_the_manifest_the_templates_are_compared(capsys: Shown, metadata: dict[str, str]) -> None:
+    """As of another adapter of dbt, or of `dbt parse`, which compiles nothing."""
+    manifest = json.loads(Path("prod/manifest.json").read_text())
+    manifest["metadata"] |= metadata
+    for node in manifest["nodes"].values():
+        node["compiled_code"] = 'select "x" from "memory"."main"."y"' if metadata else None
+    Path("prod/manifest.json").write_text(json.dumps(manifest))
+    assert effects(capsys) == {}
+    edit("macros/m.sql", "1", "2")
+    edit("models/seen.sql", "id from", "id + 1 as id from")
+    found = effects(capsys)
+    assert (found["USERS"], found["SEEN"], found["agg"], found["top"]) == ("rebuild", "none", "rebuild", "follow")
+
+
 def test_new_and_removed_models_are_told(capsys: Shown) -> None:
     Path("models/top.sql").rename("models/bottom.sql")
     assert effects(capsys) == {"BOTTOM": "first_build", "TOP": "left"}
@@ -99,7 +125,7 @@ def test_the_text_is_taken_in_at_a_glance(capsys: Shown) -> None:
     Path("models/rated.sql").unlink()
     assert main(["diff", "--state", "prod"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "~ model agg (body): rebuild – its query, or one of a view or place that it reads, changed  models/agg.sql",
+        "~ model agg (body): rebuild – its query changed  models/agg.sql",
         "- model rated: left behind – its table stays in the lake until someone removes it  models/rated.sql",
         "",
         "downstream, itself unchanged:",
