@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from sqlmesh_like import __version__
 from sqlmesh_like.artifacts.files import compiled_test_path, timestamp, write_json
+from sqlmesh_like.artifacts.unit_tests import unit_test
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.project.spec import MacroFile, ParsedProject, Source, SourceTable
@@ -61,7 +62,7 @@ def manifest(
         "disabled": {},
         "parent_map": {unique_id: list(graph.parents(unique_id)) for unique_id in sorted(graph.nodes)},
         "child_map": {unique_id: list(graph.children(unique_id)) for unique_id in sorted(graph.nodes)},
-        "unit_tests": {},
+        "unit_tests": _by_id(unit_test(test, project) for test in rendered.unit_tests),
     }
 
 

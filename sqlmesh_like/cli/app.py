@@ -28,7 +28,7 @@ COMMANDS = {
     "ingest": "Take in the events that are there.",
     "seed": "Load the seeds.",
     "run": "Bring the models up to date.",
-    "test": "Run the data tests.",
+    "test": "Run data tests and unit tests.",
     "build": "Seeds, models and tests in the order of the graph.",
     "retry": "Run again what failed in the last call.",
     "diff": "Show what changed since --state, and what it rebuilds.",

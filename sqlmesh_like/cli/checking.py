@@ -23,7 +23,7 @@ def input_schemas(loaded: Loaded, selected: Collection[str]) -> dict[str, Schema
     """Columns of sources, and of the seeds above the selected models, by unique id. Raises ProjectError."""
     above = _with_ancestors(loaded, selected)
     seeds = [seed for seed in loaded.rendered.seeds if seed.unique_id in above]
-    return {**_source_schemas(loaded), **seed_schemas(seeds, loaded.project.root)}
+    return {**source_schemas(loaded), **seed_schemas(seeds, loaded.project.root)}
 
 
 def check_before_run(
@@ -41,14 +41,18 @@ def _with_ancestors(loaded: Loaded, selected: Collection[str]) -> set[str]:
     return set(selected).union(*(loaded.graph.ancestors(unique_id) for unique_id in selected))
 
 
-def _source_schemas(loaded: Loaded) -> dict[str, Schema | None]:
-    """No lake is needed to compile: one that is far away, or another engine's, is not asked."""
-    if loaded.target.type != "spark" or "://" in loaded.target.warehouse:
+def source_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> dict[str, Schema | None]:
+    """Columns of the wanted sources (None: of all) that a local lake has, by unique id.
+
+    No lake is needed to compile: one that is far away, or another engine's, is not asked.
+    """
+    if loaded.target.type != "spark" or "://" in loaded.target.warehouse or wanted == []:
         return {}
     from sqlmesh_like.engine.history import LakeHistory
 
     catalog = build_catalog(loaded.project, loaded.rendered, loaded.target, LakeHistory())
     sources = [table.unique_id for source in loaded.project.sources for table in source.tables]
+    sources = [unique_id for unique_id in sources if wanted is None or unique_id in wanted]
     return {unique_id: state.schema for unique_id, state in catalog.states(sources).items()}
 
 

@@ -9,7 +9,7 @@ from sqlmesh_like.cli.output import Level, Output, Step
 from sqlmesh_like.cli.rows import as_table
 from sqlmesh_like.plan.history import Written
 from sqlmesh_like.project.values import parse_vars
-from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest
+from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest, RenderedUnitTest
 from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult, SeedResult, TestResult
 
 
@@ -77,8 +77,14 @@ def problems(result: RunResult) -> list[str]:
 def _problem(found: NodeResult) -> str:
     if isinstance(found, TestResult) and found.status != "error":
         word = "Failure" if found.status == "fail" else "Warning"
+        if isinstance(found.node, RenderedUnitTest):
+            return f"Failure in unit_test {found.node.name} ({found.node.declared_at})\n{indented(found.message)}"
         return f"{word} in test {found.node.name} ({found.node.path})\n  {found.message}"
     return f"{found.node.name}: {found.message}"
+
+
+def indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())
 
 
 def _step(number: int, total: int, node: RenderedNode) -> Step:
@@ -89,6 +95,8 @@ def _step(number: int, total: int, node: RenderedNode) -> Step:
             return Step(number, total, "seed file", str(node.table))
         case RenderedTest():
             return Step(number, total, "test", node.name)
+        case RenderedUnitTest():
+            return Step(number, total, "unit_test", f"{node.model.name}::{node.name}")
 
 
 def write_results(loaded: Loaded, result: RunResult, elapsed: float, call: Mapping[str, object]) -> None:
@@ -127,7 +135,7 @@ def response(found: NodeResult) -> Mapping[str, object]:
         case SeedResult():
             return {"rows_affected": found.rows, **_written(found.written)}
         case TestResult():
-            return {}
+            return {"strategy": found.strategy} if found.strategy else {}
 
 
 def _written(found: Written | None) -> Mapping[str, object]:

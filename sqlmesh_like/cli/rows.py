@@ -31,7 +31,7 @@ def as_csv(rows: Rows) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([column.name for column in rows.schema])
     for row in rows.rows:
-        writer.writerow(["" if value is None else _flat(value) for value in row])
+        writer.writerow(["" if value is None else flat(value) for value in row])
     return text.getvalue()
 
 
@@ -44,7 +44,7 @@ def as_table(rows: Rows, title: str | None = None) -> str:
     for column in rows.schema:
         table.add_column(column.name, justify="right" if _is_number(column.type) else "left", overflow="fold")
     for row in rows.rows:
-        table.add_row(*["NULL" if value is None else _flat(value) for value in row])
+        table.add_row(*["NULL" if value is None else flat(value) for value in row])
     console = Console(file=io.StringIO(), width=200, color_system=None, markup=False, highlight=False)
     console.print(table)
     text = console.file.getvalue()  # type: ignore[attr-defined]
@@ -79,7 +79,8 @@ def _sequence(values: Sequence[object]) -> object:
     return plain(as_dict(recursive=True)) if as_dict else [plain(item) for item in values]
 
 
-def _flat(value: object) -> str:
+def flat(value: object) -> str:
+    """A value on one line, as tables show it."""
     shown = plain(value)
     return json.dumps(shown, ensure_ascii=False) if isinstance(shown, dict | list | bool) else str(shown)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime
 from time import perf_counter
 
 from sqlmesh_like.cli.checking import check_before_run
@@ -15,16 +16,20 @@ from sqlmesh_like.cli.output import Output
 from sqlmesh_like.errors import NodeError, RetryableError, SelectionError
 from sqlmesh_like.plan.graph import ResourceType
 from sqlmesh_like.run.executor import Executor
+from sqlmesh_like.run.result import RunResult
 from sqlmesh_like.run.retention import Cleaning, due
+from sqlmesh_like.run.schedule import Pace, Schedule, needs_of
 from sqlmesh_like.run.seeds import read_seed
+from sqlmesh_like.run.unit_tests import UnitWork
 
 KINDS: Mapping[str, tuple[ResourceType, ...]] = {
     "seed": ("seed",),
     "run": ("model",),
-    "test": ("test",),
-    "build": ("seed", "model", "test"),
+    "test": ("test", "unit_test"),
+    "build": ("seed", "model", "test", "unit_test"),
 }
 """What each command does something with."""
+_READING = ("test", "unit_test")
 
 
 def run_selected(flags: Flags, command: str, now: str | None = None, only: Collection[str] | None = None) -> int:
@@ -36,26 +41,51 @@ def run_selected(flags: Flags, command: str, now: str | None = None, only: Colle
     started = perf_counter()
     loaded = load(flags, now=clock(now))
     selected = _selected(loaded, KINDS[command]) if only is None else list(loaded.graph.order(only))
-    written = [unique_id for unique_id in selected if loaded.graph.nodes[unique_id].resource_type != "test"]
+    written = [unique_id for unique_id in selected if loaded.graph.nodes[unique_id].resource_type not in _READING]
+    output = make_output(flags)
+    units = _unit_work(loaded, selected, clock(now))
+    call = {"which": command, "now": now}
+    if units is not None and len(units.cases) == len(selected):
+        return _ended(loaded, _run_units(loaded, selected, units, output), output, started, call)
     lake = open_lake(loaded, written)
     seeds = {s.unique_id: read_seed(s, loaded.project.root) for s in loaded.rendered.seeds if s.unique_id in selected}
     models = [unique_id for unique_id in written if unique_id not in seeds]
-    output = make_output(flags)
     _warn_of_what_is_not_done(loaded, selected, output)
     _tell_of_borrowed(lake, output)
     check_before_run(loaded, lake.catalog, models, seeds.values())
     with _lock(loaded, command):
         planner, threads = lake.planner(clock(now)), loaded.target.threads
-        executor = Executor(planner, loaded.graph, lake.engine, Lines(output), threads, flags.fail_fast, seeds)
+        executor = Executor(planner, loaded.graph, lake.engine, Lines(output), threads, flags.fail_fast, seeds, units)
         try:
             result = executor.run(selected)
             if written and result.has_written:  # where nothing was, cleaning alone would start Spark
                 _clean(lake, output)
         finally:
             lake.engine.stop()
+    return _ended(loaded, result, output, started, call)
+
+
+def _ended(loaded: Loaded, result: RunResult, output: Output, started: float, call: Mapping[str, object]) -> int:
     output.end([found.status for found in result.results], problems(result))
-    write_results(loaded, result, perf_counter() - started, {"which": command, "now": now})
+    write_results(loaded, result, perf_counter() - started, call)
     return 0 if result.ok else 1
+
+
+def _unit_work(loaded: Loaded, selected: Collection[str], now: datetime) -> UnitWork | None:
+    """The selected unit tests ready to run, None where there are none."""
+    if not any(loaded.graph.nodes[unique_id].resource_type == "unit_test" for unique_id in selected):
+        return None
+    from sqlmesh_like.cli.units import unit_work  # a run without unit tests need not wait for DuckDB
+
+    return unit_work(loaded, selected, now)
+
+
+def _run_units(loaded: Loaded, selected: Collection[str], units: UnitWork, output: Output) -> RunResult:
+    """Unit tests alone: no lake is opened, so that a machine without one can run them."""
+    tests = [test for test in loaded.rendered.unit_tests if test.unique_id in selected]
+    needs = needs_of(loaded.graph, [test.unique_id for test in tests])
+    pace = Pace(loaded.target.threads, loaded.flags.fail_fast)
+    return RunResult(Schedule(tests, needs, units, Lines(output), pace).results())
 
 
 def _selected(loaded: Loaded, kinds: tuple[ResourceType, ...]) -> list[str]:

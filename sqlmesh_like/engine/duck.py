@@ -140,10 +140,26 @@ class DuckLake:
     def verify(self, compiled: CompiledModel) -> Mismatch:
         """Compare the target's visible rows with the model's own query over the current inputs."""
         shown = [(name, type_) for name, type_ in self._columns() if not is_hidden(name)]
+        return self._difference(shown, self._expected(compiled))
+
+    def _expected(self, compiled: CompiledModel) -> str:
         build = compiled.table.build
         is_tied = any(found.rule in TIED for found in compiled.classification.reasons)
-        source = self._text(build) if is_tied and build is not None else self._as_written(compiled)
-        return self._difference(shown, source)
+        return self._text(build) if is_tied and build is not None else self._as_written(compiled)
+
+    def recomputed(self, compiled: CompiledModel) -> list[tuple[Value, ...]]:
+        """The rows that `verify` expects."""
+        shown = [(name, type_) for name, type_ in self._columns() if not is_hidden(name)]
+        cast = ", ".join(f"CAST({_quoted(name)} AS {type_})" for name, type_ in shown)
+        return self._db.execute(f"SELECT {cast} FROM ({self._expected(compiled)})").fetchall()
+
+    def check(self, compiled: CompiledModel, tree: exp.Expr) -> None:
+        """Run another spelling of the model's own query over the current inputs, for its errors."""
+        self._db.execute(self._as_written(compiled, tree)).fetchall()
+
+    def types(self) -> list[str]:
+        """DuckDB's types of the visible columns of the target."""
+        return [type_ for name, type_ in self._columns() if not is_hidden(name)]
 
     def verify_state(self, compiled: CompiledModel) -> Mismatch:
         """Compare all of the target, keys and hidden state too, with a build from the current inputs."""
@@ -211,7 +227,7 @@ class DuckLake:
             self._kept.append(query)
         return self._reads[id(query)]
 
-    def _as_written(self, compiled: CompiledModel) -> str:
+    def _as_written(self, compiled: CompiledModel, tree: exp.Expr | None = None) -> str:
         """The model's own query over the visible columns of the current inputs."""
         by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in compiled.facts.inputs}
 
@@ -223,7 +239,7 @@ class DuckLake:
             query = exp.select(*shown).from_(relation("current", ref.unique_id))
             return query.subquery(exp.to_identifier(node.alias or node.name, quoted=True))
 
-        tree = compiled.facts.tree
+        tree = compiled.facts.tree if tree is None else tree
         known = (id(tree), False, self._then, self._now, _NONE)
         if known not in self._texts:
             self._texts[known] = duck_text(frozen(tree, self._now).transform(bind, copy=False))

@@ -19,6 +19,10 @@ def duck_text(tree: exp.Expr) -> str:
     for counted in list(tree.find_all(exp.CountIf)):
         # DuckDB's own is NULL where all values are.
         counted.replace(exp.Count(this=exp.Case().when(counted.this.copy(), exp.Literal.number(1))))
+    for added in list(tree.find_all(exp.TsOrDsAdd)):
+        # DuckDB adds an interval, which makes a timestamp of a date.
+        if not (isinstance(added.parent, exp.Cast) and added.parent.to.is_type("date")):
+            added.replace(exp.Cast(this=added.copy(), to=exp.DataType.build("date")))
     for select in list(tree.find_all(exp.Select)):
         _without_laterals(select)
         _without_generators(select)

@@ -10,9 +10,9 @@ import networkx as nx
 
 from sqlmesh_like.errors import CycleError, Location
 from sqlmesh_like.project.spec import ParsedProject
-from sqlmesh_like.render.rendered import RenderedModel, RenderedProject, RenderedSeed, RenderedTest
+from sqlmesh_like.render.rendered import RenderedModel, RenderedProject, RenderedSeed, RenderedTest, RenderedUnitTest
 
-ResourceType = Literal["model", "seed", "source", "test"]
+ResourceType = Literal["model", "seed", "source", "test", "unit_test"]
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,15 @@ def build_graph(project: ParsedProject, rendered: RenderedProject) -> Graph:
         *(_seed(seed) for seed in rendered.seeds),
         *(_model(model) for model in rendered.models),
         *(_test(test, project.name) for test in rendered.tests),
+        *(_unit_test(test, project.name) for test in rendered.unit_tests),
     ]
     edges: nx.DiGraph[str] = nx.DiGraph()
     edges.add_nodes_from(node.unique_id for node in nodes)
     readers: list[RenderedModel | RenderedTest] = [*rendered.models, *rendered.tests]
     for reader in readers:
         edges.add_edges_from((found.unique_id, reader.unique_id) for found in reader.inputs)
+    # As in dbt a unit test hangs on its model, so that selecting the model takes it along.
+    edges.add_edges_from((test.model.unique_id, test.unique_id) for test in rendered.unit_tests)
     _refuse_cycle(edges, {node.unique_id: node for node in nodes})
     return Graph({node.unique_id: node for node in nodes}, edges)
 
@@ -128,6 +131,19 @@ def _test(test: RenderedTest, project: str) -> Node:
         tags=test.tags,
         config={**test.config, "severity": test.severity, "materialized": "test"},
         test_type=test.test_type,
+    )
+
+
+def _unit_test(test: RenderedUnitTest, project: str) -> Node:
+    return Node(
+        unique_id=test.unique_id,
+        name=test.name,
+        resource_type="unit_test",
+        path=test.path,
+        fqn=(project, test.model.name, test.name),
+        tags=test.tags,
+        config=test.config,
+        test_type="unit",
     )
 
 

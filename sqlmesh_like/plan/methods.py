@@ -76,11 +76,13 @@ def _by_resource_type(node: Node, value: str, _: str) -> bool:
 
 
 def _by_test_type(node: Node, value: str, _: str) -> bool:
+    if node.resource_type == "unit_test":
+        return value == "unit"
     return node.resource_type == "test" and value in (node.test_type, "data")
 
 
 def _by_test_name(node: Node, value: str, _: str) -> bool:
-    return node.resource_type == "test" and fnmatchcase(node.name, f"{value}*")
+    return node.resource_type in ("test", "unit_test") and fnmatchcase(node.name, f"{value}*")
 
 
 def _by_package(node: Node, value: str, _: str) -> bool:

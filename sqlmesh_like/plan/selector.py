@@ -138,7 +138,7 @@ class _Evaluation:
 
     def _tests_of(self, chosen: _Ids) -> _Ids:
         found = {child for unique_id in chosen for child in self.graph.children(unique_id)}
-        return frozenset(child for child in found if self._type(child) == "test")
+        return frozenset(child for child in found if self._type(child) in ("test", "unit_test"))
 
     def _covered(self, mode: Indirect, chosen: _Ids) -> Callable[[str], bool]:
         """Whether a test comes along with these nodes, one of which it reads."""

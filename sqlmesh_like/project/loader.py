@@ -18,6 +18,8 @@ from sqlmesh_like.project.generic_tests import Tested
 from sqlmesh_like.project.properties import NodeProperties, Properties, node_tests, parse_properties
 from sqlmesh_like.project.settings import Settings, find_project, load_settings
 from sqlmesh_like.project.spec import MacroFile, ModelFile, ParsedProject, SeedFile, TestFile
+from sqlmesh_like.project.unit_test_spec import UnitTestFile
+from sqlmesh_like.project.unit_tests import FixtureFile, unit_tests_of
 from sqlmesh_like.project.values import ValueRenderer
 from sqlmesh_like.project.yaml_node import parse_yaml
 
@@ -46,7 +48,7 @@ def load_project(root: Path, cli_vars: Mapping[str, object]) -> ParsedProject:
         sources=properties.sources,
         tests=_tests(root, settings, properties, models, seeds),
         macros=_macros(root, settings),
-        unit_tests=properties.unit_tests,
+        unit_tests=_unit_tests(root, settings, properties, models),
         warnings=_undescribed(properties, models, seeds),
     )
 
@@ -158,9 +160,19 @@ def _described(
 
 
 def _singular_paths(root: Path, settings: Settings) -> list[Path]:
-    generic = [root / folder / "generic" for folder in settings.test_paths]
+    others = [root / folder / kind for folder in settings.test_paths for kind in ("generic", "fixtures")]
     paths = files_under(root, settings.test_paths, (".sql",))
-    return [path for path in paths if not any(path.is_relative_to(folder) for folder in generic)]
+    return [path for path in paths if not any(path.is_relative_to(folder) for folder in others)]
+
+
+def _unit_tests(
+    root: Path, settings: Settings, properties: Properties, models: tuple[ModelFile, ...]
+) -> tuple[UnitTestFile, ...]:
+    paths = files_under(root, [f"{folder}/fixtures" for folder in settings.test_paths], (".csv", ".sql"))
+    # Read only where a unit test may want them.
+    files = [FixtureFile(relative(path, root), read_text(path, root)) for path in paths if properties.unit_tests]
+    names = [model.name for model in models]
+    return unit_tests_of(properties.unit_tests, settings.name, names, files, settings.vars)
 
 
 def _singular_test(path: Path, root: Path, settings: Settings) -> TestFile:

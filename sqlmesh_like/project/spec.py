@@ -9,7 +9,7 @@ from typing import Literal
 
 from sqlmesh_like.errors import Location
 from sqlmesh_like.names import Column, TableName
-from sqlmesh_like.project.yaml_node import YamlNode
+from sqlmesh_like.project.unit_test_spec import UnitTestFile
 
 Materialized = Literal["incremental", "table", "view", "ephemeral"]
 Refresh = Literal["auto", "incremental", "strict", "full"]
@@ -200,7 +200,7 @@ class ParsedProject:
     sources: tuple[Source, ...]
     tests: tuple[TestFile, ...]
     macros: tuple[MacroFile, ...]
-    unit_tests: tuple[YamlNode, ...] = ()
+    unit_tests: tuple[UnitTestFile, ...] = ()
     warnings: tuple[str, ...] = ()
 
 

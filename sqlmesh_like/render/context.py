@@ -22,6 +22,7 @@ from sqlmesh_like.project.config import ConfigFault, canonical, merge
 from sqlmesh_like.project.spec import Target
 from sqlmesh_like.project.values import Vars, public_env_var
 from sqlmesh_like.render.macros import Macros, Scope
+from sqlmesh_like.render.overrides import Overrides
 from sqlmesh_like.render.relations import Registry, Relation
 from sqlmesh_like.render.rendered import InputRef
 from sqlmesh_like.render.templates import Fault, MacroReturn
@@ -42,6 +43,7 @@ class Surroundings:
     globals: Mapping[str, object]
     now: datetime.datetime
     full_refresh: bool = False
+    overrides: Overrides = field(default_factory=Overrides)
 
 
 @dataclass
@@ -106,6 +108,7 @@ def build_scope(
         "is_incremental": _is_incremental(findings, incremental),
     }
     around.macros.bind(scope, lambda unique_id: findings.macros.setdefault(unique_id))
+    around.overrides.lay_over(scope)
     return scope
 
 

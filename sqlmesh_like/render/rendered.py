@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sqlmesh_like.errors import Location
 from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.project.spec import ModelConfig
+from sqlmesh_like.project.unit_test_spec import Fixture
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,50 @@ class RenderedTest:
 
 
 @dataclass(frozen=True)
+class GivenRows:
+    """Rows of one input of a unit test, as written."""
+
+    ref: InputRef
+    fixture: Fixture
+    location: Location
+
+
+@dataclass(frozen=True)
+class ChangedRows:
+    """What a unit test does to one input after the first build; `key` empty: it follows from the project."""
+
+    ref: InputRef
+    upsert: Fixture
+    delete: Fixture
+    key: tuple[str, ...]
+    location: Location
+
+
+@dataclass(frozen=True)
+class RenderedUnitTest:
+    """A unit test with its model rendered under its overrides.
+
+    `inputs` are the tables that rows are for, `views` those that get none and are read by their own query.
+    """
+
+    unique_id: str
+    name: str
+    path: str
+    description: str
+    model: RenderedModel
+    views: tuple[RenderedModel, ...]
+    inputs: tuple[InputRef, ...]
+    given: tuple[GivenRows, ...]
+    changes: tuple[ChangedRows, ...]
+    expect: Fixture
+    declared_at: Location
+    overrides: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    now: datetime.datetime | None = None
+    tags: tuple[str, ...] = ()
+    config: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class RenderedSeed:
     """A CSV file and the table it becomes."""
 
@@ -113,6 +160,7 @@ class RenderedProject:
     tests: tuple[RenderedTest, ...] = ()
     seeds: tuple[RenderedSeed, ...] = ()
     disabled: tuple[str, ...] = ()  # unique ids
+    unit_tests: tuple[RenderedUnitTest, ...] = ()
 
     def model(self, unique_id: str) -> RenderedModel:
         """The model with this id. Raises KeyError."""

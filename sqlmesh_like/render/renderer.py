@@ -6,6 +6,7 @@ every `ref()` known.
 
 from __future__ import annotations
 
+import copy
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,10 +19,12 @@ from sqlmesh_like.project.spec import ModelConfig, ModelFile, ParsedProject, See
 from sqlmesh_like.render.context import ConfigCall, Findings, Surroundings, build_scope
 from sqlmesh_like.render.macros import Macros, Scope
 from sqlmesh_like.render.naming import table_of
+from sqlmesh_like.render.overrides import Overrides
 from sqlmesh_like.render.relations import Registry
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, RenderedSeed, SourceMap
 from sqlmesh_like.render.templates import Templates
 from sqlmesh_like.render.tests import render_tests
+from sqlmesh_like.render.unit_tests import render_unit_tests
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -72,13 +75,26 @@ class Renderer:
         registry = self.registry(placed)
         enabled = [entry for entry in placed if _is_enabled(entry)]
         disabled = frozenset(entry.file.unique_id for entry in placed if not _is_enabled(entry))
+        models = tuple(self.render_model(entry, registry) for entry in enabled)
+        places = {entry.file.name: entry for entry in enabled}
+
+        def render_tested(name: str, overrides: Overrides) -> RenderedModel:
+            return self._with(overrides).render_model(places[name], registry)
+
         return RenderedProject(
             name=self._project.name,
-            models=tuple(self.render_model(entry, registry) for entry in enabled),
+            models=models,
             tests=render_tests(self._project.tests, disabled, registry, self._around, self._templates),
             seeds=self._seeds(),
             disabled=tuple(sorted(disabled)),
+            unit_tests=render_unit_tests(self._project.unit_tests, models, registry, render_tested),
         )
+
+    def _with(self, overrides: Overrides) -> Renderer:
+        renderer = copy.copy(self)
+        variables = {**self._around.vars, **overrides.vars}
+        renderer._around = replace(self._around, vars=variables, overrides=overrides)
+        return renderer
 
     def place_all(self) -> list[_Placed]:
         """First pass over the models, in file order."""

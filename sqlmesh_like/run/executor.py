@@ -17,17 +17,20 @@ from sqlmesh_like.plan.explain import estimated
 from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.live import Planner
-from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest
+from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest, RenderedUnitTest
 from sqlmesh_like.run.ports import Engine
 from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult, SeedResult, Status, TestResult
-from sqlmesh_like.run.schedule import Listener, Pace, Schedule, needs_of
+from sqlmesh_like.run.schedule import Listener, Pace, Schedule, needs_of, running_order
 from sqlmesh_like.run.seeds import SeedTable, is_loaded
 from sqlmesh_like.run.tests import as_model, run_test
+from sqlmesh_like.run.unit_tests import UnitWork
 
 
 @dataclass
 class Executor:
-    """One run of selected nodes, `threads` side by side. `seeds` holds the selected seeds' rows by unique id."""
+    """One run of selected nodes, `threads` side by side. `seeds` holds the selected seeds' rows by unique id, `units`
+    does the selected unit tests.
+    """
 
     planner: Planner
     graph: Graph
@@ -36,13 +39,14 @@ class Executor:
     threads: int = 1
     fail_fast: bool = False
     seeds: Mapping[str, SeedTable] = field(default_factory=dict)
+    units: UnitWork | None = None
     _pinned: dict[str, TableState] = field(default_factory=dict)
     _shared: frozenset[str] = frozenset()
 
     def run(self, selected: Sequence[str]) -> RunResult:
         """Run models, seeds and tests given by unique id. Errors of a node end up in its result; none is raised."""
         known = self._nodes()
-        nodes = [known[unique_id] for unique_id in self.graph.order(selected) if unique_id in known]
+        nodes = [known[unique_id] for unique_id in running_order(self.graph, selected) if unique_id in known]
         self._pin(nodes)
         ordered = [node.unique_id for node in nodes]
         needs = needs_of(self.graph, ordered)
@@ -54,13 +58,13 @@ class Executor:
 
     def _nodes(self) -> dict[str, RenderedNode]:
         rendered = self.planner.rendered
-        nodes: list[RenderedNode] = [*rendered.seeds, *rendered.tests]
+        nodes: list[RenderedNode] = [*rendered.seeds, *rendered.tests, *rendered.unit_tests]
         nodes += [model for model in rendered.models if model.config.materialized != "ephemeral"]
         return {node.unique_id: node for node in nodes}
 
     def _pin(self, nodes: Sequence[RenderedNode]) -> None:
         built = {node.unique_id for node in nodes}
-        readers = [as_model(n) if isinstance(n, RenderedTest) else n for n in nodes if not isinstance(n, RenderedSeed)]
+        readers = [as_model(n) if isinstance(n, RenderedTest) else n for n in nodes if not isinstance(n, _ALONE)]
         read = dict.fromkeys(unique_id for reader in readers for unique_id in self.planner.inputs(reader))
         self._pinned = self.planner.catalog.states(unique_id for unique_id in read if unique_id not in built)
         followed = Counter(
@@ -95,6 +99,9 @@ class Executor:
             case RenderedTest():
                 found = run_test(node, self.planner, self.engine, pinned)
                 return TestResult(node, found.status, found.message, _NEVER, 0.0, found.failures, found.sample)
+            case RenderedUnitTest():
+                assert self.units is not None
+                return self.units.execute(node)
             case RenderedModel():
                 return self._build(node, pinned)
 
@@ -125,6 +132,8 @@ class Executor:
         )  # fmt: skip
 
 
+_ALONE = (RenderedSeed, RenderedUnitTest)
+"""These read no table."""
 _NEVER = datetime.min.replace(tzinfo=UTC)
 """Stands where `execute` puts the time."""
 
@@ -134,7 +143,7 @@ def _without_work(node: RenderedNode, status: Status, message: str) -> NodeResul
     match node:
         case RenderedSeed():
             return SeedResult(node, status, message, now, 0.0)
-        case RenderedTest():
+        case RenderedTest() | RenderedUnitTest():
             return TestResult(node, status, message, now, 0.0)
         case RenderedModel():
             return ModelResult(node, status, message, now, 0.0)

@@ -10,11 +10,11 @@ from typing import Literal
 from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.plan.history import Written
-from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest
+from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest, RenderedUnitTest
 from sqlmesh_like.run.ports import Rows
 
 Status = Literal["success", "error", "skipped", "no-op", "pass", "fail", "warn"]
-RenderedNode = RenderedModel | RenderedSeed | RenderedTest
+RenderedNode = RenderedModel | RenderedSeed | RenderedTest | RenderedUnitTest
 
 BLOCKING = frozenset({"error", "fail", "skipped"})
 """After these nothing that reads the node is run, and the run as a whole has failed."""
@@ -60,17 +60,21 @@ class SeedResult:
 
 @dataclass(frozen=True)
 class TestResult:
-    """One data test of a run. `failures` is None where it could not be counted; `sample` are a few failing rows."""
+    """One test of a run. `failures` is None where it could not be counted; `sample` are a few failing rows.
+
+    `strategy` is by what a unit test's changes were followed.
+    """
 
     __test__ = False
 
-    node: RenderedTest
+    node: RenderedTest | RenderedUnitTest
     status: Status
     message: str
     started: datetime
     seconds: float
     failures: int | None = None
     sample: Rows | None = None
+    strategy: Strategy | None = None
 
 
 NodeResult = ModelResult | SeedResult | TestResult

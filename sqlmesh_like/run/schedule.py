@@ -98,12 +98,34 @@ class Schedule:
 def needs_of(graph: Graph, selected: Sequence[str]) -> dict[str, frozenset[str]]:
     """For each selected node the selected ones to wait for: those it reads, directly or not, and the tests of these.
 
-    As in dbt a test gates a node only where the node reads everything that the test reads.
+    As in dbt a test gates a node only where the node reads everything that the test reads, and a unit test its model.
     """
     tests = {i: frozenset(graph.parents(i)) for i in selected if graph.nodes[i].resource_type == "test"}
+    units = {i: frozenset(graph.parents(i)) for i in selected if graph.nodes[i].resource_type == "unit_test"}
     needs: dict[str, frozenset[str]] = {}
     for unique_id in selected:
+        if unique_id in units:  # it needs no table, and comes before its model
+            needs[unique_id] = frozenset()
+            continue
         above = graph.ancestors(unique_id)
         gates = [test for test, inputs in tests.items() if inputs and inputs <= above and unique_id not in tests]
-        needs[unique_id] = above.intersection(selected) | frozenset(gates)
+        own = [test for test, models in units.items() if unique_id in models]
+        needs[unique_id] = above.intersection(selected) | frozenset(gates) | frozenset(own)
     return needs
+
+
+def running_order(graph: Graph, selected: Sequence[str]) -> list[str]:
+    """Selected nodes in the order in which they may run one by one: unit tests stand before their models."""
+    order = graph.order(selected)
+    units: dict[str, list[str]] = {}
+    for unique_id in order:
+        if graph.nodes[unique_id].resource_type == "unit_test":
+            units.setdefault(graph.parents(unique_id)[0], []).append(unique_id)
+    placed = [
+        i for unique_id in order for i in (*units.pop(unique_id, ()), unique_id) if not _is_unit(graph, unique_id)
+    ]
+    return [*(i for rest in units.values() for i in rest), *placed]
+
+
+def _is_unit(graph: Graph, unique_id: str) -> bool:
+    return graph.nodes[unique_id].resource_type == "unit_test"

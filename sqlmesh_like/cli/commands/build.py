@@ -12,5 +12,5 @@ from sqlmesh_like.cli.running import run_selected
 @click.option("--now", help="Clock of the run, ISO 8601 (default: the machine's).", metavar="TIME")
 @shared_options
 def command(flags: Flags, now: str | None) -> int:
-    """Load seeds, run models and test them, in the order of the graph; what follows a failed test is skipped."""
+    """Load seeds, test and run models, in the order of the graph; what follows a failed test is skipped."""
     return run_selected(flags, "build", now)

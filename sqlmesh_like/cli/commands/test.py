@@ -1,4 +1,4 @@
-"""`sml test`: run the selected data tests. Owns the command; `run.tests` counts failures."""
+"""`sml test`: run the selected tests. Owns the command; `run.tests` and `run.unit_tests` have the verdicts."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from sqlmesh_like.cli.running import run_selected
 @click.command("test")
 @shared_options
 def command(flags: Flags) -> int:
-    """Run data tests on the lake as it is; the rows of a test's SELECT are its failures."""
+    """Run data tests on the lake as it is, and unit tests on DuckDB; unit tests alone need no JVM and no lake."""
     return run_selected(flags, "test")

@@ -160,9 +160,36 @@ def test_only_sql_files_are_singular_tests(write: Write) -> None:
     assert "tests/generic/g.sql" in [macro.path for macro in project.macros]
 
 
-def test_unit_tests_are_kept_for_later(write: Write) -> None:
-    project = load(write({"pyproject.toml": OWN, "models/p.yml": "unit_tests:\n  - name: u\n    model: m\n"}))
-    assert project.unit_tests[0].value == {"name": "u", "model": "m"}
+def test_a_unit_test_belongs_to_its_model(write: Write) -> None:
+    text = "unit_tests:\n  - {name: u, model: m, given: [{input: this, rows: []}], expect: {rows: []}}\n"
+    project = load(write({"pyproject.toml": OWN, "models/p.yml": text, "models/m.sql": "select 1 as x"}))
+    assert [test.unique_id for test in project.unit_tests] == ["unit_test.shop.m.u"]
+    assert project.unit_tests[0].given[0].input == "this"
+
+
+@pytest.mark.parametrize(
+    ("entry", "place", "message", "hint"),
+    [
+        ("{name: u, model: n, expect: {rows: []}}", "2:22", "names the model 'n'", "known: m"),
+        ("{name: u, model: m}", "2:5", "needs 'expect'", "add expect"),
+        ("{name: u, model: m, expects: {rows: []}}", "2:25", "unknown key 'expects'", "did you mean 'expect'?"),
+        ("{name: u, model: m, expect: {row: []}}", "2:34", "unknown key 'row'", "did you mean 'rows'?"),
+        ("{name: u, model: m, expect: {rows: 'id'}}", "2:34", "rows must be a list of mappings", "format: csv"),
+        ("{name: u, model: m, expect: {rows: [1]}}", "2:41", "a row of rows must be a mapping", None),
+        ("{name: u, model: m, expect: {format: xml, rows: []}}", "2:34", "format is 'xml'", None),
+        ("{name: u, model: m, expect: {format: csv, rows: []}}", "2:47", "rows must be text", "rows: |"),
+        ("{name: u, model: m, expect: {format: csv, fixture: usrs}}", "2:47", "no csv fixture 'usrs'", "'users'"),
+        ("{name: u, model: m, expect: {rows: []}, changes: [{input: this}]}", "2:55", "is empty", "upsert"),
+    ],
+)
+def test_a_wrong_unit_test_is_refused_at_its_place(
+    write: Write, entry: str, place: str, message: str, hint: str | None
+) -> None:
+    files = {"models/m.sql": "select 1 as x", "tests/fixtures/users.csv": "id\n1\n"}
+    with pytest.raises(ProjectError) as caught:
+        load(write({"pyproject.toml": OWN, "models/p.yml": f"unit_tests:\n  - {entry}\n", **files}))
+    assert str(caught.value).startswith(f"models/p.yml:{place}: ") and message in caught.value.message
+    assert hint is None or hint in (caught.value.hint or "")
 
 
 def test_properties_of_a_model_that_does_not_exist_are_a_warning(write: Write) -> None:

@@ -1,0 +1,57 @@
+"""Unit tests of `manifest.json`, in the shape of dbt's schema v12. Owns the shape; `changes` stand in `config.meta`."""
+
+from __future__ import annotations
+
+from sqlmesh_like.project.spec import ParsedProject
+from sqlmesh_like.project.unit_test_spec import Fixture
+from sqlmesh_like.render.rendered import ChangedRows, RenderedUnitTest
+from sqlmesh_like.render.unit_tests import spelt
+
+
+def unit_test(test: RenderedUnitTest, project: ParsedProject) -> dict[str, object]:
+    """One entry of the manifest's `unit_tests`."""
+    given = [{"input": _input(test, entry.ref.unique_id), **_fixture(entry.fixture)} for entry in test.given]
+    meta = test.config.get("meta")
+    changes = {"sml_changes": [_change(test, entry) for entry in test.changes]} if test.changes else {}
+    return {
+        "unique_id": test.unique_id,
+        "name": test.name,
+        "resource_type": "unit_test",
+        "package_name": project.name,
+        "path": test.path,
+        "original_file_path": test.path,
+        "fqn": [project.name, test.model.name, test.name],
+        "model": test.model.name,
+        "given": given,
+        "expect": _fixture(test.expect),
+        "description": test.description,
+        "overrides": {kind: dict(test.overrides.get(kind, {})) for kind in ("macros", "vars", "env_vars")},
+        "depends_on": {"macros": list(test.model.macros), "nodes": [test.model.unique_id]},
+        "config": {
+            "tags": list(test.tags),
+            "meta": {**(meta if isinstance(meta, dict) else {}), **changes},
+            "enabled": True,
+        },
+        "schema": test.model.table.schema,
+        "checksum": None,
+        "versions": None,
+        "version": None,
+    }
+
+
+def _input(test: RenderedUnitTest, unique_id: str) -> str:
+    ref = next(found for found in test.inputs if found.unique_id == unique_id)
+    return "this" if unique_id == test.model.unique_id else spelt(ref)
+
+
+def _change(test: RenderedUnitTest, entry: ChangedRows) -> dict[str, object]:
+    rows = {"upsert": _rows(entry.upsert) or [], "delete": _rows(entry.delete) or []}
+    return {"input": _input(test, entry.ref.unique_id), "key": list(entry.key), **rows}
+
+
+def _fixture(fixture: Fixture) -> dict[str, object]:
+    return {"rows": _rows(fixture), "format": fixture.format, "fixture": fixture.text_path}
+
+
+def _rows(fixture: Fixture) -> object:
+    return fixture.text if fixture.rows is None else fixture.rows.value

@@ -1,0 +1,57 @@
+"""What a unit test puts in place of macros, variables and the environment. Owns laying it over a template's scope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sqlmesh_like.errors import nearest
+from sqlmesh_like.render.templates import Fault
+
+Scope = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """Values by name: of macros (whatever their arguments, `package.name` too), of `var` and of `env_var`."""
+
+    macros: Mapping[str, object] = field(default_factory=dict)
+    vars: Mapping[str, object] = field(default_factory=dict)
+    env_vars: Mapping[str, object] = field(default_factory=dict)
+
+    def lay_over(self, scope: Scope) -> None:
+        """Put macros and environment variables into a scope. Raises Fault for a macro that there is not."""
+        for name, value in self.macros.items():
+            _lay_macro(scope, name, value)
+        if self.env_vars:
+            scope["env_var"] = _with(self.env_vars, scope["env_var"])
+
+
+def _lay_macro(scope: Scope, name: str, value: object) -> None:
+    package, _, inner = name.rpartition(".")
+    if not package and name in scope:
+        scope[name] = _always(value)
+        return
+    macros = scope.get(package)
+    if package and isinstance(macros, Mapping) and inner in macros:
+        scope[package] = {**macros, inner: _always(value)}
+        return
+    known = [key for key, found in scope.items() if callable(found)]
+    known += [f"{key}.{macro}" for key, found in scope.items() if isinstance(found, dict) for macro in found]
+    raise Fault(f"there is no macro {name!r} to override", r"\{[{%]", nearest(name, known))
+
+
+def _always(value: object) -> Callable[..., object]:
+    def fixed(*_args: object, **_kwargs: object) -> object:
+        return value
+
+    return fixed
+
+
+def _with(values: Mapping[str, object], otherwise: object) -> Callable[..., object]:
+    assert callable(otherwise)
+
+    def env_var(name: str, *default: object) -> object:
+        return values[name] if name in values else otherwise(name, *default)
+
+    return env_var

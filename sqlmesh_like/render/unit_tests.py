@@ -1,0 +1,180 @@
+"""Unit tests after Jinja. Owns what `input:` names and that it is what the model reads; rows are `run`'s matter."""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from sqlmesh_like.errors import JinjaError, Location, ProjectError
+from sqlmesh_like.project.unit_test_spec import ChangedInput, GivenInput, UnitTestFile
+from sqlmesh_like.render.overrides import Overrides
+from sqlmesh_like.render.relations import Registry
+from sqlmesh_like.render.rendered import ChangedRows, GivenRows, InputRef, RenderedModel, RenderedUnitTest
+from sqlmesh_like.render.templates import Fault
+
+_CALL = re.compile(r"\s*(?:\{\{)?\s*(ref|source)\s*(\(.*\))\s*(?:\}\})?\s*", re.DOTALL)
+_THIS = re.compile(r"\s*(?:\{\{)?\s*this\s*(?:\}\})?\s*")
+RenderTested = Callable[[str, Overrides], RenderedModel]
+"""The model of this name with something in place of its macros and variables."""
+
+
+def render_unit_tests(
+    tests: Iterable[UnitTestFile], models: Iterable[RenderedModel], registry: Registry, render_tested: RenderTested
+) -> tuple[RenderedUnitTest, ...]:
+    """The unit tests of enabled models. Raises ProjectError or JinjaError with file, line and column."""
+    by_id = {model.unique_id: model for model in models}
+    names = {model.name for model in by_id.values()}
+    return tuple(_Rendering(test, by_id, registry).render(render_tested) for test in tests if test.model in names)
+
+
+@dataclass(frozen=True)
+class _Rendering:
+    """One unit test against the models and tables of its project."""
+
+    test: UnitTestFile
+    models: Mapping[str, RenderedModel]
+    registry: Registry
+
+    def render(self, render_tested: RenderTested) -> RenderedUnitTest:
+        test = self.test
+        model = self._tested(render_tested)
+        given = [self._given(entry, model) for entry in test.given]
+        changes = [self._changed(entry, model) for entry in test.changes]
+        _refuse_twice([(entry.ref, entry.location) for entry in given], "given")
+        _refuse_twice([(entry.ref, entry.location) for entry in changes], "changes")
+        entries = [(entry.ref, entry.location) for entry in given]
+        entries += [(entry.ref, entry.location) for entry in changes]
+        named = {ref.unique_id for ref, _ in entries}
+        if model.unique_id in named:
+            this = InputRef(model.unique_id, model.table, "model", model.declared)
+            model = replace(model, inputs=(*model.inputs, this))
+        inputs, views = self._read(model, named)
+        self._refuse_unread(entries, inputs, model)
+        return RenderedUnitTest(
+            unique_id=test.unique_id,
+            name=test.name,
+            path=test.path,
+            description=test.description,
+            model=model,
+            views=views,
+            inputs=inputs,
+            given=tuple(given),
+            changes=tuple(changes),
+            expect=test.expect,
+            declared_at=test.declared_at,
+            overrides=test.overrides,
+            now=_moment(test),
+            tags=test.tags,
+            config=test.config,
+        )
+
+    def _tested(self, render_tested: RenderTested) -> RenderedModel:
+        given = self.test.overrides
+        overrides = Overrides(given.get("macros", {}), given.get("vars", {}), given.get("env_vars", {}))
+        try:
+            return render_tested(self.test.model, overrides)
+        except JinjaError as error:
+            hint = f"in unit test {self.test.name}, {self.test.declared_at}"
+            shown = f"{error.hint}; {hint}" if error.hint else hint
+            raise JinjaError(error.message, location=error.location or self.test.declared_at, hint=shown) from error
+
+    def _given(self, entry: GivenInput, model: RenderedModel) -> GivenRows:
+        return GivenRows(self._find(entry.input, entry.location, model), entry.fixture, entry.location)
+
+    def _changed(self, entry: ChangedInput, model: RenderedModel) -> ChangedRows:
+        ref = self._find(entry.input, entry.location, model)
+        return ChangedRows(ref, entry.upsert, entry.delete, entry.key, entry.location)
+
+    def _find(self, text: str, location: Location, model: RenderedModel) -> InputRef:
+        if _THIS.fullmatch(text):
+            return InputRef(model.unique_id, model.table, "model", model.declared)
+        call = _CALL.fullmatch(text)
+        names = _names(call[2]) if call else None
+        if call is None or names is None:
+            hint = "write ref('model'), source('source', 'table') or this"
+            raise ProjectError(f"input {text!r} names nothing", location=location, hint=hint)
+        try:
+            if call[1] == "ref":
+                return self.registry.ref(*names)
+            if len(names) != 2:
+                raise ProjectError("source takes a source and a table", location=location)
+            return self.registry.source(*names)
+        except Fault as fault:
+            raise ProjectError(fault.message, location=location, hint=fault.hint) from fault
+
+    def _read(
+        self, model: RenderedModel, named: Collection[str]
+    ) -> tuple[tuple[InputRef, ...], tuple[RenderedModel, ...]]:
+        """Tables that need rows, and views that get none and so are read by their own query, inner ones first."""
+        tables: dict[str, InputRef] = {}
+        views: dict[str, RenderedModel] = {}
+
+        def visit(reader: RenderedModel) -> None:
+            for ref in reader.inputs:
+                view = self.models.get(ref.unique_id)
+                if ref.unique_id in named:
+                    tables[ref.unique_id] = ref
+                elif view is not None and view.config.materialized in ("view", "ephemeral"):
+                    visit(view)
+                    views[ref.unique_id] = view
+                else:
+                    raise self._missing(ref)
+
+        visit(model)
+        return tuple(tables.values()), tuple(views.values())
+
+    def _missing(self, ref: InputRef) -> ProjectError:
+        hint = f"add to given: `- input: {spelt(ref)}` with its rows; `rows: []` where it is empty"
+        message = f"unit test {self.test.name!r} has no rows for {spelt(ref)}, which {self.test.model} reads"
+        return ProjectError(message, location=self.test.declared_at, hint=hint)
+
+    def _refuse_unread(
+        self, entries: Iterable[tuple[InputRef, Location]], inputs: tuple[InputRef, ...], model: RenderedModel
+    ) -> None:
+        read = {ref.unique_id for ref in inputs}
+        for ref, location in entries:
+            if ref.unique_id not in read:
+                hint = f"it reads {', '.join(spelt(found) for found in inputs) or 'nothing'}"
+                raise ProjectError(f"{model.name} does not read {spelt(ref)}", location=location, hint=hint)
+
+
+def spelt(ref: InputRef) -> str:
+    """An input as a template names it.
+
+    >>> from sqlmesh_like.names import TableName
+    >>> spelt(InputRef("source.p.shop.user", TableName("ods", "user"), "source"))
+    "source('shop', 'user')"
+    """
+    *_, group, name = ref.unique_id.split(".")
+    return f"source('{group}', '{name}')" if ref.kind == "source" else f"ref('{name}')"
+
+
+def _names(text: str) -> tuple[str, ...] | None:
+    try:
+        value: object = ast.literal_eval(text.strip().removesuffix(")") + ",)")
+    except (SyntaxError, ValueError):
+        return None
+    return value if isinstance(value, tuple) and all(isinstance(name, str) for name in value) else None
+
+
+def _refuse_twice(entries: Iterable[tuple[InputRef, Location]], where: str) -> None:
+    seen: dict[str, Location] = {}
+    for ref, location in entries:
+        if ref.unique_id in seen:
+            hint = f"the first is at {seen[ref.unique_id]}"
+            raise ProjectError(f"{spelt(ref)} stands in {where} twice", location=location, hint=hint)
+        seen[ref.unique_id] = location
+
+
+def _moment(test: UnitTestFile) -> datetime.datetime | None:
+    if test.now is None:
+        return None
+    try:
+        parsed = datetime.datetime.fromisoformat(test.now)
+    except ValueError:
+        hint = "e.g. now: '2024-05-01T00:00:00Z'"
+        raise ProjectError(f"now {test.now!r} is no ISO 8601 time", location=test.declared_at, hint=hint) from None
+    return parsed.astimezone(datetime.UTC) if parsed.tzinfo else parsed.replace(tzinfo=datetime.UTC)

@@ -1,0 +1,99 @@
+"""Values of YAML and CSV as values of Spark types. Owns what stands for what, and the type that values have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+from sqlmesh_like.run.seed_types import declared_type, infer
+
+_DIGITS = 15
+"""Significant digits that a double keeps whatever they are: what YAML reads with more may have lost some."""
+_ARRAY = re.compile(r"array<(.+)>", re.DOTALL)
+
+
+def typed(value: object, type_: str) -> object:
+    """The value as DuckDB takes it; times are naive and in UTC. Raises ValueError, whose text says what to do.
+
+    >>> typed("5.00", "decimal(10,2)"), typed(5, "string"), typed("2024-01-02", "date")
+    (Decimal('5.00'), '5', datetime.date(2024, 1, 2))
+    """
+    if value is None:
+        return None
+    if found := _ARRAY.fullmatch(type_):
+        if not isinstance(value, list):
+            raise ValueError("write a list")
+        return [typed(element, found[1]) for element in value]
+    if type_.startswith(("struct<", "map<")):
+        if not isinstance(value, dict):
+            raise ValueError("write a mapping")
+        return value
+    if isinstance(value, list | dict):
+        raise ValueError("")
+    if type_ == "string":
+        return _spelt(value)
+    if type_ == "binary":
+        return value if isinstance(value, bytes) else _spelt(value).encode()
+    return _converted(_spelt(value), type_.replace("timestamp_ntz", "timestamp"))
+
+
+def _converted(text: str, type_: str) -> object:
+    try:
+        converted = declared_type(type_).convert(text.strip())
+    except ValueError as error:
+        raise ValueError("" if str(error) == text.strip() else str(error)) from None
+    if isinstance(converted, Decimal) and (scale := re.search(r",\s*([0-9]+)\)", type_)):
+        return converted.quantize(Decimal(1).scaleb(-int(scale[1])))
+    if isinstance(converted, datetime):
+        return converted.astimezone(UTC).replace(tzinfo=None)
+    return converted
+
+
+def _spelt(value: object) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return _digits(value)
+        case Decimal():
+            return format(value, "f")
+        case datetime():
+            return (value.astimezone(UTC) if value.tzinfo else value).replace(tzinfo=None).isoformat(" ")
+        case date():
+            return value.isoformat()
+        case _:
+            return str(value)
+
+
+def _digits(value: float) -> str:
+    if value != value or value in (float("inf"), float("-inf")):
+        return str(value)
+    exact = Decimal(repr(value))
+    if len(exact.as_tuple().digits) > _DIGITS:
+        raise ValueError("put it in quotes: as a number of YAML it may have lost digits")
+    return format(exact, "f")
+
+
+def type_of(values: Sequence[object], *, is_text: bool = False) -> str:
+    """The type of values for which none is declared; text of CSV may be numbers and dates, text of YAML is text.
+
+    >>> type_of([1, 2]), type_of([1, 2.5]), type_of(["1"]), type_of(["1"], is_text=True), type_of([])
+    ('int', 'decimal(18,1)', 'string', 'int', 'string')
+    """
+    if is_text:
+        return infer([str(value) for value in values if value != ""]).name
+    if any(isinstance(value, str | list | dict | bytes) for value in values):
+        return _nested(values)
+    kinds = {type(value) for value in values}
+    if bool in kinds and len(kinds) > 1:
+        return "string"
+    return infer([_spelt(value) for value in values]).name
+
+
+def _nested(values: Sequence[object]) -> str:
+    if all(isinstance(value, list) for value in values):
+        elements = [element for value in values if isinstance(value, list) for element in value if element is not None]
+        return f"array<{type_of(elements)}>"
+    return "string"

@@ -1,0 +1,114 @@
+"""Rows expected against rows that are there, as multisets. Owns pairing them and how a difference reads."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+Row = tuple[object, ...]
+_SIGNIFICANT = 9
+"""Doubles are compared to this many digits: the last ones depend on the order of addition."""
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class RowDiff:
+    """How rows differ: `changed` pairs an expected row with the one that is there instead."""
+
+    columns: tuple[str, ...]
+    changed: tuple[tuple[Row, Row], ...]
+    missing: tuple[Row, ...]
+    surplus: tuple[Row, ...]
+    equal: int
+
+    @property
+    def total(self) -> int:
+        return len(self.changed) + len(self.missing) + len(self.surplus)
+
+    def text(self, flat: Callable[[object], str] = str) -> str:
+        """A table: `~` a row that differs (`expected → actual`), `-` expected but not there, `+` not expected."""
+        lines = [self._summary(), *_table(self._shown(flat))]
+        hidden = self.total - _SHOWN
+        return "\n".join([*lines, f"… and {hidden} more"] if hidden > 0 else lines)
+
+    def _summary(self) -> str:
+        counts = (
+            (len(self.changed), "differ (expected → actual)"),
+            (len(self.missing), "missing"),
+            (len(self.surplus), "not expected"),
+            (self.equal, "as expected"),
+        )
+        return "rows: " + ", ".join(f"{count} {word}" for count, word in counts if count)
+
+    def _shown(self, flat: Callable[[object], str]) -> list[list[str]]:
+        def cell(value: object) -> str:
+            return "NULL" if value is None else flat(value).replace("\n", "\\n")
+
+        lines = [
+            ["~", *(cell(a) if _same(e, a) else f"{cell(e)} → {cell(a)}" for e, a in zip(*pair, strict=True))]
+            for pair in self.changed
+        ]
+        lines += [["-", *map(cell, row)] for row in self.missing]
+        lines += [["+", *map(cell, row)] for row in self.surplus]
+        return [["", *self.columns], *lines[:_SHOWN]]
+
+
+def compare(columns: Sequence[str], expected: Iterable[Row], actual: Iterable[Row]) -> RowDiff | None:
+    """The difference of two multisets of rows; None where there is none."""
+    wanted, found = list(expected), list(actual)
+    keep_wanted, keep_found = _unmatched(wanted, found), _unmatched(found, wanted)
+    if not keep_wanted and not keep_found:
+        return None
+    equal = len(wanted) - len(keep_wanted)
+    changed: list[tuple[Row, Row]] = []
+    missing: list[Row] = []
+    for row in keep_wanted:
+        nearest = max(keep_found, key=lambda other: _alike(row, other), default=None)
+        if nearest is None or not _alike(row, nearest):
+            missing.append(row)
+        else:
+            keep_found.remove(nearest)
+            changed.append((row, nearest))
+    return RowDiff(tuple(columns), tuple(changed), tuple(missing), tuple(keep_found), equal)
+
+
+def _unmatched(rows: Iterable[Row], others: Iterable[Row]) -> list[Row]:
+    left = Counter(map(_comparable, others))
+    kept = []
+    for row in rows:
+        known = _comparable(row)
+        if left[known] > 0:
+            left[known] -= 1
+        else:
+            kept.append(row)
+    return kept
+
+
+def _alike(row: Row, other: Row) -> int:
+    return sum(_same(one, two) for one, two in zip(row, other, strict=True))
+
+
+def _same(one: object, two: object) -> bool:
+    return _comparable(one) == _comparable(two)
+
+
+def _comparable(value: object) -> object:
+    """Equal for values that count as the same, and hashable."""
+    match value:
+        case float():
+            return "NaN" if math.isnan(value) else float(f"{value:.{_SIGNIFICANT}g}")
+        case list() | tuple():
+            return tuple(map(_comparable, value))
+        case dict():
+            return tuple(sorted((str(key), _comparable(item)) for key, item in value.items()))
+        case bytearray():
+            return bytes(value)
+    return value
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [" | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [lines[0], "-+-".join("-" * width for width in widths), *lines[1:]]

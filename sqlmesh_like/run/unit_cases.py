@@ -1,0 +1,216 @@
+"""Unit tests made ready to run. Owns columns of inputs, keys of changes, and that every cell has its type.
+
+Everything that can be wrong with a unit test's YAML is found here, before anything runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlmesh_like.compiler import CompiledModel, Compiler, declared_schema
+from sqlmesh_like.errors import Location, ProjectError, nearest
+from sqlmesh_like.names import Schema
+from sqlmesh_like.project.unit_test_spec import Fixture
+from sqlmesh_like.render.rendered import ChangedRows, InputRef, RenderedUnitTest
+from sqlmesh_like.render.unit_tests import spelt
+from sqlmesh_like.run.fixtures import (
+    FixtureRow,
+    FixtureRows,
+    cell_of,
+    check_names,
+    complete_schema,
+    plain_rows,
+    read_rows,
+    typed_cell,
+    typed_rows,
+)
+from sqlmesh_like.run.ports import Rows
+
+Snapshot = dict[str, dict[str, tuple[object, ...]]]
+"""Typed rows of each input by row key; a row that does not change is the same object in both states."""
+QueryRows = Callable[[str], Rows]
+"""The rows of a fixture in SQL. Raises NodeError."""
+
+
+@dataclass(frozen=True)
+class UnitCase:
+    """A unit test with typed inputs. `after` is None where it has no changes."""
+
+    test: RenderedUnitTest
+    compiled: CompiledModel
+    schemas: Mapping[str, Schema]
+    before: Snapshot
+    after: Snapshot | None
+    expect: FixtureRows
+    now: datetime
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the project knows of its tables, by unique id: columns (None: not known), keys, rows of seeds."""
+
+    schemas: Mapping[str, Schema | None]
+    keys: Mapping[str, tuple[str, ...]]
+    seeds: Mapping[str, Sequence[tuple[object, ...]]]
+
+
+def prepare(test: RenderedUnitTest, known: Known, query: QueryRows, now: datetime) -> UnitCase:
+    """Type all rows of a unit test. Raises ProjectError with the place of what is wrong, SqlError of the model."""
+    return _Preparation(test, known, query).case(now)
+
+
+@dataclass(frozen=True)
+class _Preparation:
+    test: RenderedUnitTest
+    known: Known
+    query: QueryRows
+
+    def case(self, now: datetime) -> UnitCase:
+        test = self.test
+        if test.changes and test.model.is_handwritten_incremental:
+            hint = "test its two branches with overrides: {macros: {is_incremental: true}} and given this"
+            message = f"{test.model.name} follows changes by hand-written SQL, for which changes are not derived"
+            raise ProjectError(message, location=test.changes[0].location, hint=hint)
+        given = {entry.ref.unique_id: self._rows(entry.fixture) for entry in test.given}
+        schemas = {ref.unique_id: self._schema(ref, given.get(ref.unique_id)) for ref in test.inputs}
+        before = {ref.unique_id: self._given(ref, given.get(ref.unique_id), schemas) for ref in test.inputs}
+        after = self._after(before, schemas) if test.changes else None
+        compiled = self._compiled(schemas)
+        expect = self._rows(test.expect)
+        if compiled.facts.schema is not None:
+            expected_rows(expect, compiled.facts.schema, test.model.name)
+        return UnitCase(test, compiled, schemas, before, after, expect, test.now or now)
+
+    def _rows(self, fixture: Fixture) -> FixtureRows:
+        if fixture.format != "sql" or fixture.text is None:
+            return read_rows(fixture)
+        found = self.query(fixture.text)
+        return plain_rows([column.name for column in found.schema], found.rows, fixture.location)
+
+    def _schema(self, ref: InputRef, found: FixtureRows | None) -> Schema:
+        """Declared columns, else those the project knows, else those that the rows mention."""
+        changed = [entry for entry in self.test.changes if entry.ref.unique_id == ref.unique_id]
+        mentioned = list((found or FixtureRows((), ())).rows)
+        mentioned += [row for entry in changed for fixture in (entry.upsert, entry.delete) for row in _listed(fixture)]
+        names = dict.fromkeys(name for row in mentioned for name in row.cells)
+        if found is not None and found.is_text:
+            names = dict.fromkeys((*found.names, *names))
+        rows = FixtureRows(tuple(names), tuple(mentioned), found is not None and found.is_text)
+        known = declared_schema(ref) or self.known.schemas.get(ref.unique_id)
+        schema = complete_schema(known, rows, ref.declared)
+        if not schema:
+            hint = "declare its columns in YAML, or give a row"
+            message = f"no column of {spelt(ref)} is known"
+            raise ProjectError(message, location=self.test.declared_at, hint=hint)
+        return schema
+
+    def _given(
+        self, ref: InputRef, found: FixtureRows | None, schemas: Mapping[str, Schema]
+    ) -> dict[str, tuple[object, ...]]:
+        silent = any(entry.ref == ref and entry.fixture.is_silent for entry in self.test.given)
+        if silent and ref.kind == "seed":
+            rows = [tuple(row) for row in self.known.seeds.get(ref.unique_id, ())]
+        else:
+            rows = typed_rows(found or FixtureRows((), ()), schemas[ref.unique_id], spelt(ref))
+        return {_row_key(number): row for number, row in enumerate(rows)}
+
+    def _after(self, before: Snapshot, schemas: Mapping[str, Schema]) -> Snapshot:
+        after = {unique_id: dict(rows) for unique_id, rows in before.items()}
+        for change in self.test.changes:
+            unique_id = change.ref.unique_id
+            _apply(change, self._key(change, schemas[unique_id]), schemas[unique_id], after[unique_id])
+        return after
+
+    def _key(self, change: ChangedRows, schema: Schema) -> tuple[str, ...]:
+        """Columns that say which row an upsert replaces."""
+        names = {column.name.lower(): column.name for column in schema}
+        for name in change.key:
+            if name.lower() not in names:
+                hint = nearest(name, names.values())
+                raise ProjectError(f"{spelt(change.ref)} has no column {name!r}", location=change.location, hint=hint)
+        key = change.key or self.known.keys.get(change.ref.unique_id) or _mentioned_by(change.delete)
+        found = tuple(names[name.lower()] for name in key if name.lower() in names)
+        if found or not _listed(change.upsert):
+            return found
+        hint = "add key: [column, …] to this entry, or unique_key to the config of what it names"
+        message = f"which row of {spelt(change.ref)} an upsert replaces is not known"
+        raise ProjectError(message, location=change.location, hint=hint)
+
+    def _compiled(self, schemas: Mapping[str, Schema]) -> CompiledModel:
+        compiler = Compiler(dict(schemas))
+        for view in self.test.views:
+            compiler.compile(view)
+        return compiler.compile(self.test.model)
+
+
+def expected_rows(expect: FixtureRows, schema: Schema, model: str) -> tuple[Schema, list[tuple[object, ...]]]:
+    """The columns that are compared, those the expected rows mention, and these rows, typed. Raises ProjectError."""
+    check_names(expect, schema, model)
+    mentioned = {name.lower() for name in expect.names}
+    shown = tuple(column for column in schema if column.name.lower() in mentioned) or schema
+    completed = complete_schema(shown, expect)
+    return completed, typed_rows(expect, completed, model)
+
+
+def _listed(fixture: Fixture) -> tuple[FixtureRow, ...]:
+    return read_rows(fixture).rows
+
+
+def _row_key(number: int) -> str:
+    """Keys in the order of the rows: where rows tie, the one given first is the smaller one."""
+    return f"{number:09d}"
+
+
+def _mentioned_by(delete: Fixture) -> tuple[str, ...]:
+    rows = _listed(delete)
+    same = {frozenset(name.lower() for name in row.cells) for row in rows}
+    return tuple(rows[0].cells) if len(same) == 1 else ()
+
+
+def _apply(change: ChangedRows, key: tuple[str, ...], schema: Schema, rows: dict[str, tuple[object, ...]]) -> None:
+    """Remove and write rows; what an upsert does not mention stays as it was."""
+    what = spelt(change.ref)
+    check_names(read_rows(change.delete), schema, what)
+    check_names(read_rows(change.upsert), schema, what)
+    for row in _listed(change.delete):
+        gone = _matching(row, tuple(c.name for c in schema if cell_of(row, c.name)), schema, rows)
+        if not gone:
+            hint = "name values of a row that given has"
+            raise ProjectError(f"no row of {what} is like this one", location=row.location, hint=hint)
+        for name in gone:
+            del rows[name]
+    written: dict[str, Location] = {}
+    number = max((int(name) for name in rows), default=-1) + len(_listed(change.delete)) + 1
+    for offset, row in enumerate(_listed(change.upsert)):
+        target = _replaced(row, key, schema, rows, what) or _row_key(number + offset)
+        if target in written:
+            hint = f"it is written at {written[target]} too"
+            raise ProjectError(f"two upserts have the same {', '.join(key)}", location=row.location, hint=hint)
+        written[target] = row.location
+        old = rows.get(target, (None,) * len(schema))
+        rows[target] = tuple(
+            typed_cell(cell, column) if (cell := cell_of(row, column.name)) else kept
+            for column, kept in zip(schema, old, strict=True)
+        )
+
+
+def _replaced(
+    row: FixtureRow, key: tuple[str, ...], schema: Schema, rows: Mapping[str, tuple[object, ...]], what: str
+) -> str | None:
+    for name in key:
+        if cell_of(row, name) is None:
+            raise ProjectError(f"an upsert of {what} must give its key, {name!r}", location=row.location)
+    found = _matching(row, key, schema, rows)
+    if len(found) > 1:
+        message = f"{len(found)} rows of {what} have this {', '.join(key)}: it is no key"
+        raise ProjectError(message, location=row.location, hint="add key: [column, …] to this entry of changes")
+    return found[0] if found else None
+
+
+def _matching(
+    row: FixtureRow, names: tuple[str, ...], schema: Schema, rows: Mapping[str, tuple[object, ...]]
+) -> list[str]:
+    positions = [(n, typed_cell(cell_of(row, c.name), c)) for n, c in enumerate(schema) if c.name in names]
+    return [key for key, values in rows.items() if all(values[n] == value for n, value in positions)]

@@ -1,0 +1,88 @@
+"""Unit tests beside the other nodes of a run. Owns the verdict; an engine of the port runs the case, with no JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from time import perf_counter
+from typing import Protocol
+
+from sqlmesh_like.classify.strategy import Strategy
+from sqlmesh_like.errors import SmlError
+from sqlmesh_like.render.rendered import RenderedUnitTest
+from sqlmesh_like.run.ports import Rows
+from sqlmesh_like.run.result import RenderedNode, Status, TestResult
+from sqlmesh_like.run.row_diff import RowDiff, compare
+from sqlmesh_like.run.unit_cases import UnitCase, expected_rows
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The model's table at the end of a case, or why this engine cannot say what Spark would do (`unknown`).
+
+    `recomputed` are its rows by the model's own query over the inputs at the end; None where there were no changes.
+    """
+
+    rows: Rows
+    recomputed: Rows | None = None
+    strategy: Strategy | None = None
+    unknown: str | None = None
+
+
+class UnitEngine(Protocol):
+    """Runs unit tests in this process. Raises NodeError where a query fails."""
+
+    def query(self, sql: str) -> Rows:
+        """Rows of a query over nothing, in Spark's SQL."""
+        ...
+
+    def run(self, case: UnitCase) -> Outcome:
+        """Build the model's table from the rows given and bring it through the changes by its own delta program."""
+        ...
+
+
+@dataclass(frozen=True)
+class UnitWork:
+    """Runs prepared unit tests by unique id; `flat` spells a value in a difference."""
+
+    cases: Mapping[str, UnitCase]
+    engine: UnitEngine
+    flat: Callable[[object], str] = str
+
+    def execute(self, node: RenderedNode) -> TestResult:
+        """One unit test; its failure is its result."""
+        assert isinstance(node, RenderedUnitTest)
+        started, clock = datetime.now(UTC), perf_counter()
+        try:
+            status, message, failures, strategy = self._verdict(self.cases[node.unique_id])
+        except SmlError as error:
+            status, message, failures, strategy = "error", str(error), None, None
+        seconds = perf_counter() - clock
+        return TestResult(node, status, message, started, seconds, failures, strategy=strategy)
+
+    def skip(self, node: RenderedNode, why: str) -> TestResult:
+        assert isinstance(node, RenderedUnitTest)
+        return TestResult(node, "skipped", why, datetime.now(UTC), 0.0)
+
+    def _verdict(self, case: UnitCase) -> tuple[Status, str, int | None, Strategy | None]:
+        outcome = self.engine.run(case)
+        if outcome.unknown is not None:
+            return "error", f"not checkable here: {outcome.unknown}", None, None
+        found = self._difference(case, outcome.rows)
+        if found is not None:
+            return "fail", f"actual differs from expected\n{found.text(self.flat)}", found.total, outcome.strategy
+        if outcome.recomputed is not None:
+            names = [column.name for column in outcome.rows.schema]
+            drift = compare(names, outcome.recomputed.rows, outcome.rows.rows)
+            if drift is not None:
+                way = f"maintained by {outcome.strategy}" if outcome.strategy else "built"
+                head = f"the table as {way} differs from a full recompute, which is shown as expected"
+                return "fail", f"{head}\n{drift.text(self.flat)}", drift.total, outcome.strategy
+        return "pass", "", 0, outcome.strategy
+
+    def _difference(self, case: UnitCase, actual: Rows) -> RowDiff | None:
+        schema, expected = expected_rows(case.expect, actual.schema, case.test.model.name)
+        positions = [[column.name for column in actual.schema].index(column.name) for column in schema]
+        shown = [tuple(row[position] for position in positions) for row in actual.rows]
+        return compare([column.name for column in schema], expected, shown)
