@@ -174,7 +174,8 @@ class _Queries:
             children = self._children.get(waiting.pop(), [])
             waiting += [child for child in children if child not in found]
             found.update(children)
-        return tuple(sorted(child for child in found if self.nodes[child]["resource_type"] == "model"))
+        models = (child for child in found if child in self.nodes and self.nodes[child]["resource_type"] == "model")
+        return tuple(sorted(models))  # unit tests are children too, but no nodes of the manifest
 
     def meaning(self, unique_id: str) -> object:
         """The normalized query with what each table in it stands for."""
