@@ -63,14 +63,12 @@ def _place_of_source(node: Artifact) -> tuple[object, object, object]:
 
 def _body(old: Artifact, new: Artifact) -> bool:
     if new["resource_type"] == "seed":
-        return _checksum(old) != _checksum(new)
+        before, after = _mapping(old.get("checksum")), _mapping(new.get("checksum"))
+        # Of a seed above 1 MB dbt keeps the path alone.
+        return before.get("name") != "path" and before.get("checksum") != after.get("checksum")
     if _DBT_CALL in _text(old, "raw_code"):
         return False  # dbt spells the call of a generic test otherwise; its arguments stand in its name
     return _text(old, "raw_code") != _text(new, "raw_code")
-
-
-def _checksum(node: Artifact) -> object:
-    return _mapping(node.get("checksum")).get("checksum")
 
 
 def _configs(old: Artifact, new: Artifact) -> bool:

@@ -142,13 +142,14 @@ def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
 
 
 def _seed(seed: RenderedSeed, project: ParsedProject) -> dict[str, object]:
-    content = (project.root / seed.path).read_bytes()
+    # As dbt hashes it, without blanks at both ends: the manifest of one can be a state for the other.
+    content = (project.root / seed.path).read_bytes().decode(errors="replace").strip()
     return {
         **_common(seed.unique_id, seed.name, "seed", seed.path, project),
         "schema": seed.table.schema,
         "fqn": list(seed.fqn),
         "alias": seed.table.identifier,
-        "checksum": {"name": "sha256", "checksum": hashlib.sha256(content).hexdigest()},
+        "checksum": _checksum(content),
         "config": {**seed.config, "materialized": "seed", "tags": list(seed.tags)},
         "tags": list(seed.tags),
         "description": seed.description,

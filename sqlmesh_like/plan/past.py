@@ -35,7 +35,7 @@ class Past:
 def state_test(past: Past | None, value: str) -> Callable[[str], bool]:
     """Whether `state:<value>` chooses a unique id. Raises SelectionError without a state, or for an unknown word.
 
-    As in dbt a new node counts as modified, in whichever way is asked for.
+    As in dbt a new node counts as modified, in whichever way is asked for but by its macros.
     """
     _refuse_unknown("state", value, _STATES)
     changes = _given(past, "state", "manifest.json", past.changes if past else None)
@@ -47,6 +47,8 @@ def state_test(past: Past | None, value: str) -> Callable[[str], bool]:
             return lambda unique_id: unique_id in changes
         case "unmodified":
             return lambda unique_id: unique_id in changes and not changes[unique_id]
+        case _ if kind == "macros":
+            return lambda unique_id: kind in changes.get(unique_id, ())
         case _ if kind:
             return lambda unique_id: unique_id not in changes or kind in changes[unique_id]
         case _:

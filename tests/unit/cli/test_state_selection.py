@@ -123,7 +123,9 @@ def test_a_new_model_is_new_and_modified_and_a_moved_one_modified(capsys: Shown,
     (project / "models/top.sql").rename(project / "models/deep/top.sql")
     assert modified(capsys, "state:new") == "fresh"
     assert modified(capsys) == "fresh top"
+    assert modified(capsys, "state:modified.body") == "fresh"
     assert "fresh" not in modified(capsys, "state:old")
+    assert "matches nothing" in refused(capsys, "ls", "--state", "prod", "-s", "state:modified.macros")
 
 
 def test_operators_and_exclusion_work_on_states(capsys: Shown) -> None:
@@ -154,6 +156,22 @@ def test_a_manifest_of_dbt_is_understood(capsys: Shown) -> None:
     assert "matches nothing" in refused(capsys, "ls", "--state", "prod", "-s", "state:modified")
     edit("models/users.sql", "select id", "select id, 2 as b")
     assert modified(capsys) == "users"
+
+
+def test_a_large_seed_of_dbt_is_known_by_its_path_alone(capsys: Shown) -> None:
+    manifest = json.loads(Path("prod/manifest.json").read_text())
+    manifest["nodes"]["seed.shop.rates"]["checksum"] = {"name": "path", "checksum": "seeds/rates.csv"}
+    Path("prod/manifest.json").write_text(json.dumps(manifest))
+    edit("seeds/rates.csv", "1", "2")
+    assert "rates" in modified(capsys, "state:unmodified").split()
+
+
+def test_a_seed_is_hashed_as_dbt_does(capsys: Shown) -> None:
+    """The value is that of dbt-core 1.11.16."""
+    Path("seeds/rates.csv").write_text("a,b\n1,x\n")
+    assert main(["parse", "-q"]) == 0
+    seed = json.loads(Path("target/manifest.json").read_text())["nodes"]["seed.shop.rates"]
+    assert seed["checksum"]["checksum"] == "b6e86d268edfa322912723fd03f73f797db71d4b065843564954405b76ac1a8b"
 
 
 def test_results_choose_nodes(capsys: Shown, project: Path) -> None:
