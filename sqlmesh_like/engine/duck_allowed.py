@@ -115,7 +115,7 @@ def guarded(tree: exp.Expr) -> exp.Expr:
         match node:
             case exp.Cast() if not isinstance(node.this, exp.Null):
                 _guard(node.this, _castable(node), f"the cast to {node.to.sql('spark')} of")
-            case exp.TsOrDsToDate():
+            case exp.TsOrDsToDate() | exp.Date():
                 _guard(node.this, _spelt_as(_DATE_TEXT), "the date of")
             case exp.Round():
                 _guard(node.this, _NO_DOUBLE, "ROUND of the double")

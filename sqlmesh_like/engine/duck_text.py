@@ -23,6 +23,10 @@ def duck_text(tree: exp.Expr) -> str:
         # DuckDB adds an interval, which makes a timestamp of a date.
         if not (isinstance(added.parent, exp.Cast) and added.parent.to.is_type("date")):
             added.replace(exp.Cast(this=added.copy(), to=exp.DataType.build("date")))
+    for cut in list(tree.find_all(exp.TimestampTrunc)):
+        # DuckDB's is a date where its argument is one.
+        if not isinstance(cut.parent, exp.Cast):
+            cut.replace(exp.Cast(this=cut.copy(), to=exp.DataType.build("timestamp", dialect="duckdb")))
     for select in list(tree.find_all(exp.Select)):
         _without_laterals(select)
         _without_generators(select)

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.cli.app import main
+from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.engine.duck import DuckLake, Snapshot
 
 Shown = pytest.CaptureFixture[str]
 Ask = Callable[..., tuple[int, str]]
@@ -249,3 +251,14 @@ def test_the_manifest_holds_unit_tests_as_dbt_has_them(ask: Ask, tmp_path: Path)
     assert entry["expect"] == {"rows": [{"dt": "2024-01-03", "total": 5.0}], "format": "dict", "fixture": None}
     assert entry["depends_on"]["nodes"] == ["model.shop.daily"]
     assert manifest["parent_map"]["unit_test.shop.daily.refund"] == ["model.shop.daily"]
+
+
+def test_a_table_that_drifts_from_its_query_fails_whatever_is_expected(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def after_images_alone(lake: DuckLake, compiled: CompiledModel, before: Snapshot, after: Snapshot) -> None:
+        lake._load("current", after)
+
+    monkeypatch.setattr(DuckLake, "apply", after_images_alone)
+    code, told = ask(REFUND.replace("dt: 2024-01-03, total: 5.00", "dt: 2024-01-02, total: 12.00"))
+    assert code == 1 and "maintained by aggregate_merge differs from a full recompute" in told

@@ -9,22 +9,25 @@ import networkx as nx
 import pytest
 
 from sqlmesh_like.names import TableName
-from sqlmesh_like.plan.graph import Graph, Node
+from sqlmesh_like.plan.graph import Graph, Node, ResourceType
 from sqlmesh_like.project.spec import ModelConfig
 from sqlmesh_like.render.rendered import RenderedModel, RenderedTest, SourceMap
 from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, Status, TestResult
-from sqlmesh_like.run.schedule import Pace, Schedule, needs_of
+from sqlmesh_like.run.schedule import Pace, Schedule, needs_of, running_order
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 def graph(**inputs: str) -> Graph:
-    """Nodes by name and what they read; `test_…` are tests."""
+    """Nodes by name and what they read; `test_…` are tests, `unit_…` unit tests of the model they name."""
     edges: nx.DiGraph[str] = nx.DiGraph()
     edges.add_nodes_from(inputs)
     edges.add_edges_from((read, name) for name, reads in inputs.items() for read in reads.split())
-    nodes = {name: Node(name, name, "test" if name.startswith("test_") else "model", "", ()) for name in inputs}
-    return Graph(nodes, edges)
+    return Graph({name: Node(name, name, _type(name), "", ()) for name in inputs}, edges)
+
+
+def _type(name: str) -> ResourceType:
+    return "test" if name.startswith("test_") else "unit_test" if name.startswith("unit_") else "model"
 
 
 class Pretended:
@@ -53,7 +56,7 @@ class Pretended:
 
 
 def node_of(found: Node) -> RenderedNode:
-    if found.resource_type == "test":
+    if found.resource_type != "model":
         return RenderedTest(found.unique_id, found.name, "", "", "error", ())
     name = found.unique_id
     return RenderedModel(name, name, "", "", "", ModelConfig(), TableName("s", name), (), SourceMap("", ""))
@@ -63,7 +66,7 @@ def run(
     over: Graph, threads: int = 1, fail_fast: bool = False, **outcomes: Status
 ) -> tuple[Pretended, dict[str, NodeResult]]:
     work = Pretended(outcomes)
-    order = list(over.order())
+    order = running_order(over, list(over.nodes))
     nodes = [node_of(over.nodes[unique_id]) for unique_id in order]
     found = Schedule(nodes, needs_of(over, order), work, work, Pace(threads, fail_fast)).results()
     return work, {result.node.unique_id: result for result in found}
@@ -107,3 +110,17 @@ def test_fail_fast_skips_all_that_has_not_started() -> None:
     assert {result.status for name, result in found.items() if name != "a"} <= {"skipped", "success"}
     assert found["test_a"].status == "skipped"
     assert "because of" in found["test_a"].message
+
+
+def test_a_unit_test_runs_before_its_model_and_gates_it_alone() -> None:
+    over = graph(a="", b="a", unit_b="b", aside="a")
+    work, found = run(over)
+    assert work.order.index("unit_b") < work.order.index("b")
+    _, found = run(over, unit_b="fail")
+    assert {name for name, result in found.items() if result.status == "skipped"} == {"b"}
+
+
+def test_unit_tests_stand_before_their_models_whichever_are_selected() -> None:
+    over = graph(a="", b="a", unit_b="b", unit_a="a")
+    assert running_order(over, ["a", "b", "unit_a", "unit_b"]) == ["unit_a", "a", "unit_b", "b"]
+    assert running_order(over, ["a", "unit_b"]) == ["unit_b", "a"]
