@@ -167,10 +167,11 @@ class Lake:
             assert found.total == 0, (name, found.rows)
 
     def compaction(self, uri: str, step: Literal["schedule", "run"]) -> str:
-        """Schedule or run a compaction as an operator of another team would; returns its instant."""
+        """Schedule or run a compaction as an operator of another team would; returns its instant, or none."""
         options = "hoodie.compact.inline.max.delta.commits=1,hoodie.metadata.enable=false"
         call = f"call run_compaction(op => '{step}', path => '{uri}', options => '{options}')"
-        return str(self.spark.sql(call).collect()[0][0])
+        rows = self.spark.sql(call).collect()
+        return str(rows[0][0]) if rows else ""
 
     def engine(self) -> SparkEngine:
         return SparkEngine(self.target(), LakeHistory(), self.start or (lambda: self.spark))

@@ -121,12 +121,22 @@ def test_maintained_merge_on_read_tables_are_compacted_read_and_rebuilt(lake: La
     for name in incremental:
         assert not lake.timeline(name).is_cow
         assert len(lake.keys(name)) == len(set(lake.keys(name)))
-    lake.run("flat", "spent", full_refresh=True)
-    orders.upsert(delete=[order(3, 2, "7")])
-    assert lake.run_well() == incremental
-    lake.assert_maintained()
-    # The type of a table changes by a rebuild.
-    lake.model("flat", "select id, amount * 2 as twice, ym from @orders")
-    lake.run_well("flat")
+
+
+def test_a_merge_on_read_target_is_rebuilt_in_place_and_changes_its_type(lake: Lake) -> None:
+    orders = lake.source("orders", ORDERS, partition="ym")
+    query = "select id, amount * 2 as twice, ym from @orders"
+    lake.model("flat", f"{{{{ config(partition_by='ym', table_type='mor') }}}} {query}")
+    orders.upsert(order(1, 1, "5"), order(2, 1, "6"), order(3, 2, "7", "m2"))
+    lake.run_well()
+    orders.upsert(order(2, 1, "8"), delete=[order(1, 1, "5")])
+    assert lake.run_well() == {"flat": "row_based"}
+    assert lake.run(full_refresh=True)["flat"].status == "success"
+    orders.upsert(order(4, 4, "1", "m3"), delete=[order(3, 2, "7", "m2")])
+    assert lake.run_well() == {"flat": "row_based"}
+    assert not lake.timeline("flat").is_cow
+    assert lake.rows("flat") == [(2, D("16.00"), "m1"), (4, D("2.00"), "m3")]
+    lake.model("flat", query)
+    assert lake.run_well() == {"flat": "full_refresh"}
     assert lake.timeline("flat").is_cow
-    lake.assert_maintained("flat")
+    assert lake.rows("flat") == [(2, D("16.00"), "m1"), (4, D("2.00"), "m3")]
