@@ -36,8 +36,9 @@ def filled(events: DataFrame, layout: Layout, stored: DataFrame | None) -> DataF
 
 
 def _rank(layout: Layout) -> str:
-    orders = ", ".join(layout.orders("row"))
-    return f"struct(1 as known_later, {orders + ', ' if orders else ''}position)"
+    named = zip(layout.orders("row"), layout.order_columns, strict=False)
+    orders = "".join(f"{order} as {quoted(name)}, " for order, name in named)
+    return f"struct(1 as known_later, {orders}position)"
 
 
 def _known(columns: Sequence[str]) -> str:

@@ -189,7 +189,7 @@ def missing(shape: Shape, columns: Schema, *, partial: bool) -> str:
         member = members.get(column.name.lower())
         unavailable = shape.message.marks_unavailable and member is not None
         conditions = [_is_unavailable(f"t.after.{quoted(member or '')}")] if unavailable else []
-        conditions += [f"kind = 'upsert' and op = 'u' and {_is_absent(member)}"] if partial else []
+        conditions += [f"kind = 'upsert' and op = 'u' and {_is_absent(member, column.name)}"] if partial else []
         if conditions:
             checks.append(f"if({' or '.join(conditions)}, {literal(column.name)}, null)")
     return f"filter(array({', '.join(checks)}), name -> name is not null)" if checks else _NOTHING
@@ -198,5 +198,8 @@ def missing(shape: Shape, columns: Schema, *, partial: bool) -> str:
 _NOTHING = "cast(array() as array<string>)"
 
 
-def _is_absent(member: str | None) -> str:
-    return "true" if member is None else f"not array_contains(mentioned, {literal(member)})"
+def _is_absent(member: str | None, column: str) -> str:
+    if member is not None:
+        return f"not array_contains(mentioned, {literal(member)})"
+    # Of a column that is NULL in all events of a batch no field is known.
+    return f"not exists(mentioned, name -> lower(name) = {literal(column.lower())})"
