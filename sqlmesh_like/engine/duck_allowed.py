@@ -42,6 +42,7 @@ _SCALARS = (
 )  # fmt: skip
 _ALLOWED = (*_FORMS, *_OPERATORS, *_AGGREGATES, *_WINDOWED, *_SCALARS)
 _NAMED = frozenset({"NOW", "ISNULL", "ISNOTNULL"})
+_FRACTION = re.compile(r"\s*[-+]?[0-9]*[.][0-9]*\s*")
 _DATE_LETTERS = frozenset("YmdHMS")
 _UNITS = frozenset({"DAY", "MONTH", "YEAR", "HOUR", "QUARTER"})
 
@@ -86,6 +87,9 @@ def _unproven_time(node: exp.Expr) -> str | None:
 
 def _unproven_text(node: exp.Expr) -> str | None:
     match node:
+        case exp.Literal() if node.is_string and _FRACTION.fullmatch(node.name):
+            # Beside a whole number Spark cuts it and DuckDB rounds it.
+            return f"the text {node.name!r}, which may be compared with a number"
         case exp.Substring():
             start = node.args.get("start")
             if not (isinstance(start, exp.Literal) and start.is_int and int(start.name) > 0):

@@ -61,6 +61,7 @@ UNPROVEN = {
     "date_format(d, 'EEE')": "this pattern of DATE_FORMAT",
     "substring(n, -2)": "SUBSTRING from a place that is not a positive number",
     "n like s": "LIKE with a pattern that is computed or has a backslash",
+    "i = '1.9'": "the text '1.9', which may be compared with a number",
     "d + interval 1 day": "form INTERVAL",
     "to_date(n, 'yyyy')": "TO_DATE with a pattern",
 }
