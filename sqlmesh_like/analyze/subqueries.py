@@ -9,6 +9,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.correlation import renamed, resolved_inside_out
 from sqlmesh_like.analyze.from_clause import FromReader
 from sqlmesh_like.analyze.joining import conjuncts, filtered, make_join, written_at
+from sqlmesh_like.analyze.operand import operand
 from sqlmesh_like.analyze.relation import JoinKind, Named, Project, Relation, columns
 from sqlmesh_like.analyze.scalar_subqueries import ScalarSubqueries
 from sqlmesh_like.analyze.scope import Scope, Unsupported, require_pure
@@ -81,7 +82,7 @@ class Subqueries:
         right = Project(relation, (Named(name, exp.column(only.name, quoted=True), only.type),))
         value = outer.resolve(membership.this)
         require_pure(value)
-        condition = exp.EQ(this=value, expression=exp.column(name, quoted=True))
+        condition = exp.EQ(this=operand(value), expression=exp.column(name, quoted=True))
         return written_at(make_join(outer.relation, right, "semi", condition), membership.this)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlglot
 from sqlglot import exp
 
+from sqlmesh_like.analyze.operand import operand
+
 _LISTED: exp.Expr = sqlglot.parse_one(
     "transform(array_sort(collect_list(_sml_filled)), _sml_e -> _sml_e._sml_v)", dialect="spark"
 )
@@ -68,7 +70,7 @@ def _where(conditions: list[exp.Expr], value: exp.Expr) -> exp.Expr:
 
 
 def _is_known(value: exp.Expr) -> exp.Expr:
-    return exp.Not(this=exp.Is(this=value.copy(), expression=exp.Null()))
+    return exp.Not(this=exp.Is(this=operand(value), expression=exp.Null()))
 
 
 def _field(name: str, value: exp.Expr) -> exp.Expr:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.lineage import split_columns, window_keys
+from sqlmesh_like.analyze.operand import operand
 from sqlmesh_like.analyze.relation import (
     Aggregate,
     Distinct,
@@ -150,7 +151,7 @@ def is_affected(expressions: Sequence[exp.Expr], affected: str) -> exp.Expr:
     """Whether the values of a row stand in the step of affected keys; NULL is a value like any other."""
     # The alias must be no column that a user can have: a bare name in the subquery is looked up here first.
     pairs = [
-        exp.NullSafeEQ(this=column(name, "_sml_affected"), expression=expression.copy())
+        exp.NullSafeEQ(this=column(name, "_sml_affected"), expression=operand(expression))
         for name, expression in zip(_affected_columns(len(expressions)), expressions, strict=True)
     ]
     matching = exp.select(exp.Literal.number(1)).from_(exp.alias_(exp.table_(affected), "_sml_affected", table=True))

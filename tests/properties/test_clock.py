@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, seed
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn as Draw
 
@@ -130,6 +130,10 @@ def filled(draw: Draw, template: str) -> str:
     return template
 
 
+ROUNDS = 8
+"""Cases are drawn again where none of a form crossed: no seed may fail here."""
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_rows_that_cross_the_clock_are_part_of_the_change(name: str) -> None:
     seen: Counter[str] = Counter()
@@ -143,7 +147,10 @@ def test_rows_that_cross_the_clock_are_part_of_the_change(name: str) -> None:
         assert "CLK002" in {found.rule for found in plan.classification.reasons}
         seen["crossed"] += follow(plan, data.draw(steps()))
 
-    every_case()
+    for number in range(ROUNDS):
+        (every_case if DEEP else seed(number)(every_case))()
+        if seen["crossed"]:
+            break
     assert seen["crossed"] > 0
 
 
