@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from sqlmesh_like.ingest.debezium import CORRUPT, is_tombstone
-from sqlmesh_like.ingest.message import Dialect, Message
+from sqlmesh_like.ingest.message import CORRUPT, Dialect, Message, is_tombstone, kind_of, op_of, parsed
 from sqlmesh_like.ingest.mysql_types import mysql_field
 from sqlmesh_like.ingest.types import Field, literal
 
@@ -44,21 +43,17 @@ _DDL = (
 
 def envelope(line: str) -> dict[str, str]:
     """Spark SQL, in order, that reads what every message has: see `Dialect`."""
-    options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', {literal(CORRUPT)})"
-    kinds = " ".join(f"when {literal(name)} then {literal(kind)}" for name, (kind, _) in _OPS.items())
-    ops = " ".join(f"when {literal(name)} then {literal(op)}" for name, (_, op) in _OPS.items())
     return {
-        "_message": f"from_json({line}, {literal(_ENVELOPE)}, {options})",
+        "_message": parsed(line, _ENVELOPE),
         "_type": "upper(_message.type)",
-        "op": f"case _type {ops} end",
+        "op": op_of("_type", _OPS),
         "database": "_message.`database`",
         "source_schema": "cast(null as string)",
         "source_table": "_message.`table`",
         "schema_text": "_message.mysqlType",
         "message": literal(NAME),
         "reason": _reason(line),
-        "kind": f"case when {is_tombstone(line)} then 'tombstone' when reason is not null then 'bad' "
-        f"else case _type {kinds} else 'skip' end end",
+        "kind": kind_of(line, "_type", _OPS),
     }
 
 
@@ -91,4 +86,4 @@ def mysql_fields(schema_text: str) -> tuple[Field, ...]:
 MESSAGES: Mapping[str, Message] = {
     NAME: Message("overlay", (), "data", "old", is_list=True, fields=mysql_fields),
 }
-CANAL = Dialect(envelope, MESSAGES)
+CANAL = Dialect(envelope)

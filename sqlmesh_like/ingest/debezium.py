@@ -10,10 +10,8 @@ import json
 from collections.abc import Mapping
 
 from sqlmesh_like.ingest.images import IMAGES
-from sqlmesh_like.ingest.message import Dialect, Message
+from sqlmesh_like.ingest.message import CORRUPT, Dialect, Message, is_tombstone, parsed
 from sqlmesh_like.ingest.types import Encoding, Field, literal
-
-CORRUPT = "_corrupt"
 
 _TEXTS = (
     *("op STRING", "before STRING", "after STRING"),
@@ -55,9 +53,8 @@ _DECIMAL = "org.apache.kafka.connect.data.Decimal"
 
 def envelope(line: str) -> dict[str, str]:
     """Spark SQL, in order, that reads what every event has: see `Dialect`."""
-    options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', {literal(CORRUPT)})"
     return {
-        "_message": f"from_json({line}, {literal(_ENVELOPE)}, {options})",
+        "_message": parsed(line, _ENVELOPE),
         "is_enveloped": "_message.payload is not null and _message.op is null",
         "_body": "if(is_enveloped, _message.payload, struct("
         + ", ".join(f"_message.{name}" for name in ("op", "before", "after", "source", "ddl", "status", "ts_ms"))
@@ -72,11 +69,6 @@ def envelope(line: str) -> dict[str, str]:
         "kind": f"case when {is_tombstone(line)} then 'tombstone' when reason is not null then 'bad' "
         f"when _body.op is null then 'skip' {_kind_cases()} end",
     }
-
-
-def is_tombstone(line: str) -> str:
-    """Debezium follows a delete with a message without value; a console consumer writes it as `null`."""
-    return f"coalesce(trim({line}), '') in ('', 'null')"
 
 
 def _kind_cases() -> str:
@@ -144,4 +136,4 @@ MESSAGES: Mapping[str, Message] = {
     PLAIN: Message("pair", (), "after", "before", fields=schema_fields, marks_unavailable=True),
     ENVELOPED: Message("pair", ("payload",), "after", "before", fields=schema_fields, marks_unavailable=True),
 }
-DEBEZIUM = Dialect(envelope, MESSAGES)
+DEBEZIUM = Dialect(envelope)

@@ -11,8 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from sqlmesh_like.ingest.debezium import CORRUPT, is_tombstone
-from sqlmesh_like.ingest.message import Dialect, Message
+from sqlmesh_like.ingest.message import CORRUPT, Dialect, Message, is_tombstone, kind_of, op_of, parsed
 from sqlmesh_like.ingest.types import Field, literal
 
 ROW, STREAM = "dms row", "dms"
@@ -33,22 +32,18 @@ _OPS: Mapping[str, tuple[str, str]] = {
 
 def envelope(line: str) -> dict[str, str]:
     """Spark SQL, in order, that reads what every message has: see `Dialect`."""
-    options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', {literal(CORRUPT)})"
-    kinds = " ".join(f"when {literal(name)} then {literal(kind)}" for name, (kind, _) in _OPS.items())
-    ops = " ".join(f"when {literal(name)} then {literal(op)}" for name, (_, op) in _OPS.items())
     return {
-        "_message": f"from_json({line}, {literal(_ENVELOPE)}, {options})",
+        "_message": parsed(line, _ENVELOPE),
         "_in_stream": "_message.metadata.operation is not null",
         "_operation": f"if(_in_stream, _message.metadata.operation, coalesce(_message.{OP}, 'load'))",
-        "op": f"case _operation {ops} end",
+        "op": op_of("_operation", _OPS),
         "database": "coalesce(_message.metadata.`schema-name`, log_database)",
         "source_schema": "cast(null as string)",
         "source_table": "coalesce(_message.metadata.`table-name`, log_table)",
         "schema_text": "if(_in_stream, null, log_schema)",
         "message": f"if(_in_stream, {literal(STREAM)}, {literal(ROW)})",
         "reason": _reason(line),
-        "kind": f"case when {is_tombstone(line)} then 'tombstone' when reason is not null then 'bad' "
-        f"else case _operation {kinds} else 'skip' end end",
+        "kind": kind_of(line, "_operation", _OPS),
     }
 
 
@@ -81,4 +76,4 @@ MESSAGES: Mapping[str, Message] = {
     ROW: Message("row", ignored=frozenset({OP}), fields=row_fields),
     STREAM: Message("pair", (), "data", "before-image"),
 }
-DMS = Dialect(envelope, MESSAGES)
+DMS = Dialect(envelope)

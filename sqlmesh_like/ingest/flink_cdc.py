@@ -32,5 +32,5 @@ def _named_by_log(envelope: dict[str, str]) -> dict[str, str]:
     return {**envelope, **named}
 
 
-LIKE_DEBEZIUM = Dialect(_like_debezium, debezium.MESSAGES)
-LIKE_CANAL = Dialect(_like_canal, canal.MESSAGES)
+LIKE_DEBEZIUM = Dialect(_like_debezium)
+LIKE_CANAL = Dialect(_like_canal)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlmesh_like.ingest.debezium import CORRUPT, is_tombstone
-from sqlmesh_like.ingest.message import Dialect, Message
+from sqlmesh_like.ingest.message import CORRUPT, Dialect, Message, is_tombstone, kind_of, op_of, parsed
 from sqlmesh_like.ingest.types import literal
 
 NAME = "maxwell"
@@ -29,20 +28,16 @@ _WITHOUT_ROW = (
 
 def envelope(line: str) -> dict[str, str]:
     """Spark SQL, in order, that reads what every message has: see `Dialect`."""
-    options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', {literal(CORRUPT)})"
-    kinds = " ".join(f"when {literal(name)} then {literal(kind)}" for name, (kind, _) in _OPS.items())
-    ops = " ".join(f"when {literal(name)} then {literal(op)}" for name, (_, op) in _OPS.items())
     return {
-        "_message": f"from_json({line}, {literal(_ENVELOPE)}, {options})",
-        "op": f"case _message.type {ops} end",
+        "_message": parsed(line, _ENVELOPE),
+        "op": op_of("_message.type", _OPS),
         "database": "_message.`database`",
         "source_schema": "cast(null as string)",
         "source_table": "_message.`table`",
         "schema_text": "cast(null as string)",
         "message": literal(NAME),
         "reason": _reason(line),
-        "kind": f"case when {is_tombstone(line)} then 'tombstone' when reason is not null then 'bad' "
-        f"else case _message.type {kinds} else 'skip' end end",
+        "kind": kind_of(line, "_message.type", _OPS),
     }
 
 
@@ -62,4 +57,4 @@ def _reason(line: str) -> str:
 
 
 MESSAGES: Mapping[str, Message] = {NAME: Message("overlay", (), "data", "old")}
-MAXWELL = Dialect(envelope, MESSAGES)
+MAXWELL = Dialect(envelope)

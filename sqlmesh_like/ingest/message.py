@@ -10,13 +10,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlmesh_like.ingest.types import Field
+from sqlmesh_like.ingest.types import Field, literal
 
 Style = Literal["pair", "overlay", "row"]
 KINDS = ("upsert", "delete", "truncate", "skip", "tombstone", "bad")
 """What an event can be; only the first three change a table."""
 CHANGES = ("upsert", "delete")
 """Kinds of event that carry rows."""
+CORRUPT = "_corrupt"
+"""Member of an envelope's schema that is set where the text is no JSON object of it."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,35 @@ class Dialect:
     `envelope` gives Spark SQL, in order, over a message's text (`value`) and what the log says of its table
     (`log_database`, `log_table`, `log_schema`); each expression may use the ones before it. It ends up with `kind`
     (see `KINDS`), `reason` (of a bad one), `op` (c, u, d, r, t), `database`, `source_schema`, `source_table`,
-    `schema_text` (NULL where nothing is stated) and `message` (a key of `messages`).
+    `schema_text` (NULL where nothing is stated) and `message` (a key of `formats.MESSAGES`).
     """
 
     envelope: Callable[[str], Mapping[str, str]]
-    messages: Mapping[str, Message]
+
+
+def parsed(line: str, schema: str) -> str:
+    """Spark SQL of a message's text as a struct; what is no JSON object of the schema stands in `CORRUPT`."""
+    options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', {literal(CORRUPT)})"
+    return f"from_json({line}, {literal(schema)}, {options})"
+
+
+def is_tombstone(line: str) -> str:
+    """Debezium follows a delete with a message without value; a console consumer writes it as `null`."""
+    return f"coalesce(trim({line}), '') in ('', 'null')"
+
+
+def op_of(value: str, ops: Mapping[str, tuple[str, str]]) -> str:
+    """Spark SQL of an event's `op`. `ops` has (kind, op) by what the format calls it in `value`."""
+    return f"case {value} {_whens({name: op for name, (_, op) in ops.items()})} end"
+
+
+def kind_of(line: str, value: str, ops: Mapping[str, tuple[str, str]]) -> str:
+    """Spark SQL of an event's `kind`, for formats that name what happened in `value`; it may use `reason`."""
+    return (
+        f"case when {is_tombstone(line)} then 'tombstone' when reason is not null then 'bad' "
+        f"else case {value} {_whens({name: kind for name, (kind, _) in ops.items()})} else 'skip' end end"
+    )
+
+
+def _whens(values: Mapping[str, str]) -> str:
+    return " ".join(f"when {literal(name)} then {literal(value)}" for name, value in values.items())
