@@ -23,7 +23,7 @@ test: test-fast
 test-fast: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest $(WITHOUT_JVM)
 
-# 5,000 random cases instead of 500, others each time: an hour of one core.
+# 5,000 random cases instead of 500, others each time: an hour of one core. What fails is filed in tests/properties/failed_once.
 test-deep: $(VENV)/.installed-dev
 	SML_DEEP=1 $(BIN)/python -m pytest tests/properties
 

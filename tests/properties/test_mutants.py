@@ -15,8 +15,6 @@ from hypothesis import given
 from sqlmesh_like.engine.duck import Rows, Snapshot
 from sqlmesh_like.errors import NodeError
 from tests.properties import mutants
-from tests.properties.case import AGAIN
-from tests.properties.case import Case as Whole
 from tests.properties.cases import Drawn, cases, examples
 from tests.properties.lake import T, U, check, compiled, schema, states
 from tests.properties.mutants import Patch
@@ -159,22 +157,3 @@ def test_the_generator_finds_a_naive_rule(mutant: Mutant, monkeypatch: pytest.Mo
 
     with pytest.raises((AssertionError, NodeError), match=r"^(rows|state) after|repeats"):
         every_case()
-
-
-def test_what_fails_prints_what_can_be_pasted(monkeypatch: pytest.MonkeyPatch) -> None:
-    mutants.after_images_only(monkeypatch)
-
-    @examples(BOUND, shrink=False)
-    @given(drawn=cases("filter", largest=1))
-    def every_case(drawn: Drawn) -> None:
-        drawn.case.follow()
-
-    with pytest.raises(AssertionError) as failed:
-        every_case()
-    text = next(note for note in failed.value.__notes__ if note.startswith(AGAIN)).removeprefix(AGAIN)
-    setting, _, pasted = text.rpartition("\n\n")
-    names = {"Case": Whole}
-    exec(setting, names)
-    again = eval(pasted, names)
-    with pytest.raises(AssertionError, match=r"^(rows|state) after"):
-        again.follow()
