@@ -19,7 +19,7 @@ from sqlmesh_like.errors import UsageError
 from sqlmesh_like.plan.catalog import locations
 from sqlmesh_like.plan.graph import Graph, Node, build_graph
 from sqlmesh_like.plan.past import Past
-from sqlmesh_like.plan.selector import select
+from sqlmesh_like.plan.selector import compares, select
 from sqlmesh_like.project.loader import find_project, load_project
 from sqlmesh_like.project.profile import load_target
 from sqlmesh_like.project.selection import Selector
@@ -48,18 +48,29 @@ class Loaded:
     def selected(self, *resource_types: str) -> tuple[Node, ...]:
         """The selected nodes of these types (none given: of all), every one after its inputs.
 
-        Raises SelectionError where the selection matches nothing at all; of these types there may be none.
+        Raises SelectionError where the selection matches nothing at all; of these types there may be none. Where a
+        comparison with `--state` found nothing, a warning says so and there is nothing to do.
         """
+        flags = self.flags
         chosen = select(
             self.graph,
-            self.flags.select,
-            self.flags.exclude,
+            flags.select,
+            flags.exclude,
             named=self._named(),
             past=self.past,
-            indirect=self.flags.indirect_selection,
+            indirect=flags.indirect_selection,
         )
+        if not chosen:
+            asked = f"--selector {flags.selector}" if flags.selector else " ".join(flags.select) or "the selection"
+            message = f"warning: compared with {flags.state}, {asked} matches nothing: there is nothing to do"
+            make_output(flags, sys.stderr).line(message, "warn")
         nodes = (self.graph.nodes[unique_id] for unique_id in chosen)
         return tuple(node for node in nodes if not resource_types or node.resource_type in resource_types)
+
+    @property
+    def is_comparing(self) -> bool:
+        """Whether the selection asks what differs from `--state`: then it may hold nothing."""
+        return compares((*self.flags.select, *self.flags.exclude), self._named())
 
     def _named(self) -> Selector | None:
         """The selector of selectors.yml that the call names, or the default one where it chooses nothing."""

@@ -43,6 +43,9 @@ def run_selected(flags: Flags, command: str, now: str | None = None, only: Colle
     selected = _selected(loaded, KINDS[command]) if only is None else list(loaded.graph.order(only))
     written = [unique_id for unique_id in selected if loaded.graph.nodes[unique_id].resource_type not in _READING]
     output = make_output(flags)
+    if not selected:  # a comparison that found nothing of this kind
+        output.end([], [])
+        return 0
     units = _unit_work(loaded, selected, clock(now))
     call = {"which": command, "now": now}
     if units is not None and len(units.cases) == len(selected):
@@ -90,7 +93,7 @@ def _run_units(loaded: Loaded, selected: Collection[str], units: UnitWork, outpu
 
 def _selected(loaded: Loaded, kinds: tuple[ResourceType, ...]) -> list[str]:
     selected = [node.unique_id for node in loaded.selected(*kinds)]
-    if not selected:
+    if not selected and not loaded.is_comparing:
         what = " or ".join(kinds)
         hint = f"`sml ls --resource-type {kinds[0]}` lists them"
         raise SelectionError(f"the selection holds no {what}", hint=hint)

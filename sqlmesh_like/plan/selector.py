@@ -31,7 +31,7 @@ def select(
 
     `named` is a selector of selectors.yml, which stands in the place of `select`. Which tests come along is `indirect`;
     one goes with any node that is excluded. Raises SelectionError for a malformed selector and for a selection that
-    matches nothing.
+    matches nothing, but where a comparison with an earlier state decides: that nothing differs is an answer.
     """
     evaluation = _Evaluation(graph, past, indirect)
     if named is not None:
@@ -44,7 +44,7 @@ def select(
         excluded = _Evaluation(graph, past, "eager")
         found = found.minus(excluded.found(Union(tuple(parse_word(word) for word in _words(exclude)))))
     chosen = evaluation.completed(found)
-    if not chosen:
+    if not chosen and not compares((*select, *exclude), named):
         raise SelectionError(f"nothing is left of the selection {_spelt(select, exclude, named)}")
     return graph.order(chosen)
 
@@ -58,10 +58,41 @@ def _each(evaluation: _Evaluation, graph: Graph, select: tuple[str, ...]) -> _Fo
     found = _Found()
     for word in _words(select):
         part = evaluation.found(parse_word(word))
-        if not part.direct:
+        if not part.direct and not _may_be_empty(evaluation, parse_word(word)):
             raise SelectionError(f"selector {word!r} matches nothing", hint=_hint(graph, word))
         found = found.plus(part)
     return found
+
+
+def compares(select: tuple[str, ...], named: Selector | None = None) -> bool:
+    """Whether a selection asks what differs from an earlier state, by `state:` or `result:`.
+
+    >>> compares(("state:modified+",)), compares(("orders",))
+    (True, False)
+    """
+    asked = [*map(parse_word, _words(select)), *([named] if named is not None else [])]
+    return any(_is_comparison(term) for selector in asked for term in _terms(selector))
+
+
+def _may_be_empty(evaluation: _Evaluation, word: Selector) -> bool:
+    """A comparison may find nothing; what it is intersected with must be there all the same."""
+    terms = _terms(word)
+    others = [term for term in terms if not _is_comparison(term)]
+    return len(others) < len(terms) and all(evaluation.found(term).direct for term in others)
+
+
+def _is_comparison(term: Term) -> bool:
+    return term.method.partition(".")[0] in ("state", "result")
+
+
+def _terms(selector: Selector) -> list[Term]:
+    match selector:
+        case Term():
+            return [selector]
+        case Union(of) | Intersection(of):
+            return [term for part in of for term in _terms(part)]
+        case Difference(of, minus):
+            return [*_terms(of), *_terms(minus)]
 
 
 def _spelt(select: tuple[str, ...], exclude: tuple[str, ...], named: Selector | None) -> str:
@@ -159,8 +190,6 @@ class _Evaluation:
 
 
 def _hint(graph: Graph, selector: str) -> str:
-    if "state:" in selector or "result:" in selector:
-        return "compared with the artifacts in --state, no node is such"
     known = [*(node.search_name for node in graph.nodes.values())]
     known += [f"tag:{tag}" for node in graph.nodes.values() for tag in node.tags]
     bodies = [word.strip("+@0123456789") for word in selector.split(",")]

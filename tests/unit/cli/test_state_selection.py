@@ -59,6 +59,14 @@ def refused(capsys: Shown, *words: str) -> str:
     return shown.err
 
 
+def unfound(capsys: Shown, *words: str) -> str:
+    """A comparison that finds nothing is an answer: a check of a change that touches no model passes."""
+    assert main([*words]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    return shown.err
+
+
 def modified(capsys: Shown, word: str = "state:modified", *more: str) -> str:
     return names(capsys, "--state", "prod", "--indirect-selection", "empty", "-s", word, *more)
 
@@ -73,8 +81,8 @@ def test_nothing_is_modified_in_the_same_project_even_for_another_target(capsys:
     assert (
         modified(capsys, "state:unmodified").split() == modified(capsys, "state:old").split() == names(capsys).split()
     )
-    assert "state:modified' matches nothing" in refused(capsys, "ls", "--state", "prod", "-s", "state:modified")
-    assert "matches nothing" in refused(capsys, "ls", "--state", "prod", "-s", "state:modified", "-t", "b")
+    assert "state:modified matches nothing" in unfound(capsys, "ls", "--state", "prod", "-s", "state:modified")
+    assert "matches nothing" in unfound(capsys, "ls", "--state", "prod", "-s", "state:modified", "-t", "b")
 
 
 @pytest.mark.parametrize(
@@ -98,7 +106,7 @@ def test_a_change_is_found_with_its_kind(capsys: Shown, path: str, old: str, new
     others = {"body", "configs", "relation", "macros", "contract"} - {kind}
     is_in_file = path.startswith("models/") and kind in ("configs", "relation") and path.endswith(".sql")
     for other in others - ({"body"} if is_in_file else set()):
-        assert "matches nothing" in refused(capsys, "ls", "--state", "prod", "-s", f"state:modified.{other}")
+        assert "matches nothing" in unfound(capsys, "ls", "--state", "prod", "-s", f"state:modified.{other}")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +122,7 @@ def test_descriptions_tags_and_macros_that_nobody_calls_are_no_change(
     capsys: Shown, path: str, old: str, new: str
 ) -> None:
     edit(path, old, new)
-    assert "matches nothing" in refused(capsys, "ls", "--state", "prod", "-s", "state:modified")
+    assert "matches nothing" in unfound(capsys, "ls", "--state", "prod", "-s", "state:modified")
 
 
 def test_a_new_model_is_new_and_modified_and_a_moved_one_modified(capsys: Shown, project: Path) -> None:
@@ -125,7 +133,7 @@ def test_a_new_model_is_new_and_modified_and_a_moved_one_modified(capsys: Shown,
     assert modified(capsys) == "fresh top"
     assert modified(capsys, "state:modified.body") == "fresh"
     assert "fresh" not in modified(capsys, "state:old")
-    assert "matches nothing" in refused(capsys, "ls", "--state", "prod", "-s", "state:modified.macros")
+    assert "matches nothing" in unfound(capsys, "ls", "--state", "prod", "-s", "state:modified.macros")
 
 
 def test_operators_and_exclusion_work_on_states(capsys: Shown) -> None:
@@ -153,7 +161,7 @@ def test_a_manifest_of_dbt_is_understood(capsys: Shown) -> None:
             node["config"]["severity"] = "ERROR"
             manifest["nodes"][f"{unique_id}.0123456789"] = manifest["nodes"].pop(unique_id)
     Path("prod/manifest.json").write_text(json.dumps(manifest))
-    assert "matches nothing" in refused(capsys, "ls", "--state", "prod", "-s", "state:modified")
+    assert "matches nothing" in unfound(capsys, "ls", "--state", "prod", "-s", "state:modified")
     edit("models/users.sql", "select id", "select id, 2 as b")
     assert modified(capsys) == "users"
 
@@ -181,7 +189,7 @@ def test_results_choose_nodes(capsys: Shown, project: Path) -> None:
     assert modified(capsys, "result:error") == "users"
     assert modified(capsys, "result:error+", "--resource-type", "model") == "users agg top"
     assert modified(capsys, "result:skipped", "result:fail") == "agg agree"
-    assert "no node is such" in refused(capsys, "ls", "--state", "prod", "-s", "result:warn")
+    assert "no node is such" in unfound(capsys, "ls", "--state", "prod", "-s", "result:warn")
 
 
 @pytest.mark.parametrize(
@@ -223,3 +231,30 @@ def test_a_broken_artifact_exits_2(capsys: Shown, text: str) -> None:
 def test_tests_come_along_as_asked_for(capsys: Shown, mode: str, words: list[str], found: str) -> None:
     listed = names(capsys, "--indirect-selection", mode, "-s", *words)
     assert sorted(listed.split()) == sorted(found.split())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-s", "state:modified"),
+        ("-s", "state:modified+,users"),
+        ("--selector", "changed"),
+        ("--exclude", "state:unmodified"),
+    ],
+)
+def test_a_run_of_what_changed_has_nothing_to_do_where_nothing_did(capsys: Shown, words: tuple[str, ...]) -> None:
+    Path("selectors.yml").write_text("selectors: [{name: changed, definition: {method: state, value: modified}}]")
+    for command in ("run", "build", "test", "compile", "explain"):
+        assert main([command, "--state", "prod", *words]) == 0
+        assert "there is nothing to do" in capsys.readouterr().err
+
+
+def test_only_a_comparison_may_find_nothing(capsys: Shown) -> None:
+    assert "matches nothing" in refused(capsys, "ls", "--state", "prod", "-s", "state:modified,tag:dialy")
+    assert "matches nothing" in refused(capsys, "ls", "--state", "prod", "-s", "state:modified", "nowhere")
+
+
+def test_a_change_of_another_kind_leaves_a_command_nothing_to_do(capsys: Shown) -> None:
+    edit("seeds/rates.csv", "1", "2")
+    assert main(["run", "--state", "prod", "-s", "state:modified"]) == 0
+    assert "TOTAL=0" in capsys.readouterr().out
