@@ -13,15 +13,15 @@ from pathlib import Path, PurePosixPath
 from sqlmesh_like import __version__
 from sqlmesh_like.artifacts.files import compiled_test_path, timestamp, write_json
 from sqlmesh_like.artifacts.unit_tests import unit_test
-from sqlmesh_like.names import Schema
+from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.plan.graph import Graph
-from sqlmesh_like.project.spec import MacroFile, ParsedProject, Source, SourceTable
+from sqlmesh_like.project.spec import ColumnDoc, DocBlock, MacroFile, ParsedProject, Source, SourceTable
 from sqlmesh_like.render.macros import Macros
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, RenderedSeed, RenderedTest
 from sqlmesh_like.render.templates import Templates
 
 SCHEMA = "https://schemas.getdbt.com/dbt/manifest/v12.json"
-_EMPTY = ("docs", "exposures", "metrics", "groups", "selectors", "group_map", "saved_queries", "semantic_models")
+_EMPTY = ("exposures", "metrics", "groups", "selectors", "group_map", "saved_queries", "semantic_models")
 
 
 def write_manifest(
@@ -58,6 +58,7 @@ def manifest(
         "nodes": _by_id(_located(node, locations) for node in nodes),
         "sources": _by_id(_located(source, locations) for source in sources),
         "macros": _by_id(_macros(project)),
+        "docs": _by_id(_doc(block, project.name) for block in project.docs),
         **{key: {} for key in _EMPTY},
         "disabled": {},
         "parent_map": {unique_id: list(graph.parents(unique_id)) for unique_id in sorted(graph.nodes)},
@@ -84,10 +85,29 @@ def _checksum(text: str) -> dict[str, str]:
     return {"name": "sha256", "checksum": hashlib.sha256(text.encode()).hexdigest()}
 
 
-def _columns(columns: Schema) -> dict[str, object]:
+def _columns(columns: Schema, docs: Mapping[str, ColumnDoc]) -> dict[str, object]:
+    return {column.name: _column(column, docs.get(column.name, ColumnDoc())) for column in columns}
+
+
+def _column(column: Column, doc: ColumnDoc) -> dict[str, object]:
     return {
-        column.name: {"name": column.name, "description": "", "data_type": column.type, "meta": {}, "tags": []}
-        for column in columns
+        "name": column.name,
+        "description": doc.description,
+        "data_type": column.type,
+        "meta": dict(doc.meta),
+        "tags": list(doc.tags),
+    }
+
+
+def _doc(block: DocBlock, project: str) -> dict[str, object]:
+    return {
+        "unique_id": block.unique_id,
+        "name": block.name,
+        "resource_type": "doc",
+        "package_name": project,
+        "path": PurePosixPath(*PurePosixPath(block.declared_at.path).parts[1:]).as_posix(),
+        "original_file_path": block.declared_at.path,
+        "block_contents": block.text,
     }
 
 
@@ -128,7 +148,7 @@ def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
         "config": {**config, "contract": {"enforced": bool(model.config.contract.get("enforced", False))}},
         "tags": list(model.config.tags),
         "description": model.description,
-        "columns": _columns(model.declared),
+        "columns": _columns(model.declared, model.column_docs),
         "meta": dict(model.config.meta),
         "relation_name": model.table.sql(),
         "raw_code": model.raw_sql,
@@ -153,6 +173,9 @@ def _seed(seed: RenderedSeed, project: ParsedProject) -> dict[str, object]:
         "config": {**seed.config, "materialized": "seed", "tags": list(seed.tags)},
         "tags": list(seed.tags),
         "description": seed.description,
+        "columns": _columns(
+            tuple(Column(name, seed.column_types.get(name)) for name in seed.column_docs), seed.column_docs
+        ),
         "relation_name": seed.table.sql(),
         "raw_code": "",
         "depends_on": {"macros": []},
@@ -206,7 +229,7 @@ def _source(source: Source, table: SourceTable, project: ParsedProject) -> dict[
         "loader": "sml ingest" if table.ingest else "",
         "identifier": table.table.identifier,
         "description": table.description,
-        "columns": _columns(table.columns),
+        "columns": _columns(table.columns, table.column_docs),
         "meta": dict(table.meta),
         "tags": list(table.tags),
         "config": {"enabled": True},

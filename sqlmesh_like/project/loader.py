@@ -13,11 +13,12 @@ from pathlib import Path
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import merge
+from sqlmesh_like.project.doc_blocks import read_doc_blocks
 from sqlmesh_like.project.files import files_under, read_text, relative
 from sqlmesh_like.project.generic_tests import Tested
 from sqlmesh_like.project.properties import NodeProperties, Properties, node_tests, parse_properties
 from sqlmesh_like.project.settings import Settings, find_project, load_settings
-from sqlmesh_like.project.spec import MacroFile, ModelFile, ParsedProject, SeedFile, TestFile
+from sqlmesh_like.project.spec import DocBlock, MacroFile, ModelFile, ParsedProject, SeedFile, TestFile
 from sqlmesh_like.project.unit_test_spec import UnitTestFile
 from sqlmesh_like.project.unit_tests import FixtureFile, unit_tests_of
 from sqlmesh_like.project.values import ValueRenderer
@@ -30,7 +31,8 @@ def load_project(root: Path, cli_vars: Mapping[str, object]) -> ParsedProject:
     """Everything the project's files declare. Raises ProjectError at the first thing that is wrong."""
     root = root.resolve()
     settings = load_settings(root, cli_vars)
-    properties = _properties(root, settings)
+    docs = read_doc_blocks(root, settings.docs_paths, settings.name)
+    properties = _properties(root, settings, docs)
     values = ValueRenderer(settings.vars, secrets=False)
     models = tuple(_model(file, root, settings, properties, values) for file in _model_paths(root, settings))
     seeds = tuple(_seed(path, root, settings, properties, values) for path in _seed_paths(root, settings))
@@ -49,15 +51,16 @@ def load_project(root: Path, cli_vars: Mapping[str, object]) -> ParsedProject:
         tests=_tests(root, settings, properties, models, seeds),
         macros=_macros(root, settings),
         unit_tests=_unit_tests(root, settings, properties, models),
+        docs=docs,
         warnings=_undescribed(properties, models, seeds),
     )
 
 
-def _properties(root: Path, settings: Settings) -> Properties:
+def _properties(root: Path, settings: Settings, docs: tuple[DocBlock, ...]) -> Properties:
     folders = (*settings.model_paths, *settings.seed_paths, *settings.macro_paths)
     paths = files_under(root, folders, (".yml", ".yaml"))
     files = tuple(parse_yaml(read_text(path, root), relative(path, root)) for path in paths)
-    return parse_properties(files, settings.name, settings.vars)
+    return parse_properties(files, settings.name, settings.vars, docs)
 
 
 def _model_paths(root: Path, settings: Settings) -> list[tuple[Path, tuple[str, ...]]]:
@@ -95,6 +98,7 @@ def _model(
         description=described.description if described else "",
         declared_at=Location(where, 1, 1),
         fqn=fqn,
+        column_docs=described.column_docs if described else {},
     )
 
 
@@ -114,6 +118,7 @@ def _seed(path: Path, root: Path, settings: Settings, properties: Properties, va
         column_types={**declared, **({str(k): str(v) for k, v in types.items()} if isinstance(types, Mapping) else {})},
         description=described.description if described else "",
         fqn=fqn,
+        column_docs=described.column_docs if described else {},
     )
 
 

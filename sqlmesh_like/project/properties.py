@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.names import Column
 from sqlmesh_like.project.config import HOOKS, canonical, merge
+from sqlmesh_like.project.doc_blocks import Descriptions, Docs
 from sqlmesh_like.project.generic_tests import Tested, generic_test
 from sqlmesh_like.project.settings import checked
-from sqlmesh_like.project.sources import optional, parse_columns, parse_source, required
-from sqlmesh_like.project.spec import Source, TestFile
+from sqlmesh_like.project.sources import parse_columns, parse_source, required
+from sqlmesh_like.project.spec import ColumnDoc, DocBlock, Source, TestFile
 from sqlmesh_like.project.values import ValueRenderer
 from sqlmesh_like.project.yaml_node import YamlNode
 
@@ -39,6 +40,7 @@ class NodeProperties:
     columns: tuple[Column, ...]
     declared_at: Location
     node: YamlNode
+    column_docs: Mapping[str, ColumnDoc]
 
 
 @dataclass(frozen=True)
@@ -52,19 +54,22 @@ class Properties:
     unit_tests: tuple[YamlNode, ...]
 
 
-def parse_properties(files: tuple[YamlNode, ...], project: str, variables: Mapping[str, object]) -> Properties:
+def parse_properties(
+    files: tuple[YamlNode, ...], project: str, variables: Mapping[str, object], docs: tuple[DocBlock, ...] = ()
+) -> Properties:
     """All properties files as one. Raises ProjectError for wrong keys and values and for a name described twice."""
     for file in files:
         file.mapping("a properties file").expect_keys("a properties file", _FILE_KEYS)
     values = ValueRenderer(variables, secrets=False)
+    descriptions = Descriptions(variables, Docs(project, {block.name: block.text for block in docs}))
     nodes = tuple(_render_source(node, variables) for node in _entries(files, "sources"))
-    sources = tuple(parse_source(node, project) for node in nodes)
+    sources = tuple(parse_source(node, project, descriptions) for node in nodes)
     _refuse_twice([(f"source {source.name!r}", source.declared_at) for source in sources])
     tables = [table for source in sources for table in source.tables]
     _refuse_twice([(f"table {table.name!r} of source {table.source_name!r}", table.declared_at) for table in tables])
     return Properties(
-        models=_by_name("model", _entries(files, "models"), values),
-        seeds=_by_name("seed", _entries(files, "seeds"), values),
+        models=_by_name("model", _entries(files, "models"), values, descriptions),
+        seeds=_by_name("seed", _entries(files, "seeds"), values, descriptions),
         sources=sources,
         source_tests=tuple(test for node in nodes for test in _source_tests(node, project)),
         unit_tests=_entries(files, "unit_tests"),
@@ -88,24 +93,27 @@ def _render_source(node: YamlNode, variables: Mapping[str, object]) -> YamlNode:
     return YamlNode(value, node.location, node.key_location, children)
 
 
-def _by_name(kind: str, nodes: tuple[YamlNode, ...], values: ValueRenderer) -> dict[str, NodeProperties]:
-    parsed = [_node_properties(kind, node, values) for node in nodes]
+def _by_name(
+    kind: str, nodes: tuple[YamlNode, ...], values: ValueRenderer, descriptions: Descriptions
+) -> dict[str, NodeProperties]:
+    parsed = [_node_properties(kind, node, values, descriptions) for node in nodes]
     _refuse_twice([(f"{kind} {entry.name!r}", entry.declared_at) for entry in parsed])
     return {entry.name: entry for entry in parsed}
 
 
-def _node_properties(kind: str, node: YamlNode, values: ValueRenderer) -> NodeProperties:
+def _node_properties(kind: str, node: YamlNode, values: ValueRenderer, descriptions: Descriptions) -> NodeProperties:
     node.mapping(f"a {kind}").expect_keys(f"a {kind}", _NODE_KEYS)
     columns = node.get("columns")
     for column in () if columns is None else columns.sequence("columns"):
         column.mapping("a column").expect_keys("a column", _COLUMN_KEYS)
     return NodeProperties(
         name=required(node, "name", f"a {kind}"),
-        description=optional(node, "description") or "",
+        description=descriptions.of(node),
         config=_config(node, values),
         columns=parse_columns(node),
         declared_at=node.location,
         node=node,
+        column_docs=descriptions.columns(node),
     )
 
 

@@ -19,9 +19,17 @@ DBT_FILE = "dbt_project.yml"
 OWN_FILE = "pyproject.toml"
 OWN_TABLE = "sqlmesh_like"
 
-_PATHS = ("model-paths", "seed-paths", "test-paths", "macro-paths", "snapshot-paths")
+_PATHS = {
+    "model-paths": "models",
+    "seed-paths": "seeds",
+    "test-paths": "tests",
+    "macro-paths": "macros",
+    "snapshot-paths": "snapshots",
+    "analysis-paths": "analyses",
+}
+"""Settings that name folders of SQL, and where they are by default."""
 _KEYS = (
-    *("name", "version", "profile", *_PATHS, "analysis-paths", "docs-paths", "asset-paths", "target-path"),
+    *("name", "version", "profile", *_PATHS, "docs-paths", "asset-paths", "target-path"),
     *("clean-targets", "log-path", "packages-install-path", "vars", "models", "seeds", "snapshots", "sources"),
     *("tests", "data_tests", "unit_tests", "exposures", "metrics", "config-version", "require-dbt-version", "quoting"),
     *("on-run-start", "on-run-end", "dispatch", "flags", "query-comment", "restrict-access", "functions", "profiles"),
@@ -40,6 +48,8 @@ class Settings:
     seed_paths: tuple[str, ...]
     test_paths: tuple[str, ...]
     macro_paths: tuple[str, ...]
+    analysis_paths: tuple[str, ...]
+    docs_paths: tuple[str, ...]
     target_path: str
     clean_targets: tuple[str, ...]
     vars: Mapping[str, object]
@@ -96,14 +106,18 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
     trees = frozenset({"models", "seeds", "vars", "on-run-start", "on-run-end"})
     node = ValueRenderer(variables, secrets=False).render(node, skip=trees)
     target_path = _text(node, "target-path") or "target"
+    paths = {key: _texts(node, key, (default,)) for key, default in _PATHS.items()}
+    everywhere = tuple(path for folders in paths.values() for path in folders)
     return Settings(
         name=_text(node, "name") or _plain_name(root),
         file=relative(root / file, root),
         profile=_text(node, "profile"),
-        model_paths=_texts(node, "model-paths", ("models",)),
-        seed_paths=_texts(node, "seed-paths", ("seeds",)),
-        test_paths=_texts(node, "test-paths", ("tests",)),
-        macro_paths=_texts(node, "macro-paths", ("macros",)),
+        model_paths=paths["model-paths"],
+        seed_paths=paths["seed-paths"],
+        test_paths=paths["test-paths"],
+        macro_paths=paths["macro-paths"],
+        analysis_paths=paths["analysis-paths"],
+        docs_paths=_texts(node, "docs-paths", everywhere),
         target_path=target_path,
         clean_targets=_texts(node, "clean-targets", (target_path,)),
         vars=variables,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Literal, cast, get_args
 
 from sqlmesh_like.names import Column, TableName
+from sqlmesh_like.project.doc_blocks import Descriptions
 from sqlmesh_like.project.spec import CdcFormat, IngestSource, IngestTable, PartitionBy, Source, SourceTable, TableType
 from sqlmesh_like.project.yaml_node import YamlNode
 
@@ -31,7 +32,7 @@ _FORMATS = ("hudi", "parquet", "csv", "json", "delta")
 TRIGGER = re.compile(r"\d+ (?:second|minute|hour)s?")
 
 
-def parse_source(node: YamlNode, project: str) -> Source:
+def parse_source(node: YamlNode, project: str, descriptions: Descriptions) -> Source:
     """One entry of `sources:`. Raises ProjectError at the first wrong key or value."""
     node.mapping("a source").expect_keys("a source", _SOURCE_KEYS)
     name = required(node, "name", "a source")
@@ -45,17 +46,22 @@ def parse_source(node: YamlNode, project: str) -> Source:
         schema=schema,
         ingest=stream,
         tables=tuple(
-            _table(table, project, name, schema, tags, stream)
+            _table(table, (project, name, schema), tags, stream, descriptions)
             for table in (() if tables is None else tables.sequence("tables"))
         ),
-        description=optional(node, "description") or "",
+        description=descriptions.of(node),
         declared_at=node.location,
     )
 
 
 def _table(
-    node: YamlNode, project: str, source: str, schema: str, tags: tuple[str, ...], stream: IngestSource | None
+    node: YamlNode,
+    within: tuple[str, str, str],
+    tags: tuple[str, ...],
+    stream: IngestSource | None,
+    descriptions: Descriptions,
 ) -> SourceTable:
+    project, source, schema = within
     node.mapping("a source table").expect_keys("a source table", _TABLE_KEYS)
     name = required(node, "name", "a source table")
     ingest = node.get("ingest")
@@ -71,10 +77,11 @@ def _table(
         format="hudi" if form is None else form.choice("format", _FORMATS),
         ingest=None if ingest is None else _ingest_table(ingest, name),
         columns=parse_columns(node),
-        description=optional(node, "description") or "",
+        description=descriptions.of(node),
         tags=tuple(dict.fromkeys((*tags, *_config_texts(node, "tags")))),
         meta=_meta(node),
         declared_at=node.location,
+        column_docs=descriptions.columns(node),
     )
 
 

@@ -62,6 +62,25 @@ class IngestSource:
 
 
 @dataclass(frozen=True)
+class ColumnDoc:
+    """What properties YAML says of a column for its readers."""
+
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    meta: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DocBlock:
+    """A named piece of Markdown; `unique_id` is `doc.<project>.<name>`."""
+
+    unique_id: str
+    name: str
+    text: str
+    declared_at: Location
+
+
+@dataclass(frozen=True)
 class SourceTable:
     """One table of a source; `unique_id` is `source.<project>.<source>.<name>`."""
 
@@ -77,6 +96,7 @@ class SourceTable:
     tags: tuple[str, ...]
     meta: Mapping[str, object]
     declared_at: Location
+    column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)  # by name as declared
 
     @property
     def shown(self) -> tuple[Column, ...]:
@@ -139,6 +159,7 @@ class ModelFile:
     description: str
     declared_at: Location
     fqn: tuple[str, ...] = ()  # project, folders below the model path, name
+    column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -152,6 +173,7 @@ class SeedFile:
     column_types: Mapping[str, str]
     description: str
     fqn: tuple[str, ...] = ()
+    column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -201,6 +223,7 @@ class ParsedProject:
     tests: tuple[TestFile, ...]
     macros: tuple[MacroFile, ...]
     unit_tests: tuple[UnitTestFile, ...] = ()
+    docs: tuple[DocBlock, ...] = ()
     warnings: tuple[str, ...] = ()
 
 

@@ -94,12 +94,15 @@ def parse_vars(text: str) -> dict[str, object]:
 class ValueRenderer:
     """Renders the strings of a YAML value that hold Jinja. A value that is one `{{ … }}` keeps its native type."""
 
-    def __init__(self, variables: Mapping[str, object], *, secrets: bool) -> None:
+    def __init__(
+        self, variables: Mapping[str, object], *, secrets: bool, functions: Mapping[str, object] | None = None
+    ) -> None:
         self._environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
         self._environment.filters.update(_FILTERS)
         self._environment.globals.clear()
         self._environment.globals["var"] = Vars(variables)
         self._environment.globals["env_var"] = env_var if secrets else public_env_var
+        self._environment.globals.update(functions or {})
 
     def render(self, node: YamlNode, skip: frozenset[str] = frozenset()) -> YamlNode:
         """The node with all its strings rendered, children under the keys of `skip` excepted."""
@@ -120,11 +123,11 @@ class ValueRenderer:
                 return str(value) if isinstance(value, StrictUndefined) else value
             return self._environment.from_string(text).render()
         except UndefinedError as error:
-            hint = "var(…) and env_var(…) are known in YAML files"
+            hint = f"{'(…), '.join(self._environment.globals)}(…) are known here"
             raise JinjaError(str(error.message), location=node.location, hint=hint) from error
         except TemplateError as error:
             raise JinjaError(f"invalid Jinja: {error.message}", location=node.location) from error
-        except MissingValue as error:
+        except JinjaError as error:
             raise JinjaError(error.message, location=node.location, hint=error.hint) from error
         except (TypeError, ValueError, ArithmeticError, LookupError) as error:
             raise JinjaError(f"cannot evaluate {text!r}: {error}", location=node.location) from error

@@ -10,7 +10,7 @@ from typing import Literal
 
 from sqlmesh_like.errors import Location
 from sqlmesh_like.names import Schema, TableName
-from sqlmesh_like.project.spec import ModelConfig
+from sqlmesh_like.project.spec import ColumnDoc, ModelConfig
 from sqlmesh_like.project.unit_test_spec import Fixture
 
 
@@ -70,6 +70,7 @@ class RenderedModel:
     macros: tuple[str, ...] = field(default=())  # unique ids of the macros it called
     incremental_sql: str | None = None  # hand-written incremental SQL with is_incremental() true
     fqn: tuple[str, ...] = ()  # project, folders below the model path, name
+    column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,7 @@ class RenderedSeed:
     tags: tuple[str, ...] = ()
     description: str = ""
     fqn: tuple[str, ...] = ()
+    column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -164,6 +164,7 @@ class Renderer:
             tags=build_config({"tags": seed.config.get("tags")}).tags,
             description=seed.description,
             fqn=seed.fqn,
+            column_docs=seed.column_docs,
         )
 
     def render_model(self, placed: _Placed, registry: Registry) -> RenderedModel:
@@ -189,6 +190,7 @@ class Renderer:
             macros=tuple(sorted(findings.macros)),
             incremental_sql=incremental,
             fqn=placed.file.fqn,
+            column_docs=placed.file.column_docs,
         )
 
     def _render(self, placed: _Placed, registry: Registry, findings: Findings, incremental: bool) -> SourceMap:

@@ -1,0 +1,122 @@
+"""Doc blocks: `{% docs name %} … {% enddocs %}` in Markdown files, and the descriptions that quote them by `doc()`.
+
+Owns reading the blocks and the words of `description` keys; which things have one is `properties`' matter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from sqlmesh_like.errors import JinjaError, Location, ProjectError, nearest
+from sqlmesh_like.project.files import files_under, read_text, relative
+from sqlmesh_like.project.spec import ColumnDoc, DocBlock
+from sqlmesh_like.project.values import ValueRenderer
+from sqlmesh_like.project.yaml_node import YamlNode
+
+_TAG = re.compile(r"\{%[-+]?\s*(?P<end>end)?docs\b\s*(?P<name>[^%\s]*)\s*[-+]?%\}")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def read_doc_blocks(root: Path, folders: Iterable[str], project: str) -> tuple[DocBlock, ...]:
+    """The blocks of all Markdown files under the folders, in file order.
+
+    Raises ProjectError for a block that is not closed, has no proper name or a name that is taken.
+    """
+    found: dict[str, DocBlock] = {}
+    for path in files_under(root, dict.fromkeys(folders), (".md",)):
+        for block in _blocks(read_text(path, root), relative(path, root), project):
+            if block.name in found:
+                hint = f"the first is declared at {found[block.name].declared_at}"
+                raise ProjectError(f"doc block {block.name!r} is there twice", location=block.declared_at, hint=hint)
+            found[block.name] = block
+    return tuple(found.values())
+
+
+def _blocks(text: str, path: str, project: str) -> Iterable[DocBlock]:
+    opened: re.Match[str] | None = None
+    for tag in _TAG.finditer(text):
+        place = _place(text, tag.start(), path)
+        if (opened is None) == bool(tag["end"]):
+            message = "enddocs without docs before it" if tag["end"] else "docs inside docs: the first is not closed"
+            raise ProjectError(message, location=place, hint="write {% docs name %} … {% enddocs %}")
+        if opened is None:
+            _check_name(tag["name"], place)
+            opened = tag
+            continue
+        start = _place(text, opened.start(), path)
+        content = _rendered(text[opened.end() : tag.start()], start)
+        yield DocBlock(f"doc.{project}.{opened['name']}", opened["name"], content, start)
+        opened = None
+    if opened is not None:
+        place = _place(text, opened.start(), path)
+        raise ProjectError(f"doc block {opened['name']!r} is not closed", location=place, hint="add {% enddocs %}")
+
+
+def _check_name(name: str, place: Location) -> None:
+    if not _NAME.fullmatch(name):
+        hint = "write {% docs name %}, the name of letters, digits and underscores"
+        raise ProjectError(
+            f"{name!r} is no name of a doc block" if name else "docs needs a name", location=place, hint=hint
+        )
+
+
+def _rendered(content: str, place: Location) -> str:
+    """As in dbt a block may hold Jinja, which knows nothing of the project."""
+    try:
+        return ImmutableSandboxedEnvironment().from_string(content).render().strip()
+    except TemplateError as error:
+        raise JinjaError(f"invalid Jinja in a doc block: {error.message}", location=place) from error
+
+
+def _place(text: str, offset: int, path: str) -> Location:
+    return Location(path, text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
+
+
+@dataclass(frozen=True)
+class Docs:
+    """`doc()` of descriptions: `doc('name')` or `doc('project', 'name')`."""
+
+    project: str
+    texts: Mapping[str, str]
+
+    def __call__(self, *names: str) -> str:
+        """Raises JinjaError with the nearest name where there is no such block."""
+        if not 1 <= len(names) <= 2:
+            raise JinjaError("doc takes a name, or a project and a name")
+        if len(names) == 2 and names[0] != self.project:
+            raise JinjaError(f"doc names package {names[0]!r}", hint=f"this project is {self.project!r}")
+        if names[-1] not in self.texts:
+            hint = nearest(names[-1], self.texts) or "write {% docs name %} … {% enddocs %} in a .md file"
+            raise JinjaError(f"no doc block is named {names[-1]!r}", hint=hint)
+        return self.texts[names[-1]]
+
+
+class Descriptions:
+    """Reads what YAML says of a thing: its `description`, with Jinja rendered, `doc()` included."""
+
+    def __init__(self, variables: Mapping[str, object], docs: Docs) -> None:
+        self._values = ValueRenderer(variables, secrets=False, functions={"doc": docs})
+
+    def of(self, node: YamlNode) -> str:
+        """The description of an entry, empty where it has none. Raises ProjectError or JinjaError at its place."""
+        child = node.get("description")
+        return "" if child is None else self._values.render(child).text("description")
+
+    def columns(self, node: YamlNode) -> dict[str, ColumnDoc]:
+        """What an entry says of its columns, by name."""
+        columns = node.get("columns")
+        found = () if columns is None else columns.sequence("columns")
+        return {str(column.children["name"].value): self._column(column) for column in found}
+
+    def _column(self, node: YamlNode) -> ColumnDoc:
+        levels = [level for level in (node, node.get("config")) if level is not None]
+        tags = [tag for level in levels if (child := level.get("tags")) is not None for tag in child.texts("tags")]
+        metas = [child.mapping("meta").items() for level in levels if (child := level.get("meta")) is not None]
+        meta = {key: value.value for items in metas for key, value in items}
+        return ColumnDoc(self.of(node), tuple(dict.fromkeys(tags)), meta)
