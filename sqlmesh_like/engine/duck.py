@@ -26,6 +26,7 @@ from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Prune, RescanProgram, relation, split_relation
 from sqlmesh_like.delta.unmoved import without_unmoved
 from sqlmesh_like.engine.duck_text import duck_text
+from sqlmesh_like.engine.duck_types import cast_item, duck_type, quoted, without_zone
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden
 
@@ -90,7 +91,7 @@ class DuckLake:
         query = compiled.table.build
         source = self._text(query) if query is not None else _keyed_by_content(self._as_written(compiled))
         names = [row[0] for row in self._db.execute(f"DESCRIBE {source}").fetchall()]
-        items = ", ".join(_cast(name, types.get(name)) for name in names)
+        items = ", ".join(cast_item(name, types.get(name)) for name in names)
         self._db.execute(f"CREATE OR REPLACE TABLE {_TARGET} AS SELECT {items} FROM ({source})")
         repeated = self._db.execute(f"SELECT {KEY} FROM {_TARGET} GROUP BY 1 HAVING count(*) > 1 OR {KEY} IS NULL")
         if found := repeated.fetchall():
@@ -130,7 +131,7 @@ class DuckLake:
 
     def rows(self) -> list[tuple[Value, ...]]:
         """Visible rows of the target, in no order."""
-        shown = ", ".join(_quoted(name) for name in self.columns())
+        shown = ", ".join(quoted(name) for name in self.columns())
         return self._db.execute(f"SELECT {shown} FROM {_TARGET}").fetchall()
 
     def stored(self) -> list[tuple[Value, ...]]:
@@ -150,7 +151,7 @@ class DuckLake:
     def recomputed(self, compiled: CompiledModel) -> list[tuple[Value, ...]]:
         """The rows that `verify` expects."""
         shown = [(name, type_) for name, type_ in self._columns() if not is_hidden(name)]
-        cast = ", ".join(f"CAST({_quoted(name)} AS {type_})" for name, type_ in shown)
+        cast = ", ".join(f"CAST({quoted(name)} AS {type_})" for name, type_ in shown)
         return self._db.execute(f"SELECT {cast} FROM ({self._expected(compiled)})").fetchall()
 
     def check(self, compiled: CompiledModel, tree: exp.Expr) -> None:
@@ -168,8 +169,8 @@ class DuckLake:
         return self._difference(self._columns(), source)
 
     def _difference(self, columns: Sequence[tuple[str, str]], source: str) -> Mismatch:
-        cast = ", ".join(f"CAST({_quoted(name)} AS {type_}) AS {_quoted(name)}" for name, type_ in columns)
-        plain = ", ".join(_quoted(name) for name, _ in columns)
+        cast = ", ".join(f"CAST({quoted(name)} AS {type_}) AS {quoted(name)}" for name, type_ in columns)
+        plain = ", ".join(quoted(name) for name, _ in columns)
         expected = _counted(self._db.execute(f"SELECT {cast} FROM ({source})").fetchall())
         stored = _counted(self._db.execute(f"SELECT {plain} FROM {_TARGET}").fetchall())
         return Mismatch(tuple((stored - expected).elements()), tuple((expected - stored).elements()))
@@ -179,7 +180,7 @@ class DuckLake:
             nothing = step.unless_empty is not None and self._is_empty(step.unless_empty)
             self._keep(step.name, self._text(step.query, step.prune, nothing=nothing))
         columns = self._columns()
-        names = ", ".join(f"CAST({_quoted(name)} AS {type_})" for name, type_ in columns)
+        names = ", ".join(f"CAST({quoted(name)} AS {type_})" for name, type_ in columns)
         signed = self._db.execute(f"SELECT {WEIGHT}, {names} FROM {program.result}").fetchall()
         position = [name for name, _ in columns].index(KEY)
         leaving, entering = _one_action_a_key([(row[0], row[1:]) for row in signed], position)
@@ -192,7 +193,7 @@ class DuckLake:
         if self._is_empty(AFFECTED):
             return Actions(0, 0)
         columns = self._columns()
-        items = ", ".join(f"CAST({_quoted(name)} AS {type_})" for name, type_ in columns)
+        items = ", ".join(f"CAST({quoted(name)} AS {type_})" for name, type_ in columns)
         fresh = self._db.execute(f"SELECT {items} FROM ({self._text(rescan.query, rescan.prune)})").fetchall()
         pairs = list(zip(rescan.partition_by, partition_columns(len(rescan.partition_by)), strict=True))
         removed = self._db.execute(f"DELETE FROM {_TARGET} AS t WHERE {_matching('t', AFFECTED, pairs)}").fetchall()
@@ -213,7 +214,7 @@ class DuckLake:
 
             def bind(node: exp.Expr) -> exp.Expr:
                 outside = split_relation(node) if isinstance(node, exp.Table) else None
-                return _without_zone(node) if outside is None else _narrowed(node, outside[1], prune, nothing)
+                return without_zone(node) if outside is None else _narrowed(node, outside[1], prune, nothing)
 
             live = without_unmoved(at_clocks(query, self._now, self._then), self._unmoved)
             self._texts[known] = duck_text(live.transform(bind, copy=False))
@@ -234,7 +235,7 @@ class DuckLake:
         def bind(node: exp.Expr) -> exp.Expr:
             ref = by_table.get((node.db.lower(), node.name.lower())) if isinstance(node, exp.Table) else None
             if ref is None:
-                return _without_zone(node)
+                return without_zone(node)
             shown = [exp.column(column.name, quoted=True) for column in self._schemas[ref.unique_id]]
             query = exp.select(*shown).from_(relation("current", ref.unique_id))
             return query.subquery(exp.to_identifier(node.alias or node.name, quoted=True))
@@ -250,12 +251,12 @@ class DuckLake:
         return [(row[0], row[1]) for row in self._db.execute(f"DESCRIBE {_TARGET}").fetchall()]
 
     def _create_input(self, role: str, input_id: str, schema: Schema) -> None:
-        columns = ", ".join(f"{_quoted(c.name)} {_duck_type(c.type or 'string')}" for c in schema)
-        self._db.execute(f"CREATE TABLE {role}.{_quoted(input_id)} ({columns}, {KEY} VARCHAR)")
+        columns = ", ".join(f"{quoted(c.name)} {duck_type(c.type or 'string')}" for c in schema)
+        self._db.execute(f"CREATE TABLE {role}.{quoted(input_id)} ({columns}, {KEY} VARCHAR)")
 
     def _load(self, role: str, snapshot: Snapshot) -> None:
         for input_id, schema in self._schemas.items():
-            table = f"{role}.{_quoted(input_id)}"
+            table = f"{role}.{quoted(input_id)}"
             self._db.execute(f"DELETE FROM {table}")
             rows = [(*values, key) for key, values in snapshot.get(input_id, {}).items()]
             self._insert(table, rows, len(schema) + 1)
@@ -263,7 +264,7 @@ class DuckLake:
     def _load_changes(self, before: Snapshot, after: Snapshot) -> None:
         moved = set[str]()
         for input_id, schema in self._schemas.items():
-            table = f"changes.{_quoted(input_id)}"
+            table = f"changes.{quoted(input_id)}"
             self._db.execute(f"DELETE FROM {table}")
             changed = _changes(before.get(input_id, {}), after.get(input_id, {}))
             self._insert(table, changed, len(schema) + 2)
@@ -328,7 +329,7 @@ def _narrowed(table: exp.Expr, name: str, prune: Prune | None, nothing: bool) ->
 
 def _matching(alias: str, step: str, pairs: Sequence[tuple[str, str]]) -> str:
     """SQL: some row of a step has the values of the aliased table's columns."""
-    equal = [f"{alias}.{_quoted(own)} IS NOT DISTINCT FROM _sml_s.{_quoted(theirs)}" for own, theirs in pairs]
+    equal = [f"{alias}.{quoted(own)} IS NOT DISTINCT FROM _sml_s.{quoted(theirs)}" for own, theirs in pairs]
     return f"EXISTS (SELECT 1 FROM {step} AS _sml_s WHERE {' AND '.join(equal)})"
 
 
@@ -349,27 +350,3 @@ def _rounded(value: Value) -> Value:
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else float(f"{value:.{_DIGITS}g}")
     return value
-
-
-def _cast(name: str, type_: str | None) -> str:
-    return f"CAST({_quoted(name)} AS {_duck_type(type_)}) AS {_quoted(name)}" if type_ else _quoted(name)
-
-
-def _duck_type(type_: str) -> str:
-    """DuckDB's spelling of a Spark type.
-
-    >>> _duck_type("decimal(10,2)"), _duck_type("string"), _duck_type("bigint")
-    ('DECIMAL(10, 2)', 'TEXT', 'BIGINT')
-    """
-    return _without_zone(exp.DataType.build(type_, dialect="spark")).sql("duckdb")
-
-
-def _without_zone(node: exp.Expr) -> exp.Expr:
-    """Times are UTC throughout: DuckDB's type with a zone would add nothing and needs another package."""
-    if isinstance(node, exp.DataType) and node.this in (exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMESTAMPLTZ):
-        node.set("this", exp.DataType.Type.TIMESTAMP)
-    return node
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

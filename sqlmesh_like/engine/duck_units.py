@@ -13,17 +13,12 @@ from sqlglot.errors import SqlglotError
 from sqlmesh_like.engine.duck import DuckLake
 from sqlmesh_like.engine.duck_allowed import first_unproven, guard_in, guarded
 from sqlmesh_like.engine.duck_text import duck_text
+from sqlmesh_like.engine.duck_types import spark_name
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.run.ports import Rows
 from sqlmesh_like.run.unit_cases import UnitCase
 from sqlmesh_like.run.unit_tests import Outcome
-
-_NAMES = {
-    "INTEGER": "int", "BIGINT": "bigint", "HUGEINT": "decimal(38,0)", "VARCHAR": "string", "DOUBLE": "double",
-    "FLOAT": "float", "DATE": "date", "TIMESTAMP": "timestamp", "BOOLEAN": "boolean", "SMALLINT": "smallint",
-    "TINYINT": "tinyint", "BLOB": "binary",
-}  # fmt: skip
 
 
 class DuckUnits:
@@ -82,11 +77,7 @@ def _schema(case: UnitCase, lake: DuckLake) -> Schema:
     """The model's types where they are proven, else Spark's names of those that DuckDB has."""
     proven = {column.name.lower(): column.type for column in case.compiled.facts.schema or ()}
     pairs = zip(lake.columns(), lake.types(), strict=True)
-    return tuple(Column(name, proven.get(name.lower()) or _spark_name(type_)) for name, type_ in pairs)
-
-
-def _spark_name(type_: str) -> str | None:
-    return f"decimal{type_[7:].replace(' ', '')}" if type_.startswith("DECIMAL(") else _NAMES.get(type_)
+    return tuple(Column(name, proven.get(name.lower()) or spark_name(type_)) for name, type_ in pairs)
 
 
 def _first_line(error: Exception) -> str:

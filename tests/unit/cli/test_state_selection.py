@@ -189,7 +189,7 @@ def test_results_choose_nodes(capsys: Shown, project: Path) -> None:
     assert modified(capsys, "result:error") == "users"
     assert modified(capsys, "result:error+", "--resource-type", "model") == "users agg top"
     assert modified(capsys, "result:skipped", "result:fail") == "agg agree"
-    assert "no node is such" in unfound(capsys, "ls", "--state", "prod", "-s", "result:warn")
+    assert "matches nothing" in unfound(capsys, "ls", "--state", "prod", "-s", "result:warn")
 
 
 @pytest.mark.parametrize(
