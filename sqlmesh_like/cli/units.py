@@ -18,11 +18,9 @@ from sqlmesh_like.run.unit_cases import Known, prepare
 from sqlmesh_like.run.unit_tests import UnitWork
 
 
-def unit_work(loaded: Loaded, selected: Collection[str], now: datetime) -> UnitWork | None:
-    """The selected unit tests ready to run, None where there are none. Raises ProjectError at what is wrong."""
+def unit_work(loaded: Loaded, selected: Collection[str], now: datetime) -> UnitWork:
+    """The selected unit tests ready to run. Raises ProjectError at what is wrong."""
     tests = [test for test in loaded.rendered.unit_tests if test.unique_id in selected]
-    if not tests:
-        return None
     engine = DuckUnits()
     known = _known(loaded, tests)
     return UnitWork({test.unique_id: prepare(test, known, engine.query, now) for test in tests}, engine, flat)

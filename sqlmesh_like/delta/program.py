@@ -103,6 +103,21 @@ def relation(role: Role, name: str) -> exp.Table:
     return exp.table_(name, db=role, quoted=True)
 
 
+def outside_of(query: exp.Expr) -> frozenset[tuple[Role, str]]:
+    """Outside relations that a query reads anywhere."""
+    return frozenset(found for table in query.find_all(exp.Table) if (found := split_relation(table)))
+
+
+def steps_of(query: exp.Expr) -> list[str]:
+    """Steps that a query reads, as often as it does.
+
+    >>> import sqlglot
+    >>> steps_of(sqlglot.parse_one("select * from a join a as b join changes.c"))
+    ['a', 'a']
+    """
+    return [table.name for table in query.find_all(exp.Table) if split_relation(table) is None]
+
+
 def split_relation(table: exp.Table) -> tuple[Role, str] | None:
     """Role and name of an outside relation; None for a step."""
     match table.db:

@@ -16,7 +16,7 @@ from sqlmesh_like.delta.unmoved import without_unmoved
 from sqlmesh_like.engine.feed import Feed
 from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.partition_paths import pruned_paths
-from sqlmesh_like.engine.shared_changes import SMALL_CHANGE, Change, SharedChanges
+from sqlmesh_like.engine.shared_changes import SMALL_CHANGE, SharedChanges, Span
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, WEIGHT, TableName, is_hidden
@@ -95,8 +95,8 @@ class Bindings:
 
         if start == end:
             return read()
-        change = Change(item.state.uri, start, end, columns)
-        return self.changes.frame(self.session, change, item.change.rows, read)
+        span = Span(item.state.uri, start, end, columns)
+        return self.changes.frame(self.session, span, item.change.rows, read)
 
     def _named_of(self, item: PlannedInput) -> tuple[str, ...]:
         """Columns of an input that the plan's SQL names anywhere: no other one can be read."""

@@ -68,9 +68,7 @@ def _in(groups: Collection[Group] | None, group: Group) -> bool:
 def _known(timeline: Timeline, at: str) -> Mapping[Group, _Slice]:
     """Slices of live file groups, as far as commits of the active timeline wrote them."""
     found: dict[Group, _Slice] = defaultdict(_Slice)
-    for commit in timeline.commits:
-        if commit.instant.requested > at:
-            break
+    for commit in timeline.until(at):
         for group in commit.replaced_groups:
             found.pop(group, None)
         for write in commit.writes:

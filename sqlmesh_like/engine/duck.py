@@ -23,7 +23,7 @@ from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.crossing import at_clocks
 from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
-from sqlmesh_like.delta.program import TARGET, DeltaProgram, Prune, RescanProgram, relation, split_relation
+from sqlmesh_like.delta.program import TARGET, DeltaProgram, Prune, RescanProgram, outside_of, relation, split_relation
 from sqlmesh_like.delta.unmoved import without_unmoved
 from sqlmesh_like.engine.duck_text import duck_text
 from sqlmesh_like.engine.duck_types import cast_item, duck_type, quoted, without_zone
@@ -223,8 +223,7 @@ class DuckLake:
     def _changes_read_by(self, query: exp.Expr) -> frozenset[str]:
         """Inputs whose change a query reads."""
         if id(query) not in self._reads:
-            found = (split_relation(table) for table in query.find_all(exp.Table))
-            self._reads[id(query)] = frozenset(name for role, name in filter(None, found) if role == "changes")
+            self._reads[id(query)] = frozenset(name for role, name in outside_of(query) if role == "changes")
             self._kept.append(query)
         return self._reads[id(query)]
 

@@ -14,8 +14,8 @@ SMALL_CHANGE = 100_000
 
 
 @dataclass(frozen=True)
-class Change:
-    """What is kept: the change of the table at `uri` between two frontiers, cut down to some columns (None: all)."""
+class Span:
+    """Which change is kept: of the table at `uri` between two frontiers, cut down to some columns (None: all)."""
 
     uri: str
     start: str
@@ -28,19 +28,19 @@ class SharedChanges:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._kept: dict[Change, tuple[str, DataFrame]] = {}
+        self._kept: dict[Span, tuple[str, DataFrame]] = {}
 
-    def frame(self, session: SparkSession, change: Change, pending: int, read: Callable[[], DataFrame]) -> DataFrame:
+    def frame(self, session: SparkSession, span: Span, pending: int, read: Callable[[], DataFrame]) -> DataFrame:
         """The change as a frame of `session`. `read` makes it where nobody has; `pending` bounds its rows."""
         with self._lock:
-            if change not in self._kept:
+            if span not in self._kept:
                 frame = read()
                 kept = (frame.repartition(1) if pending <= SMALL_CHANGE else frame).persist()
                 # Only global views are seen by the sessions of all readers.
                 view = f"_sml_change_{uuid4().hex}"
                 kept.createOrReplaceGlobalTempView(view)
-                self._kept[change] = (view, kept)
-            return session.table(f"global_temp.{self._kept[change][0]}")
+                self._kept[span] = (view, kept)
+            return session.table(f"global_temp.{self._kept[span][0]}")
 
     def release(self) -> None:
         """Forget everything that was kept."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
-from sqlglot import exp
 
-from sqlmesh_like.delta.program import DeltaProgram, Step, split_relation
+from sqlmesh_like.delta.program import DeltaProgram, Step, outside_of, steps_of
 from sqlmesh_like.engine.bindings import Bindings
 
 
@@ -35,7 +34,7 @@ class _Run:
     def add(self, step: Step) -> None:
         nothing = step.unless_empty is not None and self._is_empty(step.unless_empty)
         frame = self.bindings.run(step.query, step.prune, nothing=nothing)
-        roles = {found[0] for found in map(split_relation, step.query.find_all(exp.Table)) if found}
+        roles = {role for role, _ in outside_of(step.query)}
         if self.bindings.is_small and self._reads_single(step) and (nothing or roles <= {"changes", "target"}):
             self.single.add(step.name)
             # Stored rows are searched in parallel before the few that are found come together.
@@ -48,11 +47,10 @@ class _Run:
         return self.empty[name]
 
     def _reads_single(self, step: Step) -> bool:
-        read = {table.name for table in step.query.find_all(exp.Table) if not split_relation(table)}
-        return read <= self.single
+        return self.single.issuperset(steps_of(step.query))
 
     def _is_read_often(self, name: str) -> bool:
         steps = self.program.steps
-        reads = sum(table.name == name for step in steps for table in step.query.find_all(exp.Table))
+        reads = sum(steps_of(step.query).count(name) for step in steps)
         checks = sum(name in (step.unless_empty, step.prune.step if step.prune else None) for step in steps)
         return reads + checks > 1

@@ -146,6 +146,10 @@ class Timeline:
         low, high = start.split("_")[0], end.split("_")[0]
         return tuple(self._commit(found) for found in self.commit_instants if low < found.requested <= high)
 
+    def until(self, requested: str) -> Iterator[Commit]:
+        """Commits (services too) requested up to and including an instant, in requested order."""
+        return (self._commit(found) for found in self.commit_instants if found.requested <= requested)
+
     def extra(self, key: str) -> str | None:
         """Our value under a key in the newest data commit that has one; services are walked over."""
         for commit in self.newest_first():
@@ -194,9 +198,7 @@ class Timeline:
         """
         limit = frontier.split("_")[0]
         found = self._archived_slices(limit)
-        for commit in self.commits:
-            if commit.instant.requested > limit:
-                break
+        for commit in self.until(limit):
             for group in commit.replaced_groups:
                 found.pop(group, None)
             for write in commit.writes:
@@ -212,9 +214,7 @@ class Timeline:
         """
         limit = frontier.split("_")[0]
         found = self._archived_sizes(limit) if self.is_archived else {}
-        for commit in self.commits:
-            if commit.instant.requested > limit:
-                break
+        for commit in self.until(limit):
             for group in commit.replaced_groups:
                 found.pop(group, None)
             for write in commit.writes:

@@ -21,8 +21,6 @@ from sqlmesh_like.ingest.extent import Extent, Files, files_of
 from sqlmesh_like.ingest.log import LINE_COLUMNS
 from sqlmesh_like.ingest.types import literal
 
-# Spark silently skips files older than the newest by more than a week.
-FOREVER = "36500d"
 _COLUMNS = (
     "value",
     "_metadata.file_path as file",
@@ -42,8 +40,8 @@ class FileLog:
     def stream(self, spark: SparkSession, start: str | None) -> DataFrame | None:  # noqa: ARG002 - files have no offsets
         if not has_files(self.glob):
             return None
-        options = {"maxFileAge": FOREVER} | ({"maxFilesPerTrigger": str(self.max_files)} if self.max_files else {})
-        return spark.readStream.format("text").options(**options).load(self.glob).selectExpr(*_COLUMNS)
+        stream = spark.readStream.format("text").options(**stream_options(self.max_files))
+        return stream.load(self.glob).selectExpr(*_COLUMNS)
 
     def read(self, spark: SparkSession, extent: Extent) -> DataFrame:
         assert isinstance(extent, Files)
@@ -62,6 +60,12 @@ class FileLog:
             yield numbered.select(*LINE_COLUMNS), files_of(list({(block.modified, block.file) for block in blocks}))
         finally:
             seen.unpersist()
+
+
+def stream_options(max_files: int | None) -> dict[str, str]:
+    """Options of a stream of files, whatever is in them."""
+    # Spark silently skips files older than the newest by more than a week.
+    return {"maxFileAge": "36500d"} | ({"maxFilesPerTrigger": str(max_files)} if max_files else {})
 
 
 def has_files(glob: str) -> bool:

@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.ingest.extent import Extent, Files, files_of
-from sqlmesh_like.ingest.files import FOREVER, POSITION, has_files, named_by_folder
+from sqlmesh_like.ingest.files import POSITION, has_files, named_by_folder, stream_options
 from sqlmesh_like.ingest.log import LINE_COLUMNS
 from sqlmesh_like.ingest.types import literal, normal_type, quoted
 
@@ -35,11 +35,10 @@ class ParquetLog:
     def stream(self, spark: SparkSession, start: str | None) -> DataFrame | None:  # noqa: ARG002 - files have no offsets
         if not has_files(self.glob):
             return None
-        options = {"maxFileAge": FOREVER} | ({"maxFilesPerTrigger": str(self.max_files)} if self.max_files else {})
         # Only the listing is read of it: the content is a column that nobody asks for.
         schema = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
-        files = spark.readStream.format("binaryFile").schema(schema).options(**options).load(self.glob)
-        return files.selectExpr(*_COLUMNS)
+        files = spark.readStream.format("binaryFile").schema(schema).options(**stream_options(self.max_files))
+        return files.load(self.glob).selectExpr(*_COLUMNS)
 
     def read(self, spark: SparkSession, extent: Extent) -> DataFrame:
         assert isinstance(extent, Files)

@@ -6,7 +6,7 @@ merge by key.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import get_args
 
 from sqlmesh_like.errors import nearest
@@ -173,14 +173,6 @@ def _combine(key: str, old: object, new: object) -> object:
     if key in _MERGING and isinstance(old, Mapping) and isinstance(new, Mapping):
         return {**old, **new}
     return new
-
-
-def merge_all(levels: Iterable[ConfigValues]) -> dict[str, object]:
-    """Levels of checked settings from the weakest to the strongest as one."""
-    merged: dict[str, object] = {}
-    for level in levels:
-        merged = merge(merged, level)
-    return merged
 
 
 def build_config(values: ConfigValues) -> ModelConfig:
