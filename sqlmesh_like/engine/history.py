@@ -60,8 +60,9 @@ class LakeHistory:
         commits = [commit for commit in timeline.between(start, end) if commit.is_data]
         touched = set[tuple[str, str]]().union(*(commit.touched for commit in commits))
         sizes = timeline.sizes(end)
+        written = sum(w.inserts + w.updates + w.deletes for commit in commits for w in commit.writes)
         return Change(
-            rows=sum(w.inserts + w.updates + w.deletes for commit in commits for w in commit.writes),
+            rows=written + sum(_replaced_rows(timeline, commit) for commit in commits),
             files=len(touched),
             bytes=sum(sizes[group].bytes for group in touched if group in sizes),
             partitions=len({partition for partition, _ in touched}),
@@ -88,6 +89,19 @@ class LakeHistory:
 
     def pending_commits(self, uri: str, start: str, end: str) -> int:
         return len(Timeline(uri).between(start, end))
+
+
+def _replaced_rows(timeline: Timeline, commit: Commit) -> int:
+    """Rows of the file groups that a commit ended, as they were right before it."""
+    if not commit.replaced_groups:
+        return 0
+    earlier = (instant.requested for instant in timeline.commit_instants if instant < commit.instant)
+    before = max(earlier, default="")
+    sizes = timeline.sizes(before)
+    ended = {group: sizes[group].rows for group in commit.replaced_groups & sizes.keys()}
+    told = sum(rows for rows in ended.values() if rows is not None)
+    slices = timeline.slices(before) if None in ended.values() else {}
+    return told + sum(timeline.count(slices[group].path) for group, rows in ended.items() if rows is None)
 
 
 def table_state(timeline: Timeline) -> TableState:

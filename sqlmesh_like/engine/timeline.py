@@ -190,6 +190,13 @@ class Timeline:
             found = pq.read_schema(file).metadata or {}
         return {key.decode(): value.decode(errors="replace") for key, value in found.items()}
 
+    def count(self, path: str) -> int:
+        """Rows of one data file, told by its footer."""
+        import pyarrow.parquet as pq
+
+        with self.folder.fs.open(f"{self.folder.path}/{path}", "rb") as file:
+            return int(pq.read_metadata(file).num_rows)
+
     def slices(self, frontier: str) -> dict[tuple[str, str], Slice]:
         """Newest base file of each live file group as of a frontier (key: partition, file id).
 
@@ -223,7 +230,8 @@ class Timeline:
                     found[key] = Size(write.bytes, write.rows)
                 else:
                     below = found.get(key, Size(0, 0))
-                    found[key] = Size(below.bytes + write.bytes, below.rows)
+                    rows = None if below.rows is None else below.rows + write.inserts
+                    found[key] = Size(below.bytes + write.bytes, rows)
         return found
 
     def missing(self, frontier: str, groups: Collection[tuple[str, str]] | None = None) -> list[str]:

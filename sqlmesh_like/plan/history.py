@@ -88,7 +88,7 @@ class Volume:
 
 @dataclass(frozen=True)
 class Change:
-    """What commits between two frontiers did. `rows`: those written or deleted, an upper bound of the change.
+    """What commits between two frontiers did. `rows`: those written, deleted or replaced, an upper bound.
 
     `files` counts the file groups that were touched, `bytes` their size now and `partitions` where they are.
     """

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sqlmesh_like.engine.history import LakeHistory, listing_hash
@@ -88,6 +90,27 @@ def test_pending_commits_and_rows_are_counted_between_frontiers(lake: Lake) -> N
     assert history.pending_commits(uri, start, end) == 3, "a cleaner counts services too"
     assert (history.change(uri, start, end).rows, history.change(uri, start, end).files) == (3, 2)
     assert history.pending_commits(uri, end, end) == 0
+
+
+def test_rows_of_replaced_file_groups_are_part_of_a_change(lake: Lake) -> None:
+    start = lake.commit(1, ["a", "b"])
+    lake.commit(3, ["c"], operation="CLUSTER", action="replacecommit", replaced={"p=1": ["a"]})
+    end = lake.commit(5, ["d"], operation="INSERT_OVERWRITE", action="replacecommit", replaced={"p=1": ["b", "c"]})
+    history, uri = LakeHistory(), str(lake.root)
+    written = 1
+    assert history.change(uri, start, end).rows == written + 2 + 2, "what is overwritten leaves, wherever it was moved"
+    gone = lake.commit(7, [], operation="DELETE_PARTITION", action="replacecommit", replaced={"p=1": ["d"]})
+    assert history.change(uri, end, gone).rows == 2
+
+
+def test_rows_of_archived_files_are_counted_in_their_footers(lake: Lake) -> None:
+    start = lake.commit(3, ["b"])
+    old = lake.root / f"p=1/a_0-1-2_{at(1)}.parquet"
+    pq.write_table(pa.table({"x": [1, 2, 3]}), old)
+    (lake.folder / "history").mkdir()
+    (lake.folder / "history" / f"{at(1)}_{at(1)}_0.parquet").touch()
+    gone = lake.commit(5, [], operation="DELETE_PARTITION", action="replacecommit", replaced={"p=1": ["a", "b"]})
+    assert LakeHistory().change(str(lake.root), start, gone).rows == 3 + 2
 
 
 def test_a_folder_of_files_has_its_listing_as_frontier(tmp_path: Path) -> None:
