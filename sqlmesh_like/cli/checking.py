@@ -9,6 +9,7 @@ from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.catalog import Catalog, build_catalog
 from sqlmesh_like.plan.check import check_models
 from sqlmesh_like.run.seeds import SeedTable, seed_schemas
+from sqlmesh_like.run.source_fixtures import source_fixture
 
 
 def check_project(loaded: Loaded, selected: Collection[str]) -> None:
@@ -16,12 +17,12 @@ def check_project(loaded: Loaded, selected: Collection[str]) -> None:
 
     Raises ProjectError with file, line and column.
     """
-    _check(loaded, _with_ancestors(loaded, selected), input_schemas(loaded, selected))
+    _check(loaded, with_ancestors(loaded, selected), input_schemas(loaded, selected))
 
 
 def input_schemas(loaded: Loaded, selected: Collection[str]) -> dict[str, Schema | None]:
     """Columns of sources, and of the seeds above the selected models, by unique id. Raises ProjectError."""
-    above = _with_ancestors(loaded, selected)
+    above = with_ancestors(loaded, selected)
     seeds = [seed for seed in loaded.rendered.seeds if seed.unique_id in above]
     return {**source_schemas(loaded), **seed_schemas(seeds, loaded.project.root)}
 
@@ -30,23 +31,26 @@ def check_before_run(
     loaded: Loaded, catalog: Catalog, selected: Collection[str], seeds: Iterable[SeedTable] = ()
 ) -> None:
     """Check the models that a run builds, with the columns that the lake has; `seeds` are loaded by the same run."""
-    above = _with_ancestors(loaded, selected)
+    above = with_ancestors(loaded, selected)
     schemas = {unique_id: state.schema for unique_id, state in catalog.states(above).items()}
     schemas |= {seed.seed.unique_id: seed.schema for seed in seeds}
     unbuilt = [unique_id for unique_id in above if unique_id in selected or schemas.get(unique_id) is None]
     _check(loaded, unbuilt, schemas)
 
 
-def _with_ancestors(loaded: Loaded, selected: Collection[str]) -> set[str]:
+def with_ancestors(loaded: Loaded, selected: Collection[str]) -> set[str]:
+    """The selected nodes and all that they read."""
     return set(selected).union(*(loaded.graph.ancestors(unique_id) for unique_id in selected))
 
 
 def source_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> dict[str, Schema | None]:
-    """Columns of the wanted sources (None: of all) that a local lake has, by unique id.
+    """Columns of the wanted sources (None: of all) that a local lake or a fixture has, by unique id.
 
-    No lake is needed to compile: one that is far away, or another engine's, is not asked.
+    No lake is needed to compile: one that is far away is not asked.
     """
-    if loaded.target.type != "spark" or "://" in loaded.target.warehouse or wanted == []:
+    if loaded.target.type == "duckdb":
+        return fixture_schemas(loaded, wanted)
+    if "://" in loaded.target.warehouse or wanted == []:
         return {}
     from sqlmesh_like.engine.history import LakeHistory
 
@@ -54,6 +58,13 @@ def source_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> dic
     sources = [table.unique_id for source in loaded.project.sources for table in source.tables]
     sources = [unique_id for unique_id in sources if wanted is None or unique_id in wanted]
     return {unique_id: state.schema for unique_id, state in catalog.states(sources).items()}
+
+
+def fixture_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> dict[str, Schema | None]:
+    """Columns of the sources that have a fixture, by unique id. Raises ProjectError."""
+    tables = [t for source in loaded.project.sources for t in source.tables if wanted is None or t.unique_id in wanted]
+    found = ((table.unique_id, source_fixture(loaded.project.root, table)) for table in tables)
+    return {unique_id: fixture.schema for unique_id, fixture in found if fixture is not None}
 
 
 def _check(loaded: Loaded, unique_ids: Iterable[str], schemas: dict[str, Schema | None]) -> None:

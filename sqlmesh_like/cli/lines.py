@@ -34,6 +34,8 @@ class Lines:
                 self._output.skip(step)
             case "error" if not isinstance(result, TestResult):
                 self._output.error(step, result.seconds)
+            case "warn" if not isinstance(result, TestResult):
+                self._output.warned(step, detail(result), result.seconds)
             case "pass" | "fail" | "warn" | "error":
                 failures = result.failures if isinstance(result, TestResult) else None
                 self._output.tested(step, result.status, failures or 0, result.seconds)
@@ -75,6 +77,8 @@ def problems(result: RunResult) -> list[str]:
 
 
 def _problem(found: NodeResult) -> str:
+    if not isinstance(found, TestResult) and found.status == "warn":
+        return f"Warning in {found.node.name} ({found.node.path})\n{indented(found.message)}"
     if isinstance(found, TestResult) and found.status != "error":
         word = "Failure" if found.status == "fail" else "Warning"
         if isinstance(found.node, RenderedUnitTest):

@@ -71,6 +71,10 @@ class Output:
         verb = "loaded" if step.kind.startswith("seed") else "created"
         self._step(step, f"OK {verb} {step.words}", f"{detail} in {seconds:.2f}s", "success")
 
+    def warned(self, step: Step, detail: str, seconds: float) -> None:
+        """A table was written, but something of it must be known."""
+        self._step(step, f"WARN {step.words}", f"WARN {detail} in {seconds:.2f}s", "warn", "warn")
+
     def no_op(self, step: Step, seconds: float) -> None:
         """Nothing had changed."""
         self._step(step, f"NO-OP {step.words}", f"NO-OP in {seconds:.2f}s", None)

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from time import perf_counter
 
-from sqlmesh_like.cli.checking import check_before_run
+from sqlmesh_like.cli.checking import check_before_run, with_ancestors
 from sqlmesh_like.cli.context import Loaded, load, make_output
 from sqlmesh_like.cli.lake import Lake, clock, locked, open_lake
 from sqlmesh_like.cli.lines import Lines, problems, write_results
@@ -19,7 +19,7 @@ from sqlmesh_like.run.executor import Executor
 from sqlmesh_like.run.result import RunResult
 from sqlmesh_like.run.retention import Cleaning, due
 from sqlmesh_like.run.schedule import Pace, Schedule, needs_of
-from sqlmesh_like.run.seeds import read_seed
+from sqlmesh_like.run.seeds import SeedTable, read_seed
 from sqlmesh_like.run.unit_tests import UnitWork
 
 KINDS: Mapping[str, tuple[ResourceType, ...]] = {
@@ -50,14 +50,16 @@ def run_selected(flags: Flags, command: str, now: str | None = None, only: Colle
     call = {"which": command, "now": now}
     if units is not None and len(units.cases) == len(selected):
         return _ended(loaded, _run_units(loaded, selected, units, output), output, started, call)
-    lake = open_lake(loaded, written)
-    seeds = {s.unique_id: read_seed(s, loaded.project.root) for s in loaded.rendered.seeds if s.unique_id in selected}
+    lake = _open(loaded, selected, written, clock(now))
+    seeds = _seeds(loaded, selected)
     models = [unique_id for unique_id in written if unique_id not in seeds]
     _warn_of_what_is_not_done(loaded, selected, output)
     _tell_of_borrowed(lake, output)
     check_before_run(loaded, lake.catalog, models, seeds.values())
     with _lock(loaded, command):
         planner, threads = lake.planner(clock(now)), loaded.target.threads
+        if loaded.target.type == "duckdb":
+            _build_above(lake, selected, seeds, clock(now))
         executor = Executor(planner, loaded.graph, lake.engine, Lines(output), threads, flags.fail_fast, seeds, units)
         try:
             result = executor.run(selected)
@@ -106,9 +108,30 @@ def _tell_of_borrowed(lake: Lake, output: Output) -> None:
         output.line(f"read from {lake.loaded.flags.state}: {', '.join(tables)}")
 
 
+def _open(loaded: Loaded, selected: Collection[str], written: Collection[str], now: datetime) -> Lake:
+    if loaded.target.type == "spark":
+        return open_lake(loaded, written)
+    from sqlmesh_like.cli.duck_lake import open_duck_lake  # a run on Spark need not wait for DuckDB
+
+    return open_duck_lake(loaded, selected, now)
+
+
+def _build_above(lake: Lake, selected: Collection[str], seeds: Mapping[str, SeedTable], now: datetime) -> None:
+    """Nothing outlives a process there: what is read is built first, whether it is selected or not."""
+    from sqlmesh_like.cli.duck_lake import build
+
+    build(lake, with_ancestors(lake.loaded, selected).difference(selected), seeds, now)
+
+
+def _seeds(loaded: Loaded, selected: Collection[str]) -> dict[str, SeedTable]:
+    wanted = with_ancestors(loaded, selected) if loaded.target.type == "duckdb" else selected
+    return {s.unique_id: read_seed(s, loaded.project.root) for s in loaded.rendered.seeds if s.unique_id in wanted}
+
+
 def _lock(loaded: Loaded, command: str) -> AbstractContextManager[None]:
-    """Tests may run beside anything: they read pinned states."""
-    return nullcontext() if command == "test" else locked(loaded, "run")
+    """Tests may run beside anything: they read pinned states. A lake in memory is nobody else's."""
+    is_alone = command == "test" or loaded.target.type == "duckdb"
+    return nullcontext() if is_alone else locked(loaded, "run")
 
 
 def _warn_of_what_is_not_done(loaded: Loaded, selected: Collection[str], output: Output) -> None:

@@ -126,9 +126,10 @@ class Executor:
         applied = self.engine.apply(planned, self._shared)
         reasons = (*applied.reasons, *planned.reasons)
         written = self.planner.catalog.history.last_write(planned.target.uri) if applied.committed else None
+        status: Status = "warn" if applied.warning else "success"
         return ModelResult(
-            model, "success", "", _NEVER, 0.0, applied.strategy, applied.upserts, applied.deletes, reasons, written,
-            estimated(planned),
+            model, status, applied.warning, _NEVER, 0.0, applied.strategy, applied.upserts, applied.deletes, reasons,
+            written, estimated(planned),
         )  # fmt: skip
 
 

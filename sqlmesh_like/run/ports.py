@@ -21,13 +21,17 @@ Row = Mapping[str, object]
 
 @dataclass(frozen=True)
 class Applied:
-    """What one run did to a model's table. Counts are rows of the target; `committed` False: nothing had changed."""
+    """What one run did to a model's table. Counts are rows of the target; `committed` False: nothing had changed.
+
+    `warning` says what a reader must know of these rows.
+    """
 
     strategy: Strategy
     upserts: int
     deletes: int
     committed: bool
     reasons: tuple[Reason, ...] = ()
+    warning: str = ""
 
     @property
     def rows(self) -> int:

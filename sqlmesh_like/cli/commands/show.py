@@ -1,16 +1,20 @@
-"""`sml show`: rows of a table or of any SELECT. Owns the command; copy-on-write tables are read with no JVM."""
+"""`sml show`: rows of a table or of any SELECT. Owns the command; copy-on-write tables are read with no JVM,
+as are those of a `duckdb` target."""
 
 from __future__ import annotations
 
 import click
 
+from sqlmesh_like.cli.checking import with_ancestors
 from sqlmesh_like.cli.context import Loaded, load
 from sqlmesh_like.cli.lake import Lake, clock, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.rows import as_csv, as_json, as_table
 from sqlmesh_like.errors import NodeError, UsageError
+from sqlmesh_like.plan.catalog import build_catalog
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.run.ports import Rows
+from sqlmesh_like.run.seeds import read_seed
 
 
 @click.command("show")
@@ -24,9 +28,15 @@ def command(flags: Flags, model: str | None, inline: str | None, output: str, li
     name = model or (flags.select[0] if len(flags.select) == 1 else None)
     if (name is None) == (inline is None):
         raise UsageError("name one model, or give --inline SQL", hint="e.g. sml show user_agg")
-    lake = open_lake(load(Flags(**{**vars(flags), "select": ()})))
+    loaded = load(Flags(**{**vars(flags), "select": ()}))
+    view = _view(loaded, name) if name is not None else None
+    if inline is not None:
+        from sqlmesh_like.render.renderer import render_inline
+
+        view = render_inline(loaded.project, loaded.target, inline)
+    lake = open_lake(loaded) if loaded.target.type == "spark" else _built(loaded, view, name or "")
     try:
-        rows = _inline(lake, inline, limit) if inline is not None else _rows(lake, name or "", limit)
+        rows = _query(lake, view, limit) if view is not None else _rows(lake, name or "", limit)
     finally:
         lake.engine.stop()
     forms = {"json": as_json, "csv": as_csv, "table": as_table}
@@ -35,8 +45,6 @@ def command(flags: Flags, model: str | None, inline: str | None, output: str, li
 
 
 def _rows(lake: Lake, name: str, limit: int) -> Rows:
-    if view := _view(lake.loaded, name):
-        return _query(lake, view, limit)
     place = lake.catalog.find(name)
     state = lake.catalog.state(place.unique_id)
     if not state.exists:
@@ -57,10 +65,19 @@ def _view(loaded: Loaded, name: str) -> RenderedModel | None:
     return None
 
 
-def _inline(lake: Lake, sql: str, limit: int) -> Rows:
-    from sqlmesh_like.render.renderer import render_inline
+def _built(loaded: Loaded, view: RenderedModel | None, name: str) -> Lake:
+    """A lake in memory with what is read, computed for this call alone."""
+    from sqlmesh_like.cli.duck_lake import build, open_duck_lake
+    from sqlmesh_like.engine.duck_history import DuckHistory
 
-    return _query(lake, render_inline(lake.loaded.project, lake.loaded.target, sql), limit)
+    places = build_catalog(loaded.project, loaded.rendered, loaded.target, DuckHistory())
+    read = [ref.unique_id for ref in view.inputs] if view is not None else [places.find(name).unique_id]
+    now = clock(None)
+    lake = open_duck_lake(loaded, read, now)
+    wanted = with_ancestors(loaded, read)
+    seeds = {s.unique_id: read_seed(s, loaded.project.root) for s in loaded.rendered.seeds if s.unique_id in wanted}
+    build(lake, wanted, seeds, now)
+    return lake
 
 
 def _query(lake: Lake, model: RenderedModel, limit: int) -> Rows:

@@ -1,0 +1,85 @@
+"""The tables of a `duckdb` target: sources from fixture files, everything else computed on the way. Owns wiring them.
+
+Nothing outlives the process, so what a command reads is built first, whether it is selected or not.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+from sqlmesh_like.cli.checking import with_ancestors
+from sqlmesh_like.cli.context import Loaded, make_output
+from sqlmesh_like.cli.lake import Lake
+from sqlmesh_like.engine.duck_engine import DuckEngine
+from sqlmesh_like.engine.duck_history import DuckHistory
+from sqlmesh_like.errors import NodeError, ProjectError, UsageError
+from sqlmesh_like.names import Schema
+from sqlmesh_like.plan.catalog import build_catalog
+from sqlmesh_like.project.spec import SourceTable
+from sqlmesh_like.render.rendered import RenderedModel
+from sqlmesh_like.run.executor import Executor
+from sqlmesh_like.run.result import NodeResult, RenderedNode
+from sqlmesh_like.run.seeds import SeedTable
+from sqlmesh_like.run.source_fixtures import FixtureTable, expected_path, model_fixture, source_fixture, unused
+
+
+def open_duck_lake(loaded: Loaded, selected: Collection[str], now: datetime) -> Lake:
+    """A lake in memory with the fixtures of all sources above the selected nodes.
+
+    Raises ProjectError where one has none, or holds what is no value of its column.
+    """
+    if loaded.flags.defer:
+        raise UsageError(f"the target {loaded.target.name!r} computes all it reads: --defer has no meaning there")
+    _warn_of_unused(loaded)
+    history = DuckHistory()
+    catalog = build_catalog(loaded.project, loaded.rendered, loaded.target, history)
+
+    def stand_in(model: RenderedModel, known: Schema | None) -> FixtureTable | None:
+        return model_fixture(loaded.project.root, model, known)
+
+    engine = DuckEngine(history, stand_in, now)
+    for table, found in _fixtures(loaded, with_ancestors(loaded, selected)):
+        engine.put(table.table, catalog.places[table.unique_id].uri, found.schema, found.rows)
+    return Lake(loaded, catalog, engine)
+
+
+def build(lake: Lake, wanted: Collection[str], seeds: Mapping[str, SeedTable], now: datetime) -> None:
+    """Build those of these nodes that are tables, telling nothing. Raises NodeError with the first that fails."""
+    graph = lake.loaded.graph
+    nodes = [unique_id for unique_id in wanted if graph.nodes[unique_id].resource_type not in ("test", "unit_test")]
+    executor = Executor(lake.planner(now), graph, lake.engine, _Silent(), lake.loaded.target.threads, True, seeds)
+    for result in executor.run(nodes).results:
+        if result.status == "error":
+            raise NodeError(f"{result.node.name}, which is read, cannot be built: {result.message}")
+
+
+def _fixtures(loaded: Loaded, wanted: Collection[str]) -> list[tuple[SourceTable, FixtureTable]]:
+    tables = [t for source in loaded.project.sources for t in source.tables if t.unique_id in wanted]
+    found = [(table, source_fixture(loaded.project.root, table)) for table in tables]
+    missing = [table for table, fixture in found if fixture is None]
+    if missing:
+        paths = ", ".join(expected_path(table) for table in missing)
+        message = f"the target {loaded.target.name!r} has no rows for source {missing[0].source_name}.{missing[0].name}"
+        hint = f"make {paths} (or .yml, a list of mappings); a header alone is an empty table"
+        raise ProjectError(message, location=missing[0].declared_at, hint=hint)
+    return [(table, fixture) for table, fixture in found if fixture is not None]
+
+
+def _warn_of_unused(loaded: Loaded) -> None:
+    sources = [(t.source_name, t.name) for source in loaded.project.sources for t in source.tables]
+    output = make_output(loaded.flags, sys.stderr)
+    for path, hint in unused(loaded.project.root, sources, [model.name for model in loaded.rendered.models]):
+        said = f" ({hint})" if hint else ""
+        output.line(f"warning: {path} is the fixture of no source and no model{said}", "warn")
+
+
+class _Silent:
+    """What is built for its readers alone is no step of the command."""
+
+    def started(self, number: int, total: int, node: RenderedNode) -> None:
+        """Nothing is told."""
+
+    def ended(self, number: int, total: int, result: NodeResult) -> None:
+        """Nothing is told."""

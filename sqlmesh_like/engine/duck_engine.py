@@ -1,0 +1,175 @@
+"""The `Engine` port on DuckDB, in this process and with no JVM. Owns tables in memory, each built once in full.
+
+What DuckDB is not known to compute as Spark does fails and is named: a passed run is one that Spark agrees with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from threading import Lock
+
+import duckdb
+from sqlglot import exp
+
+from sqlmesh_like.analyze.clock import frozen
+from sqlmesh_like.engine.duck_allowed import first_unproven, guard_in, guarded
+from sqlmesh_like.engine.duck_history import DuckHistory
+from sqlmesh_like.engine.duck_text import duck_text
+from sqlmesh_like.engine.duck_types import cast_item, duck_type, quoted, spark_name, without_zone
+from sqlmesh_like.errors import Location, NodeError
+from sqlmesh_like.names import Column, Schema, TableName
+from sqlmesh_like.plan.builder import PlannedModel
+from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.render.rendered import RenderedModel
+from sqlmesh_like.run.ports import Applied, Difference, Rows
+from sqlmesh_like.run.seeds import SeedTable
+from sqlmesh_like.run.source_fixtures import MODELS, FixtureTable
+
+StandIn = Callable[[RenderedModel, Schema | None], FixtureTable | None]
+"""The fixture that stands for a model; its columns are given where they are known."""
+
+
+class DuckEngine:
+    """Tables of one process. Calls may come from several threads."""
+
+    def __init__(self, history: DuckHistory, stand_in: StandIn, now: datetime) -> None:
+        self._history = history
+        self._stand_in = stand_in
+        self._now = now.astimezone(UTC).replace(tzinfo=None) if now.tzinfo else now
+        # Files, other databases and variables of Python are out of reach of a model's text.
+        self._db = duckdb.connect(":memory:", config={"threads": 1})
+        # Spark without ANSI: a division by zero is NULL.
+        self._db.execute("SET TimeZone = 'UTC'; SET ieee_floating_point_ops = false")
+        self._db.execute("SET python_enable_replacements = false; SET enable_external_access = false")
+        self._lock = Lock()
+
+    def put(self, name: TableName, uri: str, schema: Schema, rows: Sequence[Sequence[object]]) -> None:
+        """A table with these rows."""
+        columns = ", ".join(f"{quoted(c.name)} {duck_type(c.type or 'string')}" for c in schema)
+        cursor = self._place(name)
+        cursor.execute(f"CREATE OR REPLACE TABLE {_spelt(name)} ({columns})")
+        if rows:
+            one = "(" + ", ".join("?" * len(schema)) + ")"
+            flat = [value for row in rows for value in row]
+            cursor.execute(f"INSERT INTO {_spelt(name)} VALUES {', '.join([one] * len(rows))}", flat)
+        self._history.add(uri, schema)
+
+    def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> Applied:  # noqa: ARG002
+        model, facts = planned.compiled.model, planned.compiled.facts
+        try:
+            count = self._build(planned)
+        except _NotCheckable as error:
+            given = self._stand_in(model, facts.schema)
+            if given is None:
+                hint = f"rows in {_home(model.name)} can stand for it; {_CHECK_THERE}"
+                raise NodeError(str(error), location=Location(model.path), hint=hint) from None
+            self.put(model.table, planned.target.uri, given.schema, given.rows)
+            warning = f"{error}; its rows are those of {given.path}"
+            return Applied("full_refresh", len(given.rows), 0, True, warning=warning)
+        return Applied("full_refresh", count, 0, committed=True)
+
+    def release(self) -> None:
+        """Nothing is shared between models."""
+
+    def load(self, table: SeedTable, state: TableState, now: datetime) -> None:  # noqa: ARG002
+        self.put(table.seed.table, state.uri, table.schema, [_naive(row) for row in table.rows])
+
+    def verify(self, planned: PlannedModel, limit: int) -> Difference:  # noqa: ARG002
+        raise NodeError(f"{planned.compiled.model.table} is not maintained here: it is built in full each time")
+
+    def query(self, tree: exp.Expr, tables: Mapping[TableName, TableState], limit: int) -> Rows:
+        known = {column.name.lower(): column.type for state in tables.values() for column in state.schema or ()}
+        try:
+            text = self._text(tree)
+            cursor = self._db.cursor().execute(text if limit < 0 else f"SELECT * FROM ({text}) LIMIT {limit}")
+            rows = tuple(cursor.fetchall())
+            names = [(row[0], row[1]) for row in cursor.execute(f"DESCRIBE {text}").fetchall()]
+        except duckdb.Error as error:
+            raise NodeError(f"the query failed: {_first_line(error)}") from None
+        except _NotCheckable as error:
+            raise NodeError(str(error), hint=_CHECK_THERE) from None
+        is_plain = isinstance(tree, exp.Select) and tree.is_star
+        return Rows(tuple(Column(n, (is_plain and known.get(n.lower())) or spark_name(t)) for n, t in names), rows)
+
+    def clean(self, uri: str, retain: int) -> None:
+        """There is no history."""
+
+    def stop(self) -> None:
+        self._db.close()
+
+    def _build(self, planned: PlannedModel) -> int:
+        model = planned.compiled.model
+        types = {column.name: column.type for column in planned.compiled.facts.schema or ()}
+        try:
+            text = self._text(planned.compiled.facts.tree)
+            cursor = self._place(model.table)
+            shown = [(row[0], row[1]) for row in cursor.execute(f"DESCRIBE {text}").fetchall()]
+            items = ", ".join(cast_item(name, types.get(name)) for name, _ in shown)
+            cursor.execute(f"CREATE OR REPLACE TABLE {_spelt(model.table)} AS SELECT {items} FROM ({text})")
+        except duckdb.Error as error:
+            raise NodeError(f"DuckDB: {_first_line(error)}", location=Location(model.path), hint=_CHECK_THERE) from None
+        self._check_key(model, cursor)
+        self._history.add(planned.target.uri, tuple(Column(n, types.get(n) or spark_name(t)) for n, t in shown))
+        return _count(cursor, f"SELECT count(*) FROM {_spelt(model.table)}")
+
+    def _text(self, tree: exp.Expr) -> str:
+        """The query in DuckDB's words. Raises _NotCheckable where its rows may not be Spark's."""
+        if why := first_unproven(tree):
+            raise _NotCheckable(f"not checkable here: {why}")
+        text = duck_text(frozen(tree, self._now).transform(without_zone, copy=False))
+        try:
+            careful = duck_text(frozen(guarded(tree), self._now).transform(without_zone, copy=False))
+            self._db.cursor().execute(careful).fetchall()
+        except duckdb.Error as error:
+            if told := guard_in(str(error)):
+                raise _NotCheckable(f"not checkable here: {told}") from None
+            raise
+        return text
+
+    def _place(self, name: TableName) -> duckdb.DuckDBPyConnection:
+        with self._lock:
+            self._db.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(name.schema)}")
+        return self._db.cursor()
+
+    def _check_key(self, model: RenderedModel, cursor: duckdb.DuckDBPyConnection) -> None:
+        key = ", ".join(quoted(name) for name in model.config.unique_key)
+        if not key:
+            return
+        table, names = _spelt(model.table), ", ".join(model.config.unique_key)
+        is_null = " OR ".join(f"{quoted(name)} IS NULL" for name in model.config.unique_key)
+        if nulls := _count(cursor, f"SELECT count(*) FROM {table} WHERE {is_null}"):
+            raise NodeError(f"{nulls} rows of {model.table} have NULL in unique_key ({names})")
+        repeated = f"SELECT count(*) AS n FROM {table} GROUP BY {key} HAVING count(*) > 1"
+        if copies := _count(cursor, f"SELECT coalesce(max(n), 0) FROM ({repeated})"):
+            raise NodeError(f"unique_key ({names}) of {model.table} repeats: up to {copies} rows share one")
+
+
+class _NotCheckable(Exception):
+    """DuckDB's word on a query may not be Spark's."""
+
+
+_CHECK_THERE = "a target of type spark computes it"
+
+
+def _home(name: str) -> str:
+    return f"fixtures/{MODELS}/{name}.csv"
+
+
+def _spelt(name: TableName) -> str:
+    return f"{quoted(name.schema)}.{quoted(name.identifier)}"
+
+
+def _naive(row: Sequence[object]) -> tuple[object, ...]:
+    """Times as DuckDB takes them: in UTC, without a zone."""
+    return tuple(v.astimezone(UTC).replace(tzinfo=None) if isinstance(v, datetime) and v.tzinfo else v for v in row)
+
+
+def _count(cursor: duckdb.DuckDBPyConnection, query: str) -> int:
+    found = cursor.execute(query).fetchone()
+    return int(found[0]) if found else 0
+
+
+def _first_line(error: Exception) -> str:
+    return re.sub(r"\s+", " ", str(error).strip().splitlines()[0])

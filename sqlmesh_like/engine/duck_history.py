@@ -1,0 +1,44 @@
+"""Tables of a process that come and go with it. Owns their states, as planning asks for them; nothing has a past."""
+
+from __future__ import annotations
+
+from sqlmesh_like.names import Schema
+from sqlmesh_like.plan.history import NO_CHANGE, Change, TableState, Volume, Written
+
+_ONLY = "1"
+"""The frontier of a table that is there: it is written once."""
+
+
+class DuckHistory:
+    """The `History` port over tables in memory, by uri."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, TableState] = {}
+
+    def add(self, uri: str, schema: Schema) -> None:
+        """A table is there from now on."""
+        self._states[uri] = TableState(uri, "files", _ONLY, schema=schema, stored=schema, format="duckdb")
+
+    def state(self, uri: str, format: str = "hudi") -> TableState:  # noqa: ARG002
+        return self._states.get(uri) or TableState(uri, "missing")
+
+    def lost(self, uri: str, start: str, end: str) -> str | None:  # noqa: ARG002
+        return None
+
+    def change(self, uri: str, start: str, end: str) -> Change:  # noqa: ARG002
+        return NO_CHANGE
+
+    def volume(self, uri: str, frontier: str) -> Volume:  # noqa: ARG002
+        return Volume()
+
+    def repeats_keys(self, uri: str, frontier: str) -> bool:  # noqa: ARG002
+        return False
+
+    def last_write(self, uri: str) -> Written | None:  # noqa: ARG002
+        return None
+
+    def exceeds(self, uri: str, commits: int) -> bool:  # noqa: ARG002
+        return False
+
+    def pending_commits(self, uri: str, start: str, end: str) -> int:  # noqa: ARG002
+        return 0

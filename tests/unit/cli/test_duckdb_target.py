@@ -1,0 +1,194 @@
+"""A `duckdb` target: the whole DAG and its data tests over fixture files, with no JVM; what is not trusted is named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sqlmesh_like.cli.app import main
+
+Shown = pytest.CaptureFixture[str]
+Ask = Callable[..., tuple[int, str]]
+
+FILES = {
+    "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\n',
+    "profiles.yml": "lake: {target: t, outputs: {t: {type: duckdb, schema: dws}, s: {type: spark, warehouse: w}}}\n",
+    "models/s.yml": """
+sources:
+  - name: ods
+    ingest: {format: debezium, files: {path: 'landing/*'}}
+    tables:
+      - name: orders
+        ingest: {primary_key: [id], partition_by: {column: at, format: yyyyMM, as: year_month}}
+        columns:
+          - {name: id, data_type: int}
+          - {name: at, data_type: timestamp}
+          - {name: amount, data_type: "decimal(10,2)"}
+          - {name: note, data_type: string}
+      - name: users
+models:
+  - {name: orders, columns: [{name: id, data_tests: [unique, not_null]}]}
+  - name: monthly
+    columns:
+      - name: year_month
+        data_tests: [unique, {accepted_values: {values: ['202401', '202402']}}]
+""",
+    "models/orders.sql": "select * from {{ source('ods', 'orders') }} where amount > 0",
+    "models/monthly.sql": "select year_month, sum(amount) as total, count(*) as n from {{ ref('orders') }} group by 1",
+    "models/recent.sql": "{{ config(materialized='view') }} select * from {{ ref('orders') }} where at > now()",
+    "models/named.sql": "select o.id, u.name, r.rate from {{ ref('orders') }} o\n"
+    "join {{ source('ods', 'users') }} u on u.id = o.id left join {{ ref('rates') }} r on r.id = o.id",
+    "seeds/rates.csv": "id,rate\n1,0.5\n",
+    "tests/no_empty_month.sql": "select * from {{ ref('monthly') }} where n < 1",
+    "fixtures/ods/orders.csv": "id,at,amount,note\n1,2024-01-31 23:59:59,5.00,a\n2,2024-02-01 00:00:00,7,\n3,,0,c\n",
+    "fixtures/ods/users.yml": "- {id: 1, name: Ada}\n- {id: 2}\n",
+}
+
+
+@pytest.fixture
+def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> Ask:
+    """Writes more files and calls `sml`; its exit code and all it printed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
+
+    def call(*words: str, **files: str) -> tuple[int, str]:
+        for path, text in {**FILES, **files}.items():
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            Path(path).write_text(text)
+        code = main([*words])
+        shown = capsys.readouterr()
+        assert "Traceback" not in shown.err
+        return code, shown.out + shown.err
+
+    return call
+
+
+def test_a_build_goes_through_the_whole_graph_and_its_tests(ask: Ask) -> None:
+    code, told = ask("build")
+    assert code == 0, told
+    assert "Done. PASS=10 WARN=0 ERROR=0 SKIP=0 NO-OP=0 TOTAL=10" in told
+    assert "OK created sql incremental model dws.monthly" in told
+    results = json.loads(Path("target/run_results.json").read_text())["results"]
+    assert {row["status"] for row in results} == {"success", "pass"}
+
+
+def test_what_is_read_is_built_whether_it_is_selected_or_not(ask: Ask) -> None:
+    code, told = ask("test", "-s", "monthly,test_type:generic")
+    assert (code, "TOTAL=2" in told) == (0, True)
+    code, told = ask("run", "-s", "named")
+    assert (code, "1 of 1 OK created sql incremental model dws.named" in told) == (0, True)
+
+
+def test_show_computes_what_it_shows(ask: Ask) -> None:
+    code, told = ask("show", "monthly", "--output", "json")
+    assert sorted(json.loads(told), key=lambda row: row["year_month"]) == [
+        {"year_month": "202401", "total": "5.00", "n": 1},
+        {"year_month": "202402", "total": "7.00", "n": 1},
+    ]
+    code, told = ask("show", "--output", "csv", "--inline", "select count(*) as n from {{ ref('recent') }}")
+    assert (code, told) == (0, "n\n0\n")
+    assert "rate" in ask("show", "named")[1]
+
+
+def test_a_failing_test_is_a_failure_and_skips_what_follows(ask: Ask) -> None:
+    code, told = ask("build", **{"fixtures/ods/orders.csv": "id,amount\n1,1\n1,2\n"})
+    assert code == 1
+    assert "FAIL 1 unique_orders_id" in told
+    assert "SKIP sql incremental model dws.monthly" in told
+
+
+def test_a_source_without_a_fixture_is_named_with_the_file_to_make(ask: Ask) -> None:
+    more = "sources: [{name: pay, tables: [{name: bills}]}]"
+    code, told = ask("build", **{"models/p.yml": more, "models/m.sql": "select * from {{ source('pay', 'bills') }}"})
+    assert code == 2
+    assert "models/p.yml:1:" in told and "make fixtures/pay/bills.csv" in told
+    assert ask("run", "-s", "monthly")[0] == 0  # it does not read it
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("id,amount\n1,x\n", "fixtures/ods/orders.csv:2:3: 'x' is no decimal(10,2) for column 'amount'"),
+        ("id,amout\n1,2\n", "did you mean 'amount'?"),
+        ("id,amount\n1\n", "fixtures/ods/orders.csv:2"),
+    ],
+)
+def test_a_wrong_fixture_is_refused_at_its_place(ask: Ask, text: str, told: str) -> None:
+    code, said = ask("build", **{"fixtures/ods/orders.csv": text})
+    assert code == 2 and told in said
+
+
+def test_a_fixture_of_nothing_is_warned_of(ask: Ask) -> None:
+    code, told = ask("build", **{"fixtures/ods/ordres.csv": "id\n1\n"})
+    assert code == 0
+    assert "fixtures/ods/ordres.csv is the fixture of no source and no model (did you mean 'ods/orders'?)" in told
+
+
+SOUNDS = {"models/sounds.sql": "select soundex(note) as s, id from {{ ref('orders') }}"}
+SOUNDS |= {"models/heard.sql": "select s, count(*) as n from {{ ref('sounds') }} group by s"}
+
+
+def test_what_duckdb_is_not_trusted_with_fails_by_name_and_skips_its_readers(ask: Ask) -> None:
+    code, told = ask("build", **SOUNDS)
+    assert code == 1
+    assert "models/sounds.sql: not checkable here: function SOUNDEX" in told
+    assert "fixtures/ref/sounds.csv can stand for it" in told
+    assert "ERROR=1 SKIP=1" in told
+
+
+def test_a_value_on_which_the_engines_differ_fails_by_name(ask: Ask) -> None:
+    models = {"models/casts.sql": "select cast(note as int) as n from {{ ref('orders') }}"}
+    fixture = {"fixtures/ods/orders.csv": "id,amount,note\n1,1,1.9\n"}
+    code, told = ask("run", "-s", "casts", **models, **fixture)
+    assert code == 1 and "not checkable here: the cast to INT of 1.9" in told
+
+
+def test_a_fixture_stands_for_a_model_that_is_not_checkable_and_that_is_said(ask: Ask) -> None:
+    code, told = ask("build", **SOUNDS, **{"fixtures/ref/sounds.csv": "s,id\nA100,1\nA100,2\n"})
+    assert code == 0, told
+    assert "WARN=1" in told
+    assert "not checkable here: function SOUNDEX; its rows are those of fixtures/ref/sounds.csv" in told
+    assert ask("show", "heard", "--output", "json")[1].strip() == '[{"s": "A100", "n": 2}]'
+
+
+def test_a_data_test_that_is_not_checkable_is_an_error(ask: Ask) -> None:
+    code, told = ask("test", **{"tests/odd.sql": "select 1 from {{ ref('orders') }} where soundex(note) = 'x'"})
+    assert code == 1
+    assert "not checkable here: function SOUNDEX" in told
+
+
+def test_a_unique_key_that_repeats_fails_as_on_spark(ask: Ask) -> None:
+    model = "{{ config(unique_key='note') }} select 'a' as note from {{ ref('orders') }}"
+    code, told = ask("run", "-s", "keyed", **{"models/keyed.sql": model})
+    assert code == 1
+    assert "unique_key (note) of dws.keyed repeats: up to 2 rows share one" in told
+
+
+def test_columns_of_fixtures_are_known_when_compiling(ask: Ask) -> None:
+    code, told = ask("compile", **{"models/bad.sql": "select nmae from {{ source('ods', 'users') }}"})
+    assert code == 2 and "models/bad.sql:1:8" in told and "did you mean 'name'?" in told
+
+
+def test_files_are_out_of_reach_of_a_model(ask: Ask) -> None:
+    Path("secret.csv").write_text("a\n1\n")
+    code, told = ask("show", "--inline", "select * from `secret.csv`")
+    assert code != 0
+    assert "1\n" not in told.splitlines()
+
+
+def test_the_demo_of_this_repository_passes(ask: Ask, tmp_path: Path) -> None:
+    here = Path(__file__).resolve().parents[3]
+    for folder in ("models", "macros", "seeds", "fixtures", "tests/data"):
+        shutil.copytree(here / folder, tmp_path / "demo" / folder)
+    for file in ("pyproject.toml", "profiles.yml"):
+        shutil.copy(here / file, tmp_path / "demo")
+    assert main(["build", "-t", "test", "-q", "--project-dir", str(tmp_path / "demo")]) == 0
+
+
+def test_no_lake_is_made(ask: Ask) -> None:
+    assert ask("build")[0] == 0
+    assert not Path("warehouse").exists()
