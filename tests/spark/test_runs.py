@@ -6,9 +6,11 @@ from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from sqlmesh_like.engine.feed import Feed
 from sqlmesh_like.engine.timeline import Timeline
 from tests.spark.lake import CLEAN_OLD_VERSIONS, ORDERS, Lake, Table, archiving
 
@@ -42,12 +44,16 @@ def test_an_incremental_run_reads_nothing_of_untouched_partitions(lake: Lake, or
         "buyers", "{{ config(partition_by='ym') }} select ym, count(distinct buyer) as n from @orders group by ym"
     )
     lake.model("cities", "select ym, city, count(distinct buyer) as n from @orders group by ym, city")
+    lake.source("places", "id string, name string").upsert(("c0", "Oslo"), ("c9", "Rome"))
+    join = "select o.id, o.ym, p.name from @orders o join @places p on o.city = p.id"
+    lake.model("named", "{{ config(partition_by='ym') }} " + join)  # places have not moved: all of orders is not read
     lake.run_well()
     orders.upsert((1, 7, D("0.50"), "c9", "m1"), delete=[(10, 1, D(10), "c0", "m1")])  # m1 loses its maximum
-    for uri in (orders.uri, lake.uri("flat"), lake.uri("months"), lake.uri("buyers")):
+    for uri in (orders.uri, *map(lake.uri, ("flat", "months", "buyers", "named"))):
         assert poison(uri, lambda path: path.split("/")[0].endswith("=m1")) >= 2
     assert lake.run_well() == {
         "flat": "row_based", "months": "aggregate_merge", "buyers": "partition_rescan", "cities": "group_recompute",
+        "named": "row_based",
     }  # fmt: skip
     files = [f for f in lake.timeline("months").data_files if f.startswith("_sml_partition=m1/")]
     newest = max(files, key=lambda path: path.rsplit("_", 1)[1])
@@ -94,7 +100,10 @@ def test_independent_models_side_by_side_are_all_right(lake: Lake, orders: Table
         lake.model(f"m{number}", f"select {columns} from @orders group by city")
     lake.run_well(threads=4)
     orders.upsert((0, 1, D(99), "c1", "m0"), (50, 1, D(1), None, "m5"), delete=[(1, 1, D(1), "c1", "m1")])
-    assert set(lake.run_well(threads=4).values()) == {"aggregate_merge"}
+    with mock.patch.object(Feed, "changes", autospec=True, side_effect=Feed.changes) as read:
+        assert set(lake.run_well(threads=4).values()) == {"aggregate_merge"}
+    assert read.call_count == 1, "the change of an input is read once a run"
+    assert lake.spark.sparkContext._jsc.getPersistentRDDs().isEmpty(), "what was kept for the run is released"
     for number in range(6):
         rows = lake.rows(f"m{number}")
         assert len(rows) == 3
