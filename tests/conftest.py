@@ -50,11 +50,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from sqlmesh_like.project.spec import Target
 
     folder = tmp_path_factory.mktemp("spark")
-    # On a handful of rows replanning and optimizing compilation cost twice what they save.
+    # On a handful of rows replanning and optimizing compilation cost twice what they save. Without the latter Java
+    # reserves so little room for code that a suite of this length fills it, and is interpreted from then on.
     settings = {
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.adaptive.enabled": "false",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m",
     }
     target = Target("test", "test", "spark", warehouse=str(folder / "warehouse"), master="local[2]", spark=settings)
     try:
