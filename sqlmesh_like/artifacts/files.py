@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
-import tempfile
+import uuid
 from pathlib import Path, PurePosixPath
 
 from sqlmesh_like.errors import MachineError
@@ -21,9 +21,10 @@ def write_text(path: Path, text: str) -> None:
     """Replaces the file as a whole: a reader never sees half of it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
-            file.write(text)
-        os.replace(file.name, path)
+        # Made by hand: a temporary file of `tempfile` is readable by its owner alone, and artifacts are for others too.
+        beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+        beside.write_text(text, encoding="utf-8")
+        os.replace(beside, path)
     except OSError as error:
         hint = "make the folder writable, or set target-path in the settings"
         raise MachineError(f"cannot write {path}: {error.strerror}", hint=hint) from error

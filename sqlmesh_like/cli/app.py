@@ -35,9 +35,14 @@ COMMANDS = {
     "show": "Print the rows of a model.",
     "verify": "Compare tables with a full recompute.",
     "history": "Show a table's commits.",
+    "docs": "Write the documentation site, or serve it.",
     "lineage": "Show where columns come from.",
     "clean": "Remove what earlier commands wrote into the project.",
 }
+
+
+_BELOW = ("generate", "serve")
+"""Commands of commands, which get the flags before the command as well."""
 
 
 class LazyGroup(click.Group):
@@ -77,7 +82,7 @@ def _pass_on(**given: object) -> None:
         for name, value in given.items()
         if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
     }
-    context.default_map = dict.fromkeys([*COMMANDS, "list"], chosen)
+    context.default_map = {name: {**chosen, **dict.fromkeys(_BELOW, chosen)} for name in [*COMMANDS, "list"]}
 
 
 def build_app() -> click.Group:

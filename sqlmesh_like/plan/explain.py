@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlmesh_like.classify.rules import Reason
+from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.program import TablePlan
 from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
 from sqlmesh_like.plan.cost import NOTHING, Estimate, Work
@@ -10,7 +11,17 @@ from sqlmesh_like.plan.cost import NOTHING, Estimate, Work
 
 def explained(planned: PlannedModel) -> dict[str, object]:
     """The plan of one model; `strategy` is what its SQL allows, `next_run` what a run would do now and why."""
-    compiled = planned.compiled
+    return {
+        **classified(planned.compiled),
+        "inputs": [_input(item) for item in planned.inputs],
+        "next_run": planned.strategy,
+        "next_run_reasons": [_reason(found) for found in planned.reasons],
+        "estimate": estimated(planned),
+    }
+
+
+def classified(compiled: CompiledModel) -> dict[str, object]:
+    """The part of a plan that follows from the SQL alone, whatever the lake holds."""
     return {
         "unique_id": compiled.model.unique_id,
         "strategy": compiled.classification.strategy,
@@ -23,10 +34,6 @@ def explained(planned: PlannedModel) -> dict[str, object]:
             for verdict in compiled.classification.aggregates
         ],
         "reasons": [_reason(found) for found in compiled.classification.reasons],
-        "inputs": [_input(item) for item in planned.inputs],
-        "next_run": planned.strategy,
-        "next_run_reasons": [_reason(found) for found in planned.reasons],
-        "estimate": estimated(planned),
     }  # fmt: skip
 
 

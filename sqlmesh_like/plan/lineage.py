@@ -51,6 +51,11 @@ class Lineage:
     rendered: RenderedProject
     schemas: Mapping[str, Schema | None]
     _known: dict[str, tuple[ColumnLineage, ...] | None] = field(default_factory=dict)
+    _models: dict[str, RenderedModel] = field(default_factory=dict)
+
+    def direct(self, model: RenderedModel) -> tuple[ColumnLineage, ...] | None:
+        """Columns of a model with the columns of its inputs that they come from; None where a star hides them."""
+        return self._of(model)
 
     def columns(self, model: RenderedModel) -> tuple[TracedColumn, ...]:
         """All columns of a model. Raises UsageError where a star hides them, SqlError for wrong SQL."""
@@ -105,4 +110,6 @@ class Lineage:
         return next((column.type for column in known if column.name.lower() == origin.column.lower()), None)
 
     def _model(self, unique_id: str) -> RenderedModel | None:
-        return next((model for model in self.rendered.models if model.unique_id == unique_id), None)
+        if not self._models:
+            self._models.update({model.unique_id: model for model in self.rendered.models})
+        return self._models.get(unique_id)

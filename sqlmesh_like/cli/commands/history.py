@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from dataclasses import asdict
 
 import click
 
@@ -12,8 +12,7 @@ from sqlmesh_like.cli.lake import open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.output import size
 from sqlmesh_like.cli.rows import as_table
-from sqlmesh_like.engine.commits import Commit
-from sqlmesh_like.engine.history import record_of, written
+from sqlmesh_like.engine.table_facts import commit_facts
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import Column
@@ -39,35 +38,13 @@ def command(flags: Flags, table: str, output: str, limit: int) -> int:
     if not timeline.commits:
         raise NodeError(f"the table {place.table} has no commits", hint="run `sml ingest` or `sml run` first")
     commits = timeline.commits if limit < 0 else timeline.commits[-limit:]
-    entries = [_entry(commit) for commit in commits]
+    entries = [asdict(commit_facts(commit)) for commit in commits]
     if output == "json":
         click.echo(json.dumps(entries, indent=2))
     else:
         rows = tuple(tuple(_shown(c.name, entry[c.name]) for c in _COLUMNS) for entry in entries)
         click.echo(as_table(Rows(_COLUMNS, rows), title=str(place.table)))
     return 0
-
-
-def _entry(commit: Commit) -> dict[str, object]:
-    """One commit; `rows` are those in the files it wrote, `frontier` the inputs consumed with it."""
-    record, work = record_of(commit), written(commit)
-    return {
-        "time": _time(commit.instant.completed or commit.instant.requested),
-        "instant": commit.instant.frontier,
-        "kind": commit.operation.lower(),
-        "strategy": record.strategy if record else None,
-        "inserts": sum(write.inserts for write in commit.writes),
-        "updates": sum(write.updates for write in commit.writes),
-        "deletes": sum(write.deletes for write in commit.writes),
-        "rows": work.rows,
-        "files": work.files,
-        "bytes": work.bytes,
-        "frontier": dict(record.frontier) if record else None,
-    }
-
-
-def _time(instant: str) -> str:
-    return datetime.strptime(instant[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _shown(name: str, value: object) -> object:

@@ -1,0 +1,243 @@
+"""What the site tells, as one JSON value. Owns gathering it from the manifest, the plans, the lake and the last call.
+
+The pages are the browser's matter (`assets/`): nothing here is HTML but rendered descriptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+
+from sqlmesh_like import __version__
+from sqlmesh_like.artifacts.files import timestamp
+from sqlmesh_like.classify.rules import RULES
+from sqlmesh_like.docs.columns import Edge
+from sqlmesh_like.docs.markdown import as_html
+from sqlmesh_like.docs.plans import DocumentedModel
+from sqlmesh_like.names import Schema
+from sqlmesh_like.plan.table_facts import TableFacts
+
+Json = Mapping[str, object]
+
+_SHOWN = ("model", "seed", "source", "test", "unit_test", "exposure", "analysis", "snapshot")
+_SETTINGS = ("materialized", "refresh", "unique_key", "partition_by", "table_type", "severity", "group", "access")
+OVERVIEW = "__overview__"
+"""As in dbt, the doc block that stands on the first page."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that a site is made of. Without a lake `tables` is empty; `results` and `freshness` are artifacts, if any.
+
+    `columns` are those that the compiler knows, by unique id.
+    """
+
+    manifest: Json
+    project: str
+    target: str
+    now: datetime
+    models: Mapping[str, DocumentedModel] = field(default_factory=dict)
+    tables: Mapping[str, TableFacts] = field(default_factory=dict)
+    columns: Mapping[str, Schema] = field(default_factory=dict)
+    edges: Iterable[Edge] = ()
+    results: Json | None = None
+    freshness: Json | None = None
+
+
+def content(findings: Findings) -> dict[str, object]:
+    """The value that the page shows."""
+    nodes = _nodes(findings)
+    ids = {unique_id: number for number, unique_id in enumerate(nodes)}
+    blocks = [_mapping(block) for block in _mapping(findings.manifest.get("docs")).values()]
+    overview = next((str(block["block_contents"]) for block in blocks if block.get("name") == OVERVIEW), "")
+    return {
+        "project": findings.project,
+        "target": findings.target,
+        "version": __version__,
+        "generated_at": timestamp(findings.now),
+        "overview": as_html(overview),
+        "nodes": list(nodes.values()),
+        "edges": [
+            [ids[source], column, ids[reader], name, how]
+            for source, column, reader, name, how in findings.edges
+            if source in ids and reader in ids
+        ],
+        "rules": [asdict(rule) for rule in RULES.values()],
+        "groups": [_group(_mapping(group)) for group in _mapping(findings.manifest.get("groups")).values()],
+        "last_call": _last_call(findings.results),
+    }
+
+
+def _nodes(findings: Findings) -> dict[str, dict[str, object]]:
+    manifest = findings.manifest
+    entries = {
+        unique_id: _mapping(node)
+        for kind in ("sources", "nodes", "unit_tests", "exposures")
+        for unique_id, node in _mapping(manifest.get(kind)).items()
+    }
+    shown = {i: node for i, node in entries.items() if node.get("resource_type") in _SHOWN and not _is_hidden(node)}
+    results = {str(row.get("unique_id")): row for row in _rows(findings.results)}
+    freshness = {str(row.get("unique_id")): row for row in _rows(findings.freshness)}
+    parents = _mapping(manifest.get("parent_map"))
+    made: dict[str, dict[str, object]] = {}
+    for unique_id, node in shown.items():
+        above = parents.get(unique_id)
+        made[unique_id] = {
+            **_node(unique_id, node, findings),
+            "parents": [parent for parent in (above if isinstance(above, list) else []) if parent in shown],
+            "result": _result(results.get(unique_id)),
+            "freshness": _freshness(freshness.get(unique_id)),
+        }
+    return made | {str(macro["id"]): macro for macro in _macros(manifest)}
+
+
+def _is_hidden(node: Json) -> bool:
+    """`docs: {show: false}`, as in dbt."""
+    return _mapping(_mapping(node.get("config")).get("docs")).get("show") is False
+
+
+def _node(unique_id: str, node: Json, findings: Findings) -> dict[str, object]:
+    model = findings.models.get(unique_id)
+    config = _mapping(node.get("config"))
+    identifier = node.get("alias") or node.get("identifier")
+    kind = node.get("resource_type")
+    has_table = kind in ("model", "seed", "source", "snapshot")
+    return {
+        "id": unique_id,
+        "type": kind,
+        "name": f"{node['source_name']}.{node['name']}" if kind == "source" else node.get("name"),
+        "table": f"{node.get('schema')}.{identifier}" if has_table else None,
+        "path": node.get("original_file_path"),
+        "folders": _folders(node),
+        "tags": node.get("tags") or [],
+        "description": as_html(str(node.get("description") or "")),
+        "meta": {key: value for key, value in _mapping(node.get("meta")).items() if key != "sml"},
+        "settings": {key: config[key] for key in _SETTINGS if config.get(key) not in (None, "", [], ())},
+        "columns": _columns(unique_id, node, findings) if has_table else [],
+        "raw": node.get("raw_code") or None,
+        "compiled": node.get("compiled_code"),
+        "incremental": model.compiled.model.incremental_sql if model else None,
+        "program": model.program if model else None,
+        "plan": model.plan() if model and model.is_table else None,
+        "location": _mapping(_mapping(node.get("meta")).get("sml")).get("location"),
+        "lake": _table(findings.tables.get(unique_id)),
+        **_of_kind(node),
+    }
+
+
+def _of_kind(node: Json) -> dict[str, object]:
+    match node.get("resource_type"):
+        case "source":
+            return {"source_description": as_html(str(node.get("source_description") or ""))}
+        case "test":
+            return {"attached": node.get("attached_node"), "column": node.get("column_name")}
+        case "unit_test":
+            above = _mapping(node.get("depends_on")).get("nodes")
+            return {"attached": above[0] if isinstance(above, list) and above else None}
+        case "exposure":
+            keys = ("label", "type", "url", "maturity", "owner")
+            return {f"exposure_{key}": node.get(key) for key in keys if node.get(key)}
+        case _:
+            return {}
+
+
+def _folders(node: Json) -> list[str]:
+    """Where the node stands in the tree: its source, or the folders of its file."""
+    if node.get("resource_type") == "source":
+        return [str(node.get("source_name"))]
+    fqn = node.get("fqn")
+    return [str(part) for part in fqn[1:-1]] if isinstance(fqn, list) else []
+
+
+def _columns(unique_id: str, node: Json, findings: Findings) -> list[dict[str, object]]:
+    """Columns as the lake has them, else as the compiler derives them, else as they are declared."""
+    declared = {str(name): _mapping(column) for name, column in _mapping(node.get("columns")).items()}
+    facts = findings.tables.get(unique_id)
+    derived = findings.columns.get(unique_id) or ()
+    types = {name.lower(): column.get("data_type") for name, column in declared.items()}
+    types |= {column.name.lower(): column.type for column in derived if column.type}
+    types |= {column.name.lower(): column.type for column in (facts.columns if facts else ()) if column.type}
+    names = [column.name for column in derived or (facts.columns if facts else ())] or list(declared)
+    described = {name.lower(): column for name, column in declared.items()}
+    return [
+        {
+            "name": name,
+            "type": types.get(name.lower()),
+            "description": as_html(str(described.get(name.lower(), {}).get("description") or "")),
+            "tags": described.get(name.lower(), {}).get("tags") or [],
+        }
+        for name in names
+    ]
+
+
+def _table(facts: TableFacts | None) -> dict[str, object] | None:
+    if facts is None:
+        return None
+    if not facts.state.exists:
+        return {"exists": False, "problem": facts.problem}
+    return {
+        "exists": True,
+        "kind": facts.state.kind,
+        "frontier": facts.state.frontier,
+        "partitions": list(facts.partition_columns),
+        **({"volume": asdict(facts.volume)} if facts.state.kind != "files" else {}),
+        "commits": [asdict(commit) for commit in facts.commits],
+    }
+
+
+def _result(row: Json | None) -> dict[str, object] | None:
+    if row is None:
+        return None
+    answer = _mapping(row.get("adapter_response"))
+    return {
+        "status": row.get("status"),
+        "message": row.get("message"),
+        "seconds": row.get("execution_time"),
+        "failures": row.get("failures"),
+        "strategy": answer.get("strategy"),
+        "rows": answer.get("rows_affected"),
+    }
+
+
+def _freshness(row: Json | None) -> dict[str, object] | None:
+    keys = ("status", "max_loaded_at", "snapshotted_at", "max_loaded_at_time_ago_in_s", "criteria")
+    return None if row is None else {key: row.get(key) for key in keys}
+
+
+def _last_call(results: Json | None) -> dict[str, object] | None:
+    if results is None:
+        return None
+    return {
+        "at": _mapping(results.get("metadata")).get("generated_at"),
+        "seconds": results.get("elapsed_time"),
+        "which": _mapping(results.get("args")).get("which"),
+    }
+
+
+def _group(group: Json) -> dict[str, object]:
+    description = as_html(str(group.get("description") or ""))
+    return {"name": group.get("name"), "owner": group.get("owner"), "description": description}
+
+
+def _macros(manifest: Json) -> Iterable[dict[str, object]]:
+    for unique_id, macro in _mapping(manifest.get("macros")).items():
+        found = _mapping(macro)
+        yield {
+            "id": unique_id,
+            "type": "macro",
+            "name": found.get("name"),
+            "path": found.get("original_file_path"),
+            "description": as_html(str(found.get("description") or "")),
+            "raw": found.get("macro_sql"),
+            "folders": [], "tags": [], "columns": [], "parents": [], "settings": {}, "meta": {},
+        }  # fmt: skip
+
+
+def _rows(artifact: Json | None) -> list[Json]:
+    rows = (artifact or {}).get("results")
+    return [_mapping(row) for row in rows] if isinstance(rows, list) else []
+
+
+def _mapping(value: object) -> Json:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,81 @@
+"""What the compiler decided for each model, for readers. Owns compiling a whole project once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlmesh_like.compiler import CompiledModel, Compiler
+from sqlmesh_like.names import Schema
+from sqlmesh_like.plan.builder import PlannedModel, plan_model
+from sqlmesh_like.plan.catalog import Catalog
+from sqlmesh_like.plan.explain import classified, explained, program_text
+from sqlmesh_like.plan.graph import Graph
+from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.render.rendered import RenderedModel, RenderedProject
+
+
+@dataclass(frozen=True)
+class DocumentedModel:
+    """A compiled model and, where there is a lake, what its next run would do."""
+
+    compiled: CompiledModel
+    planned: PlannedModel | None
+
+    @property
+    def program(self) -> str:
+        """What `sml explain --sql` prints; empty for a view, which is inlined where it is read."""
+        return program_text(self.compiled.table) if self.is_table else ""
+
+    @property
+    def is_table(self) -> bool:
+        return self.compiled.model.config.materialized in ("incremental", "table")
+
+    def plan(self) -> dict[str, object]:
+        """What `sml explain --output json` says; without a lake, what follows from the SQL alone."""
+        if self.planned is not None:
+            return explained(self.planned)
+        return classified(self.compiled)
+
+
+def documented(
+    rendered: RenderedProject,
+    graph: Graph,
+    schemas: Mapping[str, Schema | None],
+    catalog: Catalog | None,
+    states: Mapping[str, TableState],
+    now: datetime,
+) -> dict[str, DocumentedModel]:
+    """All models by unique id, each after its inputs. `schemas`: columns of sources and seeds; `states`: of the lake.
+
+    Raises SqlError for a model that cannot be compiled.
+    """
+    models = {model.unique_id: model for model in rendered.models}
+    stored = {unique_id: state.schema for unique_id, state in states.items() if state.schema is not None}
+    compiler = Compiler({**schemas, **stored})
+    moving: set[str] = set()
+    found: dict[str, DocumentedModel] = {}
+    for unique_id in graph.order(models):
+        model = models[unique_id]
+        fresh = {ref.unique_id: stored[ref.unique_id] for ref in model.inputs if ref.unique_id in stored}
+        compiled = compiler.compile(model, fresh)
+        planned = None if catalog is None else _planned(model, compiled, catalog, states, now, moving)
+        if planned is not None and planned.strategy != "no_op":
+            moving.add(unique_id)
+        found[unique_id] = DocumentedModel(compiled, planned)
+    return found
+
+
+def _planned(
+    model: RenderedModel,
+    compiled: CompiledModel,
+    catalog: Catalog,
+    states: Mapping[str, TableState],
+    now: datetime,
+    moving: set[str],
+) -> PlannedModel | None:
+    needed = {model.unique_id, *(ref.unique_id for ref in compiled.facts.inputs)}
+    if not needed <= states.keys():  # a view, or a table that cannot be read
+        return None
+    return plan_model(compiled, states[model.unique_id], states, catalog.history, now, awaited=moving)

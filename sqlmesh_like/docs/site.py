@@ -1,0 +1,57 @@
+"""One HTML file out of the content. Owns how it is put together: styles, scripts and data inline.
+
+The page forbids itself every request (Content-Security-Policy), and every script but ours, known by its hash.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+
+_SCRIPTS = ("dom", "search", "sql", "layout", "viewer", "graph", "lineage", "panels", "pages", "app")
+_UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+def page(content: Mapping[str, object]) -> str:
+    """The whole site as one HTML text, the same for the same content."""
+    style, script = _asset("site.css"), _script()
+    policy = (
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    parts = {
+        "policy": policy,
+        "title": html.escape(str(content["project"])),
+        "style": style,
+        "data": _json(content),
+        "script": script,
+    }
+    # In one pass: what is filled in may hold the name of another part.
+    return re.sub(r"@@(\w+)@@", lambda found: parts[found[1]], _asset("page.html"))
+
+
+def _script() -> str:
+    """All scripts in one scope of their own."""
+    body = "\n".join(_asset(f"{name}.js") for name in _SCRIPTS)
+    return f'(() => {{\n"use strict";\n{body}\n}})();\n'
+
+
+def _asset(name: str) -> str:
+    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _json(content: Mapping[str, object]) -> str:
+    """JSON that no HTML parser takes for an end of the script that holds it."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), default=str)
+    for sign, escaped in _UNSAFE.items():
+        text = text.replace(sign, escaped)
+    return text
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

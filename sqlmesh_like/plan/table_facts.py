@@ -1,0 +1,52 @@
+"""What people want to know of a table as it is: size, columns, commits. Owns the values; `engine` reads them.
+
+Nothing here decides anything: planning has `plan.history`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlmesh_like.names import Schema
+from sqlmesh_like.plan.history import TableState, Volume
+
+
+@dataclass(frozen=True)
+class CommitFacts:
+    """One commit. `time` is its completion in UTC (ISO 8601), `seconds` how long the writing took.
+
+    `rows` are those in the files that it wrote, rows carried over included; `frontier` the inputs consumed with it.
+    """
+
+    time: str
+    instant: str
+    seconds: float
+    kind: str
+    strategy: str | None
+    inserts: int
+    updates: int
+    deletes: int
+    rows: int
+    files: int
+    bytes: int
+    frontier: Mapping[str, str] | None
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """One table of the lake. `problem` says why nothing else is known; `commits` are its newest ones, oldest first.
+
+    `partition_columns` are those whose values stand in paths.
+    """
+
+    unique_id: str
+    state: TableState
+    volume: Volume = field(default_factory=Volume)
+    partition_columns: tuple[str, ...] = ()
+    commits: tuple[CommitFacts, ...] = ()
+    problem: str | None = None
+
+    @property
+    def columns(self) -> Schema:
+        return self.state.schema or ()

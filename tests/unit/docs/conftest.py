@@ -1,0 +1,77 @@
+"""A project with all kinds of nodes, a lake made by hand, and the site of both."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sqlmesh_like.artifacts.run_results import NodeResult, write_run_results
+from sqlmesh_like.cli.app import main
+from sqlmesh_like.plan.history import TableRecord
+from tests.unit.engine.test_timeline import Lake
+
+HOSTILE = "</script><script>document.title='hacked'</script>"
+FILES = {
+    "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\n',
+    "profiles.yml": "lake: {target: a, outputs: {a: {type: spark, schema: dws, warehouse: w}, t: {type: duckdb}}}\n",
+    "models/docs.md": "{% docs __overview__ %}\nSales of the *whole* shop.\n{% enddocs %}\n"
+    f"{{% docs amount %}}Money {HOSTILE} ![x](http://example.com/x.png) [y](javascript:alert(1)){{% enddocs %}}",
+    "models/s.yml": """
+sources:
+  - name: shop
+    schema: ods
+    ingest: {format: debezium, files: {path: x}}
+    tables:
+      - name: orders
+        description: Orders of the shop.
+        ingest: {primary_key: id}
+        columns:
+          - {name: id, data_type: int}
+          - {name: amount, data_type: 'decimal(10,2)', description: "{{ doc('amount') }}"}
+          - {name: day, data_type: date}
+models:
+  - name: daily
+    description: "Sales by day <img src=x onerror=alert(1)>."
+    columns: [{name: day, description: The day of sale, data_tests: [not_null]}, {name: total, tags: [money]}]
+""",
+    "models/paid.sql": f"-- {HOSTILE}\n{{{{ config(materialized='view') }}}}\n"
+    "select id, amount * 2 as doubled, day from {{ source('shop', 'orders') }} where day is not null",
+    "models/marts/daily.sql": "select day, sum(doubled) as total, count(distinct id) as buyers\n"
+    "from {{ ref('paid') }}\ngroup by day",
+    "models/marts/top.sql": "select total from {{ ref('daily') }} limit 10",
+    "macros/cents.sql": "{% macro cents(x) %}{{ x }} / 100{% endmacro %}",
+    "seeds/rates.csv": "code,rate\neur,1\n",
+}
+_SCHEMA = json.dumps({
+    "type": "record", "name": "t",
+    "fields": [{"name": "_sml_key", "type": "string"},
+               {"name": "day", "type": ["null", {"type": "int", "logicalType": "date"}]},
+               {"name": "total", "type": ["null", "double"]}],
+})  # fmt: skip
+
+
+def make_project(root: Path) -> Path:
+    """The project, with a table of two commits and what a last call left behind."""
+    for path, text in FILES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    made = TableRecord("model.shop.daily", "print", {}, "2024-01-01T00:00:00+00:00", "full_refresh")
+    lake = Lake(root / "w/dws/daily")
+    for second in (1, 3):
+        lake.commit(second, ["a"], extra={"sml.record": made.to_json(), "schema": _SCHEMA})
+    results = [
+        NodeResult("model.shop.daily", "success", "ok", 1.5, {"strategy": "full_refresh", "rows_affected": 7}),
+        NodeResult("model.shop.top", "error", "no <b>such</b> table", 0.1),
+    ]
+    write_run_results(root / "target/run_results.json", results, 2.0, {"which": "run"})
+    return root
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The HTML file of the project."""
+    root = make_project(tmp_path_factory.mktemp("site"))
+    assert main(["docs", "generate", "--project-dir", str(root), "--profiles-dir", str(root)]) == 0
+    return root / "target" / "index.html"
