@@ -9,12 +9,16 @@ CODE := sqlmesh_like tests demo docs
 WITHOUT_JVM := $(wildcard tests/unit tests/properties)
 WITH_JVM := $(filter-out tests/data tests/no_jvm tests/unit tests/properties tests/bench tests/__pycache__ tests/conftest.py, $(wildcard tests/*))
 
-.PHONY: demo test test-fast bench test-deep check lint fmt clean
+.PHONY: demo demo-retail test test-fast bench test-deep check lint fmt clean
 .DEFAULT_GOAL := check
 
 demo: $(VENV)/.installed
 	$(BIN)/sml deps
-	$(BIN)/python demo/run.py
+	$(BIN)/python -m demo.run
+
+demo-retail: $(VENV)/.installed
+	$(BIN)/sml deps
+	$(BIN)/python -m demo.retail.run
 
 test: test-fast
 	$(BIN)/sml deps

@@ -1,0 +1,11 @@
+-- Sales by city; two states may have a city of one name.
+select
+  store_city,
+  store_state,
+  count(*) as sales,
+  sum(quantity) as quantity,
+  sum(total) as total,
+  min(total) as smallest,
+  max(total) as largest
+from {{ source('retail', 'retail_transactions') }}
+group by store_city, store_state

@@ -1,0 +1,74 @@
+"""A demo lake in a folder of its own: its commands run as a user types them, on the suite's Spark session."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sqlmesh_like.cli import lake as cli_lake
+from sqlmesh_like.cli.app import main
+from sqlmesh_like.cli.commands import ingest
+from sqlmesh_like.cli.context import Loaded
+from sqlmesh_like.engine.history import LakeHistory
+from sqlmesh_like.engine.spark_engine import SparkEngine
+from sqlmesh_like.engine.timeline import Timeline
+
+DEMO = Path(__file__).parents[2] / "demo"
+
+
+class Shared(SparkEngine):
+    """The engine of one command; the session lives on for the next one."""
+
+    def stop(self) -> None:
+        self.release()
+
+
+@dataclass
+class DemoLake:
+    """One of the demo lakes, copied to `root`."""
+
+    spark: SparkSession
+    root: Path
+
+    @classmethod
+    def of(cls, name: str, spark: SparkSession, root: Path, monkeypatch: pytest.MonkeyPatch) -> DemoLake:
+        """The lake of `demo/<name>`."""
+        ignored = shutil.ignore_patterns("warehouse", "landing", "target", "__pycache__")
+        shutil.copytree(DEMO / name, root, dirs_exist_ok=True, ignore=ignored)
+
+        def engine(loaded: Loaded, history: LakeHistory) -> SparkEngine:
+            return Shared(loaded.target, history, lambda: spark)
+
+        @contextmanager
+        def session(*_: object) -> Iterator[SparkSession]:
+            yield spark
+
+        monkeypatch.setattr(cli_lake, "_spark_engine", engine)
+        monkeypatch.setattr(ingest, "_session", session)
+        return cls(spark, root)
+
+    def sml(self, *words: str) -> None:
+        assert main([*words, "--project-dir", str(self.root)]) == 0, words
+
+    def strategy(self, name: str) -> str | None:
+        """How the newest commit of a model's table came to be."""
+        state = LakeHistory().state(self.uri(name))
+        return state.record.strategy if state.record else None
+
+    def rows(self, name: str, schema: str = "dws") -> list[tuple[object, ...]]:
+        """Rows of a table as any reader of Hudi sees them, in a stable order, bookkeeping left out."""
+        frame = self.spark.read.format("hudi").load(self.uri(name, schema))
+        shown = [column for column in frame.columns if not column.startswith(("_hoodie", "_sml"))]
+        return sorted((tuple(row) for row in frame.select(*shown).collect()), key=repr)
+
+    def commits(self, name: str, schema: str = "dws") -> int:
+        return len(Timeline(self.uri(name, schema)).data_commits)
+
+    def uri(self, name: str, schema: str = "dws") -> str:
+        return str(self.root / "warehouse" / schema / name)

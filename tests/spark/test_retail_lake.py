@@ -1,0 +1,100 @@
+"""The retail lake: files of DMS, and the sums that its documents' rows lead to, exactly, after each step."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from decimal import Decimal as D
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from demo.retail.dms import FOLDER, LOADED, Chain, documented, write
+from tests.properties.case import DEEP
+from tests.spark.demo_lake import DemoLake
+
+ROUNDS, TIMES = (10, 1000) if DEEP else (2, 20)
+
+
+@pytest.fixture
+def retail(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DemoLake:
+    return DemoLake.of("retail", spark, tmp_path, monkeypatch)
+
+
+IL = ("IL", 10, 122, D("1382.50"), D("106.25"), D("196.25"))
+CA = ("CA", 2, 21, D("322.50"), D("136.25"), D("186.25"))
+NY = ("NY", 2, 17, D("282.50"), D("116.25"), D("166.25"))
+CITIES = [
+    ("CHICAGO", "IL", 9, 115, D("1256.25")),
+    ("NEW YORK", "NY", 2, 17, D("282.50")),
+    ("SAN FRANCISCO", "CA", 2, 21, D("322.50")),
+    ("SPRINGFIELD", "IL", 1, 7, D("126.25")),
+]
+DATES = [
+    ("2019-03-10", 1, D("186.25")),
+    ("2019-03-11", 2, D("322.50")),
+    ("2019-03-13", 1, D("196.25")),
+    ("2019-03-14", 2, D("272.50")),
+    ("2019-03-15", 2, D("242.50")),
+    ("2019-03-16", 3, D("368.75")),
+    ("2019-03-17", 2, D("242.50")),
+    ("2019-03-18", 1, D("156.25")),
+]
+
+
+def dates(lake: DemoLake) -> list[tuple[object, ...]]:
+    return [(row[0], row[1], row[3]) for row in lake.rows("sales_by_date")]
+
+
+def test_the_documents_sums_after_the_full_load_and_after_the_changes(retail: DemoLake) -> None:
+    full = write(retail.root, documented("full"), LOADED)
+    retail.sml("ingest")
+    retail.sml("run")
+    assert retail.rows("sales_total") == [(14, 160, D("1987.50"))]
+    assert retail.rows("sales_by_state") == [CA, IL, NY]
+    assert [row[:5] for row in retail.rows("sales_by_city")] == CITIES
+    assert dates(retail) == DATES
+    stored = retail.rows("retail_transactions", "ods")
+    assert stored[0][1] == "2019-03-17", "the day is kept as text"
+
+    changes = write(retail.root, documented("changes"), LOADED + timedelta(hours=1))
+    retail.sml("ingest")
+    assert retail.commits("retail_transactions", "ods") == 2, "a full load and an increment"
+    retail.sml("run")
+    after(retail)
+    assert retail.strategy("sales_by_state") == "aggregate_merge"
+
+    # Files that are moved get a new time, and would hide what was written before they were moved.
+    os.utime(full, (changes.stat().st_mtime + 100,) * 2)
+    retail.sml("ingest", "--from", "earliest")
+    retail.sml("run")
+    after(retail)
+    retail.sml("verify")
+
+
+def after(lake: DemoLake) -> None:
+    """New York's smallest sale is gone, sale 12 is Springfield's, sale 15 is new."""
+    assert lake.rows("sales_total") == [(14, 171, D("1997.50"))]
+    assert lake.rows("sales_by_state") == [
+        CA, ("IL", 11, 139, D("1508.75"), D("106.25"), D("196.25")), ("NY", 1, 11, D("166.25"), *[D("166.25")] * 2),
+    ]  # fmt: skip
+    assert [row[:5] for row in lake.rows("sales_by_city")] == [
+        ("CHICAGO", "IL", 9, 116, D("1266.25")), ("NEW YORK", "NY", 1, 11, D("166.25")), CITIES[2],
+        ("SPRINGFIELD", "IL", 2, 23, D("242.50")),
+    ]  # fmt: skip
+    assert dates(lake) == [*DATES[:5], ("2019-03-16", 3, D("378.75")), *DATES[6:]]
+
+
+def test_a_large_chain_is_followed_round_by_round(retail: DemoLake) -> None:
+    chain = Chain(seed=1)
+    write(retail.root, chain.load(14 * TIMES), LOADED)
+    for number in range(ROUNDS):
+        received = LOADED + timedelta(hours=number + 1)
+        write(retail.root, chain.change(3 * TIMES), received)
+        retail.sml("ingest")
+        retail.sml("run")
+        totals = [(len(chain.sales), sum(int(str(sale["quantity"])) for sale in chain.sales.values()))]
+        assert [row[:2] for row in retail.rows("sales_total")] == totals
+    assert len(list((retail.root / FOLDER).glob("*.parquet"))) == ROUNDS + 1
+    retail.sml("verify")
