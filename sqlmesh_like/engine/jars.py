@@ -40,13 +40,18 @@ JarState = Literal["verified", "unverified", "missing"]
 
 @dataclass(frozen=True)
 class Jar:
-    """One pinned artifact; `sha256` is the lower-case hex digest of the file, `part` what needs it."""
+    """One pinned artifact; `sha256` is the lower-case hex digest of the file, `part` what needs it.
+
+    `classifier` and `packaging` are Maven's, of artifacts that are no plain jar.
+    """
 
     group: str
     artifact: str
     version: str
     sha256: str
     part: str = "spark"
+    classifier: str = ""
+    packaging: str = "jar"
 
     @property
     def file_name(self) -> str:
@@ -54,7 +59,8 @@ class Jar:
         >>> Jar("org.x", "lib_2.12", "1.0", "").file_name
         'lib_2.12-1.0.jar'
         """
-        return f"{self.artifact}-{self.version}.jar"
+        suffix = f"-{self.classifier}" if self.classifier else ""
+        return f"{self.artifact}-{self.version}{suffix}.{self.packaging}"
 
     def __str__(self) -> str:
         return f"{self.group}:{self.artifact}:{self.version}"
@@ -153,7 +159,7 @@ def _download(jar: Jar, folder: Path, progress: Progress | None) -> Path:
     hint = f"connect to the network, or set {MIRROR_VARIABLE} to a Maven mirror, then run `sml deps`"
     try:
         with _system_authorities():
-            return Path(component.artifact().resolve())
+            return Path(component.artifact(jar.classifier, jar.packaging).resolve())
     except requests.exceptions.SSLError:
         reason = f"the certificate of {_repository()} is not trusted"
         hint = f"set {_AUTHORITIES_VARIABLE} to the file of your network's certificate authorities, then run `sml deps`"

@@ -22,6 +22,7 @@ from sqlmesh_like.errors import NodeError, ProjectError
 from sqlmesh_like.ingest import dead_letters
 from sqlmesh_like.ingest.decode import Decoded, decode
 from sqlmesh_like.ingest.events import Routed, events_for, events_of, routed
+from sqlmesh_like.ingest.extent import Files
 from sqlmesh_like.ingest.mark import Mark
 from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.report import TableReport
@@ -70,7 +71,7 @@ def take_in(
         if only is not None:
             found = Routed({name: share for name, share in found.shares.items() if name == only}, {}, 0, 0)
         found = replace(found, shares={name: share for name, share in found.shares.items() if name not in without})
-        decoded, failed = _decode_all(place, events, found)
+        decoded, failed = _decode_all(place, events, found, mark)
         try:
             # What the table's own lines were worth was not known when the batch first came.
             bad_mark = mark if only is None else replace(mark, query=f"{mark.query}/{only}")
@@ -82,10 +83,10 @@ def take_in(
                 each.events.unpersist()
 
 
-def _decode_all(place: Place, events: DataFrame, found: Routed) -> tuple[list[Decoded], list[TableReport]]:
+def _decode_all(place: Place, events: DataFrame, found: Routed, mark: Mark) -> tuple[list[Decoded], list[TableReport]]:
     def one(name: str) -> Decoded:
         share = found.shares[name]
-        return decode(place, share, events_for(events, share))
+        return decode(place, share, events_for(events, share), in_order=isinstance(mark.extent, Files))
 
     return _side_by_side(place, list(found.shares), one, lambda name: found.shares[name].table)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sqlmesh_like.ingest.images import IMAGES
 from sqlmesh_like.ingest.message import CORRUPT, Dialect, Message, is_tombstone, parsed
@@ -48,7 +49,9 @@ _BY_TYPE: Mapping[str, tuple[str, Encoding]] = {
     "boolean": ("boolean", Encoding.PLAIN),
     "bytes": ("binary", Encoding.BASE64),
 }
+_MOMENTS = {name for name, (kind, _) in _BY_NAME.items() if kind == "timestamp"}
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
+_BITS = "io.debezium.data.Bits"
 
 
 def envelope(line: str) -> dict[str, str]:
@@ -110,14 +113,24 @@ def schema_fields(schema_text: str) -> tuple[Field, ...]:
     found: dict[str, Field] = {}
     for block in images:
         for column in block.get("fields") or ():
-            found.setdefault(str(column["field"]), _field(column))
+            found.setdefault(str(column["field"]), replace(_field(column), default=_default(column)))
     return tuple(found.values())
+
+
+def _default(column: Mapping[str, object]) -> str | None:
+    """The stated default of a column, as a value of it is spelt. Debezium states 1970 for the time of the statement."""
+    value, logical = column.get("default"), str(column.get("name") or "")
+    if value is None or (logical in _MOMENTS and value in (0, "1970-01-01T00:00:00Z")):
+        return None
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _field(column: Mapping[str, object]) -> Field:
     name, kind, logical = str(column["field"]), str(column.get("type")), str(column.get("name") or "")
     if logical == _DECIMAL:
         return _decimal(name, column.get("parameters"))
+    if logical == _BITS:
+        return _bits(name, column.get("parameters"))
     spark_type, encoding = _BY_NAME.get(logical) or _BY_TYPE.get(kind) or ("string", Encoding.PLAIN)
     return Field(name, spark_type, encoding)
 
@@ -127,8 +140,16 @@ def _decimal(name: str, parameters: object) -> Field:
     scale = int(given.get("scale") or 0)
     precision = max(int(given.get("connect.decimal.precision") or 38), scale)
     if precision > 38:
-        return Field(name, "string", Encoding.BASE64_DECIMAL, min(scale, 38))
+        return Field(name, "string", Encoding.BASE64_DECIMAL, scale)
     return Field(name, f"decimal({precision},{scale})", Encoding.BASE64_DECIMAL, scale)
+
+
+def _bits(name: str, parameters: object) -> Field:
+    """A bit string as the number that it is; one that is too long for a number stays bytes."""
+    length = int(parameters.get("length") or 0) if isinstance(parameters, dict) else 0
+    if not 0 < length <= 64:
+        return Field(name, "binary", Encoding.BASE64)
+    return Field(name, "bigint" if length < 64 else "decimal(20,0)", Encoding.BITS)
 
 
 PLAIN, ENVELOPED = "debezium", "debezium in payload"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.ingest.defaults import added, given
 from sqlmesh_like.ingest.events import Share, Variant
 from sqlmesh_like.ingest.evolve import settle
 from sqlmesh_like.ingest.fill import filled
@@ -39,7 +40,8 @@ class Decoded:
     """A table's events as typed images, in memory until released.
 
     Grain: row of a line. `row` is the row that counts (before a delete, after else), `reason` says why one is bad,
-    `is_blind` that it hides where its row stood before.
+    `is_blind` that it hides where its row stood before. `defaults`: what stored rows get in new columns, as
+    Spark SQL.
     """
 
     layout: Layout
@@ -49,10 +51,14 @@ class Decoded:
     blind: int
     truncates: tuple[Truncate, ...] = ()
     changes: tuple[str, ...] = ()
+    defaults: Mapping[str, str] = field(default_factory=dict)
 
 
-def decode(place: Place, share: Share, events: DataFrame) -> Decoded:
-    """Read a table's events as rows of its next layout. Raises IngestError where its columns cannot change so."""
+def decode(place: Place, share: Share, events: DataFrame, *, in_order: bool) -> Decoded:
+    """Read a table's events as rows of its next layout. Raises IngestError where its columns cannot change so.
+
+    `in_order`: the whole log has one order; else only what shares a partition of it.
+    """
     assert share.table.ingest is not None and place.source.ingest is not None
     ingest, spark = share.table.ingest, events.sparkSession
     uri = place.table_uri(share.table)
@@ -64,7 +70,10 @@ def decode(place: Place, share: Share, events: DataFrame) -> Decoded:
         share.table, ingest, stored, [shape for _, shape in readable], place.source.ingest.on_schema_change
     )
     layout = settled.layout
-    frames = [_images(frame, shape, layout) for (frame, _), shape in zip(readable, settled.shapes, strict=True)]
+    defaults = added(layout, stored, settled.shapes)
+    settled_frames = [(frame, shape) for (frame, _), shape in zip(readable, settled.shapes, strict=True)]
+    shapes = given(settled_frames, defaults, in_order=in_order)
+    frames = [_images(frame, shape, layout) for (frame, _), shape in zip(readable, shapes, strict=True)]
     frames += [_without_rows(frame, layout, "its schema cannot be read") for frame, shape in shaped if shape is None]
     truncates, refused = _truncates(events, layout) if share.has_truncates else ((), None)
     if refused is not None:
@@ -79,7 +88,7 @@ def decode(place: Place, share: Share, events: DataFrame) -> Decoded:
         good, bad, blind, _ = _counts(whole)
         judged.unpersist()
         judged = whole
-    return Decoded(layout, judged, good, bad, blind, truncates, settled.changes)
+    return Decoded(layout, judged, good, bad, blind, truncates, settled.changes, defaults if stored else {})
 
 
 _IS_CHANGE = f"kind in ({', '.join(map(literal, CHANGES))})"

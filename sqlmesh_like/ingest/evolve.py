@@ -89,7 +89,7 @@ class _Columns:
         except IngestError:
             if self.policy != "lenient":
                 raise
-            return self.take(replace(field, name=f"{known}__{_suffix(field.type)}", source=field.member))
+            return self.take(replace(field, name=f"{known}__{_suffix(field.type)}", source=field.member, default=None))
         if self.policy == "fail" and widened != self.types[known]:
             raise self._refused(f"column {known!r} would change from {self.types[known]} to {widened}")
         self.types[known] = widened

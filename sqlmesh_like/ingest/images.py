@@ -7,12 +7,13 @@ in it, `texts` makes the row before and the row after of them, `image` types one
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 
 from sqlmesh_like.ingest.message import Message
 from sqlmesh_like.ingest.types import Encoding, Field, decoder, exact_type, literal, quoted
-from sqlmesh_like.names import Schema
+from sqlmesh_like.names import Column, Schema
 
 IMAGES = ("before", "after")
 _MARK = "__debezium_unavailable_value"
@@ -24,12 +25,14 @@ UNAVAILABLE = (_MARK, "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==", f'["{_MARK}"]'
 class Shape:
     """How a group of events of one table is laid out: its message and its columns.
 
-    `clashes` are members that differ from a column in case only: no table can hold both.
+    `clashes` are members that differ from a column in case only: no table can hold both. `absent`: Spark SQL of columns
+    that no event of the group has, over an event's columns; others are NULL.
     """
 
     message: Message
     fields: tuple[Field, ...]
     clashes: tuple[str, ...] = ()
+    absent: Mapping[str, str] = dataclass_field(default_factory=dict)
 
 
 def shape_of(message: Message, fields: Sequence[Field], known: Collection[str]) -> Shape:
@@ -124,11 +127,14 @@ def image(shape: Shape, name: str, columns: Schema) -> str:
     """Spark SQL of one row image as a struct of these columns (NULL where the event has no such image)."""
     fields = {field.name.lower(): field for field in shape.fields}
     values = (
-        f"{literal(column.name)}, "
-        f"{_value(shape, fields.get(column.name.lower()), name) or f'cast(null as {column.type})'}"
+        f"{literal(column.name)}, {_value(shape, fields.get(column.name.lower()), name) or _absent(shape, column)}"
         for column in columns
     )
     return f"if(t.{name} is null, null, named_struct({', '.join(values)}))"
+
+
+def _absent(shape: Shape, column: Column) -> str:
+    return shape.absent.get(column.name, f"cast(null as {column.type})")
 
 
 def _value(shape: Shape, field: Field | None, name: str) -> str | None:

@@ -13,6 +13,7 @@ from sqlmesh_like.engine.tables import HudiTable, write
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.ingest import net
 from sqlmesh_like.ingest.decode import Decoded
+from sqlmesh_like.ingest.defaults import backfilled
 from sqlmesh_like.ingest.extent import Files
 from sqlmesh_like.ingest.layout import Layout
 from sqlmesh_like.ingest.mark import KEY, Mark
@@ -40,6 +41,8 @@ def commit(place: Place, decoded: Decoded, mark: Mark) -> TableReport:
         if layout.order_columns and to_remember:
             write_floors(spark, tombstones, layout, decisions, floors)
         rows = spark.sql(net.rows(layout, with_floors=floors is not None), decisions=decisions)
+        if decoded.defaults:
+            rows = backfilled(rows, spark.read.format("hudi").load(uri), layout, decoded.defaults)
         table, metadata = _hudi_table(place, layout, uri, decoded.good, mark)
         write(rows, table, "upsert", metadata)
         return replace(report, seconds=time.monotonic() - started, changes=decoded.changes)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from sqlmesh_like.errors import IngestError
+from sqlmesh_like.ingest.base64_numbers import decimal, decimal_text, unsigned
 
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _ALIASES = {"integer": "int", "long": "bigint", "smallint": "int", "tinyint": "int", "short": "int", "byte": "int"}
@@ -34,6 +35,7 @@ class Encoding(Enum):
     PLAIN = "plain"  # as text or number; what the type says
     BASE64 = "base64"
     BASE64_DECIMAL = "base64_decimal"  # unscaled two's complement, big endian
+    BITS = "bits"  # base64 of an unsigned number, little endian
     DAYS = "days"
     MILLIS = "millis"
     MICROS = "micros"
@@ -49,7 +51,8 @@ class Field:
     """One column of an event: its name, how its value is spelt and the Spark type it becomes.
 
     `scale` belongs to BASE64_DECIMAL. `is_inferred`: guessed from values, so a stored type may overrule it. `source`:
-    its name in the events, where that is another one.
+    its name in the events, where that is another one. `default`: the value of rows from before the column was added, as
+    events spell it.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Field:
     scale: int = 0
     is_inferred: bool = False
     source: str | None = None
+    default: str | None = None
 
     @property
     def member(self) -> str:
@@ -186,7 +190,11 @@ def decoder(field: Field, text: str, exact: str) -> str:
         case Encoding.LATIN1:
             return _cast(f"encode({text}, 'ISO-8859-1')", "binary", field.type)
         case Encoding.BASE64_DECIMAL:
-            return _cast(_base64_decimal(text, field.scale), f"decimal(38,{field.scale})", field.type)
+            if field.type == "string":
+                return decimal_text(text, field.scale)
+            return _cast(decimal(text, field.scale), f"decimal(38,{field.scale})", field.type)
+        case Encoding.BITS:
+            return _cast(unsigned(text), "decimal(20,0)", field.type)
         case Encoding.DAYS:
             return _cast(f"date_from_unix_date(try_cast({text} as int))", "date", field.type)
         case Encoding.MILLIS | Encoding.MICROS | Encoding.NANOS:
@@ -257,21 +265,3 @@ def _time_of_day(number: str, encoding: Encoding) -> str:
         f"if({number} % {unit} = 0, '', concat('.', lpad(cast(abs({number}) % {unit} as string), {digits}, '0')))"
     )
     return f"concat(if({number} < 0, '-', ''), {clock}, {fraction})"
-
-
-def _base64_decimal(text: str, scale: int) -> str:
-    """Exact decimal of a base64 two's complement of up to 16 bytes, by 32-bit limbs: Spark has no such function."""
-    raw = f"hex(try_to_binary({text}, 'BASE64'))"
-    padded = f"lpad({raw}, 32, if({raw} >= '8', 'F', '0'))"
-    limbs = [f"cast(conv(substr({padded}, {start}, 8), 16, 10) as bigint)" for start in (1, 9, 17, 25)]
-    signed = f"if({limbs[0]} >= {2**31}, {limbs[0]} - {2**32}, {limbs[0]})"
-    terms = [f"cast({signed} as decimal(38,0)) * {2**96}BD"]
-    terms += [
-        f"cast({limb} as decimal(38,0)) * {2**power}BD" for limb, power in zip(limbs[1:], (64, 32, 0), strict=True)
-    ]
-    unscaled = f"cast({' + '.join(terms)} as string)"
-    digits = f"lpad(replace({unscaled}, '-', ''), {MAX_PRECISION}, '0')"
-    point = MAX_PRECISION - scale
-    number = f"concat(if({unscaled} like '-%', '-', ''), left({digits}, {point}), '.', right({digits}, {scale}))"
-    fits = f"length({raw}) between 2 and 32"
-    return f"case when {fits} then try_cast({number} as decimal({MAX_PRECISION},{scale})) end"

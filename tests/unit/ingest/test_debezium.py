@@ -43,6 +43,15 @@ def block(*columns: dict[str, object]) -> str:
         ({"type": "string", "name": "io.debezium.data.Enum"}, ("string", Encoding.PLAIN)),
         ({"type": "int32", "name": "io.debezium.time.Year"}, ("int", Encoding.PLAIN)),
         ({"type": "bytes", "name": "io.debezium.data.Bits"}, ("binary", Encoding.BASE64)),
+        ({"type": "bytes", "name": "io.debezium.data.Bits", "parameters": {"length": "10"}}, ("bigint", Encoding.BITS)),
+        (
+            {"type": "bytes", "name": "io.debezium.data.Bits", "parameters": {"length": "64"}},
+            ("decimal(20,0)", Encoding.BITS),
+        ),
+        (
+            {"type": "bytes", "name": "io.debezium.data.Bits", "parameters": {"length": "65"}},
+            ("binary", Encoding.BASE64),
+        ),
     ],
 )
 def test_a_schema_block_gives_the_type(column: dict[str, object], expected: tuple[str, Encoding]) -> None:
@@ -71,6 +80,27 @@ def test_a_column_of_only_one_image_is_found() -> None:
         [{"field": "after", "fields": [{"field": "a", "type": "int32"}]}, {"field": "op", "type": "string"}]
     )
     assert [field.name for field in schema_fields(text)] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        ({"type": "int32", "default": 18}, "18"),
+        ({"type": "boolean", "default": False}, "false"),
+        ({"type": "string", "default": "a'b"}, "a'b"),
+        ({"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "default": "lg=="}, "lg=="),
+        ({"type": "int32", "name": "io.debezium.time.Date", "default": 0}, "0"),
+        ({"type": "int32"}, None),
+        ({"type": "string", "default": None}, None),
+        # The moment of the statement, which nobody knows afterwards.
+        ({"type": "string", "name": "io.debezium.time.ZonedTimestamp", "default": "1970-01-01T00:00:00Z"}, None),
+        ({"type": "int64", "name": "io.debezium.time.Timestamp", "default": 0}, None),
+        ({"type": "int64", "name": "io.debezium.time.Timestamp", "default": 1000}, "1000"),
+    ],
+)
+def test_a_default_is_kept_as_events_spell_it(column: dict[str, object], expected: str | None) -> None:
+    (field,) = schema_fields(block({**column, "field": "a"}))
+    assert field.default == expected
 
 
 def test_a_schema_block_without_rows_states_nothing() -> None:

@@ -1,0 +1,69 @@
+"""Numbers that a source spells as bytes in base64. Owns reading them as exact Spark SQL; knows no format.
+
+Spark has no function for it: `conv` stops at 64 bits, and its decimals at 38 digits.
+"""
+
+from __future__ import annotations
+
+MAX_DIGITS = 108
+"""Digits of a decimal that is read as text: more than any database has but PostgreSQL, which has no limit."""
+_LIMB = 10**9
+_LIMBS = MAX_DIGITS // 9
+_MAX_HEX = 88  # 44 bytes: 2**351 has 106 digits
+
+
+def decimal(text: str, scale: int) -> str:
+    """Spark SQL: decimal(38,scale) of a two's complement, big endian, by 32-bit limbs; NULL beyond 16 bytes."""
+    raw = _hex(text)
+    padded = f"lpad({raw}, 32, if({raw} >= '8', 'F', '0'))"
+    limbs = [f"cast(conv(substr({padded}, {start}, 8), 16, 10) as bigint)" for start in (1, 9, 17, 25)]
+    signed = f"if({limbs[0]} >= {2**31}, {limbs[0]} - {2**32}, {limbs[0]})"
+    terms = [f"cast({signed} as decimal(38,0)) * {2**96}BD"]
+    terms += [
+        f"cast({limb} as decimal(38,0)) * {2**power}BD" for limb, power in zip(limbs[1:], (64, 32, 0), strict=True)
+    ]
+    unscaled = f"cast({' + '.join(terms)} as string)"
+    digits = f"lpad(replace({unscaled}, '-', ''), 38, '0')"
+    point = 38 - scale
+    number = f"concat(if({unscaled} like '-%', '-', ''), left({digits}, {point}), '.', right({digits}, {scale}))"
+    return f"case when length({raw}) between 2 and 32 then try_cast({number} as decimal(38,{scale})) end"
+
+
+def decimal_text(text: str, scale: int) -> str:
+    """Spark SQL: the same as text with all digits, however many; NULL beyond 44 bytes.
+
+    Long multiplication: the digits so far, in limbs of nine, times 65,536 plus the next two bytes.
+    """
+    if scale > MAX_DIGITS:
+        return "cast(null as string)"
+    raw = _hex(text)
+    is_negative = f"({raw} >= '8')"
+    padded = f"lpad({raw}, 4 * cast(ceil(length({raw}) / 4) as int), if({is_negative}, 'F', '0'))"
+    chunk = f"cast(conv(substr({padded}, i, 4), 16, 10) as bigint)"
+    # The magnitude of a negative number: all bits turned, plus one.
+    turned = f"65535 - {chunk} + if(i + 4 > length({padded}), 1, 0)"
+    chunks = f"transform(sequence(1, length({padded}), 4), i -> if({is_negative}, {turned}, {chunk}))"
+    carried = "(limb * 65536 + s.carry)"
+    done = f"concat(s.done, array({carried} % {_LIMB}))"
+    times = (
+        "aggregate(limbs, struct(chunk as carry, cast(array() as array<bigint>) as done), (s, limb) -> "
+        f"struct({carried} div {_LIMB} as carry, {done} as done), s -> s.done)"
+    )
+    limbs = f"aggregate({chunks}, array_repeat(0L, {_LIMBS}), (limbs, chunk) -> {times})"
+    digits = f"array_join(transform(reverse({limbs}), limb -> lpad(cast(limb as string), 9, '0')), '')"
+    whole = f"coalesce(nullif(ltrim('0', left(d, {MAX_DIGITS - scale})), ''), '0')"
+    fraction = f", '.', right(d, {scale})" if scale else ""
+    number = f"concat(if({is_negative}, '-', ''), {whole}{fraction})"
+    return f"case when length({raw}) between 2 and {_MAX_HEX} then transform(array({digits}), d -> {number})[0] end"
+
+
+def unsigned(text: str) -> str:
+    """Spark SQL: decimal(20,0) of up to 8 bytes, little endian; NULL beyond."""
+    raw = _hex(text)
+    padded = f"rpad({raw}, 16, '0')"
+    turned = ", ".join(f"substr({padded}, {start}, 2)" for start in range(15, 0, -2))
+    return f"case when length({raw}) between 2 and 16 then cast(conv(concat({turned}), 16, 10) as decimal(20,0)) end"
+
+
+def _hex(text: str) -> str:
+    return f"hex(try_to_binary({text}, 'BASE64'))"

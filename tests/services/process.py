@@ -1,0 +1,79 @@
+"""What all services have in common: pinned jars, a JVM of their own, a free port, the wait until one answers."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlmesh_like.engine.jars import Jar, ensure_jars
+from sqlmesh_like.engine.java import find_jdk
+
+START_SECONDS = 120
+DEMAND_VARIABLE = "SML_DEMAND_SERVICES"
+"""Set where the tests of real services must run: what is missing then fails them instead of skipping them."""
+_FOLDER = Path(__file__).parent
+
+
+def pinned(name: str, part: str | None = None) -> tuple[Path, ...]:
+    """The jars of `<name>.lock.toml` (of one `part`) in the user's cache. Raises MachineError where one is missing."""
+    entries = tomllib.loads((_FOLDER / f"{name}.lock.toml").read_text(encoding="utf-8"))["jar"]
+    jars = (Jar(**entry) for entry in entries)
+    return ensure_jars(tuple(jar for jar in jars if part is None or jar.part == part))
+
+
+def java(jars: Sequence[Path], *options: str) -> list[str]:
+    """The start of a command line that runs a class of these jars."""
+    return [str(find_jdk().home / "bin" / "java"), *options, "-cp", os.pathsep.join(map(str, jars))]
+
+
+def free_port() -> int:
+    """A port of loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def is_open(port: int) -> bool:
+    """Whether somebody listens on this port of loopback."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def running(command: Sequence[str], log: Path, is_up: Callable[[], bool]) -> Iterator[None]:
+    """A process that answers, while the context is open. Raises RuntimeError where it ends or does not answer."""
+    with log.open("ab") as out:
+        process = subprocess.Popen(list(command), stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+    try:
+        wait_until(is_up, lambda: process.poll() is None, log)
+        yield
+    finally:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(timeout=30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(timeout=30)
+
+
+def wait_until(is_true: Callable[[], bool], may_go_on: Callable[[], bool], log: Path) -> None:
+    """Wait for a condition. Raises RuntimeError with the end of the log where it cannot or does not come true."""
+    limit = time.monotonic() + START_SECONDS
+    while time.monotonic() < limit and may_go_on():
+        if is_true():
+            return
+        time.sleep(0.2)
+    raise RuntimeError(f"{log.name}:\n{log.read_text(encoding='utf-8', errors='replace')[-3000:]}")
