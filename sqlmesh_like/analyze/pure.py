@@ -47,8 +47,9 @@ _TEXTS = (
 _TIMES = (
     exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.Quarter, exp.DayOfWeek, exp.DayOfYear, exp.WeekOfYear, exp.Hour,
     exp.Minute, exp.Second, exp.Extract, exp.TsOrDsToDate, exp.Date, exp.DateAdd, exp.DateSub, exp.DateDiff,
-    exp.TsOrDsAdd, exp.TimestampAdd, exp.AddMonths, exp.MonthsBetween, exp.NextDay, exp.LastDay, exp.TimestampTrunc,
-    exp.DateTrunc, exp.TimeToStr, exp.StrToTime, exp.StrToDate, exp.StrToUnix, exp.TimeStrToTime, exp.UnixToStr,
+    exp.TsOrDsAdd, exp.TimestampAdd, exp.TimestampDiff, exp.AddMonths, exp.MonthsBetween, exp.NextDay, exp.LastDay,
+    exp.TimestampTrunc, exp.DateTrunc, exp.TimeToStr, exp.StrToTime, exp.StrToDate, exp.StrToUnix, exp.TimeStrToTime,
+    exp.UnixToStr,
     exp.UnixDate, exp.UnixSeconds, exp.UnixMillis, exp.UnixMicros, exp.DateFromUnixDate, exp.TimestampFromParts,
     exp.AtTimeZone, exp.FromTimeZone, exp.ConvertTimezone,
 )  # fmt: skip

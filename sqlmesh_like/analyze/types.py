@@ -171,7 +171,7 @@ def _by_class(expression: exp.Expr, known: Mapping[str, str | None]) -> str | No
         return None  # datediff(MONTH, a, b) is another function, of another type
     if isinstance(expression, exp.Anonymous):
         return _NAMED.get(expression.name.upper())
-    if isinstance(expression, exp.StrToUnix):
+    if isinstance(expression, exp.StrToUnix | exp.TimestampDiff):
         return "bigint"
     for classes, type_ in ((_STRING, "string"), (_INT, "int"), (_DATE, "date"), (_BOOLEAN, "boolean")):
         if isinstance(expression, classes):

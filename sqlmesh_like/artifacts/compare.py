@@ -16,6 +16,7 @@ from sqlmesh_like.project.config import ConfigFault, canonical, check_setting
 Artifact = Mapping[str, object]
 
 _NOT_SETTINGS = frozenset({"alias", "schema", "database", "tags", "meta", "group", "docs", "contract", "access"})
+_OF_EXPOSURE = ("type", "owner", "description", "label", "maturity", "url")
 _DBT_TEST_HASH = re.compile(r"\.[0-9a-f]{10}$")
 _DBT_CALL = "_dbt_generic_test_kwargs"
 
@@ -33,10 +34,12 @@ def compared(old: Artifact, new: Artifact) -> dict[str, frozenset[Difference]]:
 
 
 def nodes_of(manifest: Artifact) -> dict[str, Artifact]:
-    """Models, seeds, tests and sources by unique id, as plain JSON values."""
-    found = {**_mapping(manifest.get("nodes")), **_mapping(manifest.get("sources"))}
+    """Models, seeds, tests, sources, analyses and exposures by unique id, as plain JSON values."""
+    found = {
+        key: node for kind in ("nodes", "sources", "exposures") for key, node in _mapping(manifest.get(kind)).items()
+    }
     plain: dict[str, Artifact] = json.loads(json.dumps(found, default=str))
-    kinds = ("model", "seed", "test", "source")
+    kinds = ("model", "seed", "test", "source", "analysis", "exposure")
     return {unique_id: node for unique_id, node in plain.items() if node.get("resource_type") in kinds}
 
 
@@ -50,11 +53,19 @@ def _changed_macros(old: Artifact, new: Artifact) -> frozenset[str]:
 def _differences(old: Artifact, new: Artifact, macros: frozenset[str]) -> frozenset[Difference]:
     if new["resource_type"] == "source":
         return frozenset() if _place_of_source(old) == _place_of_source(new) else frozenset({"relation"})
+    if new["resource_type"] == "exposure":
+        is_same = all((old.get(key) or None) == (new.get(key) or None) for key in _OF_EXPOSURE)
+        return frozenset() if is_same and _inputs(old) == _inputs(new) else frozenset({"body"})
     called = _mapping(new.get("depends_on")).get("macros")
     found = {kind for kind, differs in _CHECKS.items() if differs(old, new)}
     if isinstance(called, list) and macros.intersection(called):
         found.add("macros")
     return frozenset(found)
+
+
+def _inputs(node: Artifact) -> list[str]:
+    found = _mapping(node.get("depends_on")).get("nodes")
+    return sorted(map(str, found)) if isinstance(found, list) else []
 
 
 def _place_of_source(node: Artifact) -> tuple[object, object, object]:

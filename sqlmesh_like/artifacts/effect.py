@@ -96,8 +96,8 @@ class Effects:
         return Changed(unique_id, *_named(node), change, listed, effect, why, below)
 
     def _removed(self, unique_id: str, node: Artifact) -> Changed:
-        has_table = node["resource_type"] == "seed" or not _is_virtual(node)
-        effect: Effect = "left" if has_table and node["resource_type"] != "source" else "none"
+        kind = node["resource_type"]
+        effect: Effect = "left" if kind == "seed" or (kind == "model" and not _is_virtual(node)) else "none"
         why = "its table stays in the lake until someone removes it" if effect == "left" else ""
         return Changed(unique_id, *_named(node), "removed", (), effect, why, ())
 
@@ -155,7 +155,7 @@ class _Queries:
         return {
             (str(node.get("schema")).lower(), str(node.get("alias") or node.get("identifier")).lower()): unique_id
             for unique_id, node in self.nodes.items()
-            if node["resource_type"] != "test"
+            if node["resource_type"] in ("model", "seed", "source")
         }
 
     @cached_property

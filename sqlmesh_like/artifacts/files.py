@@ -37,7 +37,7 @@ def write_compiled(folder: Path, rendered: RenderedProject) -> tuple[Path, ...]:
     """
     root = folder / "compiled" / rendered.name
     texts: dict[Path, str] = {}
-    for model in rendered.models:
+    for model in (*rendered.models, *rendered.analyses):
         texts[root / model.path] = model.sql
         if model.incremental_sql is not None:
             texts[(root / model.path).with_suffix(".incremental.sql")] = model.incremental_sql

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 
 from sqlmesh_like import __version__
+from sqlmesh_like.artifacts.exposures import exposure, group, group_map
 from sqlmesh_like.artifacts.files import compiled_test_path, timestamp, write_json
 from sqlmesh_like.artifacts.unit_tests import unit_test
 from sqlmesh_like.names import Column, Schema
@@ -21,7 +22,7 @@ from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProjec
 from sqlmesh_like.render.templates import Templates
 
 SCHEMA = "https://schemas.getdbt.com/dbt/manifest/v12.json"
-_EMPTY = ("exposures", "metrics", "groups", "selectors", "group_map", "saved_queries", "semantic_models")
+_EMPTY = ("metrics", "selectors", "saved_queries", "semantic_models")
 
 
 def write_manifest(
@@ -52,12 +53,16 @@ def manifest(
         *(_model(model, project) for model in rendered.models),
         *(_seed(seed, project) for seed in rendered.seeds),
         *(_test(test, project) for test in rendered.tests),
+        *(_analysis(analysis, project) for analysis in rendered.analyses),
     ]
     sources = (_source(source, table, project) for source in project.sources for table in source.tables)
     return {
         "nodes": _by_id(_located(node, locations) for node in nodes),
         "sources": _by_id(_located(source, locations) for source in sources),
         "macros": _by_id(_macros(project)),
+        "exposures": _by_id(exposure(e, project.name, _refs(e.inputs)) for e in rendered.exposures),
+        "groups": _by_id(group(found, project.name) for found in project.groups),
+        "group_map": group_map(project.groups, rendered.models),
         "docs": _by_id(_doc(block, project.name) for block in project.docs),
         **{key: {} for key in _EMPTY},
         "disabled": {},
@@ -150,6 +155,9 @@ def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
         "description": model.description,
         "columns": _columns(model.declared, model.column_docs),
         "meta": dict(model.config.meta),
+        "group": model.config.group,
+        "access": model.config.access,
+        "docs": {"show": True, **model.config.docs},
         "relation_name": model.table.sql(),
         "raw_code": model.raw_sql,
         "language": "sql",
@@ -158,6 +166,17 @@ def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
         "compiled_path": f"{project.target_path}/compiled/{project.name}/{model.path}",
         "compiled": True,
         "compiled_code": model.sql,
+    }
+
+
+def _analysis(analysis: RenderedModel, project: ParsedProject) -> dict[str, object]:
+    node = _model(analysis, project)
+    return {
+        **{key: value for key, value in node.items() if key not in ("group", "access")},
+        "resource_type": "analysis",
+        "path": f"analysis/{node['path']}",
+        "relation_name": None,
+        "config": {"enabled": True, "tags": node["tags"], "meta": node["meta"]},
     }
 
 

@@ -69,7 +69,8 @@ def first_unproven(tree: exp.Expr) -> str | None:
 
 def _unproven_use(node: exp.Expr) -> str | None:
     """Uses of an allowed form of which only some are."""
-    return _unproven_time(node) if isinstance(node, exp.TimeToStr | exp.TimestampTrunc) else _unproven_text(node)
+    is_time = isinstance(node, exp.TimeToStr | exp.TimestampTrunc | exp.DateDiff)
+    return _unproven_time(node) if is_time else _unproven_text(node)
 
 
 def _unproven_time(node: exp.Expr) -> str | None:
@@ -82,6 +83,8 @@ def _unproven_time(node: exp.Expr) -> str | None:
         case exp.TimestampTrunc():
             if node.text("unit").upper() not in _UNITS:
                 return f"DATE_TRUNC to {node.text('unit')}"
+        case exp.DateDiff() if node.args.get("unit"):
+            return "DATEDIFF by a unit"  # Spark counts whole units that passed, DuckDB the borders between
     return None
 
 

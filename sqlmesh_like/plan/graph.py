@@ -9,10 +9,17 @@ from typing import Literal
 import networkx as nx
 
 from sqlmesh_like.errors import CycleError, Location
-from sqlmesh_like.project.spec import ParsedProject
-from sqlmesh_like.render.rendered import RenderedModel, RenderedProject, RenderedSeed, RenderedTest, RenderedUnitTest
+from sqlmesh_like.project.spec import Exposure, ParsedProject
+from sqlmesh_like.render.rendered import (
+    RenderedExposure,
+    RenderedModel,
+    RenderedProject,
+    RenderedSeed,
+    RenderedTest,
+    RenderedUnitTest,
+)
 
-ResourceType = Literal["model", "seed", "source", "test", "unit_test"]
+ResourceType = Literal["model", "seed", "source", "test", "unit_test", "exposure", "analysis"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,8 @@ class Node:
     @property
     def search_name(self) -> str:
         """The name as a user writes it: `orders`, `source:shop.user`."""
+        if self.resource_type == "exposure":
+            return f"exposure:{self.name}"
         return f"source:{self.source_name}.{self.name}" if self.source_name else self.name
 
 
@@ -76,10 +85,13 @@ def build_graph(project: ParsedProject, rendered: RenderedProject) -> Graph:
         *(_model(model) for model in rendered.models),
         *(_test(test, project.name) for test in rendered.tests),
         *(_unit_test(test, project.name) for test in rendered.unit_tests),
+        *(_exposure(exposure.exposure) for exposure in rendered.exposures),
+        *(_model(analysis) for analysis in rendered.analyses),
     ]
     edges: nx.DiGraph[str] = nx.DiGraph()
     edges.add_nodes_from(node.unique_id for node in nodes)
-    readers: list[RenderedModel | RenderedTest] = [*rendered.models, *rendered.tests]
+    readers: list[RenderedModel | RenderedTest | RenderedExposure]
+    readers = [*rendered.models, *rendered.tests, *rendered.exposures, *rendered.analyses]
     for reader in readers:
         edges.add_edges_from((found.unique_id, reader.unique_id) for found in reader.inputs)
     # As in dbt a unit test hangs on its model, so that selecting the model takes it along.
@@ -113,7 +125,7 @@ def _model(model: RenderedModel) -> Node:
     return Node(
         unique_id=model.unique_id,
         name=model.name,
-        resource_type="model",
+        resource_type="analysis" if model.unique_id.startswith("analysis.") else "model",
         path=model.path,
         fqn=model.fqn,
         tags=model.config.tags,
@@ -131,6 +143,18 @@ def _test(test: RenderedTest, project: str) -> Node:
         tags=test.tags,
         config={**test.config, "severity": test.severity, "materialized": "test"},
         test_type=test.test_type,
+    )
+
+
+def _exposure(exposure: Exposure) -> Node:
+    return Node(
+        unique_id=exposure.unique_id,
+        name=exposure.name,
+        resource_type="exposure",
+        path=exposure.declared_at.path,
+        fqn=exposure.fqn,
+        tags=exposure.tags,
+        config={"meta": exposure.meta},
     )
 
 

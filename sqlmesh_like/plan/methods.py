@@ -22,8 +22,8 @@ def matches(graph: Graph, term: Term, past: Past | None) -> frozenset[str]:
 
 
 def _by_fqn(node: Node, value: str, _: str) -> bool:
-    if node.resource_type == "source":
-        return False  # as in dbt: a source is chosen by source: only
+    if node.resource_type in ("source", "exposure"):
+        return False  # as in dbt: these are chosen by source: and exposure: only
     if fnmatchcase(node.name, value):
         return True
     parts = value.split(".")
@@ -57,6 +57,20 @@ def _by_source(node: Node, value: str, _: str) -> bool:
         if not fnmatchcase(node.fqn[0], project):
             return False
     return fnmatchcase(node.source_name, source) and fnmatchcase(node.name, table)
+
+
+def _by_exposure(node: Node, value: str, _: str) -> bool:
+    name = value.rpartition(".")[2]
+    project = value.rpartition(".")[0] or "*"
+    return node.resource_type == "exposure" and fnmatchcase(node.name, name) and fnmatchcase(node.fqn[0], project)
+
+
+def _by_group(node: Node, value: str, _: str) -> bool:
+    return fnmatchcase(str(node.config.get("group") or ""), value)
+
+
+def _by_access(node: Node, value: str, _: str) -> bool:
+    return node.resource_type == "model" and node.config.get("access") == value
 
 
 def _by_config(node: Node, value: str, argument: str) -> bool:
@@ -95,6 +109,9 @@ _TESTS: Mapping[str, Callable[[Node, str, str], bool]] = {
     "file": _by_file,
     "tag": _by_tag,
     "source": _by_source,
+    "exposure": _by_exposure,
+    "group": _by_group,
+    "access": _by_access,
     "config": _by_config,
     "resource_type": _by_resource_type,
     "test_type": _by_test_type,

@@ -101,19 +101,20 @@ _CHECKS: Mapping[str, Callable[[str, object], object]] = {
     "hudi": _settings,
     "contract": _mapping,
     "meta": _mapping,
+    "group": _text,
+    "access": _one_of("private", "protected", "public"),
+    "docs": _mapping,
 }
 
 # Keys of dbt (and dbt-spark) that change nothing here: taken as they are, so that an existing project compiles.
 _DBT_KEYS = frozenset(
     {
-        *("access", "batch_size", "begin", "buckets", "clustered_by", "column_types", "concurrent_batches", "database"),
+        *("batch_size", "begin", "buckets", "clustered_by", "column_types", "concurrent_batches", "database"),
         *(
             "delimiter",
-            "docs",
             "event_time",
             "file_format",
             "grants",
-            "group",
             "incremental_predicates",
             "location_root",
         ),

@@ -52,12 +52,15 @@ def load_project(root: Path, cli_vars: Mapping[str, object]) -> ParsedProject:
         macros=_macros(root, settings),
         unit_tests=_unit_tests(root, settings, properties, models),
         docs=docs,
+        exposures=properties.exposures,
+        groups=properties.groups,
+        analyses=_analyses(root, settings, properties),
         warnings=_undescribed(properties, models, seeds),
     )
 
 
 def _properties(root: Path, settings: Settings, docs: tuple[DocBlock, ...]) -> Properties:
-    folders = (*settings.model_paths, *settings.seed_paths, *settings.macro_paths)
+    folders = (*settings.model_paths, *settings.seed_paths, *settings.macro_paths, *settings.analysis_paths)
     paths = files_under(root, folders, (".yml", ".yaml"))
     files = tuple(parse_yaml(read_text(path, root), relative(path, root)) for path in paths)
     return parse_properties(files, settings.name, settings.vars, docs)
@@ -118,6 +121,29 @@ def _seed(path: Path, root: Path, settings: Settings, properties: Properties, va
         column_types={**declared, **({str(k): str(v) for k, v in types.items()} if isinstance(types, Mapping) else {})},
         description=described.description if described else "",
         fqn=fqn,
+        column_docs=described.column_docs if described else {},
+    )
+
+
+def _analyses(root: Path, settings: Settings, properties: Properties) -> tuple[ModelFile, ...]:
+    """Queries that are rendered and never run."""
+    paths = files_under(root, settings.analysis_paths, (".sql",))
+    _refuse_duplicates([(path.stem, relative(path, root)) for path in paths])
+    return tuple(_analysis(path, root, settings, properties.analyses.get(path.stem)) for path in paths)
+
+
+def _analysis(path: Path, root: Path, settings: Settings, described: NodeProperties | None) -> ModelFile:
+    where = relative(path, root)
+    return ModelFile(
+        unique_id=f"analysis.{settings.name}.{path.stem}",
+        name=path.stem,
+        path=where,
+        raw_sql=read_text(path, root),
+        yaml_config=described.config if described else {},
+        columns=described.columns if described else (),
+        description=described.description if described else "",
+        declared_at=Location(where, 1, 1),
+        fqn=(settings.name, "analysis", *_folders(path, root, settings.analysis_paths), path.stem),
         column_docs=described.column_docs if described else {},
     )
 

@@ -9,10 +9,11 @@ from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.names import Column
 from sqlmesh_like.project.config import HOOKS, canonical, merge
 from sqlmesh_like.project.doc_blocks import Descriptions, Docs
+from sqlmesh_like.project.exposures import parse_exposures, parse_groups
 from sqlmesh_like.project.generic_tests import Tested, generic_test
 from sqlmesh_like.project.settings import checked
 from sqlmesh_like.project.sources import parse_columns, parse_source, required
-from sqlmesh_like.project.spec import ColumnDoc, DocBlock, Source, TestFile
+from sqlmesh_like.project.spec import ColumnDoc, DocBlock, Exposure, Group, Source, TestFile
 from sqlmesh_like.project.values import ValueRenderer
 from sqlmesh_like.project.yaml_node import YamlNode
 
@@ -52,6 +53,9 @@ class Properties:
     sources: tuple[Source, ...]
     source_tests: tuple[TestFile, ...]
     unit_tests: tuple[YamlNode, ...]
+    analyses: Mapping[str, NodeProperties]
+    exposures: tuple[Exposure, ...]
+    groups: tuple[Group, ...]
 
 
 def parse_properties(
@@ -67,12 +71,19 @@ def parse_properties(
     _refuse_twice([(f"source {source.name!r}", source.declared_at) for source in sources])
     tables = [table for source in sources for table in source.tables]
     _refuse_twice([(f"table {table.name!r} of source {table.source_name!r}", table.declared_at) for table in tables])
+    exposures = parse_exposures(_entries(files, "exposures"), project, values, descriptions)
+    groups = parse_groups(_entries(files, "groups"), project, descriptions)
+    _refuse_twice([(f"exposure {exposure.name!r}", exposure.declared_at) for exposure in exposures])
+    _refuse_twice([(f"group {group.name!r}", group.declared_at) for group in groups])
     return Properties(
         models=_by_name("model", _entries(files, "models"), values, descriptions),
         seeds=_by_name("seed", _entries(files, "seeds"), values, descriptions),
         sources=sources,
         source_tests=tuple(test for node in nodes for test in _source_tests(node, project)),
         unit_tests=_entries(files, "unit_tests"),
+        analyses=_by_name("analysis", _entries(files, "analyses"), values, descriptions),
+        exposures=exposures,
+        groups=groups,
     )
 
 

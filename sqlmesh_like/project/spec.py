@@ -140,6 +140,9 @@ class ModelConfig:
     hudi: Mapping[str, str] = field(default_factory=dict)
     contract: Mapping[str, object] = field(default_factory=dict)
     meta: Mapping[str, object] = field(default_factory=dict)
+    group: str | None = None
+    access: Literal["private", "protected", "public"] = "protected"
+    docs: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -207,6 +210,39 @@ class MacroFile:
 
 
 @dataclass(frozen=True)
+class Exposure:
+    """What the project is used by, outside of it. `depends_on`: calls of ref() and source(), each with line and column.
+
+    `unique_id` is `exposure.<project>.<name>`.
+    """
+
+    unique_id: str
+    name: str
+    type: str  # dashboard | notebook | analysis | ml | application
+    owner: Mapping[str, object]
+    depends_on: tuple[tuple[str, int | None, int | None], ...]
+    description: str
+    label: str | None
+    maturity: str | None
+    url: str | None
+    tags: tuple[str, ...]
+    meta: Mapping[str, object]
+    fqn: tuple[str, ...]
+    declared_at: Location
+
+
+@dataclass(frozen=True)
+class Group:
+    """Models of one owner; a private one is read within its group alone. `unique_id` is `group.<project>.<name>`."""
+
+    unique_id: str
+    name: str
+    owner: Mapping[str, object]
+    description: str
+    declared_at: Location
+
+
+@dataclass(frozen=True)
 class ParsedProject:
     """Everything the files of a project declare. Names are unique over models and seeds (checked by the loader)."""
 
@@ -224,6 +260,9 @@ class ParsedProject:
     macros: tuple[MacroFile, ...]
     unit_tests: tuple[UnitTestFile, ...] = ()
     docs: tuple[DocBlock, ...] = ()
+    exposures: tuple[Exposure, ...] = ()
+    groups: tuple[Group, ...] = ()
+    analyses: tuple[ModelFile, ...] = ()  # `unique_id` is `analysis.<project>.<name>`: rendered, never run
     warnings: tuple[str, ...] = ()
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from sqlmesh_like.errors import Location
 from sqlmesh_like.names import Schema, TableName
-from sqlmesh_like.project.spec import ColumnDoc, ModelConfig
+from sqlmesh_like.project.spec import ColumnDoc, Exposure, ModelConfig
 from sqlmesh_like.project.unit_test_spec import Fixture
 
 
@@ -154,6 +154,26 @@ class RenderedSeed:
 
 
 @dataclass(frozen=True)
+class RenderedExposure:
+    """An exposure and the models, seeds and source tables that it reads."""
+
+    exposure: Exposure
+    inputs: tuple[InputRef, ...]
+
+    @property
+    def unique_id(self) -> str:
+        return self.exposure.unique_id
+
+    @property
+    def name(self) -> str:
+        return self.exposure.name
+
+    @property
+    def path(self) -> str:
+        return self.exposure.declared_at.path
+
+
+@dataclass(frozen=True)
 class RenderedProject:
     """All rendered nodes of a project, by unique id, in file order."""
 
@@ -163,6 +183,8 @@ class RenderedProject:
     seeds: tuple[RenderedSeed, ...] = ()
     disabled: tuple[str, ...] = ()  # unique ids
     unit_tests: tuple[RenderedUnitTest, ...] = ()
+    exposures: tuple[RenderedExposure, ...] = ()
+    analyses: tuple[RenderedModel, ...] = ()  # queries that nothing runs
 
     def model(self, unique_id: str) -> RenderedModel:
         """The model with this id. Raises KeyError."""

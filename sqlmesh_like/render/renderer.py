@@ -17,6 +17,7 @@ from sqlmesh_like.project.config import build_config, check_setting, merge
 from sqlmesh_like.project.settings import DBT_FILE
 from sqlmesh_like.project.spec import ModelConfig, ModelFile, ParsedProject, SeedFile, Target
 from sqlmesh_like.render.context import ConfigCall, Findings, Surroundings, build_scope
+from sqlmesh_like.render.exposures import check_access, render_exposures
 from sqlmesh_like.render.macros import Macros, Scope
 from sqlmesh_like.render.naming import table_of
 from sqlmesh_like.render.overrides import Overrides
@@ -81,13 +82,19 @@ class Renderer:
         def render_tested(name: str, overrides: Overrides) -> RenderedModel:
             return self._with(overrides).render_model(places[name], registry)
 
+        tests = render_tests(self._project.tests, disabled, registry, self._around, self._templates)
+        exposures = render_exposures(self._project.exposures, registry, self._around, self._templates)
+        check_access(self._project.groups, models, tests, exposures)
+        analyses = filter(_is_enabled, map(self._place, self._project.analyses))
         return RenderedProject(
             name=self._project.name,
             models=models,
-            tests=render_tests(self._project.tests, disabled, registry, self._around, self._templates),
+            tests=tests,
             seeds=self._seeds(),
             disabled=tuple(sorted(disabled)),
             unit_tests=render_unit_tests(self._project.unit_tests, models, registry, render_tested),
+            exposures=exposures,
+            analyses=tuple(self.render_model(entry, registry) for entry in analyses),
         )
 
     def _with(self, overrides: Overrides) -> Renderer:
@@ -197,7 +204,8 @@ class Renderer:
         scope = self._scope(placed.file, placed.config, placed.table, registry, findings, incremental)
         source_map = self._templates.render(placed.file.path, placed.file.raw_sql, scope)
         if not source_map.compiled.strip():
-            message = f"model {placed.file.name!r} is empty: no SQL is left after Jinja"
+            kind = placed.file.unique_id.partition(".")[0]
+            message = f"{kind} {placed.file.name!r} is empty: no SQL is left after Jinja"
             raise ProjectError(message, location=Location(placed.file.path, 1, 1), hint="write one SELECT")
         return source_map
 

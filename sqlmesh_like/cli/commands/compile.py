@@ -30,10 +30,12 @@ def command(flags: Flags, no_check: bool) -> None:
         from sqlmesh_like.cli.checking import check_project
 
         check_project(loaded, [model.unique_id for model in models])
-    written = write_compiled(loaded.target_folder, replace(loaded.rendered, models=models, tests=tests))
+    analyses = tuple(analysis for analysis in loaded.rendered.analyses if analysis.unique_id in chosen)
+    rendered = replace(loaded.rendered, models=models, tests=tests, analyses=analyses)
+    written = write_compiled(loaded.target_folder, rendered)
     write_manifest(loaded.target_folder / "manifest.json", loaded.project, loaded.manifest)
     if flags.select:
-        for model in models:
+        for model in (*models, *analyses):
             _print(model)
     folder = f"{loaded.project.target_path}/compiled/{loaded.project.name}"
     make_output(flags).line(

@@ -11,7 +11,8 @@ from sqlmesh_like.cli.context import Loaded, load
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.plan.graph import Node
 
-_TYPES = ("model", "seed", "source", "test", "unit_test", "all", "default")
+_TYPES = ("model", "seed", "source", "test", "unit_test", "exposure", "analysis", "all", "default")
+_PREFIXES = {"source": "source:", "exposure": "exposure:"}
 _CONFIG = ("enabled", "materialized", "schema", "alias", "tags", "unique_key", "partition_by", "table_type", "refresh")
 
 
@@ -43,7 +44,7 @@ def lines(loaded: Loaded, nodes: Iterable[Node], form: str) -> list[str]:
         case "json":
             return [json.dumps(_record(loaded, node), ensure_ascii=False) for node in nodes]
         case _:
-            return [f"source:{'.'.join(n.fqn)}" if n.resource_type == "source" else ".".join(n.fqn) for n in nodes]
+            return [f"{_PREFIXES.get(node.resource_type, '')}{'.'.join(node.fqn)}" for node in nodes]
 
 
 def _record(loaded: Loaded, node: Node) -> dict[str, object]:

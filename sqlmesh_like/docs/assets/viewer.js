@@ -6,7 +6,7 @@ function viewer(picture, scene, placed, { center, height }) {
   const fit = () => {
     const box = picture.getBoundingClientRect();
     const whole = Math.min((box.width - 2 * PAD) / placed.width, (box.height - 2 * PAD - TOOLS) / placed.height);
-    view.k = Math.max(Math.min(whole, 1), 0.1);
+    view.k = Math.max(Math.min(whole, 1), 0.03);
     // A picture that would be unreadably small starts at the page's own node.
     const place = center && placed.items.get(center);
     if (view.k < 0.55 && place) {
@@ -22,7 +22,7 @@ function viewer(picture, scene, placed, { center, height }) {
   const zoom = (factor, x, y) => {
     const box = picture.getBoundingClientRect();
     const [px, py] = [x ?? box.width / 2, y ?? box.height / 2];
-    const k = Math.max(Math.min(view.k * factor, 2.5), 0.08);
+    const k = Math.max(Math.min(view.k * factor, 2.5), 0.03);
     view.x = px - ((px - view.x) * k) / view.k;
     view.y = py - ((py - view.y) * k) / view.k;
     view.k = k;

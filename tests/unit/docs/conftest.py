@@ -33,8 +33,12 @@ sources:
           - {name: day, data_type: date}
 models:
   - name: daily
+    group: finance
     description: "Sales by day <img src=x onerror=alert(1)>."
     columns: [{name: day, description: The day of sale, data_tests: [not_null]}, {name: total, tags: [money]}]
+groups: [{name: finance, owner: {name: Fay}}]
+exposures:
+  - {name: board, type: dashboard, url: "javascript:alert(1)", owner: {name: Bo}, depends_on: [ref('daily')]}
 """,
     "models/paid.sql": f"-- {HOSTILE}\n{{{{ config(materialized='view') }}}}\n"
     "select id, amount * 2 as doubled, day from {{ source('shop', 'orders') }} where day is not null",

@@ -46,7 +46,7 @@ def test_the_first_page_tells_of_the_project(page: Page) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("shop")
     expect(page.get_by_text("Sales of the whole shop.")).to_be_visible()
     expect(page.locator(".tile.k-model")).to_have_text("3models")
-    expect(page.locator(".graph .card")).to_have_count(5)
+    expect(page.locator(".graph .card")).to_have_count(6)
     assert page.title() == "shop"
 
 
@@ -85,6 +85,13 @@ def test_a_click_on_a_card_opens_its_page(page: Page) -> None:
     expect(commits.locator("tbody tr")).to_have_count(2)
     page.go_back()
     expect(page.get_by_role("heading", level=1)).to_have_text("shop")
+
+
+def test_an_exposure_has_a_page_and_its_address_is_followed_only_where_it_is_of_the_web(page: Page) -> None:
+    page.get_by_role("link", name="exposure board, dashboard").click()
+    expect(page.locator(".facts")).to_contain_text("javascript:alert(1)")
+    expect(page.locator('a[href^="javascript"]')).to_have_count(0)
+    expect(page.get_by_role("region", name="Relations")).to_contain_text("daily")
 
 
 def test_arrow_keys_go_from_card_to_card(page: Page) -> None:

@@ -63,6 +63,8 @@ UNPROVEN = {
     "n like s": "LIKE with a pattern that is computed or has a backslash",
     "i = '1.9'": "the text '1.9', which may be compared with a number",
     "d + interval 1 day": "form INTERVAL",
+    "datediff(month, d, d)": "DATEDIFF by a unit",
+    "timestampdiff(hour, d, d)": "function TIMESTAMPDIFF",
     "to_date(n, 'yyyy')": "TO_DATE with a pattern",
 }
 

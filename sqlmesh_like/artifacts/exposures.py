@@ -1,0 +1,57 @@
+"""Exposures and groups of `manifest.json`, in the shape of dbt's schema v12. Owns the shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from sqlmesh_like.project.spec import Group
+from sqlmesh_like.render.rendered import RenderedExposure, RenderedModel
+
+
+def exposure(found: RenderedExposure, project: str, refs: Mapping[str, object]) -> dict[str, object]:
+    """One entry of the manifest's `exposures`; `refs` are its inputs as dbt spells them."""
+    declared = found.exposure
+    return {
+        "unique_id": declared.unique_id,
+        "name": declared.name,
+        "resource_type": "exposure",
+        "package_name": project,
+        "path": declared.declared_at.path.partition("/")[2],
+        "original_file_path": declared.declared_at.path,
+        "fqn": list(declared.fqn),
+        "type": declared.type,
+        "owner": dict(declared.owner),
+        "description": declared.description,
+        "label": declared.label,
+        "maturity": declared.maturity,
+        "url": declared.url,
+        "meta": dict(declared.meta),
+        "tags": list(declared.tags),
+        "config": {"enabled": True, "tags": list(declared.tags), "meta": dict(declared.meta)},
+        "depends_on": {"macros": [], "nodes": [ref.unique_id for ref in found.inputs]},
+        "metrics": [],
+        **refs,
+    }
+
+
+def group(found: Group, project: str) -> dict[str, object]:
+    """One entry of the manifest's `groups`."""
+    return {
+        "unique_id": found.unique_id,
+        "name": found.name,
+        "resource_type": "group",
+        "package_name": project,
+        "path": found.declared_at.path.partition("/")[2],
+        "original_file_path": found.declared_at.path,
+        "owner": dict(found.owner),
+        "description": found.description or None,
+    }
+
+
+def group_map(groups: Iterable[Group], models: Iterable[RenderedModel]) -> dict[str, list[str]]:
+    """Members of each group, by its name."""
+    members: dict[str, list[str]] = {found.name: [] for found in groups}
+    for model in models:
+        if model.config.group in members:
+            members[model.config.group].append(model.unique_id)
+    return members

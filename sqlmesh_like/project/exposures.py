@@ -1,0 +1,88 @@
+"""`exposures:` and `groups:` of properties YAML. Owns their keys; what an exposure reads is resolved by `render`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+
+from sqlmesh_like.project.doc_blocks import Descriptions
+from sqlmesh_like.project.sources import choice, optional, required, texts
+from sqlmesh_like.project.spec import Exposure, Group
+from sqlmesh_like.project.values import ValueRenderer
+from sqlmesh_like.project.yaml_node import YamlNode
+
+_EXPOSURE_KEYS = (
+    *("name", "type", "owner", "description", "label", "maturity", "url", "depends_on", "tags", "meta", "config"),
+    *("enabled", "docs"),
+)
+_GROUP_KEYS = ("name", "owner", "description", "config", "meta")
+_TYPES = ("dashboard", "notebook", "analysis", "ml", "application")
+_MATURITIES = ("high", "medium", "low")
+
+
+def parse_exposures(
+    nodes: Iterable[YamlNode], project: str, values: ValueRenderer, descriptions: Descriptions
+) -> tuple[Exposure, ...]:
+    """The enabled exposures. Raises ProjectError at the first wrong key or value."""
+    found = [_exposure(values.render(node, frozenset({"description", "depends_on"})), project, descriptions)
+             for node in nodes]  # fmt: skip
+    return tuple(exposure for exposure in found if exposure is not None)
+
+
+def _exposure(node: YamlNode, project: str, descriptions: Descriptions) -> Exposure | None:
+    node.mapping("an exposure").expect_keys("an exposure", _EXPOSURE_KEYS)
+    name = required(node, "name", "an exposure")
+    config = node.get("config")
+    levels = [node] if config is None else [node, config.mapping("config")]
+    if any(level.children["enabled"].value is False for level in levels if "enabled" in level.children):
+        return None
+    # As in dbt: folders below the model path and the file's folders do, the file's own name does not.
+    folders = PurePosixPath(node.location.path).parent.parts[1:]
+    return Exposure(
+        unique_id=f"exposure.{project}.{name}",
+        name=name,
+        type=choice(node, "type", _TYPES, None, "an exposure"),
+        owner=_owner(node, "an exposure"),
+        depends_on=_depends_on(node),
+        description=descriptions.of(node),
+        label=optional(node, "label"),
+        maturity=None if node.get("maturity") is None else choice(node, "maturity", _MATURITIES, None, "an exposure"),
+        url=optional(node, "url"),
+        tags=tuple(dict.fromkeys(tag for level in levels for tag in texts(level, "tags"))),
+        meta=_meta(levels),
+        fqn=(project, *folders, name),
+        declared_at=node.location,
+    )
+
+
+def _depends_on(node: YamlNode) -> tuple[tuple[str, int | None, int | None], ...]:
+    child = node.get("depends_on")
+    elements = () if child is None else child.sequence("depends_on")
+    return tuple((one.text("depends_on"), one.location.line, one.location.column) for one in elements)
+
+
+def parse_groups(nodes: Iterable[YamlNode], project: str, descriptions: Descriptions) -> tuple[Group, ...]:
+    """The groups. Raises ProjectError at the first wrong key or value."""
+    return tuple(_group(node, project, descriptions) for node in nodes)
+
+
+def _group(node: YamlNode, project: str, descriptions: Descriptions) -> Group:
+    node.mapping("a group").expect_keys("a group", _GROUP_KEYS)
+    name = required(node, "name", "a group")
+    owner = _owner(node, "a group")
+    return Group(f"group.{project}.{name}", name, owner, descriptions.of(node), node.location)
+
+
+def _owner(node: YamlNode, what: str) -> Mapping[str, object]:
+    """Name, email and whatever else a project says of an owner; one of the first two there must be."""
+    child = node.get("owner")
+    if child is None:
+        raise node.error(f"{what} needs 'owner'", "add owner: {name: …, email: …}")
+    if child.mapping("owner").get("name") is None and child.get("email") is None:
+        raise child.error(f"the owner of {what} needs a name or an email", "add owner: {name: …, email: …}")
+    return {key: value.value for key, value in child.items()}
+
+
+def _meta(levels: list[YamlNode]) -> Mapping[str, object]:
+    found = [child for level in levels if (child := level.get("meta")) is not None]
+    return {key: child.value for meta in found for key, child in meta.mapping("meta").items()}

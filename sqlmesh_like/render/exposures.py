@@ -1,0 +1,95 @@
+"""What exposures read, and who may read what. Owns resolving `depends_on` and the access of models by group."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from sqlmesh_like.errors import Location, ProjectError, nearest
+from sqlmesh_like.names import TableName
+from sqlmesh_like.project.spec import Exposure, Group, ModelConfig
+from sqlmesh_like.render.context import ConfigCall, Findings, Surroundings, build_scope
+from sqlmesh_like.render.relations import Registry
+from sqlmesh_like.render.rendered import RenderedExposure, RenderedModel, RenderedTest
+from sqlmesh_like.render.templates import Templates
+
+_CALL = re.compile(r"\s*(?:ref|source)\s*\(.*\)\s*", re.DOTALL)
+
+
+def render_exposures(
+    exposures: Iterable[Exposure], registry: Registry, around: Surroundings, templates: Templates
+) -> tuple[RenderedExposure, ...]:
+    """Exposures with their inputs. Raises ProjectError or JinjaError where one names nothing."""
+    return tuple(_render(exposure, registry, around, templates) for exposure in exposures)
+
+
+def _render(exposure: Exposure, registry: Registry, around: Surroundings, templates: Templates) -> RenderedExposure:
+    findings = Findings()
+    node = {"unique_id": exposure.unique_id, "name": exposure.name, "resource_type": "exposure"}
+    config = ConfigCall({}, findings, lambda _key, value: value)
+    scope = build_scope(around, registry, node, TableName(around.target.schema, exposure.name), config, findings)
+    for text, line, column in exposure.depends_on:
+        place = Location(exposure.declared_at.path, line, column)
+        if not _CALL.fullmatch(text):
+            hint = "write ref('model') or source('source', 'table')"
+            raise ProjectError(f"exposure {exposure.name!r} depends on {text!r}", location=place, hint=hint)
+        try:
+            templates.render(exposure.declared_at.path, f"{{{{ {text} }}}}", scope)
+        except ProjectError as error:
+            raise type(error)(error.message, location=place, hint=error.hint) from error
+    return RenderedExposure(exposure, tuple(findings.inputs.values()))
+
+
+def check_access(
+    groups: Iterable[Group],
+    models: tuple[RenderedModel, ...],
+    tests: tuple[RenderedTest, ...],
+    exposures: tuple[RenderedExposure, ...],
+) -> None:
+    """Private models are read within their group alone. Raises ProjectError at the reference, as dbt refuses it.
+
+    A generic test is of the group of what it tests.
+    """
+    known = [group.name for group in groups]
+    configs = {model.unique_id: model.config for model in models}
+    for model in models:
+        if model.config.group is not None and model.config.group not in known:
+            hint = nearest(model.config.group, known) or f"known groups: {', '.join(known) or 'none'}"
+            message = f"model {model.name!r} is of group {model.config.group!r}, which there is not"
+            raise ProjectError(message, location=Location(model.path, 1, 1), hint=hint)
+    private = {model.unique_id: model for model in models if model.config.access == "private"}
+    if not private:
+        return
+    for reader in models:
+        _refuse(reader, reader.config.group, private, reader.raw_sql)
+    for test in tests:
+        _refuse(test, _group_of(test, configs), private, test.raw_sql)
+    for exposure in exposures:
+        _refuse(exposure, None, private, "")
+
+
+def _group_of(test: RenderedTest, configs: Mapping[str, ModelConfig]) -> object:
+    config = configs.get(test.attached_to or "")
+    return config.group if config else test.config.get("group")
+
+
+def _refuse(
+    reader: RenderedModel | RenderedTest | RenderedExposure,
+    group: object,
+    private: Mapping[str, RenderedModel],
+    text: str,
+) -> None:
+    for ref in reader.inputs:
+        model = private.get(ref.unique_id)
+        if model is None or (group and group == model.config.group) or model.unique_id == reader.unique_id:
+            continue
+        hint = f"read it from group {model.config.group!r} alone, or set its access to protected"
+        message = f"{reader.name!r} reads {model.name!r}, which is private to the group {model.config.group!r}"
+        raise ProjectError(message, location=_place(reader.path, model.name, text), hint=hint)
+
+
+def _place(path: str, name: str, text: str) -> Location:
+    found = re.search(rf"\bref\s*\([^)]*['\"]{re.escape(name)}['\"]", text)
+    if found is None:
+        return Location(path)
+    return Location(path, text.count("\n", 0, found.start()) + 1, found.start() - text.rfind("\n", 0, found.start()))
