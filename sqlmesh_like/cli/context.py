@@ -122,11 +122,16 @@ def load_parsed(flags: Flags) -> ParsedProject:
     return load_project(find_project(start), parse_vars(flags.vars))
 
 
-def make_output(flags: Flags, stream: TextIO | None = None) -> Output:
-    """The printer that these flags ask for, on standard output unless told otherwise; colours on a terminal only."""
+def make_output(flags: Flags, stream: TextIO | None = None, *, bar: bool = False) -> Output:
+    """The printer that these flags ask for, on standard output unless told otherwise.
+
+    Colours, and a `bar` where the command has use for one, are for terminals only.
+    """
     chosen = stream or sys.stdout
     is_terminal = chosen.isatty() and "NO_COLOR" not in os.environ
-    return Output(flags.quiet, is_terminal and not flags.no_color, flags.log_format, chosen)
+    has_bar = bar and chosen.isatty() and os.environ.get("TERM") != "dumb" and flags.log_format == "text"
+    color = is_terminal and not flags.no_color
+    return Output(flags.quiet, color, flags.log_format, chosen, has_bar=has_bar and not flags.quiet)
 
 
 class _LogHandler(logging.Handler):

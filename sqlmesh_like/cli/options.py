@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from sqlmesh_like.cli.completion import complete_selectors
 from sqlmesh_like.project.selection import INDIRECT, Indirect
 
 _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
@@ -47,8 +48,15 @@ def _options() -> list[click.Option]:
             help="Nodes to take: m, +m, tag:x …",
             multiple=True,
             metavar="WORD…",
+            shell_complete=complete_selectors,
         ),
-        click.Option(["--exclude"], help="Nodes to leave out.", multiple=True, metavar="WORD…"),
+        click.Option(
+            ["--exclude"],
+            help="Nodes to leave out.",
+            multiple=True,
+            metavar="WORD…",
+            shell_complete=complete_selectors,
+        ),
         click.Option(["--selector"], help="A selector of selectors.yml.", metavar="NAME"),
         click.Option(
             ["--indirect-selection"],

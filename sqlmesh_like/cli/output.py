@@ -8,9 +8,12 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
 import click
+
+if TYPE_CHECKING:
+    from sqlmesh_like.cli.bar import Bar
 
 Status = Literal["success", "no-op", "error", "skipped", "pass", "fail", "warn"]
 Level = Literal["debug", "info", "warn", "error"]
@@ -53,6 +56,8 @@ class Output:
     log_format: str = "text"
     stream: TextIO = field(default_factory=lambda: sys.stdout)
     now: Callable[[], datetime.datetime] = _utc_now
+    has_bar: bool = False
+    _bar: Bar | None = None
 
     def line(self, text: str = "", level: Level = "info") -> None:
         """One line with the time of day. With `--quiet`, errors only."""
@@ -64,6 +69,12 @@ class Output:
             self._write(f"{self.now():%H:%M:%S}  {text}".rstrip())
 
     def start(self, step: Step) -> None:
+        if self.has_bar and self._bar is None:
+            from sqlmesh_like.cli.bar import Bar  # what has no terminal need not wait for it
+
+            self._bar = Bar(self.stream, color=self.color)
+        if self._bar is not None:
+            self._bar.started(step.name, step.total)
         self._step(step, f"START {step.words}", "RUN", None)
 
     def success(self, step: Step, detail: str, seconds: float) -> None:
@@ -95,8 +106,16 @@ class Output:
         level: Level = "error" if status in ("fail", "error") else "info"
         self._step(step, f"{counted} {step.name}", f"{counted} in {seconds:.2f}s", status, level)
 
+    def close(self) -> None:
+        """Takes the bar away, if there is one; lines may follow."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+        self.has_bar = False
+
     def end(self, statuses: Iterable[Status], problems: Iterable[str] = ()) -> None:
         """The end block: what went wrong, then the count of each outcome."""
+        self.close()
         found = list(statuses)
         problems = list(problems)
         self.line()
@@ -111,6 +130,8 @@ class Output:
         self.line(summary(found))
 
     def _step(self, step: Step, text: str, status: str, outcome: Status | None, level: Level = "info") -> None:
+        if self._bar is not None and status != "RUN":
+            self._bar.ended(step.name, step.total)
         head = f"{step.index} of {step.total} {text} "
         # The time of day counts, so that brackets stand below each other as in dbt.
         dotted = head.ljust(_WIDTH - len("HH:MM:SS  "), ".")
@@ -121,6 +142,9 @@ class Output:
         return click.style(text, fg=colour) if self.color and colour else text
 
     def _write(self, text: str) -> None:
+        if self._bar is not None:
+            self._bar.write(text)
+            return
         self.stream.write(text + "\n")
         self.stream.flush()
 

@@ -35,8 +35,8 @@ def as_csv(rows: Rows) -> str:
     return text.getvalue()
 
 
-def as_table(rows: Rows, title: str | None = None) -> str:
-    """A table for a terminal; numbers stand right, NULL is shown as such."""
+def as_table(rows: Rows, title: str | None = None, width: int = 200) -> str:
+    """A table of at most so many characters a line; numbers stand right, NULL is shown as such."""
     from rich.console import Console  # a run that prints no rows need not wait for it
     from rich.table import Table
 
@@ -45,7 +45,7 @@ def as_table(rows: Rows, title: str | None = None) -> str:
         table.add_column(column.name, justify="right" if _is_number(column.type) else "left", overflow="fold")
     for row in rows.rows:
         table.add_row(*["NULL" if value is None else flat(value) for value in row])
-    console = Console(file=io.StringIO(), width=200, color_system=None, markup=False, highlight=False)
+    console = Console(file=io.StringIO(), width=width, color_system=None, markup=False, highlight=False)
     console.print(table)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in str(text).splitlines())

@@ -42,7 +42,7 @@ def run_selected(flags: Flags, command: str, now: str | None = None, only: Colle
     loaded = load(flags, now=clock(now))
     selected = _selected(loaded, KINDS[command]) if only is None else list(loaded.graph.order(only))
     written = [unique_id for unique_id in selected if loaded.graph.nodes[unique_id].resource_type not in _READING]
-    output = make_output(flags)
+    output = make_output(flags, bar=True)
     if not selected:  # a comparison that found nothing of this kind
         output.end([], [])
         return 0
@@ -66,6 +66,7 @@ def run_selected(flags: Flags, command: str, now: str | None = None, only: Colle
             if written and result.has_written:  # where nothing was, cleaning alone would start Spark
                 _clean(lake, output)
         finally:
+            output.close()
             lake.engine.stop()
     return _ended(loaded, result, output, started, call)
 
@@ -90,7 +91,10 @@ def _run_units(loaded: Loaded, selected: Collection[str], units: UnitWork, outpu
     tests = [test for test in loaded.rendered.unit_tests if test.unique_id in selected]
     needs = needs_of(loaded.graph, [test.unique_id for test in tests])
     pace = Pace(loaded.target.threads, loaded.flags.fail_fast)
-    return RunResult(Schedule(tests, needs, units, Lines(output), pace).results())
+    try:
+        return RunResult(Schedule(tests, needs, units, Lines(output), pace).results())
+    finally:
+        output.close()
 
 
 def _selected(loaded: Loaded, kinds: tuple[ResourceType, ...]) -> list[str]:

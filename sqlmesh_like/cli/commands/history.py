@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 import click
 
+from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.lake import open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
@@ -26,7 +27,7 @@ _COLUMNS = (
 
 
 @click.command("history")
-@click.argument("table")
+@click.argument("table", shell_complete=complete_names)
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", help="Form of the list.")
 @click.option("--limit", type=int, default=50, help="Newest commits to show (-1: all).")
 @shared_options

@@ -7,6 +7,7 @@ import json
 import click
 
 from sqlmesh_like.cli.checking import input_schemas
+from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import Loaded, load
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.errors import UsageError, nearest
@@ -15,7 +16,7 @@ from sqlmesh_like.render.rendered import RenderedModel
 
 
 @click.command("lineage")
-@click.argument("name", metavar="MODEL[.COLUMN]")
+@click.argument("name", metavar="MODEL[.COLUMN]", shell_complete=complete_names)
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", help="Form of the lineage.")
 @shared_options
 def command(flags: Flags, name: str, output: str) -> int:

@@ -3,10 +3,14 @@ as are those of a `duckdb` target."""
 
 from __future__ import annotations
 
+import shutil
+import sys
+
 import click
 
 from sqlmesh_like.cli.checking import with_ancestors
-from sqlmesh_like.cli.context import Loaded, load
+from sqlmesh_like.cli.completion import complete_names
+from sqlmesh_like.cli.context import Loaded, load, make_output
 from sqlmesh_like.cli.lake import Lake, clock, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.rows import as_csv, as_json, as_table
@@ -18,7 +22,7 @@ from sqlmesh_like.run.seeds import read_seed
 
 
 @click.command("show")
-@click.argument("model", required=False)
+@click.argument("model", required=False, shell_complete=complete_names)
 @click.option("--inline", metavar="SQL", help="Any SELECT, with ref() and source(), instead of a model.")
 @click.option("--output", type=click.Choice(["table", "json", "csv"]), default="table", help="Form of the rows.")
 @click.option("--limit", type=int, default=20, help="Rows to show (-1: all).")
@@ -39,9 +43,16 @@ def command(flags: Flags, model: str | None, inline: str | None, output: str, li
         rows = _query(lake, view, limit) if view is not None else _rows(lake, name or "", limit)
     finally:
         lake.engine.stop()
-    forms = {"json": as_json, "csv": as_csv, "table": as_table}
+    forms = {"json": as_json, "csv": as_csv, "table": _table}
     click.echo(forms[output](rows).rstrip("\n"))
+    if output == "table" and len(rows.rows) == limit:
+        make_output(flags, sys.stderr).line(f"the first {limit} rows; --limit -1 shows all")
     return 0
+
+
+def _table(rows: Rows) -> str:
+    """As wide as the terminal; in a pipe or file no cell is folded."""
+    return as_table(rows, width=shutil.get_terminal_size().columns if sys.stdout.isatty() else 100_000)
 
 
 def _rows(lake: Lake, name: str, limit: int) -> Rows:

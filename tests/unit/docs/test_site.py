@@ -163,3 +163,5 @@ def test_serve_says_what_is_missing_or_taken(tmp_path: Path, site: Path, capsys:
     with docs._server(site, "127.0.0.1", 0) as server:
         assert main(["docs", "serve", "--port", str(server.server_port), *flags]) == 2
     assert "cannot listen at 127.0.0.1" in capsys.readouterr().err
+    assert main(["docs", "serve", "--host", "no such host", *flags]) == 2
+    assert "cannot listen at no such host" in capsys.readouterr().err

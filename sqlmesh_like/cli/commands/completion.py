@@ -1,0 +1,26 @@
+"""`sml completion`: what a shell needs to complete commands, flags and nodes. The scripts are click's."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from sqlmesh_like.errors import MachineError
+
+VARIABLE = "_SML_COMPLETE"
+_FILES = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/sml.fish"}
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(list(_FILES)))
+def command(shell: str) -> None:
+    """Print the completion script of a shell: put `eval "$(sml completion bash)"` into ~/.bashrc, the same for zsh.
+
+    For fish: sml completion fish > ~/.config/fish/completions/sml.fish
+    """
+    made = get_completion_class(shell)
+    assert made is not None
+    try:
+        click.echo(made(click.Command("sml"), {}, "sml", VARIABLE).source())
+    except RuntimeError as error:  # click asks the machine's bash for its version
+        raise MachineError(str(error), hint="bash 4.4 or newer completes; zsh and fish of any age do") from error

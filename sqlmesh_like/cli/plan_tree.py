@@ -1,0 +1,161 @@
+"""Plans as trees for people. Owns the text form of `sml explain`; `plan.explain` has the JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import click
+
+from sqlmesh_like.classify.aggregates import AggregateVerdict
+from sqlmesh_like.classify.rules import Reason
+from sqlmesh_like.classify.strategy import Strategy
+from sqlmesh_like.cli.output import size
+from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
+from sqlmesh_like.plan.cost import Estimate, Work
+
+_COLOURS = {
+    "no_op": "bright_black", "row_based": "green", "aggregate_merge": "cyan", "partition_rescan": "blue",
+    "group_recompute": "magenta", "full_refresh": "yellow",
+    "mergeable": "green", "rescan": "yellow",
+}  # fmt: skip
+_WIDTH = len("aggregates")
+Row = Sequence[str]
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A word and what belongs to it: one text or row beside it, or rows below it with their columns in line."""
+
+    word: str
+    text: str = ""
+    rows: tuple[Row, ...] = ()
+
+
+def tree_of(plan: PlannedModel) -> str:
+    """One model's plan with colours, which `click.echo` leaves out where there is no terminal."""
+    compiled = plan.compiled
+    aggregates = compiled.classification.aggregates
+    told = {verdict.reason for verdict in aggregates}
+    reasons = [found for found in compiled.classification.reasons if found not in told]
+    branches = [
+        Branch("because", rows=tuple(_reason(plan, found) for found in dict.fromkeys(reasons))),
+        Branch("aggregates", rows=tuple(_aggregate(plan, verdict) for verdict in aggregates)),
+        Branch("reads", rows=tuple(_input(item) for item in plan.inputs)),
+        Branch("estimate", _cost(plan, plan.estimate) if plan.estimate is not None else ""),
+        Branch("next run", f"{_coloured(plan.strategy)}{_refused(plan)}{_because(plan)}"),
+    ]
+    head = f"{click.style(str(compiled.model.table), bold=True)}  {_coloured(compiled.classification.strategy)}"
+    return "\n".join([head, *_lines([branch for branch in branches if branch.text or branch.rows]), ""])
+
+
+def summary(plans: Iterable[PlannedModel]) -> str:
+    """All plans in one line: how many there are of each strategy, and of each next run.
+
+    >>> summary([])
+    'no tables'
+    """
+    found = list(plans)
+    if not found:
+        return "no tables"
+    kept = Counter(plan.compiled.classification.strategy for plan in found)
+    following = Counter(plan.strategy for plan in found)
+    count = f"{len(found)} table{'s' if len(found) > 1 else ''}"
+    return f"{count}: {_counted(kept)} – next run: {_counted(following)}"
+
+
+def _counted(counts: Mapping[Strategy, int]) -> str:
+    return ", ".join(f"{count} {_coloured(name)}" for name, count in sorted(counts.items(), key=lambda one: -one[1]))
+
+
+def _lines(branches: Sequence[Branch]) -> list[str]:
+    lines: list[str] = []
+    for number, branch in enumerate(branches, 1):
+        is_last = number == len(branches)
+        rows = _aligned(branch.rows)
+        beside = rows.pop() if len(rows) == 1 else branch.text
+        lines.append(f"{'└─' if is_last else '├─'} {branch.word.ljust(_WIDTH)} {beside}".rstrip())
+        stem = "   " if is_last else "│  "
+        lines += [f"{stem}{'└─' if place == len(rows) else '├─'} {row}" for place, row in enumerate(rows, 1)]
+    return lines
+
+
+def _aligned(rows: Sequence[Row]) -> list[str]:
+    """Cells of a column below each other; the last one of a row is not padded, and a very long one widens none."""
+    columns = max((len(row) for row in rows), default=0)
+    widths = [
+        max((n for row in rows if len(row) > i and (n := len(click.unstyle(row[i]))) <= 60), default=0)
+        for i in range(columns)
+    ]
+    return [
+        "  ".join(cell + " " * (widths[i] - len(click.unstyle(cell))) for i, cell in enumerate(row)).rstrip()
+        for row in rows
+    ]
+
+
+def _reason(plan: PlannedModel, found: Reason) -> Row:
+    return found.rule, f"{found.message}{_hint(plan, found)}", _place(plan, found)
+
+
+def _aggregate(plan: PlannedModel, verdict: AggregateVerdict) -> Row:
+    found = verdict.reason
+    why = f"{found.rule} {found.message}{_hint(plan, found)}" if found.rule != "AGG001" else ""
+    return _coloured(verdict.verdict), verdict.sql, _place(plan, found), why
+
+
+def _input(item: PlannedInput) -> Row:
+    return str(item.ref.table), _standing(item)
+
+
+def _standing(item: PlannedInput) -> str:
+    if item.awaits:
+        return "changes before, in the same run"
+    if item.end is None:
+        return click.style("not there yet", fg="yellow")
+    if item.start is None:
+        return "not read yet"
+    return click.style(f"{item.change.rows:,} rows pending", bold=True) if item.has_moved else "up to date"
+
+
+def _cost(plan: PlannedModel, found: Estimate) -> str:
+    """What the next run costs and, where there was a choice, what the other way would."""
+    if not plan.target.exists:
+        return f"reads {size(found.full.read)}"  # how much the result holds is not known before
+    work = _work(found.work(plan.strategy))
+    change = f"{found.changed_rows:,} changed rows in {found.changed_files:,} file groups"
+    if plan.strategy != "full_refresh":
+        other = f"; {found.other[0]} {_work(found.other[1])}" if found.other else ""
+        return f"{change}: {work}{other}; a full refresh {_work(found.full)}"
+    is_chosen = any(reason.rule == "CST001" for reason in plan.reasons)
+    return f"{change}: {work}; following them {_work(found.incremental)}" if is_chosen else work
+
+
+def _work(work: Work) -> str:
+    return f"reads {size(work.read)}, rewrites {size(work.rewritten)}"
+
+
+def _hint(plan: PlannedModel, found: Reason) -> str:
+    """What would make it cheaper, where the whole table is at stake."""
+    is_whole = plan.compiled.classification.strategy == "full_refresh"
+    return f" ({found.hint})" if found.hint and is_whole else ""
+
+
+def _refused(plan: PlannedModel) -> str:
+    return " – refused by refresh: strict" if plan.is_refused else ""
+
+
+def _because(plan: PlannedModel) -> str:
+    if plan.reasons == plan.compiled.classification.reasons or not plan.reasons:
+        return ""
+    return ": " + "; ".join(f"{found.rule} {found.message}" for found in plan.reasons)
+
+
+def _place(plan: PlannedModel, found: Reason) -> str:
+    if not found.line:
+        return ""
+    return click.style(f"{plan.compiled.model.path}:{found.line}:{found.column}", fg="bright_black")
+
+
+def _coloured(word: str) -> str:
+    return click.style(word, fg=_COLOURS.get(word))
