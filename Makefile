@@ -8,17 +8,17 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CODE := sqlmesh_like tests demo docs
 WITHOUT_JVM := $(wildcard tests/unit tests/properties)
 WITH_JVM := $(filter-out tests/data tests/no_jvm tests/unit tests/properties tests/bench tests/__pycache__ tests/conftest.py, $(wildcard tests/*))
+DEEP_WITH_JVM := $(addprefix tests/spark/test_,random_lakes.py retail_lake.py estate_lake.py)
 
-.PHONY: demo demo-retail test test-fast bench test-deep check lint fmt clean
+.PHONY: demo demo-shop demo-retail demo-estate test test-fast bench test-deep check lint fmt clean
 .DEFAULT_GOAL := check
 
-demo: $(VENV)/.installed
-	$(BIN)/sml deps
-	$(BIN)/python -m demo.run
+demo: demo-shop demo-retail demo-estate
 
-demo-retail: $(VENV)/.installed
+# Three lakes: changes of a shop's database, a chain's files of AWS DMS, a property developer's log.
+demo-shop demo-retail demo-estate: $(VENV)/.installed
 	$(BIN)/sml deps
-	$(BIN)/python -m demo.retail.run
+	$(BIN)/python -m demo.$(@:demo-%=%)
 
 test: test-fast
 	$(BIN)/sml deps
@@ -30,6 +30,8 @@ test-fast: $(VENV)/.installed-dev
 # 5,000 random cases instead of 500, others each time: an hour of one core. What fails is filed in tests/properties/failed_once.
 test-deep: $(VENV)/.installed-dev
 	SML_DEEP=1 $(BIN)/python -m pytest tests/properties
+	$(BIN)/sml deps
+	SML_DEEP=1 $(BIN)/python -m pytest $(DEEP_WITH_JVM)
 
 check: lint test
 
