@@ -21,7 +21,7 @@ from sqlmesh_like.errors import SmlError, nearest
 COMMANDS = {
     "init": "Make a new project that runs as it is.",
     "debug": "Check project, profile, JDK, jars, warehouse and catalog.",
-    "deps": "Fetch and verify the pinned jars.",
+    "deps": "Fetch packages and the pinned jars.",
     "parse": "Read the project and write manifest.json.",
     "compile": "Render every model's SQL into the target folder.",
     "ls": "List the nodes of the project.",

@@ -122,6 +122,12 @@ def load_parsed(flags: Flags) -> ParsedProject:
     return load_project(find_project(start), parse_vars(flags.vars))
 
 
+def load_target_of(flags: Flags) -> Target:
+    """The target that these flags choose. Raises ProjectError or UsageError."""
+    project = load_parsed(flags)
+    return load_target(project, flags.profiles_dir, flags.profile, flags.target, parse_vars(flags.vars))
+
+
 def make_output(flags: Flags, stream: TextIO | None = None, *, bar: bool = False) -> Output:
     """The printer that these flags ask for, on standard output unless told otherwise.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,6 +16,9 @@ from sqlmesh_like.engine.history import LakeHistory
 from sqlmesh_like.errors import MachineError, RetryableError, UsageError
 from sqlmesh_like.plan.catalog import Catalog, build_catalog
 from sqlmesh_like.plan.live import Planner
+from sqlmesh_like.render.again import Again
+from sqlmesh_like.render.renderer import Renderer
+from sqlmesh_like.run.answers import LakeAnswers
 from sqlmesh_like.run.ports import Engine
 
 
@@ -28,7 +31,14 @@ class Lake:
     engine: Engine
 
     def planner(self, now: datetime) -> Planner:
-        return Planner(self.loaded.rendered, self.catalog, now, self.loaded.flags.full_refresh)
+        """Plans models; those that ask the lake while they are rendered get answers by its engine."""
+        loaded = self.loaded
+        plain = Planner(loaded.rendered, self.catalog, now, loaded.flags.full_refresh)
+        models, tests = loaded.rendered.models, loaded.rendered.tests
+        if not any(model.asks_lake for model in models) and not any(test.asks_lake for test in tests):
+            return plain
+        renderer = Renderer(loaded.project, loaded.target, now=now, full_refresh=loaded.flags.full_refresh)
+        return replace(plain, rerender=Again(renderer, loaded.project, LakeAnswers(plain, self.engine)))
 
 
 def open_lake(loaded: Loaded, writes: Collection[str] = ()) -> Lake:

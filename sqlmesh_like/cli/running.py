@@ -60,7 +60,10 @@ def run_selected(flags: Flags, command: str, now: str | None = None, only: Colle
         planner, threads = lake.planner(clock(now)), loaded.target.threads
         if loaded.target.type == "duckdb":
             _build_above(lake, selected, seeds, clock(now))
-        executor = Executor(planner, loaded.graph, lake.engine, Lines(output), threads, flags.fail_fast, seeds, units)
+        executor = Executor(
+            planner, loaded.graph, lake.engine, Lines(output), threads, flags.fail_fast, seeds, units,
+            runs_views=loaded.target.type == "duckdb",
+        )  # fmt: skip
         try:
             result = executor.run(selected)
             if written and result.has_written:  # where nothing was, cleaning alone would start Spark

@@ -35,8 +35,8 @@ def _known(loaded: Loaded, tests: Sequence[RenderedUnitTest]) -> Known:
     models = {model.unique_id: model for model in loaded.rendered.models if model.unique_id in above}
     compiler = Compiler(schemas)
     derived = {
-        unique_id: compiler.compile(models[unique_id]).facts.schema or _declared(models[unique_id].declared)
-        for unique_id in loaded.graph.order(models)
+        unique_id: (None if model.asks_lake else compiler.compile(model).facts.schema) or _declared(model.declared)
+        for unique_id, model in ((unique_id, models[unique_id]) for unique_id in loaded.graph.order(models))
     }
     rows = {seed.seed.unique_id: _naive(seed) for seed in seeds}
     return Known({**schemas, **derived}, table_keys(loaded.project, loaded.rendered), rows)

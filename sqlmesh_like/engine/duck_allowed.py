@@ -38,7 +38,7 @@ _SCALARS = (
     exp.Upper, exp.Lower, exp.Trim, exp.Length, exp.Concat, exp.Substring, exp.Replace,
     exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.Quarter, exp.DateDiff, exp.TsOrDsAdd, exp.TsOrDsToDate,
     exp.Date, exp.TimeToStr, exp.LastDay, exp.TimestampTrunc, exp.Explode, exp.ExplodeOuter, exp.Posexplode, exp.Array,
-    exp.CurrentDate, exp.CurrentTimestamp,
+    exp.CurrentDate, exp.CurrentTimestamp, exp.MD5, exp.Pow,
 )  # fmt: skip
 _ALLOWED = (*_FORMS, *_OPERATORS, *_AGGREGATES, *_WINDOWED, *_SCALARS)
 _NAMED = frozenset({"NOW", "ISNULL", "ISNOTNULL"})
@@ -106,6 +106,8 @@ def _unproven_text(node: exp.Expr) -> str | None:
             return "TRIM of other characters than spaces"
         case exp.TsOrDsToDate() if node.args.get("format"):
             return "TO_DATE with a pattern"
+        case exp.Pow() if not all(isinstance(n, exp.Literal) and n.is_int for n in (node.this, node.expression)):
+            return "POWER of other than whole numbers as written"
     return None
 
 

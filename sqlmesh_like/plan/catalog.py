@@ -54,12 +54,12 @@ class Catalog:
         return {unique_id: self.state(unique_id) for unique_id in unique_ids if unique_id in self.places}
 
     def find(self, name: str) -> TablePlace:
-        """The table with this id, `schema.identifier`, `source.table` or name.
+        """The table with this id, `schema.identifier`, `source.table` or name; of one name a model before a source.
 
         Raises ProjectError with the nearest name.
         """
         known: dict[str, TablePlace] = {}
-        for place in self.places.values():
+        for place in sorted(self.places.values(), key=lambda place: place.unique_id.startswith("source.")):
             *_, group, short = place.unique_id.split(".")
             for spelling in (place.unique_id, str(place.table), f"{group}.{short}", short):
                 known.setdefault(spelling, place)

@@ -51,6 +51,8 @@ class _Check:
     def error_in(self, model: RenderedModel) -> SqlError | None:
         """The model's first error; what reads the model is then checked as far as it can be without it."""
         self._schemas.pop(model.unique_id, None)
+        if model.asks_lake:  # its text is known when it is run
+            return None
         try:
             if not self._has_functions:
                 _refuse_unknown_functions(model)

@@ -91,6 +91,8 @@ class Lineage:
         return TracedColumn(origin.input_id, origin.column, self._type(origin), how, (), {}, is_complete=above is None)
 
     def _of(self, model: RenderedModel) -> tuple[ColumnLineage, ...] | None:
+        if model.asks_lake:  # its text is known when it is run
+            return _promised(model)
         if model.unique_id not in self._known:
             schemas = {ref.unique_id: self._schema(ref) for ref in model.inputs}
             # Views are not inlined: they are steps on the way.
@@ -113,3 +115,8 @@ class Lineage:
         if not self._models:
             self._models.update({model.unique_id: model for model in self.rendered.models})
         return self._models.get(unique_id)
+
+
+def _promised(model: RenderedModel) -> tuple[ColumnLineage, ...] | None:
+    """The declared columns of a model whose query is not known; None where none is declared."""
+    return tuple(ColumnLineage(c.name, c.type, {}, {}, is_complete=False) for c in model.declared) or None

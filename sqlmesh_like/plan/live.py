@@ -5,27 +5,44 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
 from sqlmesh_like.compiler import CompiledModel, Compiler
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.builder import PlannedModel, plan_model
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.history import TableState
-from sqlmesh_like.render.rendered import RenderedModel, RenderedProject
+from sqlmesh_like.render.rendered import RenderedModel, RenderedProject, RenderedTest
+
+
+class Rerender(Protocol):
+    """Gives nodes whose templates ask the lake the text that they have now."""
+
+    def model(self, model: RenderedModel) -> RenderedModel: ...
+
+    def test(self, test: RenderedTest) -> RenderedTest: ...
 
 
 @dataclass(frozen=True)
 class Planner:
-    """Plans models of one project. `now` is the clock of the run, the same for all."""
+    """Plans models of one project. `now` is the clock of the run, the same for all.
+
+    Without `rerender` models that ask the lake are taken as they were read, with no answer.
+    """
 
     rendered: RenderedProject
     catalog: Catalog
     now: datetime
     full_refresh: bool = False
+    rerender: Rerender | None = None
+
+    def live(self, model: RenderedModel) -> RenderedModel:
+        """The model with the text that it has now. Raises JinjaError, and NodeError of a question to the lake."""
+        return self.rerender.model(model) if self.rerender is not None and model.asks_lake else model
 
     def compile(self, model: RenderedModel, states: Mapping[str, TableState]) -> CompiledModel:
         """Compile a model and the views below it with the columns that pinned tables have. Raises SqlError."""
-        unbuilt = self._unbuilt_below(model, states)
+        unbuilt = [self.live(below) for below in self._unbuilt_below(model, states)]
         further = {unique_id for below in unbuilt for unique_id in self.inputs(below)} - set(states)
         known = {**self.catalog.states(further), **states}
         schemas: dict[str, Schema | None] = {unique_id: state.schema for unique_id, state in known.items()}
@@ -60,7 +77,7 @@ class Planner:
             unique_id: pinned[unique_id] if unique_id in pinned else self.catalog.state(unique_id)
             for unique_id in self.inputs(model)
         }
-        compiled = self.compile(model, states)
+        compiled = self.compile(self.live(model), states)
         target = self.catalog.state(model.unique_id)
         return plan_model(
             compiled, target, states, self.catalog.history, self.now,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.project.config import HOOKS, ConfigFault, canonical, check_setting, is_config_key, merge
-from sqlmesh_like.project.files import read_text, relative
+from sqlmesh_like.project.files import read_text
 from sqlmesh_like.project.values import ValueRenderer
 from sqlmesh_like.project.yaml_node import YamlNode, parse_toml, parse_yaml
 
@@ -55,6 +55,8 @@ class Settings:
     vars: Mapping[str, object]
     models: YamlNode = field(default=_EMPTY)
     seeds: YamlNode = field(default=_EMPTY)
+    packages_path: str = "dbt_packages"
+    dispatch: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def is_dbt(self) -> bool:
@@ -64,10 +66,11 @@ class Settings:
     def folder_config(self, kind: YamlNode, fqn: tuple[str, ...], values: ValueRenderer) -> dict[str, object]:
         """The checked config that the settings give a node, from the outermost folder to its own name.
 
-        `fqn` is (project, folder, …, name). Raises ProjectError for an unknown key or a wrong value.
+        `fqn` is (project, folder, …, name); that of another project's node is what the root project says of a package.
+        Raises ProjectError for an unknown key or a wrong value.
         """
         config: dict[str, object] = {}
-        for level in _levels(kind, fqn):
+        for level in _levels(kind, fqn, is_own=fqn[0] == self.name):
             config = merge(config, _own_config(level, values))
         return config
 
@@ -89,11 +92,14 @@ def _has_own_table(folder: Path) -> bool:
     return path.is_file() and f"[tool.{OWN_TABLE}" in path.read_text(encoding="utf-8", errors="replace")
 
 
-def load_settings(root: Path, cli_vars: Mapping[str, object]) -> Settings:
-    """The settings of the project at `root`. Raises ProjectError for a file that cannot be read or an unknown key."""
+def load_settings(root: Path, cli_vars: Mapping[str, object], shown: str = DBT_FILE) -> Settings:
+    """The settings of the project at `root`. Raises ProjectError for a file that cannot be read or an unknown key.
+
+    `shown` is the path of a package's settings as messages name it.
+    """
     if (root / DBT_FILE).is_file():
-        node = parse_yaml(read_text(root / DBT_FILE, root), DBT_FILE).mapping(DBT_FILE)
-        return _read(node, DBT_FILE, root, cli_vars)
+        node = parse_yaml(read_text(root / DBT_FILE, root), shown).mapping(DBT_FILE)
+        return _read(node, shown, root, cli_vars)
     if _has_own_table(root):
         tool = parse_toml(read_text(root / OWN_FILE, root), OWN_FILE).children["tool"]
         return _read(tool.children[OWN_TABLE], OWN_FILE, root, cli_vars)
@@ -110,7 +116,7 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
     everywhere = tuple(path for folders in paths.values() for path in folders)
     return Settings(
         name=_text(node, "name") or _plain_name(root),
-        file=relative(root / file, root),
+        file=file,
         profile=_text(node, "profile"),
         model_paths=paths["model-paths"],
         seed_paths=paths["seed-paths"],
@@ -123,7 +129,22 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
         vars=variables,
         models=_tree(node, "models"),
         seeds=_tree(node, "seeds"),
+        packages_path=_text(node, "packages-install-path") or "dbt_packages",
+        dispatch=_dispatch(node),
     )
+
+
+def _dispatch(node: YamlNode) -> dict[str, tuple[str, ...]]:
+    """Where `adapter.dispatch` looks for macros of a namespace, package after package."""
+    listed = node.get("dispatch")
+    found: dict[str, tuple[str, ...]] = {}
+    for entry in () if listed is None else listed.sequence("dispatch"):
+        entry.mapping("dispatch").expect_keys("dispatch", ("macro_namespace", "search_order"))
+        space, order = entry.get("macro_namespace"), entry.get("search_order")
+        if space is None or order is None:
+            raise entry.error("dispatch needs macro_namespace and search_order")
+        found[space.text("macro_namespace")] = order.texts("search_order")
+    return found
 
 
 def _vars(node: YamlNode) -> dict[str, object]:
@@ -155,12 +176,12 @@ def _plain_name(root: Path) -> str:
     return "".join(letter if letter.isalnum() else "_" for letter in root.resolve().name) or "project"
 
 
-def _levels(tree: YamlNode, fqn: tuple[str, ...]) -> Iterator[YamlNode]:
-    """The mappings that apply to a node, outermost first. The project's name as first folder may be left out."""
+def _levels(tree: YamlNode, fqn: tuple[str, ...], *, is_own: bool) -> Iterator[YamlNode]:
+    """The mappings that apply to a node, outermost first. The own project's name as first folder may be left out."""
     yield tree
     project, *parts = fqn
     start = tree.children.get(project)
-    for level in (tree, start) if start is not None else (tree,):
+    for level in [level for level in (tree if is_own else None, start) if level is not None]:
         if level is start:
             yield level
         for part in parts:

@@ -162,6 +162,7 @@ class ModelFile:
     description: str
     declared_at: Location
     fqn: tuple[str, ...] = ()  # project, folders below the model path, name
+    root_config: Mapping[str, object] = field(default_factory=dict)  # of a package's model: what the root project says
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
 
 
@@ -203,10 +204,11 @@ class TestFile:
 
 @dataclass(frozen=True)
 class MacroFile:
-    """One macro file; its text is loaded whole into the sandboxed environment."""
+    """One macro file; its text is loaded whole into the sandboxed environment. `package` None: the project's own."""
 
     path: str
     raw: str
+    package: str | None = None
 
 
 @dataclass(frozen=True)
@@ -264,6 +266,8 @@ class ParsedProject:
     groups: tuple[Group, ...] = ()
     analyses: tuple[ModelFile, ...] = ()  # `unique_id` is `analysis.<project>.<name>`: rendered, never run
     warnings: tuple[str, ...] = ()
+    package_vars: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # of each package, by its name
+    dispatch: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # namespace → packages to search
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import re
@@ -36,7 +37,7 @@ class Vars:
 
     def __call__(self, name: str, default: object = _NOTHING) -> object:
         if name in self.values:
-            return self.values[name]
+            return copy.deepcopy(self.values[name])  # a template may change what it gets
         if default is not _NOTHING:
             return default
         hint = nearest(name, self.values) or f"set it under vars: in the settings, or by --vars '{name}: …'"

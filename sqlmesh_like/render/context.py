@@ -1,6 +1,6 @@
 """What a template can call. Owns the scope of one node, and what rendering it brought to light.
 
-Nothing is executed: `execute` is false, `run_query` finds nothing, so that rendering needs no engine.
+Rendering needs no engine: what a template asks a lake is `asking`'s matter, and nobody answers while a project is read.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import ConfigFault, canonical, merge
 from sqlmesh_like.project.spec import Target
 from sqlmesh_like.project.values import Vars, public_env_var
+from sqlmesh_like.render.asking import Asking, ColumnOf, Lake
 from sqlmesh_like.render.macros import Macros, Scope
 from sqlmesh_like.render.overrides import Overrides
 from sqlmesh_like.render.relations import Registry, Relation
@@ -44,6 +45,12 @@ class Surroundings:
     now: datetime.datetime
     full_refresh: bool = False
     overrides: Overrides = field(default_factory=Overrides)
+    package_vars: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    lake: Lake | None = None
+
+    def vars_of(self, package: str) -> Mapping[str, object]:
+        """Variables as a package's nodes see them."""
+        return {**self.package_vars[package], **self.overrides.vars} if package in self.package_vars else self.vars
 
 
 @dataclass
@@ -54,6 +61,10 @@ class Findings:
     inputs: dict[str, InputRef] = field(default_factory=dict)
     macros: dict[str, None] = field(default_factory=dict)
     asked_incremental: bool = False
+    asked_lake: bool = False
+
+    def note_question(self) -> None:
+        self.asked_lake = True
 
 
 class ConfigCall:
@@ -96,18 +107,23 @@ def build_scope(
 ) -> Scope:
     """The names a node's template knows. Without a registry every reference is accepted: its name is not known yet."""
     functions = _references(registry, findings)
+    asking = Asking(around.lake, findings.note_question)
+    package = str(node.get("unique_id", "..")).split(".")[1]
     scope: Scope = {
         **around.globals,
         **functions,
-        **_values(around),
+        **_values(around, package),
         **_ACTIONS,
+        **asking.functions(),
+        "adapter": asking,
         "config": config,
         "builtins": {**functions, "config": config},
         "this": Relation(this),
         "model": node,
         "is_incremental": _is_incremental(findings, incremental),
     }
-    around.macros.bind(scope, lambda unique_id: findings.macros.setdefault(unique_id))
+    scope["dbt"] = {name: scope[name] for name in _OF_DBT}
+    around.macros.bind(scope, lambda unique_id: findings.macros.setdefault(unique_id), package)
     around.overrides.lay_over(scope)
     return scope
 
@@ -137,7 +153,7 @@ def _is_incremental(findings: Findings, incremental: bool) -> Callable[[], bool]
     return is_incremental
 
 
-def _values(around: Surroundings) -> dict[str, object]:
+def _values(around: Surroundings, package: str) -> dict[str, object]:
     target = around.target
     shown = {
         "name": target.name,
@@ -150,14 +166,13 @@ def _values(around: Surroundings) -> dict[str, object]:
         "warehouse": target.warehouse,
     }
     return {
-        "var": Vars(around.vars),
+        "var": Vars(around.vars_of(package)),
         "env_var": public_env_var,
         "target": shown,
         "schema": target.schema,
         "database": None,
         "project_name": around.project,
-        "execute": False,
-        "flags": {"FULL_REFRESH": around.full_refresh},
+        "flags": {"FULL_REFRESH": around.full_refresh, "WHICH": "run"},
         "run_started_at": around.now,
         "modules": _MODULES,
     }
@@ -181,10 +196,6 @@ def _raise(message: object) -> None:
     raise Fault(str(message), r"\braise_compiler_error\b")
 
 
-def _nothing(*_args: object, **_options: object) -> None:
-    """What a database would answer: there is none while rendering."""
-
-
 def _empty(*_args: object, **_options: object) -> str:
     return ""
 
@@ -201,14 +212,33 @@ def _md5(text: object) -> str:
     return hashlib.md5(str(text).encode(), usedforsecurity=False).hexdigest()
 
 
+def _create_relation(
+    database: object = None, schema: str = "", identifier: str = "", type: object = None, **_more: object
+) -> Relation:
+    del database, type
+    return Relation(TableName(schema or "", identifier or ""))
+
+
+def _ephemeral_name(name: str) -> str:
+    return f"__dbt__cte__{name}"
+
+
+def _spark_type(name: str) -> str:
+    """Spark's name of a type by dbt's."""
+    return {"text": "string", "integer": "int", "numeric": "decimal(28,6)"}.get(name.lower(), name.lower())
+
+
+_OF_DBT = ("run_query", "statement", "load_result", "load_relation", "is_incremental")
+"""Functions that templates may call as macros of dbt: `dbt.run_query(…)`."""
 _ACTIONS: Mapping[str, object] = {
     "return": _return,
     "log": _log_message,
     "print": _log_message,
     "exceptions": SimpleNamespace(raise_compiler_error=_raise, warn=_warn),
-    "run_query": _nothing,
-    "statement": _empty,
-    "load_result": _nothing,
+    "api": SimpleNamespace(
+        Relation=SimpleNamespace(create=_create_relation, add_ephemeral_prefix=_ephemeral_name),
+        Column=SimpleNamespace(create=ColumnOf, translate_type=_spark_type),
+    ),
     "doc": _empty,
     "fromjson": json.loads,
     "tojson": _to_json,

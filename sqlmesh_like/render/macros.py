@@ -1,8 +1,14 @@
-"""All macros of a project. Owns their names, dispatch and calling; compiling them is `templates`' matter."""
+"""All macros of a project and its packages. Owns their names, dispatch and calling; compiling is `templates`' matter.
+
+As in dbt a name alone means a macro of the calling node's own package, else of the root project, else a built-in one;
+`package.name` means that of a package. A macro that calls another does so from its own package.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
@@ -13,106 +19,196 @@ from sqlmesh_like.project.spec import MacroFile
 from sqlmesh_like.render.templates import BUILTIN, MACRO_PREFIX, Fault, MacroReturn, Templates
 
 Scope = dict[str, object]
+_BUILT_IN = "dbt"
 _PREFIXES = ("spark__", "default__")
+_OF_LAKE = frozenset(
+    {
+        *("get_relation", "load_relation", "get_columns_in_relation", "check_schema_exists", "create_schema"),
+        *("drop_schema", "verify_database"),
+    }
+)
+"""Functions of `adapter` that ask a lake; nothing else of it is within reach of a template."""
+
+
+@dataclass(frozen=True)
+class _Macro:
+    name: str
+    package: str
+    template: Template
+    declared_at: Location
+
+    @property
+    def unique_id(self) -> str:
+        return f"macro.{self.package}.{self.name}"
 
 
 class Macros:
-    """Macros by name. Those of the project win over the built-in ones of the same name."""
+    """Macros by package and name."""
 
-    def __init__(self, project: str, own: tuple[MacroFile, ...], templates: Templates) -> None:
-        self._project = project
-        self._template_of: dict[str, Template] = {}
-        self._package_of: dict[str, str] = {}
-        self._declared: dict[str, Location] = {}
+    def __init__(
+        self,
+        project: str,
+        own: tuple[MacroFile, ...],
+        templates: Templates,
+        dispatch: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> None:
+        self.project = project
+        self.order = dispatch or {}
+        self._packages: dict[str, dict[str, _Macro]] = {_BUILT_IN: {}, project: {}}
         for file in _builtin_files():
-            self._add(file, "dbt", templates)
+            self._add(file, _BUILT_IN, templates)
         for file in own:
-            self._add(file, project, templates)
+            self._add(file, file.package or project, templates)
 
     def _add(self, file: MacroFile, package: str, templates: Templates) -> None:
         template, lines = templates.macros_of(file.path, file.raw)
+        known = self._packages.setdefault(package, {})
         for name, line in lines.items():
-            if self._package_of.get(name) == package:
-                hint = f"the first is in {self._declared[name]}"
-                raise ProjectError(f"macro {name!r} is defined twice", location=Location(file.path, line, 1), hint=hint)
-            self._template_of[name] = template
-            self._package_of[name] = package
-            self._declared[name] = Location(file.path, line, 1)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._template_of
+            place = Location(file.path, line, 1)
+            if name in known:
+                hint = f"the first is in {known[name].declared_at}"
+                raise ProjectError(f"macro {name!r} is defined twice", location=place, hint=hint)
+            known[name] = _Macro(name, package, template, place)
 
     def declared(self) -> Iterator[tuple[str, Location]]:
-        """Unique id (`macro.<package>.<name>`) and place of each macro, by id."""
-        for name in sorted(self._template_of):
-            yield self.unique_id(name), self._declared[name]
+        """Unique id (`macro.<package>.<name>`) and place of each macro that a plain name of the root can mean, by id.
 
-    def unique_id(self, name: str) -> str:
-        return f"macro.{self._package_of[name]}.{name}"
+        Those of packages, and built-in ones that the project does not have itself, are among them.
+        """
+        own = self._packages[self.project]
+        found = [macro for macros in self._packages.values() for macro in macros.values()]
+        for macro in sorted(found, key=lambda macro: macro.unique_id):
+            if macro.package != _BUILT_IN or macro.name not in own:
+                yield macro.unique_id, macro.declared_at
 
-    def bind(self, scope: Scope, used: Callable[[str], None]) -> None:
-        """Adds every macro to a scope, by its name and under its package, and `adapter.dispatch`.
+    def visible(self, package: str) -> dict[str, _Macro]:
+        """What a name alone means to a node or macro of a package."""
+        own = self._packages.get(package, {}) if package != self.project else {}
+        return {**self._packages[_BUILT_IN], **self._packages[self.project], **own}
+
+    def package(self, name: str) -> Mapping[str, _Macro]:
+        return self._packages.get(name, {})
+
+    def bind(self, scope: Scope, used: Callable[[str], None], package: str = "") -> None:
+        """Adds the macros to the scope of a package's node (none: the root project's), and `adapter.dispatch`.
 
         `used` is called with the unique id of each macro that is called.
         """
-        modules: dict[int, object] = {}
-        calls = {name: _MacroCall(self, name, scope, modules, used) for name in self._template_of}
-        scope.update(calls)
-        for package in dict.fromkeys(self._package_of.values()):
-            scope[package] = {name: call for name, call in calls.items() if self._package_of[name] == package}
-        scope["adapter"] = Adapter(calls)
+        _Binding(self, used).enter(scope, package or self.project, self._packages)
 
-    def template(self, name: str) -> Template:
-        return self._template_of[name]
+    @property
+    def packages(self) -> tuple[str, ...]:
+        return tuple(self._packages)
+
+
+@dataclass
+class _Binding:
+    """The macros of one node: a file of macros is run once for it, at the first call of one of its macros."""
+
+    macros: Macros
+    used: Callable[[str], None]
+    modules: dict[int, object] = field(default_factory=dict)
+    scopes: dict[str, Scope] = field(default_factory=dict)
+    node_scope: Scope = field(default_factory=dict)
+
+    def enter(self, scope: Scope, package: str, packages: Mapping[str, object]) -> None:
+        self.node_scope = scope
+        scope["adapter"] = Adapter(self, scope.get("adapter"))
+        for name in packages:
+            scope[name] = _Package(self, name, scope.get(name))
+        scope.update(self.calls(package))
+        self.scopes[package] = scope
+
+    def calls(self, package: str) -> dict[str, _MacroCall]:
+        return {name: _MacroCall(self, macro) for name, macro in self.macros.visible(package).items()}
+
+    def scope(self, package: str) -> Scope:
+        """The names that macros of a package see: what its own names mean differs from package to package."""
+        if package == _BUILT_IN:
+            package = self.macros.project
+        if package not in self.scopes:
+            own = {name: _MacroCall(self, macro) for name, macro in self.macros.package(package).items()}
+            self.scopes[package] = {**self.node_scope, **own}
+        return self.scopes[package]
 
 
 class _MacroCall:
-    """A macro in one scope. Its file is run once a scope, at the first call of one of its macros."""
+    """A macro as one node calls it."""
 
-    def __init__(
-        self, macros: Macros, name: str, scope: Scope, modules: dict[int, object], used: Callable[[str], None]
-    ) -> None:
-        self._macros = macros
-        self._name = name
-        self._scope = scope
-        self._modules = modules
-        self._used = used
+    def __init__(self, binding: _Binding, macro: _Macro) -> None:
+        self._binding = binding
+        self._macro = macro
 
     def __call__(self, *args: object, **kwargs: object) -> object:
-        self._used(self._macros.unique_id(self._name))
-        template = self._macros.template(self._name)
-        if id(template) not in self._modules:
-            self._modules[id(template)] = template.make_module(self._scope, shared=True)
-        macro: Callable[..., object] = getattr(self._modules[id(template)], MACRO_PREFIX + self._name)
+        macro, modules = self._macro, self._binding.modules
+        self._binding.used(macro.unique_id)
+        if id(macro.template) not in modules:
+            modules[id(macro.template)] = macro.template.make_module(self._binding.scope(macro.package), shared=True)
+        function: Callable[..., object] = getattr(modules[id(macro.template)], MACRO_PREFIX + macro.name)
         try:
-            return macro(*args, **kwargs)
+            return function(*args, **kwargs)
         except MacroReturn as returned:
             return returned.value
 
 
+class _Package(Mapping[str, object]):
+    """`package` of `package.macro(…)`. What was there under this name before, such as functions, stays."""
+
+    def __init__(self, binding: _Binding, name: str, before: object) -> None:
+        self._binding = binding
+        self._macros = binding.macros.package(name)
+        self._before = before if isinstance(before, Mapping) else {}
+
+    def __getitem__(self, name: str) -> object:
+        macro = self._macros.get(name)
+        return self._before[name] if macro is None else _MacroCall(self._binding, macro)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._before, **self._macros})
+
+    def __len__(self) -> int:
+        return len({**self._before, **self._macros})
+
+
 class Adapter:
-    """`adapter` of templates. Nothing is executed while rendering: questions to a database find nothing."""
+    """`adapter` of templates: dispatch, and the questions to a lake that `lake` answers."""
 
-    def __init__(self, macros: Mapping[str, _MacroCall]) -> None:
-        self._macros = macros
+    def __init__(self, binding: _Binding, lake: object) -> None:
+        self._binding = binding
+        self._lake = lake
 
-    def dispatch(self, name: str, macro_namespace: str | None = None) -> _MacroCall:
-        """The macro `spark__<name>`, else `default__<name>`, of whatever package: names are unique over all of them."""
-        del macro_namespace
-        for prefix in _PREFIXES:
-            if prefix + name in self._macros:
-                return self._macros[prefix + name]
-        wanted = " or ".join(prefix + name for prefix in _PREFIXES)
-        raise Fault(f"no macro {wanted} to dispatch to", r"\bdispatch\b", nearest(_PREFIXES[1] + name, self._macros))
+    def dispatch(self, macro_name: str, macro_namespace: str | None = None) -> _MacroCall:
+        """The macro `spark__<name>`, else `default__<name>`: of the root project, then of the namespace.
 
-    def get_relation(self, *_args: object, **_options: object) -> None:
-        return None
-
-    def get_columns_in_relation(self, _relation: object) -> list[object]:
-        return []
+        `dispatch:` of the settings gives another order of packages. Without a namespace all packages are searched.
+        """
+        macros = self._binding.macros
+        if "." in macro_name:
+            raise Fault(f"dispatch takes a name without a dot, not {macro_name!r}", r"\bdispatch\b")
+        everywhere = (macros.project, *(name for name in macros.packages if name != macros.project))
+        namespace = (macros.project, macro_namespace or "")
+        searched = macros.order.get(macro_namespace or "", namespace) if macro_namespace else everywhere
+        for package in searched:
+            known = macros.package(package)
+            for prefix in _PREFIXES:
+                if prefix + macro_name in known:
+                    return _MacroCall(self._binding, known[prefix + macro_name])
+        wanted = " or ".join(prefix + macro_name for prefix in _PREFIXES)
+        candidates = [name for package in searched for name in macros.package(package)]
+        hint = nearest(_PREFIXES[1] + macro_name, candidates) or f"searched: {', '.join(searched)}"
+        raise Fault(f"no macro {wanted} to dispatch to", r"\bdispatch\b", hint)
 
     def quote(self, name: str) -> str:
         return "`" + name.replace("`", "``") + "`"
+
+    def type(self) -> str:
+        return "spark"
+
+    def __getattr__(self, name: str) -> object:
+        if name in _OF_LAKE:
+            return getattr(self._lake, name)
+        hint = "ask by run_query, or override the macro that calls it"
+        raise Fault(f"adapter.{name} is not supported", rf"\b{re.escape(name)}\b", hint)
 
 
 @cache

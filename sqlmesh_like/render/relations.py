@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from sqlmesh_like.errors import nearest
@@ -12,20 +12,61 @@ from sqlmesh_like.render.rendered import InputRef
 from sqlmesh_like.render.templates import Fault
 
 
-class Relation:
-    """A table in a template: prints as its quoted name, and has dbt's attributes."""
+class Relation(Mapping[str, object]):
+    """A table in a template: prints as its quoted name, and has dbt's attributes, also as a mapping of them."""
 
     def __init__(self, table: TableName) -> None:
         self._table = table
         self.database = None
         self.schema = table.schema
         self.identifier = self.name = self.table = table.identifier
+        self.type = "table"
+        self.is_table, self.is_view, self.is_cte = True, False, False
+        self.metadata = {"type": "SparkRelation"}
 
     def __str__(self) -> str:
         return self._table.sql()
 
     def render(self) -> str:
         return str(self)
+
+    def include(self, database: bool = True, schema: bool = True, identifier: bool = True) -> str:
+        """Those parts of the name that are asked for; a warehouse has no databases."""
+        del database
+        parts = [*([self.schema] if schema else []), *([self.identifier] if identifier else [])]
+        return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+    def quote(self, **_parts: bool) -> Relation:
+        return self
+
+    def incorporate(self, path: Mapping[str, str] | None = None, **_more: object) -> Relation:
+        given = path or {}
+        made = TableName(given.get("schema", self.schema), given.get("identifier", self.identifier))
+        return Relation(made)
+
+    def without_identifier(self) -> str:
+        return self.include(identifier=False)
+
+    def __getitem__(self, name: str) -> object:
+        if name not in _RELATION_KEYS:
+            raise KeyError(name)
+        found: object = getattr(self, name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_RELATION_KEYS)
+
+    def __len__(self) -> int:
+        return len(_RELATION_KEYS)
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
+_RELATION_KEYS = ("database", "schema", "identifier", "name", "type", "metadata")
 
 
 @dataclass(frozen=True)
@@ -36,16 +77,17 @@ class Registry:
     nodes: Mapping[str, InputRef]
     sources: Mapping[tuple[str, str], InputRef]
     disabled: Mapping[str, str]  # name → file
+    packages: tuple[str, ...] = ()
 
     def ref(self, *names: str) -> InputRef:
         """The model or seed of `ref('name')` or `ref('project', 'name')`. Raises Fault where there is none."""
         if not 1 <= len(names) <= 2 or not all(isinstance(name, str) for name in names):
             raise Fault(f"ref takes a name, or a project and a name, not {names!r}", r"\bref\s*\(")
         name, pattern = names[-1], _call("ref", *names)
-        if len(names) == 2 and names[0] != self.project:
-            known = f"this project is {self.project!r}"
+        if len(names) == 2 and names[0] not in (self.project, *self.packages):
+            known = nearest(names[0], self.packages) or f"this project is {self.project!r}"
             raise Fault(f"ref names package {names[0]!r}, which is not installed", pattern, known)
-        if name in self.nodes:
+        if name in self.nodes and (len(names) == 1 or self.nodes[name].unique_id.split(".")[1] == names[0]):
             return self.nodes[name]
         if name in self.disabled:
             hint = f"enable it in {self.disabled[name]}, or drop the reference"

@@ -71,6 +71,7 @@ class RenderedModel:
     incremental_sql: str | None = None  # hand-written incremental SQL with is_incremental() true
     fqn: tuple[str, ...] = ()  # project, folders below the model path, name
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
+    asks_lake: bool = False  # its text may be another one when the lake answers: it is rendered again when it is run
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ class RenderedTest:
     test_type: Literal["generic", "singular"] = "singular"
     config: Mapping[str, object] = field(default_factory=dict)
     macros: tuple[str, ...] = ()
+    asks_lake: bool = False
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,17 @@ from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import build_config, check_setting, merge
 from sqlmesh_like.project.settings import DBT_FILE
-from sqlmesh_like.project.spec import ModelConfig, ModelFile, ParsedProject, SeedFile, Target
+from sqlmesh_like.project.spec import ModelConfig, ModelFile, ParsedProject, SeedFile, Target, TestFile
+from sqlmesh_like.render.asking import Lake
 from sqlmesh_like.render.context import ConfigCall, Findings, Surroundings, build_scope
 from sqlmesh_like.render.exposures import check_access, render_exposures
 from sqlmesh_like.render.macros import Macros, Scope
 from sqlmesh_like.render.naming import table_of
 from sqlmesh_like.render.overrides import Overrides
 from sqlmesh_like.render.relations import Registry
-from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, RenderedSeed, SourceMap
+from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, RenderedSeed, RenderedTest, SourceMap
 from sqlmesh_like.render.templates import Templates
-from sqlmesh_like.render.tests import render_tests
+from sqlmesh_like.render.tests import render_test, render_tests
 from sqlmesh_like.render.unit_tests import render_unit_tests
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -49,27 +50,34 @@ def render_project(
     return Renderer(project, target, now=now, full_refresh=full_refresh).render()
 
 
-def render_inline(project: ParsedProject, target: Target, sql: str) -> RenderedModel:
+def render_inline(project: ParsedProject, target: Target, sql: str, lake: Lake | None = None) -> RenderedModel:
     """A SELECT that is no file of the project, such as `sml show --inline`, rendered as a view of it."""
     renderer = Renderer(project, target)
     file = ModelFile(f"model.{project.name}.inline", "inline", "<inline>", sql, {}, (), "", Location("<inline>"))
     placed = _Placed(file, {"materialized": "view"}, TableName(target.schema, "inline"))
-    return renderer.render_model(placed, renderer.registry(renderer.place_all()))
+    registry = renderer.registry(renderer.place_all())
+    return (renderer.answered_by(lake) if lake is not None else renderer).render_model(placed, registry)
 
 
 class Renderer:
     """One rendering of one project for one target."""
 
     def __init__(
-        self, project: ParsedProject, target: Target, *, now: datetime.datetime = EPOCH, full_refresh: bool = False
+        self,
+        project: ParsedProject,
+        target: Target,
+        *,
+        now: datetime.datetime = EPOCH,
+        full_refresh: bool = False,
     ) -> None:
         self._project = project
         self._target = target
         self._templates = Templates()
-        macros = Macros(project.name, project.macros, self._templates)
+        macros = Macros(project.name, project.macros, self._templates, project.dispatch)
         self._around = Surroundings(
-            project.name, target, project.vars, macros, self._templates.globals(), now, full_refresh
-        )
+            project.name, target, project.vars, macros, self._templates.globals(), now, full_refresh,
+            package_vars=project.package_vars,
+        )  # fmt: skip
 
     def render(self) -> RenderedProject:
         placed = self.place_all()
@@ -116,7 +124,7 @@ class Renderer:
         findings = Findings()
         scope = self._scope(file, file.yaml_config, unknown, None, findings)
         self._templates.render(file.path, file.raw_sql, scope)
-        config = merge(file.yaml_config, findings.config)
+        config = merge(merge(file.yaml_config, findings.config), file.root_config)
         scope["model"] = _node(file, config)
         return _Placed(file, config, self._table(file.name, config, scope, file.path))
 
@@ -154,6 +162,7 @@ class Renderer:
                 for table in tables
             },
             disabled={entry.file.name: entry.file.path for entry in placed if not _is_enabled(entry)},
+            packages=tuple(self._project.package_vars),
         )
 
     def _seeds(self) -> tuple[RenderedSeed, ...]:
@@ -173,6 +182,15 @@ class Renderer:
             fqn=seed.fqn,
             column_docs=seed.column_docs,
         )
+
+    def answered_by(self, lake: Lake) -> Renderer:
+        """One whose templates get answers from a lake."""
+        renderer = copy.copy(self)
+        renderer._around = replace(self._around, lake=lake)
+        return renderer
+
+    def render_test(self, test: TestFile, registry: Registry) -> RenderedTest | None:
+        return render_test(test, registry, self._around, self._templates)
 
     def render_model(self, placed: _Placed, registry: Registry) -> RenderedModel:
         """Second pass over one model. Hand-written incremental SQL is rendered for both answers."""
@@ -198,12 +216,13 @@ class Renderer:
             incremental_sql=incremental,
             fqn=placed.file.fqn,
             column_docs=placed.file.column_docs,
+            asks_lake=findings.asked_lake,
         )
 
     def _render(self, placed: _Placed, registry: Registry, findings: Findings, incremental: bool) -> SourceMap:
         scope = self._scope(placed.file, placed.config, placed.table, registry, findings, incremental)
         source_map = self._templates.render(placed.file.path, placed.file.raw_sql, scope)
-        if not source_map.compiled.strip():
+        if not source_map.compiled.strip() and not (findings.asked_lake and self._around.lake is None):
             kind = placed.file.unique_id.partition(".")[0]
             message = f"{kind} {placed.file.name!r} is empty: no SQL is left after Jinja"
             raise ProjectError(message, location=Location(placed.file.path, 1, 1), hint="write one SELECT")
@@ -233,8 +252,8 @@ def _node(file: ModelFile | SeedFile, config: Mapping[str, object]) -> dict[str,
         "path": file.path,
         "fqn": list(file.fqn),
         "tags": list(build_config({"tags": config.get("tags")}).tags),
-        "config": dict(config),
-        "package_name": file.fqn[0] if file.fqn else "",
+        "config": copy.deepcopy(dict(config)),
+        "package_name": file.unique_id.split(".")[1],
     }
 
 

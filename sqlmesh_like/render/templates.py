@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import NoReturn
+from typing import ClassVar
 
 from jinja2 import Environment, Template, TemplateError, TemplateSyntaxError, Undefined, UndefinedError, nodes
 from jinja2.exceptions import SecurityError
 from jinja2.ext import Extension
 from jinja2.parser import Parser
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.sandbox import SandboxedEnvironment
 
 from sqlmesh_like.errors import JinjaError, Location, SmlError, nearest
 from sqlmesh_like.project.values import MissingValue
@@ -53,19 +53,27 @@ class TestTag(Extension):
 
 
 class LoudUndefined(Undefined):
-    """Undefined as Jinja has it (false, empty), but never silently part of the SQL."""
+    """Undefined as Jinja has it (false, empty), but never silently part of the SQL.
+
+    Names that some template sets, maybe in a branch that was not taken, are empty text: packages rely on it.
+    """
+
+    assigned: ClassVar[set[str]] = set()
 
     def __str__(self) -> str:
-        self._refuse()
+        if self._undefined_name not in self.assigned:
+            raise UndefinedError(self._undefined_message)
+        return ""
 
-    def _refuse(self) -> NoReturn:
-        raise UndefinedError(self._undefined_message)
 
+def environment(assigned: set[str]) -> Environment:
+    """A new sandboxed environment; templates reach nothing but what their scope holds.
 
-def environment() -> Environment:
-    """A new sandboxed environment; templates reach nothing but what their scope holds."""
-    made = ImmutableSandboxedEnvironment(
-        undefined=LoudUndefined, extensions=[TestTag, "jinja2.ext.do", "jinja2.ext.loopcontrols"]
+    As in dbt they may change lists and mappings of their own (`do names.append(…)`): a scope shares none with another.
+    """
+    made = SandboxedEnvironment(
+        undefined=type("LoudUndefined", (LoudUndefined,), {"assigned": assigned}),
+        extensions=[TestTag, "jinja2.ext.do", "jinja2.ext.loopcontrols"],
     )
     # What differs from one rendering to the next would change a model without anybody changing it.
     made.globals.pop("lipsum")
@@ -77,7 +85,8 @@ class Templates:
     """Compiles the templates of one project and gives errors the place in their file."""
 
     def __init__(self) -> None:
-        self._environment = environment()
+        self._assigned: set[str] = set()
+        self._environment = environment(self._assigned)
         self._raw: dict[str, str] = {}
         self._compiled: dict[tuple[str, str], Template] = {}
 
@@ -124,9 +133,11 @@ class Templates:
     def _parse(self, path: str, raw: str) -> nodes.Template:
         self._raw[path] = raw
         try:
-            return self._environment.parse(raw, path, path)
+            tree = self._environment.parse(raw, path, path)
         except TemplateSyntaxError as error:
             raise JinjaError(f"invalid Jinja: {error.message}", location=self._syntax_place(error, path)) from error
+        self._assigned.update(name.name for name in tree.find_all(nodes.Name) if name.ctx == "store")
+        return tree
 
     def _compile(self, tree: nodes.Template, path: str) -> Template:
         try:

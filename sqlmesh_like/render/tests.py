@@ -30,11 +30,12 @@ def render_tests(
 ) -> tuple[RenderedTest, ...]:
     """The enabled tests of enabled nodes. Raises JinjaError or ProjectError with the test's place."""
     wanted = [test for test in tests if test.attached_to not in disabled]
-    rendered = [_render(test, registry, around, templates) for test in wanted]
+    rendered = [render_test(test, registry, around, templates) for test in wanted]
     return tuple(test for test in rendered if test is not None)
 
 
-def _render(test: TestFile, registry: Registry, around: Surroundings, templates: Templates) -> RenderedTest | None:
+def render_test(test: TestFile, registry: Registry, around: Surroundings, templates: Templates) -> RenderedTest | None:
+    """One test, None where it is disabled. Raises as `render_tests` does."""
     findings = Findings()
     config = ConfigCall(test.config, findings, _check)
     this = TableName(around.target.schema, test.name)
@@ -61,6 +62,7 @@ def _render(test: TestFile, registry: Registry, around: Surroundings, templates:
         test_type=test.test_type,
         config={**test.config, **findings.config},
         macros=tuple(sorted(findings.macros)),
+        asks_lake=findings.asked_lake,
     )
 
 

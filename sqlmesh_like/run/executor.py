@@ -29,7 +29,7 @@ from sqlmesh_like.run.unit_tests import UnitWork
 @dataclass
 class Executor:
     """One run of selected nodes, `threads` side by side. `seeds` holds the selected seeds' rows by unique id, `units`
-    does the selected unit tests.
+    does the selected unit tests. `runs_views`: the query of a view is run for its errors.
     """
 
     planner: Planner
@@ -40,6 +40,7 @@ class Executor:
     fail_fast: bool = False
     seeds: Mapping[str, SeedTable] = field(default_factory=dict)
     units: UnitWork | None = None
+    runs_views: bool = False
     _pinned: dict[str, TableState] = field(default_factory=dict)
     _shared: frozenset[str] = frozenset()
 
@@ -117,6 +118,8 @@ class Executor:
     def _build(self, model: RenderedModel, pinned: Mapping[str, TableState]) -> ModelResult:
         """Plan and apply one model."""
         if model.config.materialized == "view":
+            if self.runs_views or model.asks_lake:
+                self._try(model, pinned)
             return ModelResult(model, "success", "view, inlined where it is read", _NEVER, 0.0)
         planned = self.planner.plan(model, pinned)
         planned.require_allowed()
@@ -131,6 +134,15 @@ class Executor:
             model, status, applied.warning, _NEVER, 0.0, applied.strategy, applied.upserts, applied.deletes, reasons,
             written, estimated(planned),
         )  # fmt: skip
+
+    def _try(self, view: RenderedModel, pinned: Mapping[str, TableState]) -> None:
+        """Run a view's query for its errors. Raises NodeError and the like."""
+        live = self.planner.live(view)
+        if not self.runs_views:
+            return
+        states = {i: pinned[i] if i in pinned else self.planner.catalog.state(i) for i in self.planner.inputs(live)}
+        facts = self.planner.compile(live, states).facts
+        self.engine.query(facts.tree, {ref.table: states[ref.unique_id] for ref in facts.inputs}, 0)
 
 
 _ALONE = (RenderedSeed, RenderedUnitTest)

@@ -43,6 +43,7 @@ def as_model(test: RenderedTest) -> RenderedModel:
 
 def run_test(test: RenderedTest, planner: Planner, engine: Engine, pinned: Mapping[str, TableState]) -> Verdict:
     """Count a test's failures; rows are fetched only to show a few. Raises SqlError or NodeError."""
+    test = planner.rerender.test(test) if planner.rerender is not None else test
     model = as_model(test)
     states = {i: pinned[i] if i in pinned else planner.catalog.state(i) for i in planner.inputs(model)}
     try:

@@ -69,6 +69,10 @@ class _Preparation:
 
     def case(self, now: datetime) -> UnitCase:
         test = self.test
+        if test.model.asks_lake:
+            hint = "give the macros that ask a result: overrides: {macros: {…}}, with execute: false as a macro too"
+            message = f"{test.model.name} asks the lake while it is rendered, which a unit test has none of"
+            raise ProjectError(message, location=test.declared_at, hint=hint)
         if test.changes and test.model.is_handwritten_incremental:
             hint = "test its two branches with overrides: {macros: {is_incremental: true}} and given this"
             message = f"{test.model.name} follows changes by hand-written SQL, for which changes are not derived"

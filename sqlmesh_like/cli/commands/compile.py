@@ -37,6 +37,9 @@ def command(flags: Flags, no_check: bool) -> None:
     if flags.select:
         for model in (*models, *analyses):
             _print(model)
+    if asking := ", ".join(model.name for model in models if model.asks_lake):
+        message = f"warning: {asking} ask the lake while they are rendered: their SQL is final, and checked, in a run"
+        make_output(flags).line(message, "warn")
     folder = f"{loaded.project.target_path}/compiled/{loaded.project.name}"
     make_output(flags).line(
         f"Compiled {len(models)} models and {len(tests)} tests; wrote {len(written)} files to {folder}"

@@ -1,4 +1,4 @@
-"""`sml deps`: what a run needs beyond the Python packages. Owns the command; `engine.jars` fetches and verifies."""
+"""`sml deps`: what a run needs beyond Python's packages. Owns the command; `packages` and `engine.jars` fetch."""
 
 from __future__ import annotations
 
@@ -6,26 +6,31 @@ from pathlib import Path
 
 import click
 
+from sqlmesh_like.cli.context import load_target_of
 from sqlmesh_like.cli.download import shown
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.packages import fetch_packages
 from sqlmesh_like.engine.class_archive import archive_options, can_archive, make_archive
 from sqlmesh_like.engine.jars import ensure_jars, locked_jars
 from sqlmesh_like.engine.java import Jdk, find_jdk
-from sqlmesh_like.errors import Location, MachineError, ProjectError
-
-PACKAGES_FILE = "packages.yml"
+from sqlmesh_like.errors import MachineError, ProjectError
+from sqlmesh_like.project.settings import find_project
+from sqlmesh_like.project.values import parse_vars
 
 
 @click.command("deps")
 @click.option("--kafka", is_flag=True, help="Fetch the jars that read Kafka too.")
 @shared_options
 def command(flags: Flags, kafka: bool) -> None:
-    """Fetch the pinned jars into the user's cache, check their SHA-256, and prepare Java to start fast.
+    """Fetch the packages of packages.yml, and the pinned jars, checked by SHA-256; prepare Java to start fast.
 
-    Those that read Kafka come with --kafka, else with the first ingestion from it. SML_CACHE_DIR names
-    another cache, SML_MAVEN_URL a mirror of the Maven repository.
+    With -t and a target of type duckdb no jar is fetched. Those that read Kafka come with --kafka, else with
+    the first ingestion from it. SML_CACHE_DIR names another cache, SML_MAVEN_URL a mirror of the Maven
+    repository. A package is pinned in package-lock.yml until packages.yml changes.
     """
-    refuse_packages(flags.project_dir or Path())
+    _fetch_packages(flags)
+    if not _needs_jars(flags):
+        return
     jars = locked_jars("kafka") if kafka else locked_jars()
     with shown() as progress:
         paths = ensure_jars(jars, progress=progress)
@@ -45,8 +50,15 @@ def prepare_archive(jdk: Jdk, jars: tuple[Path, ...]) -> None:
         click.echo(f"warning: {error}", err=True)
 
 
-def refuse_packages(project_dir: Path) -> None:
-    """Raises ProjectError where the project asks for dbt packages: its models would miss their macros later on."""
-    if (project_dir / PACKAGES_FILE).is_file():
-        hint = "copy the macros you need into macros/ and remove the file"
-        raise ProjectError("dbt packages are not supported yet", location=Location(PACKAGES_FILE), hint=hint)
+def _needs_jars(flags: Flags) -> bool:
+    """Whether the target that the call names runs on Spark; without a project, or a name, it may."""
+    return flags.target is None or load_target_of(flags).type == "spark"
+
+
+def _fetch_packages(flags: Flags) -> None:
+    try:
+        root = find_project((flags.project_dir or Path.cwd()).resolve())
+    except ProjectError:
+        return  # jars may be fetched anywhere
+    for package in fetch_packages(root, parse_vars(flags.vars)):
+        click.echo(f"installed {package}")

@@ -17,6 +17,8 @@ from sqlmesh_like.cli.rows import as_csv, as_json, as_table
 from sqlmesh_like.errors import NodeError, UsageError
 from sqlmesh_like.plan.catalog import build_catalog
 from sqlmesh_like.render.rendered import RenderedModel
+from sqlmesh_like.render.renderer import render_inline
+from sqlmesh_like.run.answers import LakeAnswers
 from sqlmesh_like.run.ports import Rows
 from sqlmesh_like.run.seeds import read_seed
 
@@ -35,11 +37,12 @@ def command(flags: Flags, model: str | None, inline: str | None, output: str, li
     loaded = load(Flags(**{**vars(flags), "select": ()}))
     view = _view(loaded, name) if name is not None else None
     if inline is not None:
-        from sqlmesh_like.render.renderer import render_inline
-
         view = render_inline(loaded.project, loaded.target, inline)
     lake = open_lake(loaded) if loaded.target.type == "spark" else _built(loaded, view, name or "")
     try:
+        if inline is not None and view is not None and view.asks_lake:
+            answers = LakeAnswers(lake.planner(clock(None)), lake.engine)
+            view = render_inline(loaded.project, loaded.target, inline, answers)
         rows = _query(lake, view, limit) if view is not None else _rows(lake, name or "", limit)
     finally:
         lake.engine.stop()
@@ -93,6 +96,7 @@ def _built(loaded: Loaded, view: RenderedModel | None, name: str) -> Lake:
 
 def _query(lake: Lake, model: RenderedModel, limit: int) -> Rows:
     planner = lake.planner(clock(None))
+    model = planner.live(model)
     states = lake.catalog.states(planner.inputs(model))
     facts = planner.compile(model, states).facts
     return lake.engine.query(facts.tree, {ref.table: states[ref.unique_id] for ref in facts.inputs}, limit)

@@ -12,7 +12,7 @@ from sqlmesh_like.cli.checks import Asked, Check
 from sqlmesh_like.cli.commands import debug, deps
 from sqlmesh_like.engine.jars import Jar
 from sqlmesh_like.engine.java import Jdk
-from sqlmesh_like.errors import MachineError, ProjectError
+from sqlmesh_like.errors import MachineError
 
 JDK_11 = Jdk(Path("/jdk"), "11.0.22", "PATH")
 JDK_17 = Jdk(Path("/jdk"), "17.0.9", "PATH")
@@ -30,13 +30,6 @@ def test_deps_names_every_verified_jar(
     monkeypatch.setattr(deps, "find_jdk", lambda: JDK_11)
     assert main(["deps", "--project-dir", str(tmp_path)]) == 0
     assert capsys.readouterr().out == f"org.example:lib:1.0 verified: {tmp_path / 'jars' / 'lib-1.0.jar'}\n"
-
-
-def test_deps_refuses_dbt_packages(tmp_path: Path) -> None:
-    (tmp_path / "packages.yml").write_text("packages: []\n")
-    with pytest.raises(ProjectError, match=r"packages.yml: dbt packages are not supported yet") as caught:
-        deps.refuse_packages(tmp_path)
-    assert caught.value.exit_code == 2
 
 
 def test_debug_ends_with_all_checks_passed(

@@ -40,6 +40,9 @@ AGREED = {
     "i > 6": True,
     "d = '2024-01-02'": True,
     "greatest(i, null, 3)": 7,
+    "md5(n)": "c20ad4d76fe97759aa27a0c99bff6710",
+    "md5(concat(n, '-', coalesce(cast(c as string), '')))": "5e4ae5ab28aea3fa26477bcc986495c2",
+    "power(2, 10)": 1024.0,
     "row_number() over (partition by cast(n as int) order by cast(day as date))": 1,
 }
 DOUBTED = {
@@ -56,6 +59,7 @@ DOUBTED = {
 }
 UNPROVEN = {
     "soundex(n)": "function SOUNDEX",
+    "power(i, 2)": "POWER of other than whole numbers as written",
     "n rlike 'a'": "function REGEXP_LIKE",
     "my_function(n)": "function MY_FUNCTION",
     "date_format(d, 'EEE')": "this pattern of DATE_FORMAT",

@@ -1,0 +1,245 @@
+"""Fetches dbt packages into the install folder. Owns git, tarballs and links, and the lock file; `project` reads them.
+
+What is fetched is text for the sandbox: nothing of a package is run here. A repository is fetched by the machine's git.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import requests
+import yaml
+
+from sqlmesh_like.errors import ProjectError
+from sqlmesh_like.project.packages import PACKAGE_FILES, WantedPackage, wanted_packages
+from sqlmesh_like.project.settings import DBT_FILE, Settings, load_settings
+from sqlmesh_like.project.values import holds_secret
+
+LOCK = "package-lock.yml"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_GIT = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh"}
+"""No questions, and no address that runs a program (`ext::…`)."""
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """One package as it was installed. `pin` is the commit or the SHA-256 of the tarball."""
+
+    name: str
+    wanted: WantedPackage
+    pin: str | None = None
+
+    def __str__(self) -> str:
+        at = f" at {self.pin[:12]}" if self.pin else ""
+        return f"{self.name} from {shown(self.wanted.where)}{at}"
+
+
+@dataclass
+class _Fetching:
+    root: Path
+    folder: Path
+    variables: Mapping[str, object]
+    pins: Mapping[str, str]
+    done: dict[str, Fetched] = field(default_factory=dict)
+
+    def all(self, base: Path, wanted: tuple[WantedPackage, ...]) -> Iterator[Fetched]:
+        """These packages and those that they ask for; `base` is where local paths start."""
+        for entry in wanted:
+            with tempfile.TemporaryDirectory() as place:
+                source, pin = self._fetch(entry, base, Path(place))
+                name = _name_of(source, entry)
+                if (known := self.done.get(name)) is not None:
+                    if (known.wanted.where, known.pin) != (entry.where, pin):
+                        hint = f"the other one is asked for at {known.wanted.declared_at}"
+                        raise ProjectError(f"package {name!r} comes twice", location=entry.declared_at, hint=hint)
+                    continue
+                self.done[name] = found = Fetched(name, entry, pin)
+                inner = wanted_packages(source, self.root, self.variables)
+                self._install(source, name, is_link=entry.kind == "local")
+                yield found
+                yield from self.all(source if entry.kind == "local" else base, inner)
+
+    def _install(self, source: Path, name: str, *, is_link: bool) -> None:
+        target = self.folder / name
+        if target.is_symlink() or target.is_file():
+            target.unlink()
+        elif target.exists():
+            shutil.rmtree(target)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if is_link:
+            target.symlink_to(os.path.relpath(source, self.folder), target_is_directory=True)
+        else:
+            shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+
+    def _fetch(self, entry: WantedPackage, base: Path, place: Path) -> tuple[Path, str | None]:
+        match entry.kind:
+            case "local":
+                found = (base / entry.where).resolve()
+                if not found.is_dir():
+                    raise ProjectError(f"there is no folder {entry.where!r}", location=entry.declared_at)
+                return found, None
+            case "git":
+                return _clone(entry, self.pins.get(_lock_key(entry)), place)
+            case "tarball":
+                return _unpack(entry, self.pins.get(_lock_key(entry)), place)
+
+
+def fetch_packages(root: Path, cli_vars: Mapping[str, object]) -> tuple[Fetched, ...]:
+    """Install what `packages.yml` asks for, inner packages too; the lock file of the same text pins them.
+
+    Raises ProjectError with the entry that cannot be fetched.
+    """
+    settings = load_settings(root, cli_vars)
+    wanted = wanted_packages(root, root, settings.vars)
+    if not wanted:
+        return ()
+    text = _hash_of(root)
+    fetching = _Fetching(root, root / settings.packages_path, settings.vars, _pins(root, text))
+    found = tuple(fetching.all(root, wanted))
+    _forget_others(root, settings, {package.name for package in found})
+    _write_lock(root, found, text)
+    return found
+
+
+def shown(address: str) -> str:
+    """An address without what may be a password.
+
+    >>> shown("https://me:word@example.com/a.git"), shown("../shared")
+    ('https://example.com/a.git', '../shared')
+    """
+    plain = re.sub(r"(?<=://)[^/@]*@", "", address)
+    return "…" if holds_secret(plain) else plain
+
+
+def _name_of(source: Path, entry: WantedPackage) -> str:
+    if not (source / DBT_FILE).is_file():
+        hint = "name the folder of its dbt_project.yml by `subdirectory`" if entry.kind == "git" else None
+        raise ProjectError(f"{shown(entry.where)} has no {DBT_FILE}", location=entry.declared_at, hint=hint)
+    name = load_settings(source, {}).name
+    if not _NAME.fullmatch(name):
+        raise ProjectError(f"{name!r} cannot be the name of a package", location=entry.declared_at)
+    return name
+
+
+def _clone(entry: WantedPackage, pin: str | None, place: Path) -> tuple[Path, str]:
+    _git(entry, place, "clone", "--quiet", "--", entry.where, str(place / "whole"))
+    whole = place / "whole"
+    if wanted := pin or entry.revision:
+        commit = _git(
+            entry, whole, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{wanted}^{{commit}}", ok=True
+        )
+        commit = commit or _git(
+            entry, whole, "rev-parse", "--verify", "--end-of-options", f"origin/{wanted}^{{commit}}"
+        )
+        _git(entry, whole, "checkout", "--quiet", "--detach", commit)
+    inside = (whole / (entry.subdirectory or ".")).resolve()
+    if not inside.is_relative_to(whole.resolve()) or not inside.is_dir():
+        raise ProjectError(f"there is no {entry.subdirectory!r} in {shown(entry.where)}", location=entry.declared_at)
+    return inside, _git(entry, whole, "rev-parse", "HEAD")
+
+
+def _git(entry: WantedPackage, folder: Path, *words: str, ok: bool = False) -> str:
+    try:
+        called = subprocess.run(
+            ["git", *words],
+            cwd=folder,
+            env={**os.environ, **_GIT},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise ProjectError("git is not installed", location=entry.declared_at, hint="it fetches packages") from None
+    except subprocess.TimeoutExpired:
+        raise ProjectError(f"{shown(entry.where)} takes too long", location=entry.declared_at) from None
+    if called.returncode and not ok:
+        lines = [line for line in called.stderr.strip().splitlines() if line.startswith(("fatal", "error"))]
+        why = shown(lines[0]) if lines else f"git {words[0]} failed"
+        what = f"{entry.revision!r} of {shown(entry.where)}" if words[0] == "rev-parse" else shown(entry.where)
+        raise ProjectError(f"cannot fetch {what}: {why}", location=entry.declared_at)
+    return called.stdout.strip() if not called.returncode else ""
+
+
+def _unpack(entry: WantedPackage, pin: str | None, place: Path) -> tuple[Path, str]:
+    content = _content(entry)
+    digest = hashlib.sha256(content).hexdigest()
+    if pin is not None and pin != digest:
+        hint = f"remove {LOCK} to take it as it is now"
+        raise ProjectError(f"{shown(entry.where)} is not what it was", location=entry.declared_at, hint=hint)
+    archive = place / "archive"
+    archive.write_bytes(content)
+    try:
+        with tarfile.open(archive) as opened:
+            opened.extractall(place / "whole", filter="data")
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise ProjectError(f"{shown(entry.where)} is no tarball: {error}", location=entry.declared_at) from None
+    whole = place / "whole"
+    folders = [whole, *sorted(path for path in whole.iterdir() if path.is_dir())]
+    return next((path for path in folders if (path / DBT_FILE).is_file()), whole), digest
+
+
+def _content(entry: WantedPackage) -> bytes:
+    path = Path(entry.where.removeprefix("file://"))
+    if "://" not in entry.where or entry.where.startswith("file://"):
+        if not path.is_file():
+            raise ProjectError(f"there is no file {entry.where!r}", location=entry.declared_at)
+        return path.read_bytes()
+    try:
+        answer = requests.get(entry.where, timeout=60)
+        answer.raise_for_status()
+    except requests.RequestException as error:
+        why = getattr(error.response, "status_code", None) or type(error).__name__
+        raise ProjectError(f"cannot fetch {shown(entry.where)}: {why}", location=entry.declared_at) from None
+    return bytes(answer.content)
+
+
+def _hash_of(root: Path) -> str:
+    texts = [(root / name).read_bytes() for name in PACKAGE_FILES if (root / name).is_file()]
+    return hashlib.sha1(b"".join(texts), usedforsecurity=False).hexdigest()
+
+
+def _lock_key(entry: WantedPackage) -> str:
+    return f"{shown(entry.where)}@{entry.revision or ''}"
+
+
+def _pins(root: Path, text: str) -> dict[str, str]:
+    path = root / LOCK
+    locked: object = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
+    if not isinstance(locked, dict) or locked.get("sha1_hash") != text:
+        return {}
+    entries = [entry for entry in locked.get("packages") or [] if isinstance(entry, dict) and entry.get("pin")]
+    return {f"{e.get('git') or e.get('tarball')}@{e.get('revision') or ''}": str(e["pin"]) for e in entries}
+
+
+def _write_lock(root: Path, found: tuple[Fetched, ...], text: str) -> None:
+    entries = [
+        {
+            "name": package.name,
+            package.wanted.kind: shown(package.wanted.where),
+            **({"revision": package.wanted.revision} if package.wanted.revision else {}),
+            **({"pin": package.pin} if package.pin else {}),
+        }
+        for package in found
+    ]
+    content = yaml.safe_dump({"packages": entries, "sha1_hash": text}, sort_keys=False)
+    (root / LOCK).write_text(content, encoding="utf-8")
+
+
+def _forget_others(root: Path, settings: Settings, kept: set[str]) -> None:
+    """What `packages.yml` no longer asks for would still be part of the project."""
+    for path in (root / settings.packages_path).iterdir():
+        if path.name not in kept and (path / DBT_FILE).is_file():
+            if path.is_symlink():
+                path.unlink()
+            else:
+                shutil.rmtree(path)

@@ -1,0 +1,122 @@
+"""dbt packages of a project: what `packages.yml` asks for, and what is installed. Owns both; fetching is `sml deps`'.
+
+Format: https://docs.getdbt.com/docs/build/packages, its local, git and tarball forms. A package is a project of its
+own: it keeps its name, its folder config and its variables, over which those of the root project win.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from sqlmesh_like.errors import Location, ProjectError
+from sqlmesh_like.project.files import read_text
+from sqlmesh_like.project.settings import DBT_FILE, Settings, load_settings
+from sqlmesh_like.project.values import ValueRenderer
+from sqlmesh_like.project.yaml_node import YamlNode, parse_yaml
+
+PACKAGE_FILES = ("packages.yml", "dependencies.yml")
+_KINDS = ("local", "git", "tarball")
+_KEYS = (
+    "local",
+    "git",
+    "tarball",
+    "revision",
+    "subdirectory",
+    "warn-unpinned",
+    "name",
+    "package",
+    "version",
+    "private",
+)
+_HUB = "name its repository: `- git: https://…` with a `revision`"
+
+
+@dataclass(frozen=True)
+class WantedPackage:
+    """One entry of `packages.yml`. `where` is a path, the address of a repository or that of a tarball."""
+
+    kind: Literal["local", "git", "tarball"]
+    where: str
+    declared_at: Location
+    revision: str | None = None
+    subdirectory: str | None = None
+
+
+def wanted_packages(folder: Path, root: Path, variables: Mapping[str, object]) -> tuple[WantedPackage, ...]:
+    """The packages that the project in `folder` asks for, in order. Raises ProjectError at a wrong entry."""
+    path = next((folder / name for name in PACKAGE_FILES if (folder / name).is_file()), None)
+    if path is None:
+        return ()
+    shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+    node = parse_yaml(read_text(path, root), shown).mapping(path.name)
+    node.expect_keys(path.name, ("packages", "projects"))
+    listed = node.get("packages")
+    values = ValueRenderer(variables, secrets=True)
+    return tuple(_wanted(values.render(entry)) for entry in (listed.sequence("packages") if listed else ()))
+
+
+def installed_packages(root: Path, settings: Settings, cli_vars: Mapping[str, object]) -> tuple[Settings, ...]:
+    """Settings of the packages in the install folder, by name; their paths start at the root project.
+
+    Raises ProjectError where `packages.yml` asks for something and nothing is installed.
+    """
+    folder = root / settings.packages_path
+    found = sorted(path for path in folder.iterdir() if (path / DBT_FILE).is_file()) if folder.is_dir() else []
+    wanted = wanted_packages(root, root, settings.vars)
+    if len(found) < len(wanted):
+        hint = f"`sml deps` fetches them into {settings.packages_path}/"
+        raise ProjectError("the packages of this project are not installed", location=wanted[0].declared_at, hint=hint)
+    if not found:
+        return ()
+    packages = tuple(_installed(path, settings, cli_vars) for path in found)
+    for package in packages:
+        if package.name == settings.name:
+            raise ProjectError(f"package {package.name!r} has the project's own name", location=Location(package.file))
+    return packages
+
+
+def _wanted(node: YamlNode) -> WantedPackage:
+    node.mapping("a package").expect_keys("a package", _KEYS)
+    kinds = [kind for kind in _KINDS if kind in node.children]
+    if "package" in node.children:
+        name = node.children["package"].text("package")
+        raise node.children["package"].error(f"package {name!r}: dbt's hub is not asked", _HUB)
+    if len(kinds) != 1:
+        raise node.error("a package is one of local, git and tarball", "e.g. - local: ../shared")
+    kind = kinds[0]
+    address = node.children[kind]
+    texts = {key: child.text(key) for key, child in node.items() if key in ("revision", "subdirectory")}
+    inside = texts.get("subdirectory")
+    if inside is not None and (PurePosixPath(inside).is_absolute() or ".." in PurePosixPath(inside).parts):
+        raise node.children["subdirectory"].error(f"subdirectory {inside!r} leads out of the package")
+    match kind:
+        case "git":
+            return WantedPackage("git", address.text("git"), node.location, texts.get("revision"), inside)
+        case "tarball":
+            return WantedPackage("tarball", address.text("tarball"), node.location)
+        case _:
+            return WantedPackage("local", address.text("local"), node.location)
+
+
+def _installed(path: Path, settings: Settings, cli_vars: Mapping[str, object]) -> Settings:
+    own = load_settings(path, {}, shown=f"{settings.packages_path}/{path.name}/{DBT_FILE}")
+    given = settings.vars.get(own.name)
+    above = given if isinstance(given, Mapping) else {}
+    prefix = f"{settings.packages_path}/{path.name}"
+    return replace(
+        own,
+        model_paths=_below(prefix, own.model_paths),
+        seed_paths=_below(prefix, own.seed_paths),
+        test_paths=_below(prefix, own.test_paths),
+        macro_paths=_below(prefix, own.macro_paths),
+        docs_paths=_below(prefix, own.docs_paths),
+        analysis_paths=(),  # those are the maker's
+        vars={**own.vars, **settings.vars, **above, **cli_vars},
+    )
+
+
+def _below(prefix: str, paths: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{prefix}/{path}" for path in paths)

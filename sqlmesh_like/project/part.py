@@ -1,0 +1,259 @@
+"""One project's files → its nodes. Owns the search for files and the joining of models with their properties.
+
+The root project and each package is one part. Settings are `settings`' matter, YAML entries `properties`', Jinja inside
+SQL `render`'s.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sqlmesh_like.errors import Location, ProjectError, nearest
+from sqlmesh_like.names import TableName
+from sqlmesh_like.project.config import merge
+from sqlmesh_like.project.doc_blocks import read_doc_blocks
+from sqlmesh_like.project.files import files_under, read_text, relative
+from sqlmesh_like.project.generic_tests import Tested
+from sqlmesh_like.project.properties import NodeProperties, Properties, node_tests, parse_properties
+from sqlmesh_like.project.settings import Settings
+from sqlmesh_like.project.spec import DocBlock, MacroFile, ModelFile, SeedFile, TestFile
+from sqlmesh_like.project.values import ValueRenderer
+from sqlmesh_like.project.yaml_node import parse_yaml
+
+
+@dataclass(frozen=True)
+class Part:
+    """What the files of one project declare."""
+
+    settings: Settings
+    properties: Properties
+    models: tuple[ModelFile, ...]
+    seeds: tuple[SeedFile, ...]
+    tests: tuple[TestFile, ...]
+    macros: tuple[MacroFile, ...]
+    docs: tuple[DocBlock, ...]
+    analyses: tuple[ModelFile, ...]
+    warnings: tuple[str, ...]
+
+
+def read_part(root: Path, settings: Settings, over: Settings | None = None) -> Part:
+    """Read one project; paths of its settings start at `root`. `over`: the root project's settings, of a package.
+
+    Raises ProjectError at the first thing that is wrong.
+    """
+    docs = read_doc_blocks(root, settings.docs_paths, settings.name)
+    properties = _properties(root, settings, docs)
+    values = ValueRenderer(settings.vars, secrets=False)
+    models = tuple(_model(file, root, settings, properties, values, over) for file in _model_paths(root, settings))
+    seeds = tuple(_seed(path, root, settings, properties, values, over) for path in _seed_paths(root, settings))
+    return Part(
+        settings,
+        properties,
+        models,
+        seeds,
+        _tests(root, settings, properties, models, seeds),
+        _macros(root, settings, settings.name if over else None),
+        docs,
+        _analyses(root, settings, properties),
+        _undescribed(properties, models, seeds),
+    )
+
+
+def _properties(root: Path, settings: Settings, docs: tuple[DocBlock, ...]) -> Properties:
+    folders = (*settings.model_paths, *settings.seed_paths, *settings.macro_paths, *settings.analysis_paths)
+    paths = files_under(root, folders, (".yml", ".yaml"))
+    files = tuple(parse_yaml(read_text(path, root), relative(path, root)) for path in paths)
+    return parse_properties(files, settings.name, settings.vars, docs)
+
+
+def _model_paths(root: Path, settings: Settings) -> list[tuple[Path, tuple[str, ...]]]:
+    """Each model file with its fqn: project, folders below its model path, name."""
+    found: dict[Path, tuple[str, ...]] = {}
+    for folder in settings.model_paths:
+        for path in files_under(root, [folder], (".sql", ".py")):
+            parts = path.relative_to(root / folder).with_suffix("").parts
+            if path.suffix == ".py":
+                raise ProjectError("Python models are not supported", location=Location(relative(path, root)))
+            found[path] = (settings.name, *parts)
+    return list(found.items())
+
+
+def _seed_paths(root: Path, settings: Settings) -> tuple[Path, ...]:
+    return files_under(root, settings.seed_paths, (".csv",))
+
+
+def _model(
+    file: tuple[Path, tuple[str, ...]],
+    root: Path,
+    settings: Settings,
+    properties: Properties,
+    values: ValueRenderer,
+    over: Settings | None,
+) -> ModelFile:
+    path, fqn = file
+    name, where = path.stem, relative(path, root)
+    _check_name("model", name, where)
+    described = properties.models.get(name)
+    default = {"materialized": "view" if settings.is_dbt else "incremental"}
+    config = merge(default, settings.folder_config(settings.models, fqn, values))
+    return ModelFile(
+        unique_id=f"model.{settings.name}.{name}",
+        name=name,
+        path=where,
+        raw_sql=read_text(path, root),
+        yaml_config=merge(config, described.config if described else {}),
+        columns=described.columns if described else (),
+        description=described.description if described else "",
+        declared_at=Location(where, 1, 1),
+        fqn=fqn,
+        root_config=over.folder_config(over.models, fqn, values) if over else {},
+        column_docs=described.column_docs if described else {},
+    )
+
+
+def _seed(
+    path: Path,
+    root: Path,
+    settings: Settings,
+    properties: Properties,
+    values: ValueRenderer,
+    over: Settings | None,
+) -> SeedFile:
+    name, where = path.stem, relative(path, root)
+    _check_name("seed", name, where)
+    described = properties.seeds.get(name)
+    fqn = (settings.name, *_folders(path, root, settings.seed_paths), name)
+    config = merge(settings.folder_config(settings.seeds, fqn, values), described.config if described else {})
+    config = merge(config, over.folder_config(over.seeds, fqn, values)) if over else config
+    types = config.get("column_types")
+    declared = {c.name: c.type for c in (described.columns if described else ()) if c.type is not None}
+    return SeedFile(
+        unique_id=f"seed.{settings.name}.{name}",
+        name=name,
+        path=where,
+        config=config,
+        column_types={**declared, **({str(k): str(v) for k, v in types.items()} if isinstance(types, Mapping) else {})},
+        description=described.description if described else "",
+        fqn=fqn,
+        column_docs=described.column_docs if described else {},
+    )
+
+
+def _analyses(root: Path, settings: Settings, properties: Properties) -> tuple[ModelFile, ...]:
+    """Queries that are rendered and never run."""
+    paths = files_under(root, settings.analysis_paths, (".sql",))
+    refuse_duplicates([(path.stem, relative(path, root)) for path in paths])
+    return tuple(_analysis(path, root, settings, properties.analyses.get(path.stem)) for path in paths)
+
+
+def _analysis(path: Path, root: Path, settings: Settings, described: NodeProperties | None) -> ModelFile:
+    where = relative(path, root)
+    return ModelFile(
+        unique_id=f"analysis.{settings.name}.{path.stem}",
+        name=path.stem,
+        path=where,
+        raw_sql=read_text(path, root),
+        yaml_config=described.config if described else {},
+        columns=described.columns if described else (),
+        description=described.description if described else "",
+        declared_at=Location(where, 1, 1),
+        fqn=(settings.name, "analysis", *_folders(path, root, settings.analysis_paths), path.stem),
+        column_docs=described.column_docs if described else {},
+    )
+
+
+def refuse_duplicates(named: list[tuple[str, str]]) -> None:
+    """Raises ProjectError where two names, given with their files, are the same."""
+    seen: dict[str, str] = {}
+    for name, path in named:
+        if name in seen:
+            hint = "rename one; ref() must find exactly one node"
+            raise ProjectError(f"{name!r} is the name of {seen[name]} too", location=Location(path), hint=hint)
+        seen[name] = path
+
+
+def _folders(path: Path, root: Path, bases: Iterable[str]) -> tuple[str, ...]:
+    for base in bases:
+        if path.is_relative_to(root / base):
+            return path.relative_to(root / base).parts[:-1]
+    return ()
+
+
+def _check_name(kind: str, name: str, path: str) -> None:
+    if not TableName("s", name).is_path_safe():
+        hint = "a name is letters, digits, _ and -; it becomes the table's name"
+        raise ProjectError(f"{kind} name {name!r} cannot be a table's name", location=Location(path), hint=hint)
+
+
+def _tests(
+    root: Path, settings: Settings, properties: Properties, models: tuple[ModelFile, ...], seeds: tuple[SeedFile, ...]
+) -> tuple[TestFile, ...]:
+    tests = list(properties.source_tests)
+    for node, described in _described(properties, models, seeds):
+        tested = Tested(settings.name, node.unique_id, node.name, f"ref({node.name!r})", None)
+        tests += node_tests(described.node, tested)
+    tests += [_singular_test(path, root, settings) for path in _singular_paths(root, settings)]
+    return _with_distinct_ids(tests)
+
+
+def _described(
+    properties: Properties, models: tuple[ModelFile, ...], seeds: tuple[SeedFile, ...]
+) -> list[tuple[ModelFile | SeedFile, NodeProperties]]:
+    found: list[tuple[ModelFile | SeedFile, NodeProperties]] = []
+    found += [(model, properties.models[model.name]) for model in models if model.name in properties.models]
+    found += [(seed, properties.seeds[seed.name]) for seed in seeds if seed.name in properties.seeds]
+    return found
+
+
+def _singular_paths(root: Path, settings: Settings) -> list[Path]:
+    others = [root / folder / kind for folder in settings.test_paths for kind in ("generic", "fixtures")]
+    paths = files_under(root, settings.test_paths, (".sql",))
+    return [path for path in paths if not any(path.is_relative_to(folder) for folder in others)]
+
+
+def _singular_test(path: Path, root: Path, settings: Settings) -> TestFile:
+    where = relative(path, root)
+    return TestFile(
+        unique_id=f"test.{settings.name}.{path.stem}",
+        name=path.stem,
+        path=where,
+        raw_sql=read_text(path, root),
+        severity="error",
+        attached_to=None,
+        declared_at=Location(where, 1, 1),
+    )
+
+
+def _with_distinct_ids(tests: list[TestFile]) -> tuple[TestFile, ...]:
+    """A test declared again with other settings gets an id that ends in a hash of its call."""
+    seen: dict[str, TestFile] = {}
+    for test in tests:
+        if test.unique_id in seen:
+            if test.test_type == "singular" or test.raw_sql == seen[test.unique_id].raw_sql:
+                hint = f"the first is declared at {seen[test.unique_id].declared_at}"
+                raise ProjectError(f"data test {test.name!r} is declared twice", location=test.declared_at, hint=hint)
+            name = f"{test.name}_{hashlib.md5(test.raw_sql.encode(), usedforsecurity=False).hexdigest()[:10]}"
+            test = replace(test, name=name, unique_id=f"{test.unique_id.rpartition('.')[0]}.{name}")
+        seen[test.unique_id] = test
+    return tuple(seen.values())
+
+
+def _macros(root: Path, settings: Settings, package: str | None) -> tuple[MacroFile, ...]:
+    folders = (*settings.macro_paths, *(f"{folder}/generic" for folder in settings.test_paths))
+    paths = files_under(root, folders, (".sql",))
+    return tuple(MacroFile(relative(path, root), read_text(path, root), package) for path in paths)
+
+
+def _undescribed(properties: Properties, models: tuple[ModelFile, ...], seeds: tuple[SeedFile, ...]) -> tuple[str, ...]:
+    """Warnings for properties of nodes that do not exist: dbt goes on there, and so must an existing project."""
+    kinds = (("model", properties.models, models), ("seed", properties.seeds, seeds))
+    return tuple(
+        f"{entry.declared_at}: there is no {kind} {name!r}; its properties are not used"
+        + (f" ({hint})" if (hint := nearest(name, [node.name for node in nodes])) else "")
+        for kind, described, nodes in kinds
+        for name, entry in described.items()
+        if name not in {node.name for node in nodes}
+    )
