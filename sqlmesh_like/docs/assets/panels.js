@@ -3,7 +3,7 @@ const section = (title, id, ...children) =>
   el("section", { class: "panel", "aria-labelledby": `h-${id}` }, el("h2", { id: `h-${id}` }, title), ...children);
 
 const table = (caption, heads, rows, className = "") =>
-  el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
+  el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": caption },
     el("table", { class: className }, el("caption", { class: "offscreen" }, caption),
       el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col", class: head.startsWith("#") ? "num" : null }, head.replace("#", ""))))),
       el("tbody", {}, rows)));
