@@ -78,8 +78,8 @@ class Output:
         self._step(step, f"START {step.words}", "RUN", None)
 
     def success(self, step: Step, detail: str, seconds: float) -> None:
-        """A table was written: `detail` is the strategy and its rows."""
-        verb = "loaded" if step.kind.startswith("seed") else "created"
+        """A table was written: `detail` is the strategy and its rows, or what was done to it."""
+        verb = {"seed": "loaded", "table": "maintained"}.get(step.kind.split()[0], "created")
         self._step(step, f"OK {verb} {step.words}", f"{detail} in {seconds:.2f}s", "success")
 
     def warned(self, step: Step, detail: str, seconds: float) -> None:

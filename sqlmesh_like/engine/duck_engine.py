@@ -93,6 +93,12 @@ class DuckEngine:
         is_plain = isinstance(tree, exp.Select) and tree.is_star
         return Rows(tuple(Column(n, (is_plain and known.get(n.lower())) or spark_name(t)) for n, t in names), rows)
 
+    def changes(self, state: TableState, since: str, limit: int) -> Rows:  # noqa: ARG002 - there is no past
+        raise NodeError(f"{state.uri} has no past: it is built anew in each call")
+
+    def compact(self, uri: str) -> int:  # noqa: ARG002 - there are no log files
+        return 0
+
     def clean(self, uri: str, retain: int) -> None:
         """There is no history."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -23,7 +23,9 @@ from sqlmesh_like.delta.program import DeltaProgram, RescanProgram
 from sqlmesh_like.engine import sink as sinks
 from sqlmesh_like.engine.bindings import Bindings, bound
 from sqlmesh_like.engine.cleaning import clean_history
+from sqlmesh_like.engine.compacting import compact
 from sqlmesh_like.engine.comparison import difference
+from sqlmesh_like.engine.described import described
 from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.jars import Progress
 from sqlmesh_like.engine.partition_paths import target_paths
@@ -171,10 +173,8 @@ class SparkEngine:
         return derived, (), True
 
     def load(self, table: SeedTable, state: TableState, now: datetime) -> None:
-        try:
+        with _failing(table.seed.path):
             load_seed(self.session(), table, state, now, self._target.hudi)
-        except (Py4JJavaError, PySparkException) as error:
-            raise NodeError(f"{table.seed.path}: {_first_line(error)}") from error
 
     def verify(self, planned: PlannedModel, limit: int) -> Difference:
         record = planned.target.record
@@ -198,19 +198,22 @@ class SparkEngine:
             raise _failure(planned, error) from error
 
     def query(self, tree: exp.Expr, tables: Mapping[TableName, TableState], limit: int) -> Rows:
-        session = self.session()
-        try:
-            frame = bound(session, tree, tables)
-            rows = (frame if limit < 0 else frame.limit(limit)).collect()
-        except (Py4JJavaError, PySparkException) as error:
-            raise NodeError(f"the query failed: {_first_line(error)}") from error
-        return Rows(sinks.schema_of(frame), tuple(tuple(row) for row in rows))
+        with _failing("the query failed"):
+            return _rows(bound(self.session(), tree, tables), limit)
+
+    def changes(self, state: TableState, since: str, limit: int) -> Rows:
+        assert state.frontier is not None
+        with _failing(f"the changes of {state.uri} cannot be read"):
+            feed = feed_of(self.session(), Timeline(state.uri))
+            return _rows(described(feed.changes(since, state.frontier)), limit)
+
+    def compact(self, uri: str) -> int:
+        with _failing(f"compacting {uri} failed"):
+            return compact(self.session(), uri)
 
     def clean(self, uri: str, retain: int) -> None:
-        try:
+        with _failing(f"cleaning {uri} failed"):
             clean_history(self.session(), uri, retain)
-        except (Py4JJavaError, PySparkException) as error:
-            raise NodeError(f"cleaning {uri} failed: {_first_line(error)}") from error
 
     def _sink(self, planned: PlannedModel) -> Sink:
         config = planned.compiled.model.config
@@ -301,6 +304,20 @@ def _described(frame: DataFrame) -> str:
 def _rows_written(uri: str) -> int:
     commits = Timeline(uri).data_commits
     return sum(write.rows for write in commits[-1].writes) if commits else 0
+
+
+def _rows(frame: DataFrame, limit: int) -> Rows:
+    rows = (frame if limit < 0 else frame.limit(limit)).collect()
+    return Rows(sinks.schema_of(frame), tuple(tuple(row) for row in rows))
+
+
+@contextmanager
+def _failing(what: str) -> Iterator[None]:
+    """What Spark raises within is a NodeError that says what failed."""
+    try:
+        yield
+    except (Py4JJavaError, PySparkException) as error:
+        raise NodeError(f"{what}: {_first_line(error)}") from error
 
 
 def _failure(planned: PlannedModel, error: Exception) -> SmlError:

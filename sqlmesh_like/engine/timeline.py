@@ -124,7 +124,8 @@ class Timeline:
     @cached_property
     def compactions(self) -> frozenset[str]:
         """Requested times of compactions on the active timeline, completed or not."""
-        return frozenset(name.split(".")[0] for name in self._names if ".compaction." in name)
+        names = (name for name in self._names if ".compaction." in name and not name.startswith("."))
+        return frozenset(name.split(".")[0] for name in names)
 
     def as_of(self, frontier: str) -> str:
         """The instant at which Hudi's reader shows a frontier."""

@@ -80,6 +80,18 @@ class Engine(Protocol):
         """Rows of any SELECT over whole tables as they were when their state was read; `limit` -1: all."""
         ...
 
+    def changes(self, state: TableState, since: str, limit: int) -> Rows:
+        """What changed in a table between a frontier and that of its state; `limit` -1: all.
+
+        Grain: a row for each inserted or deleted row, two for each updated one. The first column, `_change`, says
+        `insert`, `delete`, `update_before` or `update_after`; rows written again as they were are none.
+        """
+        ...
+
+    def compact(self, uri: str) -> int:
+        """Merge the log files of a merge-on-read table into base files; how many file groups had some."""
+        ...
+
     def clean(self, uri: str, retain: int) -> None:
         """Remove history of a table but its newest `retain` data commits."""
         ...

@@ -27,8 +27,8 @@ class Cleaning:
     retain: int
 
 
-def due(catalog: Catalog, owned: Iterable[str]) -> tuple[Cleaning, ...]:
-    """Tables of ours (by unique id), borrowed ones left out, whose history has grown past what is kept."""
+def due(catalog: Catalog, owned: Iterable[str], slack: int = SLACK) -> tuple[Cleaning, ...]:
+    """Tables of ours (by unique id), borrowed ones left out, whose history has grown past what is kept, by `slack`."""
     needed = _oldest_frontiers(catalog)
     found: list[Cleaning] = []
     for unique_id in (unique_id for unique_id in owned if unique_id not in catalog.borrowed):
@@ -39,7 +39,7 @@ def due(catalog: Catalog, owned: Iterable[str]) -> tuple[Cleaning, ...]:
             catalog.history.pending_commits(state.uri, start, state.frontier) for start in needed.get(unique_id, ())
         ]
         retain = retained(max(behind, default=0))
-        if catalog.history.exceeds(state.uri, retain + SLACK):
+        if catalog.history.exceeds(state.uri, retain + slack):
             found.append(Cleaning(state.uri, retain))
     return tuple(found)
 

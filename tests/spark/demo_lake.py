@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,19 @@ class DemoLake:
         frame = self.spark.read.format("hudi").load(self.uri(name, schema))
         shown = [column for column in frame.columns if not column.startswith(("_hoodie", "_sml"))]
         return sorted((tuple(row) for row in frame.select(*shown).collect()), key=repr)
+
+    def json(self, *words: str) -> list[dict[str, object]]:
+        """What a command prints with `--output json --limit -1`."""
+        with redirect_stdout(StringIO()) as printed:
+            self.sml(*words, "--output", "json", "--limit", "-1")
+        found = json.loads(printed.getvalue())
+        assert isinstance(found, list)
+        return found
+
+    def frontier(self, name: str, schema: str = "dws") -> str:
+        found = Timeline(self.uri(name, schema)).frontier
+        assert found is not None
+        return found
 
     def commits(self, name: str, schema: str = "dws") -> int:
         return len(Timeline(self.uri(name, schema)).data_commits)

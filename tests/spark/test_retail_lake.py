@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from demo.retail.dms import FOLDER, LOADED, Chain, documented, write
+from sqlmesh_like.engine.timeline import Timeline
 from tests.properties.case import DEEP
 from tests.spark.demo_lake import DemoLake
 
@@ -55,6 +56,7 @@ def test_the_documents_sums_after_the_full_load_and_after_the_changes(retail: De
     assert retail.rows("sales_by_state") == [CA, IL, NY]
     assert [row[:5] for row in retail.rows("sales_by_city")] == CITIES
     assert dates(retail) == DATES
+    first, loaded = retail.frontier("sales_by_state"), retail.frontier("retail_transactions", "ods")
     stored = retail.rows("retail_transactions", "ods")
     assert stored[0][1] == "2019-03-17", "the day is kept as text"
 
@@ -64,6 +66,15 @@ def test_the_documents_sums_after_the_full_load_and_after_the_changes(retail: De
     retail.sml("run")
     after(retail)
     assert retail.strategy("sales_by_state") == "aggregate_merge"
+
+    past = retail.json("show", "sales_by_state", "--as-of", first)
+    assert {row["store_state"]: row["smallest"] for row in past}["NY"] == "116.25", "as it was before the changes"
+    moved = retail.json("changes", "retail_transactions", "--since", loaded)
+    assert {(row["_change"], row["tran_id"], row["store_city"]) for row in moved} == {
+        ("insert", 15, "CHICAGO"), ("delete", 2, "NEW YORK"),
+        ("update_before", 12, "CHICAGO"), ("update_after", 12, "SPRINGFIELD"),
+    }  # fmt: skip
+    assert not retail.json("changes", "retail_transactions", "--since", loaded, "--until", loaded)
 
     # Files that are moved get a new time, and would hide what was written before they were moved.
     os.utime(full, (changes.stat().st_mtime + 100,) * 2)
@@ -87,7 +98,10 @@ def after(lake: DemoLake) -> None:
 
 
 def test_a_large_chain_is_followed_round_by_round(retail: DemoLake) -> None:
+    """With a table that is merged on read, compacted in between."""
     chain = Chain(seed=1)
+    sources = retail.root / "models" / "ods" / "sources.yml"
+    sources.write_text(sources.read_text().replace("primary_key:", "table_type: mor\n          primary_key:"))
     write(retail.root, chain.load(14 * TIMES), LOADED)
     for number in range(ROUNDS):
         received = LOADED + timedelta(hours=number + 1)
@@ -96,5 +110,11 @@ def test_a_large_chain_is_followed_round_by_round(retail: DemoLake) -> None:
         retail.sml("run")
         totals = [(len(chain.sales), sum(int(str(sale["quantity"])) for sale in chain.sales.values()))]
         assert [row[:2] for row in retail.rows("sales_total")] == totals
+        if number == 1:
+            retail.sml("maintain", "-s", "source:retail")
+            compacted = Timeline(retail.uri("retail_transactions", "ods")).compactions
+            assert len(compacted) == 1
+            retail.sml("run")
+            assert retail.commits("sales_total") == 2, "a compaction is no change"
     assert len(list((retail.root / FOLDER).glob("*.parquet"))) == ROUNDS + 1
     retail.sml("verify")

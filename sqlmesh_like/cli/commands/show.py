@@ -28,8 +28,9 @@ from sqlmesh_like.run.seeds import read_seed
 @click.option("--inline", metavar="SQL", help="Any SELECT, with ref() and source(), instead of a model.")
 @click.option("--output", type=click.Choice(["table", "json", "csv"]), default="table", help="Form of the rows.")
 @click.option("--limit", type=int, default=20, help="Rows to show (-1: all).")
+@click.option("--as-of", metavar="WHEN", help="As it was: a commit of `sml history`, or an ISO 8601 time (UTC).")
 @shared_options
-def command(flags: Flags, model: str | None, inline: str | None, output: str, limit: int) -> int:
+def command(flags: Flags, model: str | None, inline: str | None, output: str, limit: int, as_of: str | None) -> int:
     """Print the rows of a model, a seed or a source table, hidden columns left out."""
     name = model or (flags.select[0] if len(flags.select) == 1 else None)
     if (name is None) == (inline is None):
@@ -38,19 +39,28 @@ def command(flags: Flags, model: str | None, inline: str | None, output: str, li
     view = _view(loaded, name) if name is not None else None
     if inline is not None:
         view = render_inline(loaded.project, loaded.target, inline)
+    if as_of is not None and (view is not None or loaded.target.type != "spark"):
+        raise UsageError(
+            "--as-of is for one table of a lake", hint="e.g. sml show user_agg --as-of 2024-05-01T00:00:00Z"
+        )
     lake = open_lake(loaded) if loaded.target.type == "spark" else _built(loaded, view, name or "")
     try:
         if inline is not None and view is not None and view.asks_lake:
             answers = LakeAnswers(lake.planner(clock(None)), lake.engine)
             view = render_inline(loaded.project, loaded.target, inline, answers)
-        rows = _query(lake, view, limit) if view is not None else _rows(lake, name or "", limit)
+        rows = _query(lake, view, limit) if view is not None else _rows(lake, name or "", limit, as_of)
     finally:
         lake.engine.stop()
+    print_rows(rows, output, limit, flags)
+    return 0
+
+
+def print_rows(rows: Rows, output: str, limit: int, flags: Flags) -> None:
+    """Rows in a form of `--output`; a table that may have more of them says so."""
     forms = {"json": as_json, "csv": as_csv, "table": _table}
     click.echo(forms[output](rows).rstrip("\n"))
     if output == "table" and len(rows.rows) == limit:
         make_output(flags, sys.stderr).line(f"the first {limit} rows; --limit -1 shows all")
-    return 0
 
 
 def _table(rows: Rows) -> str:
@@ -58,7 +68,7 @@ def _table(rows: Rows) -> str:
     return as_table(rows, width=shutil.get_terminal_size().columns if sys.stdout.isatty() else 100_000)
 
 
-def _rows(lake: Lake, name: str, limit: int) -> Rows:
+def _rows(lake: Lake, name: str, limit: int, as_of: str | None) -> Rows:
     place = lake.catalog.find(name)
     state = lake.catalog.state(place.unique_id)
     if not state.exists:
@@ -66,7 +76,9 @@ def _rows(lake: Lake, name: str, limit: int) -> Rows:
     from sqlglot import exp
 
     from sqlmesh_like.engine.table_reader import read_rows
+    from sqlmesh_like.engine.time_travel import state_at
 
+    state = state if as_of is None else state_at(state, as_of)
     whole = exp.select("*").from_(exp.table_(place.table.identifier, db=place.table.schema, quoted=True))
     return read_rows(state, limit) or lake.engine.query(whole, {place.table: state}, limit)
 

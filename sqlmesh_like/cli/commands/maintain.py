@@ -1,0 +1,72 @@
+"""`sml maintain`: table services. Owns which tables they are for; retention says what may go, the engine does it."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import click
+
+from sqlmesh_like.cli.context import Loaded, load, make_output
+from sqlmesh_like.cli.lake import Lake, locked, open_lake
+from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.output import Output, Status, Step
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.plan.catalog import TablePlace
+from sqlmesh_like.run.retention import due
+
+
+@click.command("maintain")
+@shared_options
+def command(flags: Flags) -> int:
+    """Compact merge-on-read tables and remove history that nothing needs.
+
+    Kept is what a model of the project has not read yet (of the last 200 commits), and ten commits in any case. Tables
+    that `sml` writes have a fixed number of files in each partition, so there is nothing to cluster.
+    """
+    loaded = load(flags)
+    selected = {node.unique_id for node in loaded.selected("model", "seed", "source")}
+    lake = open_lake(loaded)
+    ours = [place for place in lake.catalog.places.values() if place.unique_id in selected & _written(loaded)]
+    there = [place for place in ours if lake.catalog.state(place.unique_id).kind in ("cow", "mor")]
+    output = make_output(flags)
+    with locked(loaded, "run"), locked(loaded, "ingest"):
+        try:
+            found = [_maintain(lake, number, len(there), place, output) for number, place in enumerate(there, 1)]
+        finally:
+            lake.engine.stop()
+    output.end(found)
+    return 0 if "error" not in found else 1
+
+
+def _written(loaded: Loaded) -> set[str]:
+    """Tables that only we write: others have services of their own."""
+    ingested = {t.unique_id for source in loaded.project.sources if source.ingest for t in source.tables if t.ingest}
+    return ingested | {unique_id for unique_id in loaded.graph.nodes if not unique_id.startswith("source.")}
+
+
+def _maintain(lake: Lake, number: int, total: int, place: TablePlace, output: Output) -> Status:
+    step, started = Step(number, total, "table", str(place.table)), perf_counter()
+    output.start(step)
+    try:
+        done = _services(lake, place)
+    except NodeError as error:
+        output.error(step, perf_counter() - started)
+        output.line(f"  {error}", "error")
+        return "error"
+    seconds = perf_counter() - started
+    if not done:
+        output.no_op(step, seconds)
+        return "no-op"
+    output.success(step, ", ".join(done), seconds)
+    return "success"
+
+
+def _services(lake: Lake, place: TablePlace) -> list[str]:
+    """What was done to one table, in words."""
+    done = []
+    if lake.catalog.state(place.unique_id).kind == "mor" and (groups := lake.engine.compact(place.uri)):
+        done.append(f"{groups} file group{'s' if groups > 1 else ''} compacted")
+    for cleaning in due(lake.catalog, [place.unique_id], slack=0):
+        lake.engine.clean(cleaning.uri, cleaning.retain)
+        done.append(f"{cleaning.retain} commits kept")
+    return done
