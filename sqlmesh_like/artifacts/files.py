@@ -60,4 +60,5 @@ def timestamp(moment: datetime.datetime) -> str:
     >>> timestamp(datetime.datetime(2024, 1, 2, tzinfo=datetime.UTC))
     '2024-01-02T00:00:00.000000Z'
     """
-    return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    # strftime writes the year 1, which says "never", without zeros.
+    return moment.astimezone(datetime.UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from sqlmesh_like import __version__
 from sqlmesh_like.artifacts.exposures import exposure, group, group_map
 from sqlmesh_like.artifacts.files import compiled_test_path, timestamp, write_json
+from sqlmesh_like.artifacts.sources import criteria
 from sqlmesh_like.artifacts.unit_tests import unit_test
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.plan.graph import Graph
@@ -253,6 +254,8 @@ def _source(source: Source, table: SourceTable, project: ParsedProject) -> dict[
         "tags": list(table.tags),
         "config": {"enabled": True},
         "relation_name": table.table.sql(),
+        "freshness": criteria(table.freshness) if table.freshness.is_asked else None,
+        "loaded_at_field": table.freshness.loaded_at,
     }
 
 

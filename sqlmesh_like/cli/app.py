@@ -36,6 +36,7 @@ COMMANDS = {
     "show": "Print the rows of a model.",
     "changes": "Print what changed in a table since a commit.",
     "verify": "Compare tables with a full recompute.",
+    "freshness": "Say which sources are stale.",
     "history": "Show a table's commits.",
     "maintain": "Compact tables and remove history that nothing needs.",
     "docs": "Write the documentation site, or serve it.",

@@ -113,6 +113,11 @@ class Output:
             self._bar = None
         self.has_bar = False
 
+    def checked(self, step: Step, words: str, outcome: Status, seconds: float) -> None:
+        """Something was looked at, with what it came to in words."""
+        level: Level = "error" if outcome in ("fail", "error") else "info"
+        self._step(step, f"{words} {step.name}", f"{words} in {seconds:.2f}s", outcome, level)
+
     def end(self, statuses: Iterable[Status], problems: Iterable[str] = ()) -> None:
         """The end block: what went wrong, then the count of each outcome."""
         self.close()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pyarrow import dataset, parquet
+from typing import Any
+
+from pyarrow import compute, dataset, parquet
 
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.engine.timeline import Timeline
@@ -34,3 +36,21 @@ def read_rows(state: TableState, limit: int) -> Rows | None:
     table = scanner.to_table() if limit < 0 else scanner.head(limit)
     columns = [table.column(name).to_pylist() for name in names]
     return Rows(visible(state.schema), tuple(zip(*columns, strict=True)))
+
+
+def largest(state: TableState, column: str) -> tuple[object] | None:
+    """The largest value of a column at a table's frontier (NULL: there is none); None where only Spark can tell."""
+    stored = next((each for each in visible(state.schema or ()) if each.name.lower() == column.lower()), None)
+    if state.kind != "cow" or state.frontier is None or stored is None:
+        return None
+    place = folder(state.uri)
+    found: list[Any] = []
+    for slice in Timeline(state.uri).slices(state.frontier).values():
+        path = f"{place.path}/{slice.path}"
+        if stored.name not in parquet.read_schema(path, filesystem=place.fs).names:
+            continue
+        values = parquet.read_table(path, columns=[stored.name], filesystem=place.fs).column(0)
+        found += [] if values.null_count == len(values) else [compute.max(values).as_py()]
+    if len({type(value) for value in found}) > 1:
+        return None
+    return (max(found, default=None),)

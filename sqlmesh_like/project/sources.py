@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal, cast, get_args
 
 from sqlmesh_like.names import Column, TableName
 from sqlmesh_like.project.doc_blocks import Descriptions
+from sqlmesh_like.project.freshness import parse_freshness
 from sqlmesh_like.project.spec import CdcFormat, IngestSource, IngestTable, PartitionBy, Source, SourceTable, TableType
 from sqlmesh_like.project.yaml_node import YamlNode
 
@@ -21,7 +23,7 @@ _TABLE_KEYS = (
 )
 _STREAM_KEYS = (
     *("format", "files", "kafka", "trigger", "max_events_per_batch", "concurrency"),
-    *("on_schema_change", "on_bad_record"),
+    *("on_schema_change", "on_bad_record", "discover"),
 )
 _INGEST_TABLE_KEYS = (
     *("database", "table", "primary_key", "order_by", "partition_by", "table_type", "deletes", "hudi"),
@@ -40,13 +42,17 @@ def parse_source(node: YamlNode, project: str, descriptions: Descriptions) -> So
     ingest = node.get("ingest")
     stream = None if ingest is None else _stream(ingest)
     tags = _config_texts(node, "tags")
+    freshness = parse_freshness(node)
     tables = node.get("tables")
     return Source(
         name=name,
         schema=schema,
         ingest=stream,
         tables=tuple(
-            _table(table, (project, name, schema), tags, stream, descriptions)
+            replace(
+                _table(table, (project, name, schema), tags, stream, descriptions),
+                freshness=parse_freshness(table, freshness),
+            )
             for table in (() if tables is None else tables.sequence("tables"))
         ),
         description=descriptions.of(node),
@@ -82,7 +88,18 @@ def _table(
         meta=_meta(node),
         declared_at=node.location,
         column_docs=descriptions.columns(node),
+        renamed=_renamed(node),
     )
+
+
+def _renamed(node: YamlNode) -> Mapping[str, str]:
+    """Columns that declare `renamed_from`, with that name."""
+    columns = node.get("columns")
+    found = (
+        (required(column, "name", "a column"), optional(column, "renamed_from"))
+        for column in (() if columns is None else columns.sequence("columns"))
+    )
+    return {name: before for name, before in found if before is not None}
 
 
 def _stream(node: YamlNode) -> IngestSource:
@@ -110,7 +127,13 @@ def _stream(node: YamlNode) -> IngestSource:
             Literal["dead_letter", "fail"],
             choice(node, "on_bad_record", ("dead_letter", "fail"), "dead_letter", "ingest"),
         ),
+        discover=_flag(node, "discover"),
     )
+
+
+def _flag(node: YamlNode, key: str) -> bool:
+    child = node.get(key)
+    return child is not None and child.flag(key)
 
 
 def _files(node: YamlNode) -> str:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from sqlmesh_like.errors import Location
 from sqlmesh_like.names import Column, TableName
+from sqlmesh_like.project.freshness import Freshness
 from sqlmesh_like.project.unit_test_spec import UnitTestFile
 
 Materialized = Literal["incremental", "table", "view", "ephemeral"]
@@ -59,6 +60,7 @@ class IngestSource:
     concurrency: int = 4
     on_schema_change: Literal["evolve", "lenient", "ignore", "fail"] = "evolve"
     on_bad_record: Literal["dead_letter", "fail"] = "dead_letter"
+    discover: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,8 @@ class SourceTable:
     meta: Mapping[str, object]
     declared_at: Location
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)  # by name as declared
+    freshness: Freshness = field(default_factory=Freshness)
+    renamed: Mapping[str, str] = field(default_factory=dict)  # column → what the source called it before
 
     @property
     def shown(self) -> tuple[Column, ...]:

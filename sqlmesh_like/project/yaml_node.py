@@ -74,6 +74,12 @@ class YamlNode:
             raise self.error(f"{what} must be a whole number of at least {minimum}, not {self.value!r}")
         return self.value
 
+    def flag(self, what: str) -> bool:
+        """true or false. Raises ProjectError for anything else."""
+        if not isinstance(self.value, bool):
+            raise self.error(f"{what} must be true or false, not {_kind(self.value)}")
+        return self.value
+
     def choice(self, what: str, allowed: Iterable[str]) -> str:
         """One of the allowed words. Raises ProjectError naming them all."""
         word, words = self.text(what), tuple(allowed)

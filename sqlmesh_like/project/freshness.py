@@ -1,0 +1,90 @@
+"""`freshness` and `loaded_at_field` of sources, as in dbt. Owns their keys and how a table's go over its source's."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
+
+from sqlmesh_like.project.yaml_node import YamlNode
+
+Period = Literal["minute", "hour", "day"]
+_LENGTH = {"minute": 60, "hour": 3600, "day": 86400}
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """An age of the newest row that is too much: so many periods."""
+
+    count: int
+    period: Period
+
+    @property
+    def age(self) -> datetime.timedelta:
+        """
+        >>> Threshold(2, "hour").age
+        datetime.timedelta(seconds=7200)
+        """
+        return datetime.timedelta(seconds=self.count * _LENGTH[self.period])
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """When a source table is stale. `filter`: SQL over its rows; `loaded_at`: SQL of when a row came, None: ask the
+    table's commits.
+    """
+
+    warn_after: Threshold | None = None
+    error_after: Threshold | None = None
+    filter: str | None = None
+    loaded_at: str | None = None
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether there is an age that would be too much."""
+        return self.warn_after is not None or self.error_after is not None
+
+
+def parse_freshness(node: YamlNode, default: Freshness | None = None) -> Freshness:
+    """What a source or table says, over what its source says; `freshness: null` says that nobody asks.
+
+    Raises ProjectError for wrong keys and values.
+    """
+    config = node.get("config")
+    levels = [node, *([config] if config is not None and isinstance(config.value, dict) else [])]
+    found = default or Freshness()
+    for level in levels:
+        loaded_at = level.get("loaded_at_field")
+        column = found.loaded_at if loaded_at is None else loaded_at.text("loaded_at_field")
+        found = Freshness(found.warn_after, found.error_after, found.filter, column)
+        if "freshness" in level.children:
+            found = _over(level.children["freshness"], found)
+    return found
+
+
+def _over(node: YamlNode, default: Freshness) -> Freshness:
+    if node.value is None:
+        return Freshness(loaded_at=default.loaded_at)
+    node.mapping("freshness").expect_keys("freshness", ("warn_after", "error_after", "filter"))
+    chosen = node.get("filter")
+    return Freshness(
+        _threshold(node, "warn_after", default.warn_after),
+        _threshold(node, "error_after", default.error_after),
+        default.filter if chosen is None else chosen.text("filter"),
+        default.loaded_at,
+    )
+
+
+def _threshold(node: YamlNode, key: str, default: Threshold | None) -> Threshold | None:
+    child = node.children.get(key)
+    if child is None:
+        return default
+    if child.value is None:
+        return None
+    child.mapping(key).expect_keys(key, ("count", "period"))
+    count, period = child.get("count"), child.get("period")
+    if count is None and period is None:
+        return default
+    if count is None or period is None:
+        raise child.error(f"{key} needs count and period", "e.g. {count: 12, period: hour}")
+    return Threshold(count.integer("count", 0), cast(Period, period.choice("period", get_args(Period))))
