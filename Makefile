@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CODE := sqlmesh_like tests demo docs
 WITHOUT_JVM := $(wildcard tests/unit tests/properties)
 WITH_JVM := $(filter-out tests/data tests/no_jvm tests/unit tests/properties tests/bench tests/__pycache__ tests/conftest.py, $(wildcard tests/*))
-DEEP_WITH_JVM := $(addprefix tests/spark/test_,random_lakes.py retail_lake.py estate_lake.py)
+DEEP_WITH_JVM := $(addprefix tests/spark/test_,random_lakes.py retail_lake.py estate_lake.py) tests/spark/test_ingest_kills.py
 
 .PHONY: demo demo-shop demo-retail demo-estate test test-fast bench test-deep check lint fmt clean
 .DEFAULT_GOAL := check
@@ -28,6 +28,7 @@ test-fast: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest $(WITHOUT_JVM)
 
 # 5,000 random cases instead of 500, others each time: an hour of one core. What fails is filed in tests/properties/failed_once.
+# An ingestion is killed 30 times instead of 5.
 test-deep: $(VENV)/.installed-dev
 	SML_DEEP=1 $(BIN)/python -m pytest tests/properties
 	$(BIN)/sml deps

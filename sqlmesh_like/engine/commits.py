@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 STATE_PREFIX = "sml."
 """Prefix of the keys that this project writes into commit metadata."""
+COLUMN_CHANGES = "changes"
+"""Metadata: what a commit changed of the table's columns, a list of texts."""
 
 _SERVICE_OPERATIONS = {"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX", "BUCKET_RESCALE"}
 
@@ -59,6 +62,11 @@ class Commit:
     def is_ours(self) -> bool:
         """Whether a writer of this project made it."""
         return any(key.startswith(STATE_PREFIX) for key in self.extra)
+
+    @property
+    def column_changes(self) -> tuple[str, ...]:
+        """What it changed of the table's columns, in words."""
+        return tuple(map(str, json.loads(self.extra.get(STATE_PREFIX + COLUMN_CHANGES, "[]"))))
 
     @property
     def touched(self) -> set[tuple[str, str]]:

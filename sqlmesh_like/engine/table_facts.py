@@ -46,6 +46,7 @@ def commit_facts(commit: Commit) -> CommitFacts:
         files=work.files,
         bytes=work.bytes,
         frontier=dict(record.frontier) if record else None,
+        columns=commit.column_changes,
     )
 
 

@@ -7,6 +7,7 @@ recognize it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,13 +21,16 @@ from pyspark.sql import DataFrame
 
 from sqlmesh_like.errors import NodeError, ProjectError
 from sqlmesh_like.ingest import dead_letters
+from sqlmesh_like.ingest.dead_letters import kept
 from sqlmesh_like.ingest.decode import Decoded, decode
 from sqlmesh_like.ingest.events import Routed, events_for, events_of, routed
 from sqlmesh_like.ingest.extent import Files
+from sqlmesh_like.ingest.held import held
 from sqlmesh_like.ingest.mark import Mark
 from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.report import TableReport
 from sqlmesh_like.ingest.table import commit
+from sqlmesh_like.ingest.types import literal
 from sqlmesh_like.project.spec import IngestSource, SourceTable
 
 Item = TypeVar("Item")
@@ -41,15 +45,16 @@ class BatchReport:
     skipped: Mapping[str, int] = field(default_factory=dict)
     events: int = 0
     dead_letters: int = 0
+    seconds: float = 0.0
 
 
 @contextmanager
-def _in_memory(frame: DataFrame) -> Iterator[DataFrame]:
-    frame.persist()
+def in_memory(frame: DataFrame) -> Iterator[DataFrame]:
+    kept = held(frame)
     try:
-        yield frame
+        yield kept.frame
     finally:
-        frame.unpersist()
+        kept.release()
 
 
 def take_in(
@@ -66,34 +71,60 @@ def take_in(
     `lines`: `LINE_COLUMNS` of `log`. Raises ProjectError, and IngestError under `on_bad_record: fail`.
     """
     assert place.source.ingest is not None
-    with _in_memory(events_of(lines, place.source.ingest.format)) as events:
+    started = time.monotonic()
+    with in_memory(events_of(lines, place.source.ingest)) as events:
         found = routed(place, events)
         if only is not None:
             found = Routed({name: share for name, share in found.shares.items() if name == only}, {}, 0, 0)
         found = replace(found, shares={name: share for name, share in found.shares.items() if name not in without})
-        decoded, failed = _decode_all(place, events, found, mark)
+        letters = kept(lines.sparkSession, place)
+        decoded, failed = decode_all(place, events, found, letters, in_order=isinstance(mark.extent, Files))
         try:
             # What the table's own lines were worth was not known when the batch first came.
             bad_mark = mark if only is None else replace(mark, query=f"{mark.query}/{only}")
             bad = _keep_bad(place, root, events, found, decoded, bad_mark)
-            done = _side_by_side(place, decoded, lambda each: commit(place, each, mark), lambda each: each.layout.table)
-            return BatchReport((*failed, *done[0], *done[1]), found.skipped, found.lines, bad)
+            done = side_by_side(place, decoded, lambda each: commit(place, each, mark), lambda each: each.layout.table)
+            tables = tuple(_measured(each, found) for each in (*failed, *done[0], *done[1]))
+            return BatchReport(tables, found.skipped, found.lines, bad, time.monotonic() - started)
         finally:
             for each in decoded:
-                each.events.unpersist()
+                each.release()
 
 
-def _decode_all(place: Place, events: DataFrame, found: Routed, mark: Mark) -> tuple[list[Decoded], list[TableReport]]:
+def _measured(report: TableReport, found: Routed) -> TableReport:
+    """With how many lines the table had, and how far behind the log it is now."""
+    share = next(each for each in found.shares.values() if each.table.table == report.table)
+    lag = None if share.logged_at is None or report.error else max(0.0, time.time() - share.logged_at / 1000)
+    return replace(report, events=share.lines, lag=lag)
+
+
+def decode_all(
+    place: Place, events: DataFrame, found: Routed, letters: DataFrame | None = None, *, in_order: bool
+) -> tuple[list[Decoded], list[TableReport]]:
+    """What the batch holds for each table, and the tables whose columns cannot be what the events say.
+
+    `letters`: those that are kept already, where these events are no letters themselves. `in_order`: the whole log has
+    one order; else only what shares a partition of it.
+    """
+    keyed = None if letters is None else letters.where("row_key is not null")
+    waiting = set() if keyed is None else {row[0] for row in keyed.select("table_name").distinct().collect()}
+
     def one(name: str) -> Decoded:
         share = found.shares[name]
-        return decode(place, share, events_for(events, share), in_order=isinstance(mark.extent, Files))
+        own = keyed.where(f"table_name = {literal(name)}") if keyed is not None and name in waiting else None
+        return decode(place, share, events_for(events, share), own, in_order=in_order)
 
-    return _side_by_side(place, list(found.shares), one, lambda name: found.shares[name].table)
+    return side_by_side(place, list(found.shares), one, lambda name: found.shares[name].table)
+
+
+def letters_of(events: DataFrame, found: Routed, decoded: list[Decoded]) -> list[DataFrame]:
+    """What of a batch is bad, as letters."""
+    bad = [dead_letters.letters(each.events, each.layout) for each in decoded if each.bad]
+    return bad + ([dead_letters.letters(events.where("kind = 'bad'"))] if found.bad else [])
 
 
 def _keep_bad(place: Place, root: Path, events: DataFrame, found: Routed, decoded: list[Decoded], mark: Mark) -> int:
-    bad = [dead_letters.letters(each.events) for each in decoded if each.bad]
-    bad += [dead_letters.letters(events.selectExpr("*", "0 as item").where("kind = 'bad'"))] if found.bad else []
+    bad = letters_of(events, found, decoded)
     if bad and place.source.ingest and place.source.ingest.on_bad_record == "fail":
         raise dead_letters.refuse(bad, root)
     if bad:
@@ -101,7 +132,7 @@ def _keep_bad(place: Place, root: Path, events: DataFrame, found: Routed, decode
     return found.bad + sum(each.bad for each in decoded)
 
 
-def _side_by_side(
+def side_by_side(
     place: Place, items: Sequence[Item], work: Callable[[Item], Result], table_of: Callable[[Item], SourceTable]
 ) -> tuple[list[Result], list[TableReport]]:
     """Work on every table, several at a time, and wait for all; a table's failure becomes its report."""

@@ -86,4 +86,5 @@ def mysql_fields(schema_text: str) -> tuple[Field, ...]:
 MESSAGES: Mapping[str, Message] = {
     NAME: Message("overlay", (), "data", "old", is_list=True, fields=mysql_fields),
 }
-CANAL = Dialect(envelope)
+KEY = "from_json(get_json_object(value, '$.pkNames'), 'array<string>')"
+CANAL = Dialect(envelope, KEY)

@@ -1,21 +1,32 @@
 """Lines that cannot be taken in. Owns their table and the choice to stop instead.
 
-Its key is the place in the log: file and line number, or topic/partition and offset.
+Its key is the place in the log: file and line number, or topic/partition and offset. It keeps all that is needed to
+take a line in again (`replay`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from sqlmesh_like import names
-from sqlmesh_like.engine.tables import HudiTable, write
+from sqlmesh_like.engine.commits import STATE_PREFIX
+from sqlmesh_like.engine.tables import DELETED, HudiTable, write
+from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import IngestError, Location
+from sqlmesh_like.ingest.layout import Layout
+from sqlmesh_like.ingest.log import LINE_COLUMNS, LOG_COLUMNS
 from sqlmesh_like.ingest.mark import KEY, Mark
 from sqlmesh_like.ingest.place import Place
+from sqlmesh_like.ingest.types import literal
+
+OPEN = "open"
+"""Metadata of the table's commits: whether letters are left in it."""
 
 _TEXT = "decode(cast(value as binary), 'UTF-8')"
 _COLUMNS = (
@@ -23,23 +34,77 @@ _COLUMNS = (
     f"sha2(concat_ws('/', file, line, nullif(item, 0)), 256) as {names.KEY}",
     *("file", "line as position", "reason", f"{_TEXT} as text", "current_timestamp() as ingested_at"),
     f"if(encode({_TEXT}, 'UTF-8') = cast(value as binary), null, cast(value as binary)) as raw",
+    *("table_name", "row_key", "position as place", *LOG_COLUMNS, f"false as {DELETED}"),
 )
+_NAMES = (
+    *("file", "position", "reason", "text", "ingested_at", "raw", "table_name", "row_key", "place"),
+    *LOG_COLUMNS,
+    DELETED,
+)
+# A line is what it was: bytes that are no UTF-8 stay so.
+_LINE = {"value": "coalesce(cast(raw as string), text)", "line": "position", "position": "place"}
+_LINE["logged_at"] = "cast(null as bigint)"
 
 
-def letters(events: DataFrame) -> DataFrame:
+def letters(events: DataFrame, layout: Layout | None = None) -> DataFrame:
     """The events that have a `reason` as rows of the table (grain: line × row of a message of many rows).
 
-    `raw` holds the bytes of a line that is no UTF-8; `text` shows such bytes as �.
+    `raw` holds the bytes of a line that is no UTF-8; `text` shows such bytes as �. With the `layout` of the table that
+    they were for, `table_name` and (where the event has a key) `row_key` say whose they are.
     """
-    return events.where("reason is not null").selectExpr(*_COLUMNS)
+    known = {"table_name": "cast(null as string)", "row_key": "cast(null as string)"}
+    if layout is not None:
+        known["table_name"] = literal(layout.table.name)
+        if layout.has_key:
+            known["row_key"] = f"if({layout.missing_key('row')} is null, sha2({layout.key('row')}, 256), null)"
+    item = () if "item" in events.columns else ("0 as item",)
+    named = (f"{sql} as {name}" for name, sql in known.items())
+    return events.where("reason is not null").selectExpr("*", *item, *named).selectExpr(*_COLUMNS)
 
 
 def keep(place: Place, bad: list[DataFrame], mark: Mark) -> None:
     """Write all bad lines of a batch in one commit; once, however often the batch is replayed."""
-    if mark.is_on(place.dead_letters_uri):
-        return
+    if not mark.is_on(place.dead_letters_uri):
+        _write(place, reduce(DataFrame.unionByName, bad), {KEY: mark.to_json(), OPEN: "true"})
+
+
+def _write(place: Place, rows: DataFrame, metadata: Mapping[str, str]) -> None:
     table = HudiTable(place.dead_letters_uri, place.dead_letters.identifier, (names.KEY,))
-    write(reduce(DataFrame.unionByName, bad), table, "upsert", {KEY: mark.to_json()})
+    write(rows, table, "upsert", metadata)
+
+
+def are_open(place: Place) -> bool:
+    """Whether letters are kept that may be taken in again. Needs no JVM."""
+    return Timeline(place.dead_letters_uri).extra(STATE_PREFIX + OPEN) == "true"
+
+
+def kept(spark: SparkSession, place: Place) -> DataFrame | None:
+    """The letters as they are kept, None where none are."""
+    if not are_open(place):
+        return None
+    return spark.read.format("hudi").load(place.dead_letters_uri).select(*_NAMES, names.KEY)
+
+
+def lines_of(letters: DataFrame) -> DataFrame:
+    """The lines of kept letters as their log had them (`LINE_COLUMNS`; grain: line)."""
+    columns = [f"{_LINE.get(name, name)} as {name}" for name in LINE_COLUMNS]
+    return letters.dropDuplicates(["file", "position"]).selectExpr(*columns)
+
+
+def settle(place: Place, before: DataFrame, bad: DataFrame, stay: DataFrame) -> int:
+    """After the letters `before` were taken in: those that are `bad` again and those that `stay` (both rows of letters)
+    are kept, the others leave the table, in one commit. How many are left.
+    """
+    first = before.groupBy("file", "position").agg({"ingested_at": "min"}).toDF("file", "position", "came")
+    again = bad.join(first, ["file", "position"]).withColumn("ingested_at", F.col("came")).drop("came")
+    again = again.select(*before.columns)
+    left = stay.unionByName(again).select(names.KEY).distinct()
+    gone = before.join(left, names.KEY, "left_anti").withColumn(DELETED, F.lit(True))
+    count = left.count()
+    known = Timeline(place.dead_letters_uri).extra(STATE_PREFIX + KEY)
+    metadata = {OPEN: str(count > 0).lower(), **({KEY: known} if known else {})}
+    _write(place, again.unionByName(gone.select(*before.columns)), metadata)
+    return count
 
 
 def refuse(bad: list[DataFrame], root: Path) -> IngestError:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from sqlmesh_like.ingest.images import IMAGES
-from sqlmesh_like.ingest.message import CORRUPT, Dialect, Message, is_tombstone, parsed
+from sqlmesh_like.ingest.message import CORRUPT, Dialect, Message, is_tombstone, names_in, parsed
 from sqlmesh_like.ingest.types import Encoding, Field, literal
 
 _TEXTS = (
@@ -157,4 +157,8 @@ MESSAGES: Mapping[str, Message] = {
     PLAIN: Message("pair", (), "after", "before", fields=schema_fields, marks_unavailable=True),
     ENVELOPED: Message("pair", ("payload",), "after", "before", fields=schema_fields, marks_unavailable=True),
 }
-DEBEZIUM = Dialect(envelope)
+_ROUTERS = "^__dbz__"
+_PAYLOAD = "get_json_object(log_key, '$.payload')"
+KEY = f"coalesce({names_in(_PAYLOAD, _ROUTERS)}, {names_in('log_key', _ROUTERS)})"
+"""The key of a record, with or without a schema; Debezium's router adds a column of its own to it."""
+DEBEZIUM = Dialect(envelope, KEY)

@@ -10,21 +10,37 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.ingest.column_record import spellings_of
 from sqlmesh_like.ingest.defaults import added, given
+from sqlmesh_like.ingest.doubt import doubted
 from sqlmesh_like.ingest.events import Share, Variant
-from sqlmesh_like.ingest.evolve import settle
+from sqlmesh_like.ingest.evolve import Settled, settle
 from sqlmesh_like.ingest.fill import filled
 from sqlmesh_like.ingest.formats import MESSAGES
 from sqlmesh_like.ingest.guess import guessed
-from sqlmesh_like.ingest.images import IMAGES, Shape, image, items, missing, parsed, rows, shape_of, texts, unreadable
+from sqlmesh_like.ingest.held import Held, held
+from sqlmesh_like.ingest.images import (
+    IMAGES,
+    Shape,
+    has_member,
+    image,
+    items,
+    missing,
+    parsed,
+    rows,
+    shape_of,
+    texts,
+    unreadable,
+)
 from sqlmesh_like.ingest.layout import Layout
+from sqlmesh_like.ingest.log import LOG_COLUMNS
 from sqlmesh_like.ingest.message import CHANGES
 from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.types import Field, literal, quoted
 from sqlmesh_like.names import Column, Schema
-from sqlmesh_like.project.spec import IngestTable
+from sqlmesh_like.project.spec import IngestTable, SourceTable
 
-_LINE = ("value", "file", "line", "position", "kind", "op", "origin")
+_LINE = ("value", "file", "line", "position", "kind", "op", "origin", *LOG_COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -45,32 +61,46 @@ class Decoded:
     """
 
     layout: Layout
-    events: DataFrame
+    held: Held
     good: int
     bad: int
     blind: int
+    settled: Settled
     truncates: tuple[Truncate, ...] = ()
-    changes: tuple[str, ...] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def events(self) -> DataFrame:
+        return self.held.frame
 
-def decode(place: Place, share: Share, events: DataFrame, *, in_order: bool) -> Decoded:
+    def release(self) -> None:
+        """Free the memory that the events take."""
+        self.held.release()
+
+
+def decode(
+    place: Place, share: Share, events: DataFrame, letters: DataFrame | None = None, *, in_order: bool
+) -> Decoded:
     """Read a table's events as rows of its next layout. Raises IngestError where its columns cannot change so.
 
+    `letters`: what of the table is in dead letters already, None where nothing is or where these are the events.
     `in_order`: the whole log has one order; else only what shares a partition of it.
     """
     assert share.table.ingest is not None and place.source.ingest is not None
     ingest, spark = share.table.ingest, events.sparkSession
     uri = place.table_uri(share.table)
     stored = _stored_columns(spark, uri)
-    groups = [(variant, events.where(variant.condition).where(_IS_CHANGE)) for variant in sorted(share.variants)]
+    own = ((variant, events.where(variant.condition).where(_IS_CHANGE)) for variant in sorted(share.variants))
+    groups = [(variant, part) for variant, frame in own for part in _by_names(frame, variant, share.table)]
     shaped = [(frame, _shape(frame, variant, ingest, stored)) for variant, frame in groups]
     readable = [(frame, shape) for frame, shape in shaped if shape is not None]
     settled = settle(
-        share.table, ingest, stored, [shape for _, shape in readable], place.source.ingest.on_schema_change
+        *(share.table, ingest, stored, [shape for _, shape in readable]),
+        *(place.source.ingest.on_schema_change, spellings_of(uri)),
     )
     layout = settled.layout
-    defaults = added(layout, stored, settled.shapes)
+    known = (*stored, *(Column(name) for name in settled.renamed))
+    defaults = added(layout, known, settled.shapes)
     settled_frames = [(frame, shape) for (frame, _), shape in zip(readable, settled.shapes, strict=True)]
     shapes = given(settled_frames, defaults, in_order=in_order)
     frames = [_images(frame, shape, layout) for (frame, _), shape in zip(readable, shapes, strict=True)]
@@ -80,15 +110,37 @@ def decode(place: Place, share: Share, events: DataFrame, *, in_order: bool) -> 
         why = "a truncate of one of several merged tables: declare `origin`, so that its rows can be told"
         frames.append(_without_rows(refused, layout, why))
     frames = frames or [_without_rows(events.where("false"), layout, "")]
-    judged = _judged(reduce(DataFrame.unionByName, frames), layout).persist()
-    good, bad, blind, partial = _counts(judged)
+    judged = held(_judged(reduce(DataFrame.unionByName, frames), layout))
+    good, bad, blind, partial = _counts(judged.frame)
     if partial:
         table = spark.read.format("hudi").load(uri) if stored else None
-        whole = filled(judged, layout, table).persist()
-        good, bad, blind, _ = _counts(whole)
-        judged.unpersist()
+        whole = held(filled(judged.frame, layout, table, letters))
+        good, bad, blind, _ = _counts(whole.frame)
+        judged.release()
         judged = whole
-    return Decoded(layout, judged, good, bad, blind, truncates, settled.changes, defaults if stored else {})
+    decoded = Decoded(layout, judged, good, bad, blind, settled, truncates, defaults if stored else {})
+    if layout.partition_field and layout.has_key and (bad or letters is not None):
+        return with_events(decoded, doubted(judged.frame, layout, letters))
+    return decoded
+
+
+def _by_names(frame: DataFrame, variant: Variant, table: SourceTable) -> Sequence[DataFrame]:
+    """Events that state no schema, by whether they still have the names that columns had before."""
+    if not table.renamed or variant.schema_text:
+        return (frame,)
+    message = MESSAGES[variant.message]
+    has_old = " or ".join(
+        f"({has_member(message, old)} and not {has_member(message, new)})" for new, old in table.renamed.items()
+    )
+    return (frame.where(has_old), frame.where(f"not ({has_old})"))
+
+
+def with_events(decoded: Decoded, events: DataFrame) -> Decoded:
+    """The same with other events of the same columns, which are in memory from now on."""
+    kept = held(events)
+    good, bad, blind, _ = _counts(kept.frame)
+    decoded.release()
+    return replace(decoded, held=kept, good=good, bad=bad, blind=blind)
 
 
 _IS_CHANGE = f"kind in ({', '.join(map(literal, CHANGES))})"
@@ -112,7 +164,9 @@ def _shape(frame: DataFrame, variant: Variant, ingest: IngestTable, stored: Sche
             return None
     else:
         fields = guessed(frame, message, in_order=not stored)
-    keys = tuple(Field(name, "string", is_inferred=True) for name in ingest.primary_key if name != ingest.origin)
+    keys = tuple(
+        Field(name, "string", is_inferred=True, is_unseen=True) for name in ingest.primary_key if name != ingest.origin
+    )
     return shape_of(message, fields or keys, {*ingest.primary_key, *(column.name for column in stored)})
 
 

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
+from sqlmesh_like.ingest.discover import SourceName, discover, with_discovered
 from sqlmesh_like.ingest.formats import FORMATS
 from sqlmesh_like.ingest.images import UNAVAILABLE
-from sqlmesh_like.ingest.message import CHANGES
+from sqlmesh_like.ingest.log import LOG_COLUMNS
+from sqlmesh_like.ingest.message import CHANGES, NO_KEY
 from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.route import route
 from sqlmesh_like.ingest.types import literal
-from sqlmesh_like.project.spec import CdcFormat, SourceTable
+from sqlmesh_like.project.spec import IngestSource, SourceTable
 
 _SOURCE = ("database", "source_schema", "source_table")
 EVENT_COLUMNS = (
     *("value", "file", "line", "position", "kind", "op", "reason"),
-    *(*_SOURCE, "message", "schema_id", "schema_text"),
+    *(*_SOURCE, "message", "schema_id", "schema_text", "key_columns", "logged_at", *LOG_COLUMNS),
 )
 # Spark replaces invalid bytes without a word wherever it reads text.
 _IS_UTF8 = "encode(decode(cast(value as binary), 'UTF-8'), 'UTF-8') = cast(value as binary)"
-
-SourceName = tuple[str | None, str | None, str]
-"""Database, schema and name of a table at its source."""
 
 
 @dataclass(frozen=True, order=True)
@@ -50,12 +49,22 @@ class Variant:
 
 @dataclass
 class Share:
-    """What a batch holds for one declared table: from which tables of the source, in which variants."""
+    """What a batch holds for one declared table: from which tables of the source, in which variants.
+
+    `logged_at`: when the log got the newest of its `lines` (ms since 1970).
+    """
 
     table: SourceTable
     sources: set[SourceName] = field(default_factory=set)
     variants: set[Variant] = field(default_factory=set)
     has_truncates: bool = False
+    lines: int = 0
+    logged_at: int | None = None
+
+    def count(self, lines: int, logged_at: int | None) -> None:
+        """Lines more; `logged_at` of the newest."""
+        self.lines += lines
+        self.logged_at = max(filter(None, (self.logged_at, logged_at)), default=None)
 
     def add(self, variant: Variant) -> None:
         """One variant more; of two that differ only in `has_unavailable` one stays."""
@@ -76,18 +85,20 @@ class Routed:
     bad: int
 
 
-def events_of(lines: DataFrame, form: CdcFormat) -> DataFrame:
+def events_of(lines: DataFrame, ingest: IngestSource) -> DataFrame:
     """Lines with what their envelope says (`EVENT_COLUMNS`; grain: line)."""
     frames = []
-    for condition, dialect in FORMATS[form]:
-        frame = lines.where(condition)
-        for name, sql in dialect.envelope("value").items():
-            frame = frame.withColumn(name, F.expr(sql))
-        frame = frame.withColumn("schema_id", F.expr("sha2(schema_text, 256)"))
-        frame = frame.withColumn("is_text", F.expr(f"value is null or {_IS_UTF8}"))
-        frame = frame.withColumn("kind", F.expr("if(is_text, kind, 'bad')"))
-        frame = frame.withColumn("reason", F.expr("if(is_text, reason, 'invalid UTF-8')"))
-        frames.append(frame.select(*EVENT_COLUMNS))
+    for condition, dialect in FORMATS[ingest.format]:
+        said = {
+            **dialect.envelope("value"),
+            "key_columns": dialect.key if ingest.discover else NO_KEY,
+            "schema_id": "sha2(schema_text, 256)",
+            "is_text": f"value is null or {_IS_UTF8}",
+        }
+        judged = {"kind": "if(is_text, kind, 'bad')", "reason": "if(is_text, reason, 'invalid UTF-8')"}
+        # All at once: Spark analyses the whole frame again for every column that is added by itself.
+        told = lines.where(condition).selectExpr("*", *(f"{sql} as {name}" for name, sql in said.items()))
+        frames.append(told.selectExpr(*(f"{judged.get(name, name)} as {name}" for name in EVENT_COLUMNS)))
     return reduce(DataFrame.unionByName, frames)
 
 
@@ -96,7 +107,9 @@ def routed(place: Place, events: DataFrame) -> Routed:
     by = ("kind", *_SOURCE, "message", "schema_id")
     marked = " or ".join(f"contains(value, {literal(mark)})" for mark in UNAVAILABLE[:2])
     columns = {"schema_text": "first(schema_text)", "lines": "count(*)", "marked": f"max({marked})"}
+    columns |= {"logged_at": "max(logged_at)", "key_columns": "first(key_columns, true)"}
     groups = events.groupBy(*by).agg(*(F.expr(sql).alias(name) for name, sql in columns.items())).collect()
+    source_tables = _with_discovered(place, groups).source
     shares: dict[str, Share] = {}
     skipped: Counter[str] = Counter()
     for row in groups:
@@ -104,12 +117,14 @@ def routed(place: Place, events: DataFrame) -> Routed:
         if kind not in (*CHANGES, "truncate"):
             skipped[kind] += row["lines"]
             continue
-        table = route(place.source, *source)
+        table = route(source_tables, *source)
         if table is None:
-            skipped["undeclared " + ".".join(filter(None, source))] += row["lines"]
+            why = " (no key in its events)" if place.source.ingest and place.source.ingest.discover else ""
+            skipped["undeclared " + ".".join(filter(None, source)) + why] += row["lines"]
             continue
         share = shares.setdefault(table.name, Share(table))
         share.sources.add(source)
+        share.count(row["lines"], row["logged_at"])
         if kind == "truncate":
             share.has_truncates = True
         else:
@@ -118,13 +133,39 @@ def routed(place: Place, events: DataFrame) -> Routed:
     return Routed(shares, dict(skipped), sum(row["lines"] for row in groups), bad)
 
 
+def _with_discovered(place: Place, groups: Iterable[Row]) -> Place:
+    if place.source.ingest is None or not place.source.ingest.discover:
+        return place
+    keys: dict[SourceName, list[str]] = {}
+    for row in groups:
+        if row["kind"] in CHANGES and row["key_columns"]:
+            keys.setdefault((row["database"], row["source_schema"], row["source_table"]), row["key_columns"])
+    return discover(with_discovered(place), keys)
+
+
 def events_for(events: DataFrame, share: Share) -> DataFrame:
     """The events of one declared table, truncates included, with their `origin` (`database.table`)."""
+    found = events.where(_is_of(share) & _is_matter())
+    return found.withColumn("origin", F.expr("concat_ws('.', database, source_schema, source_table)"))
+
+
+def waiting(events: DataFrame, done: Iterable[Share]) -> DataFrame:
+    """The lines (`file`, `line`) that would change a table which is none of these."""
+    is_done = F.lit(False)
+    for share in done:
+        is_done = is_done | _is_of(share)
+    return events.where(~is_done & _is_matter()).select("file", "line")
+
+
+def _is_of(share: Share) -> Column:
     own = F.lit(False)
     for source in sorted(share.sources, key=repr):
         same = F.lit(True)
         for name, value in zip(_SOURCE, source, strict=True):
             same = same & F.col(name).eqNullSafe(F.lit(value))
         own = own | same
-    found = events.where(own & F.col("kind").isin(*CHANGES, "truncate"))
-    return found.withColumn("origin", F.expr("concat_ws('.', database, source_schema, source_table)"))
+    return own
+
+
+def _is_matter() -> Column:
+    return F.col("kind").isin(*CHANGES, "truncate")

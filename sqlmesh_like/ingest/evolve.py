@@ -4,47 +4,60 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Literal
 
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.ingest.images import Shape
 from sqlmesh_like.ingest.layout import Layout
-from sqlmesh_like.ingest.types import Field, normal_type, widen
+from sqlmesh_like.ingest.types import Field, decimal_parts, normal_type, widen
 from sqlmesh_like.names import Column, Schema, is_hidden
 from sqlmesh_like.project.spec import IngestTable, SourceTable
 
 Policy = Literal["evolve", "lenient", "ignore", "fail"]
 
+_NO_SPELLINGS: Mapping[str, str] = MappingProxyType({})
 _NOT_AVRO = re.compile(r"[^A-Za-z0-9_]")
 
 
 @dataclass(frozen=True)
 class Settled:
-    """A table's next layout, the shapes whose fields have the types of their columns, and what changed."""
+    """A table's next layout, the shapes whose fields have the types of their columns, and what changed.
+
+    `renamed`: new columns whose stored rows take their values from another one. `spellings`: how events spell columns
+    whose case is another in the table.
+    """
 
     layout: Layout
     shapes: tuple[Shape, ...]
     changes: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    spellings: Mapping[str, str] = field(default_factory=dict)
 
 
 def settle(
-    table: SourceTable, ingest: IngestTable, stored: Schema, shapes: Sequence[Shape], policy: Policy = "evolve"
+    table: SourceTable,
+    ingest: IngestTable,
+    stored: Schema,
+    shapes: Sequence[Shape],
+    policy: Policy = "evolve",
+    spelt: Mapping[str, str] = _NO_SPELLINGS,
 ) -> Settled:
     """The table after this batch. `stored` are its columns as it is (hidden ones too; empty before its first commit).
 
     `evolve` adds and widens columns, and raises IngestError where one cannot change so; `lenient` takes such
     values into a new column `name__type`; `ignore` keeps the columns as they are; `fail` raises IngestError at any
-    change.
+    change. `spelt`: how events spelt columns until now, where not as the table.
     """
     columns = _Columns(table, ingest, stored, policy if stored else "evolve")
     fields = [
         (number, columns.declared(field))
         for number, shape in enumerate(shapes)
-        for field in _named_safely(table, shape.fields)
+        for field in _named_safely(table, renamed(shape.fields, table.renamed))
     ]
     # What was stated decides before what was only guessed.
-    order = sorted(range(len(fields)), key=lambda index: fields[index][1].is_inferred)
+    order = sorted(range(len(fields)), key=lambda index: (fields[index][1].is_inferred, fields[index][1].is_unseen))
     taken = {index: columns.take(fields[index][1]) for index in order}
     kept: dict[int, list[Field]] = {number: [] for number in range(len(shapes))}
     for index, (number, _) in enumerate(fields):
@@ -53,8 +66,28 @@ def settle(
     columns.take_declared()
     layout = Layout(table, ingest, columns.in_order(kept[number] for number in kept))
     _check_order(layout, stored)
+    _check_texts(layout, columns.before)
     retyped = (replace(shape, fields=columns.retyped(kept[number])) for number, shape in enumerate(shapes))
-    return Settled(layout, tuple(retyped), columns.changes())
+    names = columns.renamed()
+    spellings = columns.spellings(field.name for number in kept for field in kept[number])
+    changes = columns.changes(
+        names, {name: spelling for name, spelling in spellings.items() if spelt.get(name) != spelling}
+    )
+    return Settled(layout, tuple(retyped), changes, names, {**spelt, **spellings})
+
+
+def renamed(fields: Sequence[Field], names: Mapping[str, str]) -> list[Field]:
+    """Fields under the names that their columns have now; one that has its new name already stands for itself.
+
+    >>> [field.name for field in renamed([Field("mail", "string"), Field("id", "int")], {"email": "mail"})]
+    ['email', 'id']
+    """
+    present = {field.name.lower() for field in fields}
+    now = {before.lower(): name for name, before in names.items() if name.lower() not in present}
+    return [
+        replace(field, name=now[field.name.lower()], source=field.member) if field.name.lower() in now else field
+        for field in fields
+    ]
 
 
 class _Columns:
@@ -82,7 +115,10 @@ class _Columns:
         known = self.names.get(field.name.lower())
         if known is None:
             return self._add(field)
-        if self.policy == "ignore" and known in self.before:
+        if field.is_unseen:
+            return field
+        if known in self.before and (self.policy == "ignore" or (self.policy == "fail" and field.is_inferred)):
+            # What was only guessed is no change: a value that does not fit is a bad line.
             return field
         try:
             widened = widen(known, self.types[known], field)
@@ -96,6 +132,11 @@ class _Columns:
         return field
 
     def _add(self, field: Field) -> Field | None:
+        if follows := self._follows(field.name):
+            self.names[field.name.lower()] = field.name
+            # Stored rows get the values of the column that was renamed.
+            self.types[field.name] = widen(field.name, self.before[follows], field)
+            return field
         if self.policy == "ignore":
             return None
         if self.policy == "fail":
@@ -109,7 +150,9 @@ class _Columns:
         for column in self.table.columns:
             kind = self.stated.get(column.name.lower())
             if kind and column.name.lower() not in {*self.names, self.partition}:
-                self.types[column.name] = kind
+                follows = self._follows(column.name)
+                arriving = Field(column.name, kind)
+                self.types[column.name] = widen(column.name, self.before[follows], arriving) if follows else kind
 
     def in_order(self, shapes: Iterable[Sequence[Field]]) -> Schema:
         """Columns as the table has them, then new ones as the events do."""
@@ -119,11 +162,29 @@ class _Columns:
     def retyped(self, fields: Sequence[Field]) -> tuple[Field, ...]:
         return tuple(replace(field, type=self.types[self.names[field.name.lower()]]) for field in fields)
 
-    def changes(self) -> tuple[str, ...]:
-        """What this batch changes of a table that was there: `+ name type` and `name old → new`."""
+    def renamed(self) -> Mapping[str, str]:
+        """New columns that declare `renamed_from`, with the stored column that they follow."""
+        new = (name for name in self.types if name not in self.before)
+        return {name: follows for name in new if (follows := self._follows(name))}
+
+    def _follows(self, name: str) -> str | None:
+        old = self.table.renamed.get(name, "").lower()
+        return next((column for column in self.before if column.lower() == old), None)
+
+    def spellings(self, arrived: Iterable[str]) -> Mapping[str, str]:
+        """Columns of the table that events spell in another case."""
+        return {known: name for name in arrived if (known := self.names[name.lower()]) in self.before and known != name}
+
+    def changes(self, renamed: Mapping[str, str], spelt: Mapping[str, str]) -> tuple[str, ...]:
+        """What this batch changes of a table that was there: `+ name type`, `name old → new` and the like."""
         if not self.before:
             return ()
-        added = [f"+ {name} {kind}" for name, kind in self.types.items() if name not in self.before]
+        added = [
+            f"{renamed[name]} is {name} {kind} now" if name in renamed else f"+ {name} {kind}"
+            for name, kind in self.types.items()
+            if name not in self.before
+        ]
+        added += [f"{name} is spelt {spelling} in events: the table keeps {name}" for name, spelling in spelt.items()]
         wider = [f"{name} {old} → {self.types[name]}" for name, old in self.before.items() if self.types[name] != old]
         return (*added, *wider)
 
@@ -161,15 +222,15 @@ def safe_name(name: str) -> str:
 
 def _named_safely(table: SourceTable, fields: Sequence[Field]) -> list[Field]:
     found: dict[str, Field] = {}
-    for field in fields:
-        name = safe_name(field.name)
-        other = found.setdefault(name, field)
-        if other is not field and (name != other.name or name != field.name):
+    for each in fields:
+        name = safe_name(each.name)
+        other = found.setdefault(name, each)
+        if other is not each and (name != other.name or name != each.name):
             raise IngestError(
-                f"columns {other.name!r} and {field.name!r} of {table.table} would both be {name!r}",
+                f"columns {other.name!r} and {each.name!r} of {table.table} would both be {name!r}",
                 hint="rename one of them at the source",
             )
-    return [replace(field, name=safe_name(field.name), source=field.member) for field in fields]
+    return [replace(each, name=safe_name(each.name), source=each.member) for each in fields]
 
 
 def _suffix(spark_type: str) -> str:
@@ -178,6 +239,27 @@ def _suffix(spark_type: str) -> str:
     'decimal_10_2'
     """
     return re.sub(r"\W+", "_", spark_type).strip("_")
+
+
+def _check_texts(layout: Layout, before: Mapping[str, str]) -> None:
+    """Keys and partitions are texts of values: a type that spells old values anew would double the rows."""
+    ingest = layout.ingest
+    keys = {name.lower(): "primary key" for name in ingest.primary_key}
+    by = ingest.partition_by
+    named = {by.column.lower(): "partition", **keys} if by else keys
+    for column in layout.columns:
+        old, what = before.get(column.name), named.get(column.name.lower())
+        if what is None or old in (None, column.type) or {old, column.type} <= _SAME_TEXTS:
+            continue
+        if what == "partition" or not (decimal_parts(str(old)) and decimal_parts(str(column.type))):
+            raise IngestError(
+                f"{what} column {column.name!r} of {layout.table.table} changed from {old} to {column.type}",
+                location=layout.table.declared_at,
+                hint=f"declare it under `columns:` as {old}, or rebuild the table",
+            )
+
+
+_SAME_TEXTS = {"int", "bigint", "string"}
 
 
 def _check_order(layout: Layout, stored: Schema) -> None:

@@ -54,9 +54,8 @@ class FileLog:
         try:
             blocks = _blocks(seen)
             columns = {**named_by_folder(self.glob), "log_schema": "cast(null as string)", "position": POSITION}
-            numbered = _numbered(seen, blocks)
-            for name, sql in columns.items():
-                numbered = numbered.withColumn(name, F.expr(sql))
+            columns |= {"logged_at": "modified", "log_key": "cast(null as string)"}
+            numbered = _numbered(seen, blocks).withColumns({name: F.expr(sql) for name, sql in columns.items()})
             yield numbered.select(*LINE_COLUMNS), files_of(list({(block.modified, block.file) for block in blocks}))
         finally:
             seen.unpersist()

@@ -11,25 +11,29 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from sqlmesh_like.ingest.layout import POSITION, Layout
+from sqlmesh_like.ingest.net import KEY
 from sqlmesh_like.ingest.types import literal, quoted
 
 _GONE = ": the source did not log this value, and no earlier version of the row is known"
+_LOST = ": the source did not log this value, and an earlier event of the row is a dead letter"
 
 
-def filled(events: DataFrame, layout: Layout, stored: DataFrame | None) -> DataFrame:
+def filled(events: DataFrame, layout: Layout, stored: DataFrame | None, letters: DataFrame | None = None) -> DataFrame:
     """Events (grain: event) whose `missing` columns hold their values; those that nobody knows become bad, with reason.
 
     `stored` is the table as it is, None where it is not there yet. Reads its keys, so only for batches that need it.
+    `letters`: dead letters of the table as they are kept; what such an event would have changed nobody knows.
     """
     columns = [row[0] for row in events.selectExpr("explode(missing)").distinct().collect()]
     spark = events.sparkSession
-    keyed = events.selectExpr("*", f"{layout.key('row')} as fill_key", f"{_rank(layout)} as fill_rank")
+    keyed = events.selectExpr("*", f"sha2({layout.key('row')}, 256) as fill_key", f"{_rank(layout)} as fill_rank")
     wanted = keyed.where("size(missing) > 0 and reason is null").select("fill_key").distinct()
     own = keyed.join(wanted, "fill_key", "left_semi")
     others = keyed.join(wanted, "fill_key", "left_anti")
-    known = spark.sql(_known(columns), events=own)
+    known = spark.sql(_known(columns, layout), events=own)
     if stored is not None:
-        known = known.unionByName(_stored(layout, columns, stored).join(wanted, "fill_key", "left_semi"))
+        standing = _stored(layout, columns, _with_letters(stored, letters))
+        known = known.unionByName(standing.join(wanted, "fill_key", "left_semi"))
     latest = spark.sql(_latest(columns), known=known).where("is_event")
     joined = own.join(latest, ["fill_key", "position"])
     return joined.selectExpr(*_replaced(events, layout, columns)).unionByName(others.select(*events.columns))
@@ -41,16 +45,29 @@ def _rank(layout: Layout) -> str:
     return f"struct(1 as known_later, {orders}position)"
 
 
-def _known(columns: Sequence[str]) -> str:
+def _known(columns: Sequence[str], layout: Layout) -> str:
     """Each event of a key with the values that it does bring, wrapped, so that NULL is a value too."""
-    values = ", ".join(f"{_value(name)} as v{index}" for index, name in enumerate(columns))
+    types = {column.name: column.type or "string" for column in layout.columns}
+    values = ", ".join(f"{_value(name, types[name])} as v{index}" for index, name in enumerate(columns))
     return f"select fill_key, position, true as is_event, fill_rank, {values} from {{events}}"
 
 
-def _value(name: str) -> str:
-    after, before = f"struct(row.{quoted(name)} as v)", f"struct(before.{quoted(name)} as v)"
-    brings = f"kind = 'upsert' and reason is null and not array_contains(missing, {literal(name)})"
-    return f"case when {brings} then {after} when before.{quoted(name)} is not null then {before} end"
+def _value(name: str, kind: str) -> str:
+    """`is_lost`: a bad event may have changed the value."""
+    after, before = (f"struct({image}.{quoted(name)} as v, false as is_lost)" for image in ("row", "before"))
+    lost = f"struct(cast(null as {kind}) as v, true as is_lost)"
+    brings = f"kind = 'upsert' and not array_contains(missing, {literal(name)})"
+    told = f"when {brings} then {after} when before.{quoted(name)} is not null then {before}"
+    return f"case when reason is not null then {lost} {told} end"
+
+
+def _with_letters(stored: DataFrame, letters: DataFrame | None) -> DataFrame:
+    """Stored rows and whether a dead letter came to their key since (`is_lost`)."""
+    if letters is None:
+        return stored.selectExpr("*", "false as is_lost")
+    latest = letters.where("row_key is not null").groupBy("row_key").agg({"place": "max"}).toDF("row_key", "letter")
+    keyed = stored.join(latest, stored[KEY] == latest["row_key"], "left")
+    return keyed.selectExpr(*map(quoted, stored.columns), f"coalesce(letter > {POSITION}, false) as is_lost")
 
 
 def _stored(layout: Layout, columns: Sequence[str], stored: DataFrame) -> DataFrame:
@@ -61,11 +78,11 @@ def _stored(layout: Layout, columns: Sequence[str], stored: DataFrame) -> DataFr
     later = 1 if layout.order_columns else 0
     rank = f"struct({later} as known_later, {orders + ', ' if orders else ''}{POSITION} as position)"
     values = (
-        f"struct(cast({quoted(name) if name.lower() in has else 'null'} as {types[name]}) as v) as v{index}"
+        f"struct(cast({quoted(name) if name.lower() in has else 'null'} as {types[name]}) as v, is_lost) as v{index}"
         for index, name in enumerate(columns)
     )
-    keyed = (f"{layout.key('row')} as fill_key", f"{POSITION} as position", "false as is_event", f"{rank} as fill_rank")
-    return stored.selectExpr("*", f"{layout.stored_row(stored.columns)} as row").selectExpr(*keyed, *values)
+    keyed = (f"{KEY} as fill_key", f"{POSITION} as position", "false as is_event", f"{rank} as fill_rank")
+    return stored.selectExpr(*keyed, *values)
 
 
 def _latest(columns: Sequence[str]) -> str:
@@ -88,7 +105,9 @@ def _replaced(events: DataFrame, layout: Layout, columns: Sequence[str]) -> list
     fields = ", ".join(f"{literal(c.name)}, {value(c.name)}" for c in layout.columns)
     row = f"named_struct({fields})"
     unknown = ", ".join(f"if({_is_unknown(name, index)}, {literal(name)}, null)" for name, index in places.items())
-    why = f"concat(nullif(concat_ws(', ', {unknown}), ''), {literal(_GONE)})"
+    is_lost = " or ".join(f"coalesce(v{index}.is_lost, false)" for index in places.values())
+    gone = f"if({is_lost}, {literal(_LOST)}, {literal(_GONE)})"
+    why = f"concat(nullif(concat_ws(', ', {unknown}), ''), {gone})"
     replaced = {
         "row": row,
         "after": f"if(kind = 'delete', after, {row})",
@@ -99,4 +118,5 @@ def _replaced(events: DataFrame, layout: Layout, columns: Sequence[str]) -> list
 
 def _is_unknown(name: str, index: int) -> str:
     # Where the table knows the row but no value, it holds a later version, to which this event loses anyway.
-    return f"array_contains(missing, {literal(name)}) and v{index} is null and not is_stored"
+    is_lost = f"coalesce(v{index}.is_lost, not is_stored)"
+    return f"array_contains(missing, {literal(name)}) and {is_lost}"

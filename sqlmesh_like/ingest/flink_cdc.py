@@ -10,7 +10,7 @@ https://nightlies.apache.org/flink/flink-docs-stable/docs/connectors/table/forma
 from __future__ import annotations
 
 from sqlmesh_like.ingest import canal, debezium
-from sqlmesh_like.ingest.message import Dialect
+from sqlmesh_like.ingest.message import Dialect, names_in
 
 IS_CANAL = "coalesce(get_json_object(value, '$.op') is null and get_json_object(value, '$.type') is not null, false)"
 """Spark SQL over a message: whether it is of `canal-json`."""
@@ -32,5 +32,7 @@ def _named_by_log(envelope: dict[str, str]) -> dict[str, str]:
     return {**envelope, **named}
 
 
-LIKE_DEBEZIUM = Dialect(_like_debezium)
-LIKE_CANAL = Dialect(_like_canal)
+# Flink CDC's Kafka sink puts the table's name into a record's key.
+_KEY = names_in("log_key", "^TableId$")
+LIKE_DEBEZIUM = Dialect(_like_debezium, _KEY)
+LIKE_CANAL = Dialect(_like_canal, f"coalesce({canal.KEY}, {_KEY})")

@@ -164,10 +164,20 @@ def unreadable(shape: Shape) -> str:
     return f"nullif(concat_ws('; ', {', '.join(checks)}), '')" if checks else "cast(null as string)"
 
 
+def has_member(message: Message, member: str) -> str:
+    """Spark SQL: whether a row of an event has a value under this name."""
+    paths = [_path(message, name, member) for name in message.members or ("",)]
+    return f"coalesce({', '.join(f'get_json_object(value, {literal(path)})' for path in paths)}) is not null"
+
+
+def _path(message: Message, name: str, member: str) -> str:
+    parts = "".join(f"['{part}']" for part in (*message.path, name) if part)
+    return f"${parts}{'[*]' if message.is_list else ''}['{member}']"
+
+
 def _clash(shape: Shape, name: str, member: str) -> str:
     """Spark SQL of why an event with this member cannot be taken in, or NULL where it has none."""
-    parts = (*shape.message.path, name)
-    path = "$" + "".join(f"['{part}']" for part in parts) + ("[*]" if shape.message.is_list else "") + f"['{member}']"
+    path = _path(shape.message, name, member)
     why = literal(f"column {member}: another column differs from it in case only")
     return f"if(get_json_object(value, {literal(path)}) is not null, {why}, null)"
 

@@ -23,10 +23,12 @@ _LINE = {
     "file": "concat(topic, '/', partition)",
     "line": "offset",
     "position": "concat(topic, '|', lpad(partition, 6, '0'), '|', lpad(offset, 20, '0'))",
+    "logged_at": "unix_millis(timestamp)",
     # Tools name a topic after its table: prefix.database.table.
     "log_database": "if(size(split(topic, '[.]')) > 1, element_at(split(topic, '[.]'), -2), null)",
     "log_table": "element_at(split(topic, '[.]'), -1)",
     "log_schema": "cast(null as string)",
+    "log_key": "cast(key as string)",
 }
 
 
@@ -62,7 +64,7 @@ class KafkaLog:
     @contextmanager
     def lines(self, batch: DataFrame) -> Iterator[tuple[DataFrame, Extent]]:
         # The broker is asked once: its records are used several times.
-        records = batch.select("topic", "partition", "offset", "value").persist()
+        records = batch.select("topic", "partition", "offset", "timestamp", "key", "value").persist()
         try:
             ends = [F.min("offset"), F.max("offset") + 1]
             ranges = sorted(tuple(row) for row in records.groupBy("topic", "partition").agg(*ends).collect())

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlmesh_like.errors import IngestError, ProjectError, nearest
-from sqlmesh_like.ingest.types import literal, normal_type, quoted
+from sqlmesh_like.ingest.types import decimal_parts, literal, normal_type, quoted
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.project.spec import IngestTable, SourceTable
 
@@ -50,6 +50,11 @@ class Layout:
             return ()
         return (*(f"_sml_order_{index}" for index in range(len(self.ingest.order_by))), POSITION)
 
+    @property
+    def rank_columns(self) -> tuple[str, ...]:
+        """Hidden columns that every row has and that order the versions of a key."""
+        return self.order_columns or (POSITION,)
+
     def column(self, name: str, what: str) -> Column:
         """The column of this name in any case. Raises IngestError naming the nearest one."""
         for column in self.columns:
@@ -60,6 +65,12 @@ class Layout:
             location=self.table.declared_at,
             hint=nearest(name, [column.name for column in self.columns]),
         )
+
+    @property
+    def has_key(self) -> bool:
+        """Whether there is a primary key, and events have brought all its columns."""
+        known = {column.name.lower() for column in self.columns}
+        return bool(self.ingest.primary_key) and all(name.lower() in known for name in self.ingest.primary_key)
 
     def stored_row(self, stored: Collection[str]) -> str:
         """Spark SQL of a row of the table as it is (it has these columns) as a struct of this layout's columns."""
@@ -74,7 +85,12 @@ class Layout:
         """Spark SQL of the primary key of a row as one text; without one, the row's position in the log."""
         if not self.ingest.primary_key:
             return "position"
-        return f"to_json(struct({', '.join(f'{row}.{quoted(name)}' for name in self.ingest.primary_key)}))"
+        types = {column.name.lower(): column.type for column in self.columns}
+        values = (
+            f"{literal(name)}, {_key_text(f'{row}.{quoted(name)}', types.get(name.lower()) or 'string')}"
+            for name in self.ingest.primary_key
+        )
+        return f"to_json(named_struct({', '.join(values)}))"
 
     def missing_key(self, row: str) -> str:
         """Spark SQL: why the row has no usable key, or NULL."""
@@ -140,6 +156,19 @@ class Layout:
         keys = {name.lower() for name in self.ingest.primary_key}
         others = [f"{row}.{quoted(column.name)}" for column in self.columns if column.name.lower() not in keys]
         return f"coalesce({', '.join(f'cast({other} as string)' for other in others)}) is null" if others else "false"
+
+
+def _key_text(value: str, kind: str) -> str:
+    """Spark SQL of a value's text in a key: the same before and after its column widens, or rows would be doubled.
+
+    >>> _key_text("row.id", "bigint"), _key_text("row.n", "decimal(9,2)")
+    ('cast(row.id as string)', "trim(trailing '.' from trim(trailing '0' from cast(row.n as string)))")
+    """
+    if kind == "binary":
+        return f"base64({value})"
+    text = f"cast({value} as string)"
+    parts = decimal_parts(kind)
+    return f"trim(trailing '.' from trim(trailing '0' from {text}))" if parts and parts[1] else text
 
 
 def check_declaration(table: SourceTable) -> None:

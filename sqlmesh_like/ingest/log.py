@@ -9,9 +9,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sqlmesh_like.ingest.extent import Extent
 
-LINE_COLUMNS = ("value", "file", "line", "position", "log_database", "log_table", "log_schema")
+LOG_COLUMNS = ("log_database", "log_table", "log_schema", "log_key")
+LINE_COLUMNS = ("value", "file", "line", "position", "logged_at", *LOG_COLUMNS)
 """A line of a log: the message's text; where it stands (file or topic/partition, and line number from 1 or offset); its
-place in the log as text in the log's order; what the log itself says of its database, table and columns (or NULL)."""
+place in the log as text in the log's order; when the log got it (ms since 1970, or NULL); what the log itself says of
+its database, table, columns and key (or NULL)."""
 
 
 class Log(Protocol):

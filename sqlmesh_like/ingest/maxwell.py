@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlmesh_like.ingest.message import CORRUPT, Dialect, Message, is_tombstone, kind_of, op_of, parsed
+from sqlmesh_like.ingest.message import CORRUPT, Dialect, Message, is_tombstone, kind_of, names_in, op_of, parsed
 from sqlmesh_like.ingest.types import literal
 
 NAME = "maxwell"
@@ -57,4 +57,10 @@ def _reason(line: str) -> str:
 
 
 MESSAGES: Mapping[str, Message] = {NAME: Message("overlay", (), "data", "old")}
-MAXWELL = Dialect(envelope)
+# Said where `output_primary_key_columns` is on; in Kafka the record's key names them too, as `pk.<column>`.
+_IN_KEY = names_in("log_key", "^(?!pk[.])")
+KEY = (
+    "coalesce(from_json(get_json_object(value, '$.primary_key_columns'), 'array<string>'), "
+    f"nullif(transform({_IN_KEY}, name -> substr(name, 4)), cast(array() as array<string>)))"
+)
+MAXWELL = Dialect(envelope, KEY)

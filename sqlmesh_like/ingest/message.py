@@ -12,6 +12,7 @@ from typing import Literal
 
 from sqlmesh_like.ingest.types import Field, literal
 
+NO_KEY = "cast(null as array<string>)"
 Style = Literal["pair", "overlay", "row"]
 KINDS = ("upsert", "delete", "truncate", "skip", "tombstone", "bad")
 """What an event can be; only the first three change a table."""
@@ -51,16 +52,23 @@ class Dialect:
     `envelope` gives Spark SQL, in order, over a message's text (`value`) and what the log says of its table
     (`log_database`, `log_table`, `log_schema`); each expression may use the ones before it. It ends up with `kind`
     (see `KINDS`), `reason` (of a bad one), `op` (c, u, d, r, t), `database`, `source_schema`, `source_table`,
-    `schema_text` (NULL where nothing is stated) and `message` (a key of `formats.MESSAGES`).
+    `schema_text` (NULL where nothing is stated) and `message` (a key of `formats.MESSAGES`). `key`: Spark SQL of the
+    names of the primary key's columns (NULL: not told) over `value` and the record's own key (`log_key`).
     """
 
     envelope: Callable[[str], Mapping[str, str]]
+    key: str = NO_KEY
 
 
 def parsed(line: str, schema: str) -> str:
     """Spark SQL of a message's text as a struct; what is no JSON object of the schema stands in `CORRUPT`."""
     options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', {literal(CORRUPT)})"
     return f"from_json({line}, {literal(schema)}, {options})"
+
+
+def names_in(text: str, ignored: str) -> str:
+    """Spark SQL: the members of a JSON object (NULL where it is none), but those that match `ignored`."""
+    return f"filter(json_object_keys({text}), name -> not name rlike {literal(ignored)})"
 
 
 def is_tombstone(line: str) -> str:

@@ -34,15 +34,18 @@ def versions(layout: Layout) -> str:
     rekeyed = f"kind = 'upsert' and {has_old_key} and {layout.key('before')} != {layout.key('after')}"
     rekeyed = rekeyed if layout.ingest.primary_key else "false"
     same_key = f"other is not null and {layout.key('other')} = {layout.key('row')}"
-    named = zip(layout.orders("row"), layout.order_columns, strict=False)
+    named = zip(layout.orders("ordered"), layout.order_columns, strict=False)
     orders = "".join(f", {order} as {name}" for order, name in named)
+    # A row before that is only the key has no order of its own, and does not say where it stood.
+    before_or_after = f"if({layout.is_key_only('before')}, after, before)"
     part, left_part = layout.partition("row"), layout.partition("other")
     return f"""
 with sides as (
-  select position, kind = 'delete' as removed, if(kind = 'delete', before, after) as row, before as other, is_blind
+  select position, kind = 'delete' as removed, if(kind = 'delete', before, after) as row, before as other, is_blind,
+    if(kind = 'delete', before, after) as ordered
   from {{events}}
   union all
-  select position, true, before, null, false from {{events}} where {rekeyed}
+  select position, true, before, null, is_blind, {before_or_after} from {{events}} where {rekeyed}
 )
 select {hashed} as {KEY}, row, removed, is_blind, position as {POSITION}{orders}, {part} as part,
   array_distinct(array({part}, if({same_key}, {left_part}, {part}))) as parts
@@ -75,12 +78,30 @@ select {KEY}, row, true, false, {at}{orders}, {part}, array({part})
 from (select *, {layout.stored_row(stored)} as row from {{stored}}) where ({earlier}){of}"""
 
 
+def stood(layout: Layout) -> str:
+    """From `{{stored}}` and `{{keys}}`: where rows of these keys stand and how new they are, as floors (grain: row)."""
+    part = quoted(layout.partition_field) if layout.partition_field else "''"
+    ranks = ", ".join(layout.rank_columns)
+    return (
+        f"select {KEY}, {ranks}, {part} as part, {part} as parts from {{stored}} left semi join {{keys}} using ({KEY})"
+    )
+
+
+def united(layout: Layout) -> str:
+    """From `{{floors}}` (grain: any): the newest of each key, with all places that any of them names (grain: key)."""
+    ranks = ", ".join(layout.rank_columns)
+    parts = "array_join(array_distinct(flatten(collect_list(split(parts, '/')))), '/')"
+    newest = f"max_by(struct({ranks}, part), struct({ranks})) as m, {parts} as parts"
+    found = f"select {KEY}, {newest} from {{floors}} group by {KEY}"
+    return f"select {KEY}, {_each('m.{0} as {0}', layout)}, m.part as part, parts from ({found})"
+
+
 def decisions(layout: Layout, *, with_floors: bool, with_places: bool) -> str:
     """From `{{versions}}`, `{{floors}}` and `{{places}}` (where stored rows stand): one decision (grain: key).
 
     `w` is the newest version of the batch, `f` the floor; `is_late` says that the floor is newer.
     """
-    order = ", ".join(layout.order_columns or (POSITION,))
+    order = ", ".join(layout.rank_columns)
     rank = f"struct({order})"
     joins = f"left join {{floors}} f on n.{KEY} = f.{KEY} " if with_floors else ""
     joins += f"left join {{places}} p on n.{KEY} = p.{KEY}" if with_places else ""
@@ -106,9 +127,11 @@ def rows(layout: Layout, *, with_floors: bool) -> str:
     columns = [KEY, *(f"w.row.{quoted(column.name)} as {quoted(column.name)}" for column in layout.columns)]
     if layout.partition_field:
         columns.append(f"place as {quoted(layout.partition_field)}")
-    for name in layout.order_columns or (POSITION,):
+    for name in layout.rank_columns:
         columns.append(f"if(is_late, floor_{name}, w.{name}) as {name}" if with_floors else f"w.{name} as {name}")
     is_own = "not is_late and place = w.part"
+    # By its order the newest row stays whatever is deleted; without one, a late event must touch nothing.
+    late = "is_late and place <=> floor_part" if layout.order_columns else "is_late"
     if layout.ingest.deletes == "soft":
         columns += [f"{is_own} and w.removed as {SOFT_DELETED}", f"not ({is_own}) as {DELETED}"]
     else:
@@ -116,7 +139,7 @@ def rows(layout: Layout, *, with_floors: bool) -> str:
     return f"""
 select {", ".join(columns)}
 from (select *, explode(parts) as place from {{decisions}})
-where not (is_late and place <=> floor_part)"""
+where not ({late})"""
 
 
 def new_floors(layout: Layout) -> str:
@@ -129,4 +152,4 @@ from {{decisions}} where {IS_REMEMBERED}"""
 
 
 def _each(pattern: str, layout: Layout) -> str:
-    return ", ".join(pattern.format(name) for name in layout.order_columns)
+    return ", ".join(pattern.format(name) for name in layout.rank_columns)

@@ -56,7 +56,12 @@ class ParquetLog:
         frames = [_lines(spark, files, StructType.fromJson(json.loads(text))) for text, files in groups.items()]
         empty = spark.createDataFrame([], "value STRING, file STRING, modified BIGINT, line BIGINT, log_schema STRING")
         united = reduce(DataFrame.unionByName, frames, empty)
-        named = {**named_by_folder(self.glob), "position": POSITION}
+        named = {
+            **named_by_folder(self.glob),
+            "position": POSITION,
+            "logged_at": "modified",
+            "log_key": "cast(null as string)",
+        }
         yield (
             united.withColumns({name: F.expr(sql) for name, sql in named.items()}).select(*LINE_COLUMNS),
             files_of(listed),

@@ -36,5 +36,14 @@ class Place:
     def table_uri(self, table: SourceTable) -> str:
         return table.location or f"{self.target.warehouse}/{table.table.schema}/{table.table.identifier}"
 
+    @property
+    def discovered(self) -> str:
+        """The note of tables that were taken in without being declared."""
+        return f"{self.target.warehouse}/_sml/discovered/{self.source.name}"
+
+    def truncates(self, table: SourceTable) -> str:
+        """The note of when the source emptied a table."""
+        return f"{self.target.warehouse}/_sml/truncates/{table.table.schema}/{table.table.identifier}"
+
     def tombstones_uri(self, table: SourceTable) -> str:
         return f"{self.target.warehouse}/_sml/tombstones/{table.table.schema}/{table.table.identifier}"

@@ -12,7 +12,8 @@ from sqlmesh_like.names import TableName
 class TableReport:
     """What one table took in over all batches of a run. `late` events were older than what the table has.
 
-    `changes` are those of its columns, in words. `error`: why it is behind; it catches up by itself.
+    `changes` are those of its columns, in words. `events` are lines for it; `lag` is how long after the log had the
+    newest of them the table had it, in seconds. `error`: why it is behind; it catches up by itself.
     """
 
     table: TableName
@@ -23,6 +24,8 @@ class TableReport:
     error: str | None = None
     replayed: int = 0
     changes: tuple[str, ...] = ()
+    events: int = 0
+    lag: float | None = None
 
     def plus(self, other: TableReport) -> TableReport:
         """Both together; the last error stands."""
@@ -35,6 +38,8 @@ class TableReport:
             other.error,
             self.replayed + other.replayed,
             (*self.changes, *other.changes),
+            self.events + other.events,
+            self.lag if other.lag is None else other.lag,
         )
 
 
@@ -42,7 +47,9 @@ class TableReport:
 class IngestReport:
     """What one source brought, or one batch of it.
 
-    `skipped` counts lines by reason (`tombstone`, `undeclared test_db.x`, …).
+    `skipped` counts lines by reason (`tombstone`, `undeclared test_db.x`, …). `discovered`: tables taken in undeclared
+    for the first time. `mended`: dead letters that are none any
+    more; `dead_letters` are then those that are left.
     """
 
     source: str
@@ -52,6 +59,9 @@ class IngestReport:
     skipped: Mapping[str, int] = field(default_factory=dict)
     dead_letters: int = 0
     dead_letter_table: TableName | None = None
+    mended: int = 0
+    discovered: tuple[TableName, ...] = ()
+    seconds: float = 0.0
 
     @property
     def failed(self) -> bool:

@@ -10,6 +10,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
@@ -21,11 +22,13 @@ from sqlmesh_like.errors import IngestError
 from sqlmesh_like.ingest.batch import BatchReport, take_in
 from sqlmesh_like.ingest.behind import note, tables_behind
 from sqlmesh_like.ingest.check import check_source
+from sqlmesh_like.ingest.discover import with_discovered
 from sqlmesh_like.ingest.log import Log
 from sqlmesh_like.ingest.logs import log_of
 from sqlmesh_like.ingest.mark import Mark
 from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.report import IngestReport, by_table
+from sqlmesh_like.names import TableName
 from sqlmesh_like.project.spec import ParsedProject, Source, Target
 
 _POLL_SECONDS = 0.2
@@ -38,16 +41,21 @@ class _Stopped(Exception):
 
 
 def ingest_source(
-    spark: SparkSession, project: ParsedProject, target: Target, source: Source, start: str | None = None
+    spark: SparkSession,
+    project: ParsedProject,
+    target: Target,
+    source: Source,
+    start: str | None = None,
+    tell: Tell | None = None,
 ) -> IngestReport:
     """Take in all events of a source that were not taken in yet, then stop.
 
-    `start` (earliest, latest or offsets as JSON) forgets what was read and begins there. A table that cannot be written
-    is in the report (`failed`); it catches up by itself. Raises UsageError (a setting that is not supported, wrong
-    declarations, no such folder) before anything is written, and IngestError for the first bad line under
-    `on_bad_record: fail`.
+    `tell` hears of each batch. `start` (earliest, latest or offsets as JSON) forgets what was read and begins there. A
+    table that cannot be written is in the report (`failed`); it catches up by itself. Raises UsageError (a setting that
+    is not supported, wrong declarations, no such folder) before anything is written, and IngestError for the first bad
+    line under `on_bad_record: fail`.
     """
-    run = open_run(spark, project, target, source)
+    run = open_run(spark, project, target, source, tell)
     if start is not None:
         run.forget()
     run.catch_up()
@@ -61,7 +69,7 @@ def open_run(
 ) -> Run:
     """A run of a source that has not begun. Raises UsageError for what is not supported."""
     check_source(project, source)
-    return Run(spark, Place(target, source), project.root, log_of(project, source), tell)
+    return Run(spark, with_discovered(Place(target, source)), project.root, log_of(project, source), tell)
 
 
 class Run:
@@ -70,6 +78,7 @@ class Run:
     def __init__(self, spark: SparkSession, place: Place, root: Path, log: Log, tell: Tell | None = None) -> None:
         self.spark, self.place, self.root, self.log, self.tell = spark, place, root, log, tell
         self.batches: list[BatchReport] = []
+        self.discovered: list[TableName] = []
         self.failure: Exception | None = None
         self.is_stopping = False
         self.is_continuous = False
@@ -141,12 +150,19 @@ class Run:
         with self.log.lines(batch) as (lines, extent):
             mark = Mark(query, number, extent)
             report = take_in(self.place, self.root, lines, mark, without=frozenset(behind))
+        self._look_around()
         failed = {each.table for each in report.tables if each.error}
         for table in self.place.source.tables:
             marks = behind.get(table.name, ())
             if (marks or table.table in failed) and mark not in marks:
                 note(self.place, table, (*marks, mark))
         self._add(report)
+
+    def _look_around(self) -> None:
+        """Take note of the tables that the batch discovered."""
+        before = {table.name for table in self.place.source.tables}
+        self.place = with_discovered(self.place)
+        self.discovered += [table.table for table in self.place.source.tables if table.name not in before]
 
     def catch_up(self) -> None:
         """Take in what tables that failed have missed, in the log's order; one that fails again stays behind."""
@@ -170,7 +186,7 @@ class Run:
 
     def report(self) -> IngestReport:
         """What all batches of the run brought."""
-        return _report(self.place, self.batches)
+        return replace(_report(self.place, self.batches), discovered=tuple(self.discovered))
 
 
 def _report(place: Place, batches: Sequence[BatchReport]) -> IngestReport:
@@ -186,4 +202,5 @@ def _report(place: Place, batches: Sequence[BatchReport]) -> IngestReport:
         skipped=dict(skipped),
         dead_letters=sum(batch.dead_letters for batch in batches),
         dead_letter_table=place.dead_letters,
+        seconds=sum(batch.seconds for batch in batches),
     )

@@ -4,66 +4,122 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
 from sqlmesh_like.engine.commits import STATE_PREFIX
-from sqlmesh_like.engine.tables import HudiTable, write
+from sqlmesh_like.engine.tables import DELETED, HudiTable, Operation, write
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.ingest import net
+from sqlmesh_like.ingest.column_record import column_record
+from sqlmesh_like.ingest.dead_letters import are_open
 from sqlmesh_like.ingest.decode import Decoded
 from sqlmesh_like.ingest.defaults import backfilled
 from sqlmesh_like.ingest.extent import Files
+from sqlmesh_like.ingest.held import held
 from sqlmesh_like.ingest.layout import Layout
 from sqlmesh_like.ingest.mark import KEY, Mark
 from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.report import TableReport
 from sqlmesh_like.ingest.tombstones import read_floors, write_floors
+from sqlmesh_like.ingest.truncates import note_truncates
+from sqlmesh_like.ingest.types import quoted
 
 ROWS_PER_BUCKET = 500_000
 
 
 def commit(place: Place, decoded: Decoded, mark: Mark) -> TableReport:
     """Bring a table to the state after the batch, in one commit; nothing where it has the batch already."""
-    started = time.monotonic()
     layout, uri = decoded.layout, place.table_uri(decoded.layout.table)
     if mark.is_on(uri):
         return TableReport(layout.table.table, replayed=decoded.good)
+    # What a letter that comes again is older than must be known then, and without an order only the side table can say.
+    remembers = bool(layout.order_columns) or are_open(place)
+    in_order = isinstance(mark.extent, Files)
+    return _brought(place, decoded, {KEY: mark.to_json()}, remembers=remembers, in_order=in_order)
+
+
+def commit_again(place: Place, decoded: Decoded, *, in_order: bool) -> TableReport:
+    """Take in events of the past: each only where nothing later has come to its key; the table's mark stays as it is.
+
+    `in_order`: the whole log has one order; else the caller vouches for events in tables without `order_by`.
+    """
+    known = Timeline(place.table_uri(decoded.layout.table)).extra(STATE_PREFIX + KEY)
+    marks = {KEY: known} if known else {}
+    return _brought(place, decoded, marks, remembers=True, in_order=in_order, again=True)
+
+
+def _brought(
+    place: Place, decoded: Decoded, marks: Mapping[str, str], *, remembers: bool, in_order: bool, again: bool = False
+) -> TableReport:
+    started = time.monotonic()
+    layout, uri = decoded.layout, place.table_uri(decoded.layout.table)
     if not decoded.good and not decoded.truncates:
         return TableReport(layout.table.table)
     spark = decoded.events.sparkSession
+    _carry_over(spark, place, decoded, uri)
     tombstones = place.tombstones_uri(layout.table)
-    floors = read_floors(spark, tombstones) if layout.order_columns else None
-    decisions = _decisions(spark, decoded, uri, floors, in_order=isinstance(mark.extent, Files)).persist()
+    floors = read_floors(spark, tombstones) if layout.order_columns or again else None
+    found, is_ranked = _decisions(spark, decoded, uri, floors, in_order=in_order, again=again)
+    kept = held(found)
+    decisions = kept.frame
     try:
         report, to_remember = _counted(decisions, layout)
-        if layout.order_columns and to_remember:
+        note_truncates(place, layout.table, decoded.truncates)
+        if remembers and to_remember:
             write_floors(spark, tombstones, layout, decisions, floors)
-        rows = spark.sql(net.rows(layout, with_floors=floors is not None), decisions=decisions)
+        rows = spark.sql(net.rows(layout, with_floors=is_ranked), decisions=decisions)
         if decoded.defaults:
             rows = backfilled(rows, spark.read.format("hudi").load(uri), layout, decoded.defaults)
-        table, metadata = _hudi_table(place, layout, uri, decoded.good, mark)
-        write(rows, table, "upsert", metadata)
-        return replace(report, seconds=time.monotonic() - started, changes=decoded.changes)
+        table, metadata = _hudi_table(place, layout, uri, decoded.good)
+        # Into a table without any row there is nothing to look up; a row marked as deleted would be inserted.
+        is_load = report.upserts > 0 and not Timeline(uri).commit_instants
+        operation: Operation = "bulk_insert" if is_load else "upsert"
+        rows = rows.where(f"not {DELETED}") if is_load else rows
+        write(rows, table, operation, {**metadata, **marks, **column_record(decoded.settled)})
+        return replace(report, seconds=time.monotonic() - started, changes=decoded.settled.changes)
     finally:
-        decisions.unpersist()
+        kept.release()
+
+
+def _carry_over(spark: SparkSession, place: Place, decoded: Decoded, uri: str) -> None:
+    """Give stored rows the values of columns that were renamed, in a commit of its own: done once, whatever follows."""
+    renamed = decoded.settled.renamed
+    if not renamed:
+        return
+    types = {column.name: column.type for column in decoded.layout.columns}
+    stored = spark.read.format("hudi").load(uri)
+    kept = [quoted(name) for name in stored.columns if not name.startswith("_hoodie_") or name == DELETED]
+    values = [f"cast({quoted(old)} as {types[new]}) as {quoted(new)}" for new, old in renamed.items()]
+    table, metadata = _hudi_table(place, decoded.layout, uri, 0)
+    known = Timeline(uri).extra(STATE_PREFIX + KEY)
+    write(stored.selectExpr(*kept, *values), table, "upsert", {**metadata, **({KEY: known} if known else {})})
 
 
 def _decisions(
-    spark: SparkSession, decoded: Decoded, uri: str, floors: DataFrame | None, *, in_order: bool
-) -> DataFrame:
+    spark: SparkSession, decoded: Decoded, uri: str, floors: DataFrame | None, *, in_order: bool, again: bool
+) -> tuple[DataFrame, bool]:
+    """What becomes of each key, and whether versions were compared with what was there before."""
     layout = decoded.layout
     versions = spark.sql(net.versions(layout), events=decoded.events.where("reason is null"))
     if decoded.truncates:
         versions = _truncated(spark, decoded, uri, versions, in_order=in_order)
     inputs: dict[str, object] = {"versions": versions}
+    if (decoded.blind or again) and Timeline(uri).frontier:
+        keys = (versions if again else versions.where("is_blind")).select(net.KEY).distinct()
+        stood = spark.sql(net.stood(layout), stored=spark.read.format("hudi").load(uri), keys=keys)
+        if layout.order_columns or again:
+            # A row that stands elsewhere and is newer than a late event must not get a second copy.
+            both = stood if floors is None else stood.unionByName(floors.select(*stood.columns))
+            floors = spark.sql(net.united(layout), floors=both)
+        else:
+            inputs["places"] = stood.groupBy(net.KEY).agg({"part": "collect_set"}).toDF(net.KEY, "parts")
     if floors is not None:
         inputs["floors"] = floors
-    if decoded.blind and Timeline(uri).frontier:
-        inputs["places"] = _places(spark, layout, uri, versions)
     text = net.decisions(layout, with_floors=floors is not None, with_places="places" in inputs)
-    return spark.sql(text, None, **inputs)
+    return spark.sql(text, None, **inputs), floors is not None
 
 
 def _truncated(spark: SparkSession, decoded: Decoded, uri: str, versions: DataFrame, *, in_order: bool) -> DataFrame:
@@ -78,18 +134,7 @@ def _truncated(spark: SparkSession, decoded: Decoded, uri: str, versions: DataFr
     return versions
 
 
-def _places(spark: SparkSession, layout: Layout, uri: str, versions: DataFrame) -> DataFrame:
-    """Where the keys of events stand that do not say it; reads the keys of the whole table, so only when needed."""
-    blind = versions.where("is_blind").select(net.KEY).distinct()
-    keys = ", ".join(f"`{name}`" for name in layout.ingest.primary_key)
-    stored = (
-        spark.read.format("hudi").load(uri).selectExpr(f"struct({keys}) as row", f"`{layout.partition_field}` as part")
-    )
-    hashed = stored.selectExpr(f"sha2({layout.key('row')}, 256) as {net.KEY}", "part")
-    return hashed.join(blind, net.KEY, "left_semi").groupBy(net.KEY).agg({"part": "collect_set"}).toDF(net.KEY, "parts")
-
-
-def _hudi_table(place: Place, layout: Layout, uri: str, rows: int, mark: Mark) -> tuple[HudiTable, dict[str, str]]:
+def _hudi_table(place: Place, layout: Layout, uri: str, rows: int) -> tuple[HudiTable, dict[str, str]]:
     """The bucket count of a table is fixed by its first batch: another one would duplicate keys."""
     buckets = int(Timeline(uri).extra(STATE_PREFIX + "buckets") or max(1, math.ceil(rows / ROWS_PER_BUCKET)))
     table = HudiTable(
@@ -102,7 +147,7 @@ def _hudi_table(place: Place, layout: Layout, uri: str, rows: int, mark: Mark) -
         buckets=buckets,
         options={**place.target.hudi, **layout.ingest.hudi},
     )
-    return table, {KEY: mark.to_json(), "buckets": str(buckets)}
+    return table, {"buckets": str(buckets)}
 
 
 def _counted(decisions: DataFrame, layout: Layout) -> tuple[TableReport, int]:

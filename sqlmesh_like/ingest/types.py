@@ -51,8 +51,8 @@ class Field:
     """One column of an event: its name, how its value is spelt and the Spark type it becomes.
 
     `scale` belongs to BASE64_DECIMAL. `is_inferred`: guessed from values, so a stored type may overrule it. `source`:
-    its name in the events, where that is another one. `default`: the value of rows from before the column was added, as
-    events spell it.
+    its name in the events, where that is another one. `is_unseen`: no event has it, its type means nothing. `default`:
+    the value of rows from before the column was added, as events spell it.
     """
 
     name: str
@@ -61,6 +61,7 @@ class Field:
     scale: int = 0
     is_inferred: bool = False
     source: str | None = None
+    is_unseen: bool = False
     default: str | None = None
 
     @property

@@ -31,6 +31,7 @@ class CommitFacts:
     files: int
     bytes: int
     frontier: Mapping[str, str] | None
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -98,15 +98,16 @@ class Lake:
         self.landed += 1
 
     def run(self, start: str | None = None) -> IngestReport:
-        project, target, source = self._declared()
+        project, target, source = self.declared()
         return ingest_source(self.spark, project, target, source, start)
 
     def open(self, tell: Any = None) -> Run:
         """A run that has not begun."""
-        project, target, source = self._declared()
+        project, target, source = self.declared()
         return open_run(self.spark, project, target, source, tell)
 
-    def _declared(self) -> tuple[ParsedProject, Target, Source]:
+    def declared(self) -> tuple[ParsedProject, Target, Source]:
+        """Project, target and source as they are declared now."""
         location = Location("models/ods/sources.yml", 3, 5)
         stream = replace(IngestSource("debezium", files="landing/*.jsonl"), **self.settings)
         source = Source("shop", "ods", stream, self.tables, "", location)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.ingest_lake import Lake, event, report_of, table
+from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.ingest import table as tables
+from tests.spark.ingest_lake import BY_MONTH, Lake, event, report_of, table
 
 UNAVAILABLE = "__debezium_unavailable_value"
 
@@ -69,3 +73,80 @@ def test_a_table_without_a_key_takes_every_insert_once(spark: SparkSession, tmp_
     again = shop.run("earliest")
     assert report_of(again).upserts == 4
     assert shop.rows() == [(1,), (1,), (1,), (None,)]
+
+
+def test_what_does_not_fit_goes_where_the_policy_says(spark: SparkSession, tmp_path: Path) -> None:
+    names = ("t", "u")
+    tables = tuple(table(name, columns={"n": "int"} if name == "u" else None) for name in names)
+    day = [{"field": "id", "type": "int32"}, {"field": "n", "type": "boolean"}]
+    number = [{"field": "id", "type": "int32"}, {"field": "n", "type": "int64"}]
+    shop = Lake(spark, tmp_path, tables, {"on_schema_change": "lenient"})
+    shop.ingest(event("c", {"id": 1, "n": True}, fields=day))
+    report = shop.ingest(event("c", {"id": 2, "n": 7}, fields=number), event("c", {"id": 3, "n": False}, fields=day))
+    rows = [(1, True, None), (2, None, 7), (3, False, None)]
+    assert shop.rows("t", "id", "n", "n__bigint") == rows
+    assert report_of(report).changes == ("+ n__bigint bigint",)
+    shop.settings = {"on_schema_change": "fail"}
+    failed = shop.ingest(event("c", {"id": 4, "x": 7}), event("c", {"id": 1, "n": 1}, table="u"))
+    assert "column 'x' is new in ods.t, and on_schema_change is fail" in str(report_of(failed).error)
+    assert (shop.rows("t", "id", "n", "n__bigint"), shop.rows("u", "id", "n")) == (rows, [(1, 1)])
+    shop.settings = {"on_schema_change": "ignore"}
+    assert not shop.run().failed
+    assert shop.rows("t", "id", "n", "n__bigint") == [*rows, (4, None, None)]
+    assert "x" not in shop.types()
+
+
+def test_a_full_load_is_inserted_in_bulk_and_changes_find_its_rows(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "ROWS_PER_BUCKET", 2)  # so that rows have to be found in many files
+    types = {"id": "int", "at": "timestamp"}
+    by_month = replace(BY_MONTH, column="at")
+    shop = Lake(
+        spark, tmp_path, (table(columns=types, partition_by=by_month, table_type="mor"), table("o", order_by=("v",)))
+    )
+
+    def row(id: int, month: int, v: int) -> dict[str, object]:
+        return {"id": id, "at": f"2022-{month:02d}-01T00:00:00Z", "v": v}
+
+    loaded = [row(id, 1 + id % 2, 0) for id in range(8)]
+    gone = event("d", None, row(9, 1, 0))
+    shop.ingest(
+        *(event("r", each, table=name) for name in ("t", "o") for each in loaded), event("c", row(9, 1, 0)), gone
+    )
+    changes = [
+        event("u", row(0, 1, 1), row(0, 1, 0)),
+        event("u", row(1, 1, 1), row(1, 2, 0)),
+        event("d", None, row(2, 1, 0)),
+    ]
+    shop.ingest(*changes, event("r", row(3, 2, 2)), event("c", row(8, 1, 3)), event("u", row(1, 2, 1), table="o"))
+    for name in ("t", "o"):
+        assert [commit.operation for commit in Timeline(shop.uri(name)).data_commits] == ["BULK_INSERT", "UPSERT"]
+    assert shop.rows("t", "id", "year_month", "v") == [
+        (0, "202201", 1),
+        (1, "202201", 1),
+        (3, "202202", 2),
+        (4, "202201", 0),
+        (5, "202202", 0),
+        (6, "202201", 0),
+        (7, "202202", 0),
+        (8, "202201", 3),
+    ]
+    assert shop.rows("o", "id", "v") == [(id, int(id == 1)) for id in range(8)]
+
+
+def test_a_renamed_column_stays_one_column(spark: SparkSession, tmp_path: Path) -> None:
+    shop = Lake(spark, tmp_path, (table(order_by=("m",)),))
+    shop.ingest(event("c", {"id": 1, "mail": "a", "m": 1}), event("c", {"id": 2, "mail": "b", "m": 1}))
+    shop.tables = (replace(shop.tables[0], renamed={"email": "mail"}),)
+    # The new name's default is for rows of a column that was added, not for these.
+    fields = [{"field": "id", "type": "int64"}, {"field": "email", "type": "string", "default": "?"}]
+    fields.append({"field": "m", "type": "int64"})
+    changed = event("u", {"id": 1, "email": "c", "m": 2}, fields=fields)
+    report = shop.ingest(changed, event("c", {"id": 3, "mail": "d", "m": 1}))
+    assert shop.rows("t", "id", "email") == [(1, "c"), (2, "b"), (3, "d")]
+    assert report_of(report).changes == ("mail is email string now",)
+    again = shop.ingest(event("u", {"id": 2, "email": "e", "m": 2}))
+    assert (shop.rows("t", "id", "email"), report_of(again).changes) == ([(1, "c"), (2, "e"), (3, "d")], ())
+    newest = Timeline(shop.uri()).data_commits
+    assert [commit.column_changes for commit in newest] == [(), (), ("mail is email string now",), ()]

@@ -22,7 +22,7 @@ from sqlmesh_like.run.ports import Rows
 _COLUMNS = (
     Column("time", "string"), Column("kind", "string"), Column("strategy", "string"), Column("inserts", "bigint"),
     Column("updates", "bigint"), Column("deletes", "bigint"), Column("rows", "bigint"), Column("files", "bigint"),
-    Column("bytes", "bigint"), Column("frontier", "string"),
+    Column("bytes", "bigint"), Column("frontier", "string"), Column("columns", "string"),
 )  # fmt: skip
 
 
@@ -51,6 +51,8 @@ def command(flags: Flags, table: str, output: str, limit: int) -> int:
 def _shown(name: str, value: object) -> object:
     if name == "bytes":
         return size(int(str(value)))
+    if isinstance(value, list | tuple):
+        return "\n".join(map(str, value))
     if isinstance(value, dict):
         return "\n".join(f"{name.split('.', 2)[-1]} {instant.split('_')[0]}" for name, instant in value.items())
     return value

@@ -15,6 +15,7 @@ from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.output import Output, Status
 from sqlmesh_like.errors import SelectionError, UsageError
 from sqlmesh_like.ingest.check import check_source, check_start, check_trigger
+from sqlmesh_like.ingest.metrics import Metrics
 from sqlmesh_like.ingest.report import IngestReport, TableReport
 from sqlmesh_like.project.spec import Source
 
@@ -28,8 +29,12 @@ _WIDTH = 70
 @click.option("--continuous", is_flag=True, help="Go on until stopped (SIGTERM or Ctrl-C ends after the batch).")
 @click.option("--trigger", help="Time between batches of --continuous, e.g. '30 seconds'.", metavar="TEXT")
 @click.option("--from", "start", help="Read again from earliest, latest or offsets as JSON (Kafka).", metavar="PLACE")
+@click.option("--replay-dead-letters", "again", is_flag=True, help="Take in the dead letters once more, nothing else.")
+@click.option("--metrics-file", "metrics", multiple=True, metavar="FILE", help="Metrics: x.prom Prometheus, else JSON.")
 @shared_options
-def command(flags: Flags, continuous: bool, trigger: str | None, start: str | None) -> int:
+def command(
+    flags: Flags, continuous: bool, trigger: str | None, start: str | None, again: bool, metrics: tuple[str, ...]
+) -> int:
     """Take in all events that are there, then stop. A selected table brings its whole source."""
     loaded = load(flags)
     sources = _chosen(loaded)
@@ -37,11 +42,16 @@ def command(flags: Flags, continuous: bool, trigger: str | None, start: str | No
         check_source(loaded.project, source)
         check_start(source, start)
     check_trigger(trigger, continuous=continuous)
+    if again and (continuous or start):
+        raise UsageError("--replay-dead-letters goes with neither --continuous nor --from")
     output = make_output(flags)
+    measured = Metrics(metrics)
     with locked(loaded, "ingest"), _session(loaded, sources) as spark:
         if continuous:
-            return _end(output, _go_on(spark, loaded, sources, output, trigger, start))
-        return _end(output, list(_reports(spark, loaded, sources, output, start)))
+            return _end(output, _go_on(spark, loaded, sources, output, trigger, start, measured))
+        if again:
+            return _end(output, list(_again(spark, loaded, sources, output)))
+        return _end(output, list(_reports(spark, loaded, sources, output, start, measured)))
 
 
 def _chosen(loaded: Loaded) -> list[Source]:
@@ -52,12 +62,19 @@ def _chosen(loaded: Loaded) -> list[Source]:
     found = [
         source
         for source in loaded.project.sources
-        if source.ingest and any(table.ingest and table.unique_id in selected for table in source.tables)
+        if source.ingest
+        and (any(table.ingest and table.unique_id in selected for table in source.tables) or _takes_all(loaded, source))
     ]
     if not found:
         hint = "give a source an `ingest:` block, or select one that has it, e.g. -s source:shop"
         raise SelectionError("no ingested source is selected", hint=hint)
     return found
+
+
+def _takes_all(loaded: Loaded, source: Source) -> bool:
+    """Whether a source without tables that could be selected is meant: nothing was selected at all."""
+    flags = loaded.flags
+    return bool(source.ingest and source.ingest.discover) and not (flags.select or flags.exclude or flags.selector)
 
 
 @contextmanager
@@ -76,20 +93,37 @@ def _session(loaded: Loaded, sources: list[Source]) -> Iterator[Session]:
 
 
 def _reports(
-    spark: Session, loaded: Loaded, sources: list[Source], output: Output, start: str | None
+    spark: Session, loaded: Loaded, sources: list[Source], output: Output, start: str | None, metrics: Metrics
 ) -> Iterator[IngestReport]:
     """Take in source after source, each told before and after."""
     from sqlmesh_like.ingest.stream import ingest_source
 
     for source in sources:
         output.line(_opening(source))
-        report = ingest_source(spark, loaded.project, loaded.target, source, start)
+        report = ingest_source(spark, loaded.project, loaded.target, source, start, metrics.tell)
+        _tell(report, output)
+        yield report
+
+
+def _again(spark: Session, loaded: Loaded, sources: list[Source], output: Output) -> Iterator[IngestReport]:
+    """Take in the dead letters of source after source."""
+    from sqlmesh_like.ingest.replay import replay
+
+    for source in sources:
+        output.line(f"Reading the dead letters of source {source.name}")
+        report = replay(spark, loaded.project, loaded.target, source)
         _tell(report, output)
         yield report
 
 
 def _go_on(
-    spark: Session, loaded: Loaded, sources: list[Source], output: Output, trigger: str | None, start: str | None
+    spark: Session,
+    loaded: Loaded,
+    sources: list[Source],
+    output: Output,
+    trigger: str | None,
+    start: str | None,
+    metrics: Metrics,
 ) -> list[IngestReport]:
     """Take in all sources side by side until a signal says stop or one of them fails."""
     from sqlmesh_like.ingest.forever import go_on
@@ -97,10 +131,12 @@ def _go_on(
 
     for source in sources:
         output.line(_opening(source))
-    runs = [
-        open_run(spark, loaded.project, loaded.target, source, lambda report: _tell(report, output))
-        for source in sources
-    ]
+
+    def tell(report: IngestReport) -> None:
+        _tell(report, output)
+        metrics.tell(report)
+
+    runs = [open_run(spark, loaded.project, loaded.target, source, tell) for source in sources]
     triggers = [trigger or (source.ingest.trigger if source.ingest else "") for source in sources]
     return go_on(runs, triggers, start)
 
@@ -113,11 +149,17 @@ def _opening(source: Source) -> str:
 
 def _tell(report: IngestReport, output: Output) -> None:
     for index, table in enumerate(report.tables, start=1):
-        output.line(_line(index, len(report.tables), table, output.color), "error" if table.error else "info")
+        output.line(
+            _line(index, len(report.tables), table, output.color, report.seconds), "error" if table.error else "info"
+        )
         for change in table.changes:
             output.line(f"  column of {table.table}: {change}")
+    for found in report.discovered:
+        output.line(f"discovered {found}: its events name its key")
     if report.skipped:
         output.line("Skipped lines: " + ", ".join(f"{count} {why}" for why, count in sorted(report.skipped.items())))
+    if report.mended:
+        output.line(f"{report.mended} dead letters less")
     if report.dead_letters:
         words = "line" if report.dead_letters == 1 else "lines"
         output.line(
@@ -125,8 +167,8 @@ def _tell(report: IngestReport, output: Output) -> None:
         )
 
 
-def _line(index: int, total: int, table: TableReport, color: bool) -> str:
-    """dbt's line of a finished node.
+def _line(index: int, total: int, table: TableReport, color: bool, seconds: float = 0.0) -> str:
+    """dbt's line of a finished node; `seconds` is how long the batches took in all.
 
     >>> from sqlmesh_like.names import TableName
     >>> _line(1, 3, TableReport(TableName("ods", "user"), upserts=2, seconds=0.61), False)
@@ -138,9 +180,19 @@ def _line(index: int, total: int, table: TableReport, color: bool) -> str:
         "no-op": ("NO-OP", f"{table.replayed} events were in already", None),
         "error": ("ERROR ingesting", "ERROR", "red"),
     }[_status(table)]
-    timed = f"{detail} in {table.seconds:.2f}s"
+    timed = f"{detail} in {table.seconds:.2f}s{_pace(table, seconds)}"
     head = f"{index} of {total} {verb} {table.table} ".ljust(_WIDTH, ".")
     return f"{head} [{click.style(timed, fg=shade) if color and shade else timed}]"
+
+
+def _pace(table: TableReport, seconds: float) -> str:
+    """
+    >>> from sqlmesh_like.names import TableName
+    >>> _pace(TableReport(TableName("ods", "user"), events=500, lag=2.4), 2.0)
+    ', 250 events/s, lag 2s'
+    """
+    rate = f", {table.events / seconds:.0f} events/s" if table.events and seconds else ""
+    return rate if table.lag is None else f"{rate}, lag {table.lag:.0f}s"
 
 
 def _status(table: TableReport) -> Status:

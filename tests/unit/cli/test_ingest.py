@@ -54,6 +54,7 @@ def test_what_cannot_be_ingested_is_said_without_starting_anything(
     [
         (["--trigger", "30 seconds"], "--trigger is for --continuous"),
         (["--continuous", "--trigger", "soon"], "--trigger is 'soon'"),
+        (["--replay-dead-letters", "--continuous"], "--replay-dead-letters goes with neither --continuous nor --from"),
         (["--from", "latest"], "--from latest: the files of source 'shop' have no such place"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -240,3 +241,88 @@ def test_names_that_no_table_can_have_are_made_safe_and_never_meet() -> None:
     assert [field.member for field in found.shapes[0].fields] == ["id", "a-b", "1x"]
     with pytest.raises(IngestError, match=r"columns 'a-b' and 'a_b' of ods\.t would both be 'a_b'"):
         evolved("evolve", Field("a-b", "int"), Field("a_b", "int"))
+
+
+def renaming(stored: Schema, *fields: Field, columns: Schema = (), policy: Policy = "evolve") -> Settled:
+    declared = replace(table(columns=columns, order_by=(), partition_by=None), renamed={"email": "mail"})
+    assert declared.ingest is not None
+    return settle(declared, declared.ingest, stored, [Shape(MESSAGES[PLAIN], (Field("id", "int"), *fields))], policy)
+
+
+MAIL = (Column("id", "int"), Column("mail", "string"))
+
+
+@pytest.mark.parametrize("policy", ["evolve", "lenient", "ignore", "fail"])
+def test_a_renamed_column_takes_its_rows_along_whichever_name_events_use(policy: Policy) -> None:
+    for name in ("mail", "email"):
+        found = renaming(MAIL, Field(name, "string"), policy=policy)
+        assert found.layout.columns == (*MAIL, Column("email", "string"))
+        assert (found.renamed, found.changes) == ({"email": "mail"}, ("mail is email string now",))
+        assert [(field.name, field.member) for field in found.shapes[0].fields] == [("id", "id"), ("email", name)]
+    done = renaming((*MAIL, Column("email", "string")), Field("mail", "string"))
+    assert (done.renamed, done.changes) == ({}, ())
+
+
+def test_a_renamed_column_keeps_what_stored_rows_hold() -> None:
+    stored = (Column("id", "int"), Column("mail", "bigint"))
+    assert renaming(stored, Field("email", "string")).layout.columns[-1] == Column("email", "string")
+    with pytest.raises(IngestError, match="column 'email' changed from date to timestamp"):
+        renaming((Column("id", "int"), Column("mail", "date")), Field("email", "timestamp"))
+
+
+def test_a_change_of_case_is_told_once() -> None:
+    stored = (Column("id", "int"), Column("Name", "string"))
+    first = renaming(stored, Field("name", "string"))
+    assert first.changes == ("Name is spelt name in events: the table keeps Name",)
+    declared = table(order_by=(), partition_by=None)
+    assert declared.ingest is not None
+    shapes = [Shape(MESSAGES[PLAIN], (Field("name", "string"),))]
+    again = settle(declared, declared.ingest, stored, shapes, "evolve", first.spellings)
+    assert (again.changes, again.spellings) == ((), {"Name": "name"})
+
+
+@pytest.mark.parametrize(
+    ("changed", "old", "new", "is_taken"),
+    [
+        ({}, "int", "string", True),
+        ({}, "decimal(9,2)", "decimal(12,4)", True),
+        ({}, "int", "double", False),
+        ({}, "float", "string", False),
+        ({"primary_key": ("x",), "partition_by": PartitionBy("id", None, "p")}, "int", "bigint", True),
+        (
+            {"primary_key": ("x",), "partition_by": PartitionBy("id", None, "p")},
+            "decimal(9,2)",
+            "decimal(12,4)",
+            False,
+        ),
+    ],
+)
+def test_a_type_that_spells_keys_or_partitions_anew_is_refused(
+    changed: Any, old: str, new: str, is_taken: bool
+) -> None:
+    declared = table(**{"order_by": (), "partition_by": None, **changed})
+    stored = (Column("id", old), Column("x", "int"))
+    if is_taken:
+        assert settled(declared, stored, Field("id", new)).columns[0].type == new
+        return
+    with pytest.raises(IngestError, match=f"column 'id' of .* changed from {re.escape(old)} to {re.escape(new)}"):
+        settled(declared, stored, Field("id", new))
+
+
+def test_events_without_any_column_change_no_type() -> None:
+    declared = table(order_by=(), partition_by=None)
+    assert declared.ingest is not None
+    empty = Shape(MESSAGES[PLAIN], (Field("id", "string", is_inferred=True, is_unseen=True),))
+    whole = Shape(MESSAGES[PLAIN], (Field("id", "bigint", is_inferred=True),))
+    for stored in ((), (Column("id", "bigint"),)):
+        found = settle(declared, declared.ingest, stored, [empty, whole])
+        assert found.layout.columns == (Column("id", "bigint"),)
+        assert found.shapes[0].fields[0].type == "bigint"
+
+
+def test_a_guess_is_no_change_where_changes_are_refused() -> None:
+    declared = table(order_by=(), partition_by=None)
+    assert declared.ingest is not None
+    shapes = [Shape(MESSAGES[PLAIN], (Field("id", "bigint", is_inferred=True),))]
+    found = settle(declared, declared.ingest, (Column("id", "int"),), shapes, "fail")
+    assert (found.layout.columns, found.changes) == ((Column("id", "int"),), ())

@@ -1,0 +1,25 @@
+"""Rows that may not stand where their events say. Owns finding them by the dead letters of their key.
+
+An event that could not be taken in may have moved its row to another partition, or have been its insert: until it comes
+in, what later events of the key say of the row before is not what the table has, so the table is asked.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sqlmesh_like.ingest.layout import Layout
+
+
+def doubted(events: DataFrame, layout: Layout, letters: DataFrame | None) -> DataFrame:
+    """Events (grain: event) with `is_blind` where a dead letter of the batch or of `letters` has their key."""
+    keyed = events.withColumn("own_key", F.expr(f"sha2({layout.key('row')}, 256)"))
+    known = [keyed.where(f"reason is not null and {layout.missing_key('row')} is null").select("own_key")]
+    known += [] if letters is None else [letters.where("row_key is not null").selectExpr("row_key as own_key")]
+    keys = reduce(DataFrame.unionByName, known).distinct().withColumn("is_doubted", F.lit(True))
+    joined = keyed.join(keys, "own_key", "left")
+    blind = joined.withColumn("is_blind", F.expr("is_blind or (reason is null and coalesce(is_doubted, false))"))
+    return blind.select(*events.columns)

@@ -1,0 +1,154 @@
+"""Every kind of bad event in one stream: each is a dead letter with its reason, the good rows between are in place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from tests.spark.ingest_lake import Lake, event, table
+
+TYPES = {
+    "id": "int",
+    "big": "bigint",
+    "f": "float",
+    "d": "double",
+    "p": "decimal(10,2)",
+    "flag": "boolean",
+    "day": "date",
+    "at": "timestamp",
+    "raw": "binary",
+    "create_time": "timestamp",
+}
+NO_ROW = "not a JSON object of a change event"
+KEY = "primary key id is missing, NULL or empty"
+
+
+def row(**changed: Any) -> str:
+    return event("c", {"id": 1, **changed})
+
+
+def unread(column: str, shown: object, kind: str) -> str:
+    return f"column `{column}`: cannot read {shown} as {kind}"
+
+
+def stated(**field: Any) -> str:
+    """An event whose schema block says this of a column."""
+    fields = [{"field": "id", "type": "int32"}, {"field": "n", **field}]
+    return event("c", {"id": 1, fields[1]["field"]: "x"}, table="stated", fields=fields)
+
+
+BAD: list[tuple[str | bytes, str]] = [
+    ("{not json", NO_ROW),
+    ("plain words", NO_ROW),
+    ('{"op": "c", "after": {"id": 1}', NO_ROW),
+    ("[1, 2]", NO_ROW),
+    ('"text"', NO_ROW),
+    ("42", NO_ROW),
+    ("true", NO_ROW),
+    ("<xml/>", NO_ROW),
+    ("{} {}", "no `op`"),
+    ("{}", "no `op`"),
+    ('{"payload": null}', "no `op`"),
+    ('{"id": 1, "name": "a row without an envelope"}', "no `op`"),
+    ('{"op": null, "after": {"id": 1}}', "no `op`"),
+    ('{"type": "INSERT", "data": [{"id": 1}]}', "no `op`"),
+    (event("x", {"id": 1}), "unknown op `x`"),
+    (event("", {"id": 1}), "unknown op ``"),
+    (event("C", {"id": 1}), "unknown op `C`"),
+    (event("create", {"id": 1}), "unknown op `create`"),
+    ('{"op": 1, "after": {"id": 1}}', "unknown op `1`"),
+    ('{"op": "c", "after": {"id": 1}}', "no `source.table`"),
+    ('{"op": "c", "after": {"id": 1}, "source": {"db": "db"}}', "no `source.table`"),
+    ('{"op": "c", "after": {"id": 1}, "source": {"db": "db", "table": ""}}', "no `source.table`"),
+    ('{"op": "c", "after": {"id": 1}, "source": "t"}', "no"),
+    ('{"op": "t", "source": {"db": "db"}}', "no `source.table`"),
+    (event("c"), "op `c` without `after`"),
+    (event("u", None, {"id": 1}), "op `u` without `after`"),
+    (event("r"), "op `r` without `after`"),
+    (event("d", {"id": 1}), "op `d` without `before`"),
+    (event("c", [1]), "`after` is no row"),
+    (event("c", "text"), "`after` is no row"),
+    (event("c", 7), "`after` is no row"),
+    (event("d", None, [1]), "`before` is no row"),
+    (event("c", {}), KEY),
+    (event("c", {"name": "a"}), KEY),
+    (event("c", {"id": None}), KEY),
+    (event("d", None, {"big": 1}), KEY),
+    (event("c", {"ID": 1}), "column ID: another column differs from it in case only"),
+    (event("c", {"id": 1, "Name": "a"}), "column Name: another column differs from it in case only"),
+    (row(id="abc"), unread("id", "abc", "int")),
+    (row(id=3_000_000_000), unread("id", 3000000000, "int")),
+    (row(id=-3_000_000_000), unread("id", -3000000000, "int")),
+    (row(id=""), unread("id", "", "int")),
+    (row(id={"a": 1}), unread("id", '{"a":1}', "int")),
+    (row(id=[1]), unread("id", "[1]", "int")),
+    (row(id=True), unread("id", "true", "int")),
+    (row(big=10**19), unread("big", "10000000000000000000", "bigint")),
+    (row(big="12x"), unread("big", "12x", "bigint")),
+    (row(f="wide"), unread("f", "wide", "float")),
+    (row(d="1,5"), unread("d", "1,5", "double")),
+    (row(p=123456789.5), "column `p`: cannot read"),
+    (row(p="1.234"), unread("p", "1.234", "decimal(10,2)")),
+    (row(p="MOA="), unread("p", "MOA=", "decimal(10,2)") + " (base64 without a schema? set decimal.handling.mode"),
+    (row(p={"scale": 2, "value": "MOA="}), "column `p`: cannot read"),
+    (row(flag="maybe"), unread("flag", "maybe", "boolean")),
+    (row(flag=7), unread("flag", 7, "boolean")),
+    (row(day="2022-13-45"), unread("day", "2022-13-45", "date")),
+    (row(day="2022-02-30"), unread("day", "2022-02-30", "date")),
+    (row(day="yesterday"), unread("day", "yesterday", "date")),
+    (row(day="12:30"), unread("day", "12:30", "date")),
+    (row(day="0000-00-00"), "column `day`: cannot read"),
+    (row(at="12:30"), unread("at", "12:30", "timestamp")),
+    (row(at="2022-01-01T25:00:00Z"), "column `at`: cannot read"),
+    (row(at=True), unread("at", "true", "timestamp")),
+    (row(at=10**18), "column `at`: cannot read"),
+    (row(raw="not base64!"), "column `raw`: cannot read"),
+    (row(raw="a"), "column `raw`: cannot read a as binary"),
+    (b'{"op": "c", "after": {"id": 1, "name": "\xff\xfe"}, "source": {"db": "db", "table": "t"}}', "invalid UTF-8"),
+    (b"\xc3\x28", "invalid UTF-8"),
+    (row(name="").replace('"name": ""', '"name": ' + "[" * 1500 + "]" * 1500), NO_ROW),
+    ('{"op": "c", "after": {"id": 1, "name": "' + "x" * 10_000_000, NO_ROW),
+    (event("u", {"id": 1}, {"id": "old"}), unread("id", "old", "int")),
+    (event("d", None, {"id": 1}, table="ordered"), "a delete whose `before` has only the key has no order"),
+    (event("u", {"id": 1}, {"id": 1}, table="keyless"), "updates and deletes need a primary_key"),
+    (event("d", None, {"id": 1}, table="keyless"), "updates and deletes need a primary_key"),
+    (event("t", table="shard_1"), "a truncate of one of several merged tables"),
+    (
+        event("u", {"id": 77, "x": "__debezium_unavailable_value"}, table="toast"),
+        "x: the source did not log this value",
+    ),
+    (stated(type="int32"), unread("n", "x", "int")),
+    (stated(type="bytes", field="n2"), "column `n2`: cannot read"),
+    (stated(type="bytes", name="org.apache.kafka.connect.data.Decimal", parameters={"scale": "two"}), "its schema"),
+    (stated(type="int32", name="io.debezium.time.Date", field="n3"), unread("n3", "x", "date")),
+    (event("c", {"id": 1}, table="stated", fields=[{"type": "int32"}]), "its schema cannot be read"),
+]
+
+
+def test_every_kind_of_bad_event_is_kept_with_its_reason(spark: SparkSession, tmp_path: Path) -> None:
+    tables = (
+        table(columns=TYPES),
+        table("ordered", order_by=("m",), columns={"m": "int"}),
+        table("keyless", primary_key=()),
+        table("shards", table=r"shard_\d"),
+        table("toast"),
+        table("stated"),
+    )
+    shop = Lake(spark, tmp_path, tables)
+    good = event("c", {"id": 0, "name": "good"}).encode()
+    lines = [line for bad, _ in BAD for line in (bad.encode() if isinstance(bad, str) else bad, good)]
+    shop.landing.mkdir()
+    (shop.landing / "0.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    report = shop.run()
+    letters = {position: reason for _, position, reason, _ in shop.dead_letters()}
+    wrong = [
+        (number, text[:90], reason, letters.get(2 * number + 1))
+        for number, (text, reason) in enumerate(BAD)
+        if reason not in letters.get(2 * number + 1, "no letter")
+    ]
+    assert wrong == []
+    assert len(letters) == report.dead_letters == len(BAD) >= 60
+    assert shop.rows("t", "id", "name") == [(0, "good")]
+    assert not report.failed
