@@ -150,19 +150,21 @@ class Run:
         with self.log.lines(batch) as (lines, extent):
             mark = Mark(query, number, extent)
             report = take_in(self.place, self.root, lines, mark, without=frozenset(behind))
-        self._look_around()
+        discovered = self._look_around()
         failed = {each.table for each in report.tables if each.error}
         for table in self.place.source.tables:
             marks = behind.get(table.name, ())
             if (marks or table.table in failed) and mark not in marks:
                 note(self.place, table, (*marks, mark))
-        self._add(report)
+        self._add(report, discovered)
 
-    def _look_around(self) -> None:
+    def _look_around(self) -> tuple[TableName, ...]:
         """Take note of the tables that the batch discovered."""
         before = {table.name for table in self.place.source.tables}
         self.place = with_discovered(self.place)
-        self.discovered += [table.table for table in self.place.source.tables if table.name not in before]
+        found = tuple(table.table for table in self.place.source.tables if table.name not in before)
+        self.discovered += found
+        return found
 
     def catch_up(self) -> None:
         """Take in what tables that failed have missed, in the log's order; one that fails again stays behind."""
@@ -179,10 +181,10 @@ class Run:
         with self.log.lines(self.log.read(self.spark, mark.extent)) as (lines, _):
             return take_in(self.place, self.root, lines, mark, only=name)
 
-    def _add(self, report: BatchReport) -> None:
+    def _add(self, report: BatchReport, discovered: tuple[TableName, ...] = ()) -> None:
         self.batches.append(report)
         if self.tell is not None:
-            self.tell(_report(self.place, [report]))
+            self.tell(replace(_report(self.place, [report]), discovered=discovered))
 
     def report(self) -> IngestReport:
         """What all batches of the run brought."""
