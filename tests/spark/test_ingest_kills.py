@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.engine.history import table_state
@@ -127,6 +128,7 @@ def rows_of(timeline: Timeline) -> list[tuple[Any, ...]]:
     return sorted(found.rows)  # type: ignore[type-var]
 
 
+@pytest.mark.timeout(200 * KILLS)
 def test_killed_at_any_moment_every_event_counts_once(spark: SparkSession, tmp_path: Path) -> None:
     seed = int(os.environ.get("SML_SEED", "20240501"))
     dice = random.Random(seed)
