@@ -38,6 +38,7 @@ COMMANDS = {
     "verify": "Compare tables with a full recompute.",
     "freshness": "Say which sources are stale.",
     "history": "Show a table's commits.",
+    "ddl": "Print the DDL of an external table for Hive or Athena.",
     "maintain": "Compact tables and remove history that nothing needs.",
     "docs": "Write the documentation site, or serve it.",
     "lineage": "Show where columns come from.",

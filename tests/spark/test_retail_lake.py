@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from contextlib import redirect_stdout
 from datetime import timedelta
 from decimal import Decimal as D
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,9 @@ def test_the_documents_sums_after_the_full_load_and_after_the_changes(retail: De
     after(retail)
     assert retail.strategy("sales_by_state") == "aggregate_merge"
 
+    with redirect_stdout(StringIO()) as printed:
+        retail.sml("ddl", "sales_by_state", "--dialect", "athena")
+    assert "`_hoodie_file_name` string,\n" in printed.getvalue() and "`largest` decimal(12,2)" in printed.getvalue()
     past = retail.json("show", "sales_by_state", "--as-of", first)
     assert {row["store_state"]: row["smallest"] for row in past}["NY"] == "116.25", "as it was before the changes"
     moved = retail.json("changes", "retail_transactions", "--since", loaded)
