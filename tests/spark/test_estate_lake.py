@@ -72,6 +72,7 @@ def test_the_questions_are_answered_as_by_hand_as_the_clock_moves_on(estate: Dem
 
 
 @pytest.mark.skipif(not DEEP, reason="minutes of Spark: `make test-deep`")
+@pytest.mark.timeout(3600)
 def test_a_long_log_is_followed_round_by_round(estate: DemoLake) -> None:
     developer = Developer(seed=1)
     for number in range(ROUNDS):

@@ -63,7 +63,10 @@ def test_the_documents_sums_after_the_full_load_and_after_the_changes(retail: De
     assert stored[0][1] == "2019-03-17", "the day is kept as text"
 
     changes = write(retail.root, documented("changes"), LOADED + timedelta(hours=1))
-    retail.sml("ingest")
+    measured = retail.root / "retail.prom"
+    retail.sml("ingest", "--metrics-file", str(measured))
+    counted = [line for line in measured.read_text().splitlines() if "_events_total{" in line]
+    assert len(counted) == 1 and counted[0].endswith(" 3"), "an insert, an update and a delete"
     assert retail.commits("retail_transactions", "ods") == 2, "a full load and an increment"
     retail.sml("run")
     after(retail)
@@ -102,6 +105,7 @@ def after(lake: DemoLake) -> None:
     assert dates(lake) == [*DATES[:5], ("2019-03-16", 3, D("378.75")), *DATES[6:]]
 
 
+@pytest.mark.timeout(3600)
 def test_a_large_chain_is_followed_round_by_round(retail: DemoLake) -> None:
     """With a table that is merged on read, compacted in between."""
     chain = Chain(seed=1)
