@@ -8,14 +8,14 @@ from sqlmesh_like.project.spec import Group
 from sqlmesh_like.render.rendered import RenderedExposure, RenderedModel
 
 
-def exposure(found: RenderedExposure, project: str, refs: Mapping[str, object]) -> dict[str, object]:
+def exposure(found: RenderedExposure, refs: Mapping[str, object]) -> dict[str, object]:
     """One entry of the manifest's `exposures`; `refs` are its inputs as dbt spells them."""
     declared = found.exposure
     return {
         "unique_id": declared.unique_id,
         "name": declared.name,
         "resource_type": "exposure",
-        "package_name": project,
+        "package_name": declared.unique_id.split(".")[1],
         "path": declared.declared_at.path.partition("/")[2],
         "original_file_path": declared.declared_at.path,
         "fqn": list(declared.fqn),
@@ -34,13 +34,13 @@ def exposure(found: RenderedExposure, project: str, refs: Mapping[str, object]) 
     }
 
 
-def group(found: Group, project: str) -> dict[str, object]:
+def group(found: Group) -> dict[str, object]:
     """One entry of the manifest's `groups`."""
     return {
         "unique_id": found.unique_id,
         "name": found.name,
         "resource_type": "group",
-        "package_name": project,
+        "package_name": found.unique_id.split(".")[1],
         "path": found.declared_at.path.partition("/")[2],
         "original_file_path": found.declared_at.path,
         "owner": dict(found.owner),

@@ -17,7 +17,7 @@ from sqlmesh_like.artifacts.sources import criteria
 from sqlmesh_like.artifacts.unit_tests import unit_test
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.plan.graph import Graph
-from sqlmesh_like.project.spec import ColumnDoc, DocBlock, MacroFile, ParsedProject, Source, SourceTable
+from sqlmesh_like.project.spec import ColumnDoc, DocBlock, MacroDoc, MacroFile, ParsedProject, Source, SourceTable
 from sqlmesh_like.render.macros import Macros
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, RenderedSeed, RenderedTest
 from sqlmesh_like.render.templates import Templates
@@ -61,10 +61,10 @@ def manifest(
         "nodes": _by_id(_located(node, locations) for node in nodes),
         "sources": _by_id(_located(source, locations) for source in sources),
         "macros": _by_id(_macros(project)),
-        "exposures": _by_id(exposure(e, project.name, _refs(e.inputs)) for e in rendered.exposures),
-        "groups": _by_id(group(found, project.name) for found in project.groups),
+        "exposures": _by_id(exposure(e, _refs(e.inputs)) for e in rendered.exposures),
+        "groups": _by_id(group(found) for found in project.groups),
         "group_map": group_map(project.groups, rendered.models),
-        "docs": _by_id(_doc(block, project.name) for block in project.docs),
+        "docs": _by_id(_doc(block) for block in project.docs),
         **{key: {} for key in _EMPTY},
         "disabled": {},
         "parent_map": {unique_id: list(graph.parents(unique_id)) for unique_id in sorted(graph.nodes)},
@@ -105,12 +105,12 @@ def _column(column: Column, doc: ColumnDoc) -> dict[str, object]:
     }
 
 
-def _doc(block: DocBlock, project: str) -> dict[str, object]:
+def _doc(block: DocBlock) -> dict[str, object]:
     return {
         "unique_id": block.unique_id,
         "name": block.name,
         "resource_type": "doc",
-        "package_name": project,
+        "package_name": block.unique_id.split(".")[1],
         "path": PurePosixPath(*PurePosixPath(block.declared_at.path).parts[1:]).as_posix(),
         "original_file_path": block.declared_at.path,
         "block_contents": block.text,
@@ -130,13 +130,13 @@ def _refs(inputs: tuple[InputRef, ...]) -> dict[str, object]:
     }
 
 
-def _common(unique_id: str, name: str, kind: str, path: str, project: ParsedProject) -> dict[str, object]:
+def _common(unique_id: str, name: str, kind: str, path: str) -> dict[str, object]:
     inner = PurePosixPath(*PurePosixPath(path).parts[1:]).as_posix()
     return {
         "unique_id": unique_id,
         "name": name,
         "resource_type": kind,
-        "package_name": project.name,
+        "package_name": unique_id.split(".")[1],
         "path": inner,
         "original_file_path": path,
         "database": None,
@@ -146,7 +146,7 @@ def _common(unique_id: str, name: str, kind: str, path: str, project: ParsedProj
 def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
     config = asdict(model.config)
     return {
-        **_common(model.unique_id, model.name, "model", model.path, project),
+        **_common(model.unique_id, model.name, "model", model.path),
         "schema": model.table.schema,
         "fqn": list(model.fqn),
         "alias": model.table.identifier,
@@ -185,7 +185,7 @@ def _seed(seed: RenderedSeed, project: ParsedProject) -> dict[str, object]:
     # As dbt hashes it, without blanks at both ends: the manifest of one can be a state for the other.
     content = (project.root / seed.path).read_bytes().decode(errors="replace").strip()
     return {
-        **_common(seed.unique_id, seed.name, "seed", seed.path, project),
+        **_common(seed.unique_id, seed.name, "seed", seed.path),
         "schema": seed.table.schema,
         "fqn": list(seed.fqn),
         "alias": seed.table.identifier,
@@ -206,7 +206,7 @@ def _test(test: RenderedTest, project: ParsedProject) -> dict[str, object]:
     kind = {"test_metadata": _test_metadata(test), "column_name": test.column_name, "attached_node": test.attached_to}
     compiled = f"{project.target_path}/compiled/{project.name}/{compiled_test_path(test.path, test.name)}"
     return {
-        **_common(test.unique_id, test.name, "test", test.path, project),
+        **_common(test.unique_id, test.name, "test", test.path),
         "path": f"{test.name}.sql",
         "schema": "dbt_test__audit",
         "fqn": [project.name, test.name],
@@ -240,7 +240,7 @@ def _test_metadata(test: RenderedTest) -> Mapping[str, object]:
 
 def _source(source: Source, table: SourceTable, project: ParsedProject) -> dict[str, object]:
     return {
-        **_common(table.unique_id, table.name, "source", table.declared_at.path, project),
+        **_common(table.unique_id, table.name, "source", table.declared_at.path),
         "path": table.declared_at.path,
         "schema": table.table.schema,
         "fqn": [project.name, source.name, table.name],
@@ -262,10 +262,11 @@ def _source(source: Source, table: SourceTable, project: ParsedProject) -> dict[
 def _macros(project: ParsedProject) -> list[dict[str, object]]:
     texts = {file.path: file for file in project.macros}
     found = Macros(project.name, project.macros, Templates()).declared()
-    return [_macro(unique_id, texts[place.path]) for unique_id, place in found if place.path in texts]
+    docs = project.macro_docs
+    return [_macro(i, texts[place.path], docs.get(i, MacroDoc(""))) for i, place in found if place.path in texts]
 
 
-def _macro(unique_id: str, file: MacroFile) -> dict[str, object]:
+def _macro(unique_id: str, file: MacroFile, doc: MacroDoc) -> dict[str, object]:
     _, package, name = unique_id.split(".", 2)
     return {
         "unique_id": unique_id,
@@ -276,7 +277,8 @@ def _macro(unique_id: str, file: MacroFile) -> dict[str, object]:
         "original_file_path": file.path,
         "macro_sql": _macro_text(name, file.raw),
         "depends_on": {"macros": []},
-        "description": "",
+        "description": doc.description,
+        "arguments": [{"name": of, "type": kind or None, "description": words} for of, kind, words in doc.arguments],
     }
 
 

@@ -89,7 +89,7 @@ def _nodes(findings: Findings) -> dict[str, dict[str, object]]:
             "result": _result(results.get(unique_id)),
             "freshness": _freshness(freshness.get(unique_id)),
         }
-    return made | {str(macro["id"]): macro for macro in _macros(manifest)}
+    return made | {str(macro["id"]): macro for macro in _macros(manifest, findings.project)}
 
 
 def _is_hidden(node: Json) -> bool:
@@ -109,7 +109,7 @@ def _node(unique_id: str, node: Json, findings: Findings) -> dict[str, object]:
         "name": f"{node['source_name']}.{node['name']}" if kind == "source" else node.get("name"),
         "table": f"{node.get('schema')}.{identifier}" if has_table else None,
         "path": node.get("original_file_path"),
-        "folders": _folders(node),
+        "folders": _folders(node, findings.project),
         "tags": node.get("tags") or [],
         "description": as_html(str(node.get("description") or "")),
         "meta": {key: value for key, value in _mapping(node.get("meta")).items() if key != "sml"},
@@ -142,12 +142,13 @@ def _of_kind(node: Json) -> dict[str, object]:
             return {}
 
 
-def _folders(node: Json) -> list[str]:
-    """Where the node stands in the tree: its source, or the folders of its file."""
-    if node.get("resource_type") == "source":
-        return [str(node.get("source_name"))]
+def _folders(node: Json, project: str) -> list[str]:
+    """Where the node stands in the tree: its source, or the folders of its file; below its package, if not our own."""
     fqn = node.get("fqn")
-    return [str(part) for part in fqn[1:-1]] if isinstance(fqn, list) else []
+    folders = [str(part) for part in fqn[1:-1]] if isinstance(fqn, list) else []
+    if node.get("resource_type") == "source":
+        folders = [str(node.get("source_name"))]
+    return folders if node.get("package_name") == project else [str(node.get("package_name")), *folders]
 
 
 def _columns(unique_id: str, node: Json, findings: Findings) -> list[dict[str, object]]:
@@ -220,7 +221,7 @@ def _group(group: Json) -> dict[str, object]:
     return {"name": group.get("name"), "owner": group.get("owner"), "description": description}
 
 
-def _macros(manifest: Json) -> Iterable[dict[str, object]]:
+def _macros(manifest: Json, project: str) -> Iterable[dict[str, object]]:
     for unique_id, macro in _mapping(manifest.get("macros")).items():
         found = _mapping(macro)
         yield {
@@ -230,7 +231,9 @@ def _macros(manifest: Json) -> Iterable[dict[str, object]]:
             "path": found.get("original_file_path"),
             "description": as_html(str(found.get("description") or "")),
             "raw": found.get("macro_sql"),
-            "folders": [], "tags": [], "columns": [], "parents": [], "settings": {}, "meta": {},
+            "arguments": [{**_mapping(one), "description": as_html(str(_mapping(one).get("description") or ""))}
+                          for one in _rows({"results": found.get("arguments")})],
+            "folders": _folders(found, project), "tags": [], "columns": [], "parents": [], "settings": {}, "meta": {},
         }  # fmt: skip
 
 

@@ -43,6 +43,7 @@ def load_project(root: Path, cli_vars: Mapping[str, object]) -> ParsedProject:
         macros=tuple(macro for part in parts for macro in part.macros),
         unit_tests=_unit_tests(root, own),
         docs=tuple(block for part in parts for block in part.docs),
+        macro_docs={name: doc for part in parts for name, doc in part.properties.macro_docs.items()},
         exposures=tuple(exposure for part in parts for exposure in part.properties.exposures),
         groups=tuple(group for part in parts for group in part.properties.groups),
         analyses=tuple(analysis for part in parts for analysis in part.analyses),

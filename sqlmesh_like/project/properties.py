@@ -12,8 +12,8 @@ from sqlmesh_like.project.doc_blocks import Descriptions, Docs
 from sqlmesh_like.project.exposures import parse_exposures, parse_groups
 from sqlmesh_like.project.generic_tests import Tested, generic_test
 from sqlmesh_like.project.settings import checked
-from sqlmesh_like.project.sources import parse_columns, parse_source, required
-from sqlmesh_like.project.spec import ColumnDoc, DocBlock, Exposure, Group, Source, TestFile
+from sqlmesh_like.project.sources import optional, parse_columns, parse_source, required
+from sqlmesh_like.project.spec import ColumnDoc, DocBlock, Exposure, Group, MacroDoc, Source, TestFile
 from sqlmesh_like.project.values import ValueRenderer
 from sqlmesh_like.project.yaml_node import YamlNode
 
@@ -25,6 +25,7 @@ _NODE_KEYS = (
     *("name", "description", "config", "columns", "data_tests", "tests", "meta", "docs", "access", "group", "tags"),
     *("constraints", "deprecation_date", "latest_version", "versions", "time_spine", "primary_key", "quote_columns"),
 )
+_MACRO_KEYS = ("name", "description", "arguments", "meta", "docs", "config")
 _COLUMN_KEYS = (
     *("name", "description", "data_type", "data_tests", "tests", "meta", "tags", "quote", "constraints", "config"),
     *("policy_tags", "granularity", "docs"),
@@ -54,6 +55,7 @@ class Properties:
     source_tests: tuple[TestFile, ...]
     unit_tests: tuple[YamlNode, ...]
     analyses: Mapping[str, NodeProperties]
+    macro_docs: Mapping[str, MacroDoc]
     exposures: tuple[Exposure, ...]
     groups: tuple[Group, ...]
 
@@ -82,6 +84,7 @@ def parse_properties(
         source_tests=tuple(test for node in nodes for test in _source_tests(node, project)),
         unit_tests=_entries(files, "unit_tests"),
         analyses=_by_name("analysis", _entries(files, "analyses"), values, descriptions),
+        macro_docs=dict(_macro_doc(node, project, descriptions) for node in _entries(files, "macros")),
         exposures=exposures,
         groups=groups,
     )
@@ -126,6 +129,18 @@ def _node_properties(kind: str, node: YamlNode, values: ValueRenderer, descripti
         node=node,
         column_docs=descriptions.columns(node),
     )
+
+
+def _macro_doc(node: YamlNode, project: str, descriptions: Descriptions) -> tuple[str, MacroDoc]:
+    """As in dbt the entry of a generic test's macro may name the test."""
+    node.mapping("a macro").expect_keys("a macro", _MACRO_KEYS)
+    child = node.get("arguments")
+    arguments = () if child is None else child.sequence("arguments")
+    found = tuple(
+        (required(one.mapping("an argument"), "name", "an argument"), optional(one, "type") or "", descriptions.of(one))
+        for one in arguments
+    )
+    return f"macro.{project}.{required(node, 'name', 'a macro')}", MacroDoc(descriptions.of(node), found)
 
 
 def _config(node: YamlNode, values: ValueRenderer) -> dict[str, object]:

@@ -216,6 +216,14 @@ class MacroFile:
 
 
 @dataclass(frozen=True)
+class MacroDoc:
+    """What properties YAML says of a macro; each argument is a name, a type and a description, empty where not said."""
+
+    description: str
+    arguments: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class Exposure:
     """What the project is used by, outside of it. `depends_on`: calls of ref() and source(), each with line and column.
 
@@ -266,6 +274,7 @@ class ParsedProject:
     macros: tuple[MacroFile, ...]
     unit_tests: tuple[UnitTestFile, ...] = ()
     docs: tuple[DocBlock, ...] = ()
+    macro_docs: Mapping[str, MacroDoc] = field(default_factory=dict)  # by `macro.<package>.<name>`
     exposures: tuple[Exposure, ...] = ()
     groups: tuple[Group, ...] = ()
     analyses: tuple[ModelFile, ...] = ()  # `unique_id` is `analysis.<project>.<name>`: rendered, never run

@@ -9,7 +9,7 @@ function nodePage(node, options) {
   return [
     heading(node.name, el("p", { class: "badges" }, kindBadge(node), strategyBadge(strategyOf(node)), node.result && status(node.result.status), node.freshness?.status && status(node.freshness.status), node.tags.map((tag) => badge(tag, "tag")))),
     prose(node.description), facts(node), problem(node),
-    lineagePanel(node, chosen, options.get("depth")), columnsPanel(node, chosen), planPanel(node), inputsPanel(node),
+    argumentsPanel(node), lineagePanel(node, chosen, options.get("depth")), columnsPanel(node, chosen), planPanel(node), inputsPanel(node),
     testsPanel(node), codePanel(node, line), runsPanel(node), relationsPanel(node),
   ];
 }

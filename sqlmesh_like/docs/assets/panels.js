@@ -64,6 +64,12 @@ function columnsPanel(node, chosen) {
   return section("Columns", "columns", table("Columns", ["Name", "Type", isDescribed && "Description", "Tests"].filter(Boolean), rows, "columns"));
 }
 
+function argumentsPanel(node) {
+  if (!node.arguments?.length) return null;
+  return section("Arguments", "arguments", table("Arguments", ["Name", "Type", "Description"], node.arguments.map((one) =>
+    el("tr", {}, el("th", { scope: "row" }, el("code", {}, one.name)), cell(one.type || ""), cell(prose(one.description, "prose small"))))));
+}
+
 const testName = (test) => (/^(?:source_)?(unique|not_null|accepted_values|relationships)_/.exec(test.name)?.[1] || test.name);
 const testChip = (test) => el("a", { class: `chip ${test.result ? `r-${test.result.status}` : ""}`, href: link(test), title: test.result ? `${test.name}: ${test.result.status}` : test.name }, testName(test));
 

@@ -45,3 +45,5 @@ def test_manifest_json_is_dbts_v12(folder: Path) -> None:
     manifest = parser.parse_manifest_v12(read(folder, "manifest.json"))
     assert manifest.nodes["model.shop.daily"].columns["day"].description == "The day of sale"
     assert "doc.shop.amount" in manifest.docs
+    arguments = manifest.macros["macro.shop.cents"].arguments
+    assert arguments is not None and arguments[0].type == "column"

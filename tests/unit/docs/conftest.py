@@ -37,6 +37,8 @@ models:
     description: "Sales by day <img src=x onerror=alert(1)>."
     columns: [{name: day, description: The day of sale, data_tests: [not_null]}, {name: total, tags: [money]}]
 groups: [{name: finance, owner: {name: Fay}}]
+macros:
+  - {name: cents, description: Euros, arguments: [{name: x, type: column, description: "an *amount* of cents"}]}
 exposures:
   - {name: board, type: dashboard, url: "javascript:alert(1)", owner: {name: Bo}, depends_on: [ref('daily')]}
 """,

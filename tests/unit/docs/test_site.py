@@ -80,6 +80,14 @@ def test_every_rule_that_a_plan_names_is_told(told: Told) -> None:
     assert used and used <= {rule["id"] for rule in rules}
 
 
+def test_a_macro_tells_its_arguments(told: Told) -> None:
+    macro = node(told, "macro.shop.cents")
+    assert (macro["description"], macro["raw"]) == ("<p>Euros</p>\n", "{% macro cents(x) %}{{ x }} / 100{% endmacro %}")
+    assert macro["arguments"] == [
+        {"name": "x", "type": "column", "description": "<p>an <em>amount</em> of cents</p>\n"}
+    ]  # fmt: skip
+
+
 def test_hostile_words_stay_words(site: Path, told: Told) -> None:
     text = site.read_text()
     assert HOSTILE not in text and text.count("</script>") == 2
