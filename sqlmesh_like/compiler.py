@@ -9,6 +9,7 @@ from functools import cached_property
 from sqlmesh_like.analyze.facts import QueryFacts, analyze
 from sqlmesh_like.classify.strategy import Classification, classify
 from sqlmesh_like.delta.program import TablePlan
+from sqlmesh_like.delta.snapshot import added_columns
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.render.rendered import InputRef, RenderedModel
 
@@ -58,10 +59,19 @@ class Compiler:
         stored = self.schemas.get(ref.unique_id)
         compiled = self._compiled.get(ref.unique_id)
         derived = compiled.facts.schema if compiled else None
+        if compiled is not None:
+            derived = with_versions(compiled.model, derived)
         if derived is not None:
             known = {column.name.lower(): column.type for column in stored or ()}
             return tuple(Column(column.name, known.get(column.name.lower()) or column.type) for column in derived)
         return stored or declared_schema(ref)
+
+
+def with_versions(model: RenderedModel, schema: Schema | None) -> Schema | None:
+    """Columns of a model's table by those of its query: a snapshot adds some."""
+    if schema is None or model.config.snapshot is None:
+        return schema
+    return (*schema, *added_columns(model.config.snapshot))
 
 
 def declared_schema(ref: InputRef) -> Schema | None:

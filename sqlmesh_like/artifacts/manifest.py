@@ -146,7 +146,7 @@ def _common(unique_id: str, name: str, kind: str, path: str) -> dict[str, object
 def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
     config = asdict(model.config)
     return {
-        **_common(model.unique_id, model.name, "model", model.path),
+        **_common(model.unique_id, model.name, _kind(model), model.path),
         "schema": model.table.schema,
         "fqn": list(model.fqn),
         "alias": model.table.identifier,
@@ -179,6 +179,10 @@ def _analysis(analysis: RenderedModel, project: ParsedProject) -> dict[str, obje
         "relation_name": None,
         "config": {"enabled": True, "tags": node["tags"], "meta": node["meta"]},
     }
+
+
+def _kind(model: RenderedModel) -> str:
+    return "snapshot" if model.unique_id.startswith("snapshot.") else "model"
 
 
 def _seed(seed: RenderedSeed, project: ParsedProject) -> dict[str, object]:

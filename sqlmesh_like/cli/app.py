@@ -29,6 +29,7 @@ COMMANDS = {
     "ingest": "Take in the events that are there.",
     "seed": "Load the seeds.",
     "run": "Bring the models up to date.",
+    "snapshot": "Keep the versions of rows.",
     "test": "Run data tests and unit tests.",
     "build": "Seeds, models and tests in the order of the graph.",
     "retry": "Run again what failed in the last call.",
@@ -43,6 +44,7 @@ COMMANDS = {
     "docs": "Write the documentation site, or serve it.",
     "lineage": "Show where columns come from.",
     "completion": "Print what completes commands in bash, zsh or fish.",
+    "run-operation": "Call a macro.",
     "clean": "Remove what earlier commands wrote into the project.",
 }
 

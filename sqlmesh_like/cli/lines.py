@@ -62,6 +62,8 @@ class Lines:
 def detail(result: NodeResult) -> str:
     """What was done, as it stands in the brackets of a line."""
     match result:
+        case ModelResult() if result.model.config.snapshot is not None:
+            return f"SNAPSHOT {result.upserts}"
         case ModelResult():
             return f"{result.strategy} {result.rows} rows" if result.strategy else "VIEW"
         case SeedResult():
@@ -93,6 +95,8 @@ def indented(text: str) -> str:
 
 def _step(number: int, total: int, node: RenderedNode) -> Step:
     match node:
+        case RenderedModel() if node.config.snapshot is not None:
+            return Step(number, total, "snapshot", str(node.table))
         case RenderedModel():
             return Step(number, total, f"sql {node.config.materialized} model", str(node.table))
         case RenderedSeed():

@@ -9,6 +9,7 @@ from time import perf_counter
 
 from sqlmesh_like.cli.checking import check_before_run, with_ancestors
 from sqlmesh_like.cli.context import Loaded, load, make_output
+from sqlmesh_like.cli.hooks import end_context, hooks_of
 from sqlmesh_like.cli.lake import Lake, clock, locked, open_lake
 from sqlmesh_like.cli.lines import Lines, problems, write_results
 from sqlmesh_like.cli.options import Flags
@@ -26,7 +27,8 @@ KINDS: Mapping[str, tuple[ResourceType, ...]] = {
     "seed": ("seed",),
     "run": ("model",),
     "test": ("test", "unit_test"),
-    "build": ("seed", "model", "test", "unit_test"),
+    "snapshot": ("snapshot",),
+    "build": ("seed", "model", "snapshot", "test", "unit_test"),
 }
 """What each command does something with."""
 _READING = ("test", "unit_test")
@@ -60,12 +62,17 @@ def run_selected(flags: Flags, command: str, now: str | None = None, only: Colle
         planner, threads = lake.planner(clock(now)), loaded.target.threads
         if loaded.target.type == "duckdb":
             _build_above(lake, selected, seeds, clock(now))
+        hooks = hooks_of(lake, written, clock(now), output)
         executor = Executor(
             planner, loaded.graph, lake.engine, Lines(output), threads, flags.fail_fast, seeds, units,
-            runs_views=loaded.target.type == "duckdb",
+            runs_views=loaded.target.type == "duckdb", hooks=hooks,
         )  # fmt: skip
         try:
+            if hooks is not None:
+                hooks.around_run(end=False, more={})
             result = executor.run(selected)
+            if hooks is not None:
+                hooks.around_run(end=True, more=end_context(result))
             if written and result.has_written:  # where nothing was, cleaning alone would start Spark
                 _clean(lake, output)
         finally:

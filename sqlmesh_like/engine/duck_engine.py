@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Lock
 
 import duckdb
+import sqlglot
 from sqlglot import exp
 
 from sqlmesh_like.analyze.clock import frozen
+from sqlmesh_like.delta.snapshot import SOURCE, snapshot_program
 from sqlmesh_like.engine.duck_allowed import first_unproven, guard_in, guarded
 from sqlmesh_like.engine.duck_history import DuckHistory
 from sqlmesh_like.engine.duck_text import duck_text
 from sqlmesh_like.engine.duck_types import cast_item, duck_type, quoted, spark_name, without_zone
 from sqlmesh_like.errors import Location, NodeError
-from sqlmesh_like.names import Column, Schema, TableName
+from sqlmesh_like.names import KEY, Column, Schema, TableName
 from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.render.rendered import RenderedModel
@@ -70,6 +73,31 @@ class DuckEngine:
             return Applied("full_refresh", len(given.rows), 0, True, warning=warning)
         return Applied("full_refresh", count, 0, committed=True)
 
+    def take(self, planned: PlannedModel) -> Applied:
+        """The first versions: nothing outlives the process, so that there are no others."""
+        model = planned.compiled.model
+        assert model.config.snapshot is not None
+        source = replace(model, table=TableName("_sml", SOURCE))
+        facts = replace(planned.compiled.facts, model=source)
+        try:
+            self._build(replace(planned, compiled=replace(planned.compiled, facts=facts)))
+        except _NotCheckable as error:
+            raise NodeError(str(error), location=Location(model.path), hint=_CHECK_THERE) from None
+        shown = self._schema_of(source.table)
+        program = snapshot_program(model.config.snapshot, shown, None, self._now.isoformat(" "))
+        tree = sqlglot.parse_one(program.first, dialect="spark")
+        for table in tree.find_all(exp.Table):
+            table.set("db", exp.to_identifier("_sml"))
+        cursor = self._place(model.table)
+        text = duck_text(tree.transform(without_zone, copy=False))
+        cursor.execute(f"CREATE OR REPLACE TABLE {_spelt(model.table)} AS SELECT * EXCLUDE ({KEY}) FROM ({text})")
+        self._history.add(planned.target.uri, self._schema_of(model.table))
+        return Applied("full_refresh", _count(cursor, f"SELECT count(*) FROM {_spelt(model.table)}"), 0, True)
+
+    def _schema_of(self, name: TableName) -> Schema:
+        found = self._db.cursor().execute(f"DESCRIBE {_spelt(name)}").fetchall()
+        return tuple(Column(row[0], spark_name(row[1])) for row in found)
+
     def release(self) -> None:
         """Nothing is shared between models."""
 
@@ -98,6 +126,9 @@ class DuckEngine:
 
     def compact(self, uri: str) -> int:  # noqa: ARG002 - there are no log files
         return 0
+
+    def execute(self, statement: str, tables: Mapping[TableName, TableState]) -> None:  # noqa: ARG002
+        raise NodeError("statements for Spark are not run on DuckDB", hint="choose a target of type spark")
 
     def clean(self, uri: str, retain: int) -> None:
         """There is no history."""

@@ -28,11 +28,13 @@ from sqlmesh_like.engine.comparison import difference
 from sqlmesh_like.engine.described import described
 from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.jars import Progress
+from sqlmesh_like.engine.named_tables import register
 from sqlmesh_like.engine.partition_paths import target_paths
 from sqlmesh_like.engine.seeds import load_seed
 from sqlmesh_like.engine.session import start_session
 from sqlmesh_like.engine.shared_changes import SharedChanges
 from sqlmesh_like.engine.sink import Sink
+from sqlmesh_like.engine.snapshots import take_snapshot
 from sqlmesh_like.engine.steps import run_steps
 from sqlmesh_like.engine.swap import recover
 from sqlmesh_like.engine.tables import DELETED, HudiTable
@@ -172,6 +174,15 @@ class SparkEngine:
             return _keyed_by_content(written), (found,), False
         return derived, (), True
 
+    def take(self, planned: PlannedModel) -> Applied:
+        bindings = Bindings(self.session(), planned)
+        try:
+            return take_snapshot(planned, bindings, self._sink(planned), self._must_carry(planned))
+        except (Py4JJavaError, PySparkException) as error:
+            raise _failure(planned, error) from error
+        finally:
+            bindings.release()
+
     def load(self, table: SeedTable, state: TableState, now: datetime) -> None:
         with _failing(table.seed.path):
             load_seed(self.session(), table, state, now, self._target.hudi)
@@ -210,6 +221,14 @@ class SparkEngine:
     def compact(self, uri: str) -> int:
         with _failing(f"compacting {uri} failed"):
             return compact(self.session(), uri)
+
+    def execute(self, statement: str, tables: Mapping[TableName, TableState]) -> None:
+        session = self.session()
+        try:
+            register(session, tables)
+            session.sql(statement).collect()
+        except (Py4JJavaError, PySparkException) as error:
+            raise NodeError(_first_line(error)) from error
 
     def clean(self, uri: str, retain: int) -> None:
         with _failing(f"cleaning {uri} failed"):

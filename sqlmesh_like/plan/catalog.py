@@ -95,7 +95,7 @@ def _tables(project: ParsedProject, rendered: RenderedProject) -> Iterator[tuple
         yield from ((table.unique_id, table.table, table.location, table.format) for table in source.tables)
     yield from ((seed.unique_id, seed.table, None, "hudi") for seed in rendered.seeds)
     for model in rendered.models:
-        if model.config.materialized in ("incremental", "table"):
+        if model.config.materialized in ("incremental", "table", "snapshot"):
             yield model.unique_id, model.table, None, "hudi"
 
 

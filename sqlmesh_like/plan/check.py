@@ -13,7 +13,7 @@ from sqlmesh_like.analyze.gaps import first_gap
 from sqlmesh_like.analyze.scope import offset_of
 from sqlmesh_like.analyze.spark_functions import SPARK_FUNCTIONS
 from sqlmesh_like.analyze.unresolved import ColumnsOf, Unresolved, first_unresolved, foreign_tables, output_names
-from sqlmesh_like.compiler import Compiler, declared_schema
+from sqlmesh_like.compiler import Compiler, declared_schema, with_versions
 from sqlmesh_like.errors import Location, SqlError, nearest
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.render.rendered import RenderedModel
@@ -68,7 +68,7 @@ class _Check:
     def _resolve(self, facts: QueryFacts) -> None:
         """Names of a query that the compiler does not take apart; a derived relation has proven its own."""
         if facts.relation is not None:
-            self._schemas[facts.model.unique_id] = facts.schema
+            self._schemas[facts.model.unique_id] = with_versions(facts.model, facts.schema)
             return
         model, tree, columns_of = facts.model, parse(facts.model), self._columns_of(facts.model)
         if not self._has_catalog:
@@ -76,7 +76,7 @@ class _Check:
         if unresolved := first_unresolved(tree, columns_of):
             raise _error(model, unresolved)
         names = output_names(tree, columns_of)
-        self._schemas[model.unique_id] = tuple(map(Column, names)) if names else None
+        self._schemas[model.unique_id] = with_versions(model, tuple(map(Column, names)) if names else None)
 
     def _columns_of(self, model: RenderedModel) -> ColumnsOf:
         by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in model.inputs}

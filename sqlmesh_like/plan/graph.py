@@ -19,7 +19,7 @@ from sqlmesh_like.render.rendered import (
     RenderedUnitTest,
 )
 
-ResourceType = Literal["model", "seed", "source", "test", "unit_test", "exposure", "analysis"]
+ResourceType = Literal["model", "seed", "source", "test", "unit_test", "exposure", "analysis", "snapshot"]
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _model(model: RenderedModel) -> Node:
     return Node(
         unique_id=model.unique_id,
         name=model.name,
-        resource_type="analysis" if model.unique_id.startswith("analysis.") else "model",
+        resource_type=_type_of(model.unique_id),
         path=model.path,
         fqn=model.fqn,
         tags=model.config.tags,
@@ -144,6 +144,16 @@ def _test(test: RenderedTest, project: str) -> Node:
         config={**test.config, "severity": test.severity, "materialized": "test"},
         test_type=test.test_type,
     )
+
+
+def _type_of(unique_id: str) -> ResourceType:
+    match unique_id.partition(".")[0]:
+        case "analysis":
+            return "analysis"
+        case "snapshot":
+            return "snapshot"
+        case _:
+            return "model"
 
 
 def _exposure(exposure: Exposure) -> Node:

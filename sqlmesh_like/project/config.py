@@ -119,6 +119,8 @@ _DBT_KEYS = frozenset(
             "location_root",
         ),
         *("lookback", "merge_exclude_columns", "merge_update_columns", "options", "packages", "persist_docs"),
+        *("strategy", "updated_at", "check_cols", "hard_deletes", "invalidate_hard_deletes", "target_schema"),
+        *("target_database", "dbt_valid_to_current", "snapshot_meta_column_names"),
         *("quote_columns", "quoting", "sql_header", "static_analysis", "tblproperties"),
     }
 )

@@ -50,6 +50,8 @@ def load_project(root: Path, cli_vars: Mapping[str, object]) -> ParsedProject:
         warnings=own.warnings,
         package_vars={part.settings.name: part.settings.vars for part in packages},
         dispatch=settings.dispatch,
+        on_run_start=tuple(hook for part in parts for hook in part.settings.on_run_start),
+        on_run_end=tuple(hook for part in parts for hook in part.settings.on_run_end),
     )
 
 

@@ -109,6 +109,7 @@ def _installed(path: Path, settings: Settings, cli_vars: Mapping[str, object]) -
     return replace(
         own,
         model_paths=_below(prefix, own.model_paths),
+        snapshot_paths=_below(prefix, own.snapshot_paths),
         seed_paths=_below(prefix, own.seed_paths),
         test_paths=_below(prefix, own.test_paths),
         macro_paths=_below(prefix, own.macro_paths),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.names import TableName
@@ -19,6 +19,7 @@ from sqlmesh_like.project.files import files_under, read_text, relative
 from sqlmesh_like.project.generic_tests import Tested
 from sqlmesh_like.project.properties import NodeProperties, Properties, node_tests, parse_properties
 from sqlmesh_like.project.settings import Settings
+from sqlmesh_like.project.snapshots import SnapshotText, relation_text, snapshot_blocks
 from sqlmesh_like.project.spec import DocBlock, MacroFile, ModelFile, SeedFile, TestFile
 from sqlmesh_like.project.values import ValueRenderer
 from sqlmesh_like.project.yaml_node import parse_yaml
@@ -48,6 +49,7 @@ def read_part(root: Path, settings: Settings, over: Settings | None = None) -> P
     properties = _properties(root, settings, docs)
     values = ValueRenderer(settings.vars, secrets=False)
     models = tuple(_model(file, root, settings, properties, values, over) for file in _model_paths(root, settings))
+    models += _snapshots(root, settings, properties, values, over)
     seeds = tuple(_seed(path, root, settings, properties, values, over) for path in _seed_paths(root, settings))
     return Part(
         settings,
@@ -64,6 +66,7 @@ def read_part(root: Path, settings: Settings, over: Settings | None = None) -> P
 
 def _properties(root: Path, settings: Settings, docs: tuple[DocBlock, ...]) -> Properties:
     folders = (*settings.model_paths, *settings.seed_paths, *settings.macro_paths, *settings.analysis_paths)
+    folders = (*folders, *settings.snapshot_paths)
     paths = files_under(root, folders, (".yml", ".yaml"))
     files = tuple(parse_yaml(read_text(path, root), relative(path, root)) for path in paths)
     return parse_properties(files, settings.name, settings.vars, docs)
@@ -204,8 +207,50 @@ def _described(
 ) -> list[tuple[ModelFile | SeedFile, NodeProperties]]:
     found: list[tuple[ModelFile | SeedFile, NodeProperties]] = []
     found += [(model, properties.models[model.name]) for model in models if model.name in properties.models]
+    found += [(model, properties.snapshots[model.name]) for model in models if _is_described(model, properties)]
     found += [(seed, properties.seeds[seed.name]) for seed in seeds if seed.name in properties.seeds]
     return found
+
+
+def _is_described(model: ModelFile, properties: Properties) -> bool:
+    return model.unique_id.startswith("snapshot.") and model.name in properties.snapshots
+
+
+def _snapshots(
+    root: Path, settings: Settings, properties: Properties, values: ValueRenderer, over: Settings | None
+) -> tuple[ModelFile, ...]:
+    """Snapshots are models whose table keeps versions."""
+    texts = list(snapshot_blocks(root, settings.snapshot_paths))
+    for name, described in properties.snapshots.items():
+        relation = described.node.get("relation")
+        if relation is not None:
+            texts.append(relation_text(name, relation.text("relation"), described.declared_at))
+    return tuple(_snapshot(text, settings, properties.snapshots.get(text.name), values, over) for text in texts)
+
+
+def _snapshot(
+    text: SnapshotText,
+    settings: Settings,
+    described: NodeProperties | None,
+    values: ValueRenderer,
+    over: Settings | None,
+) -> ModelFile:
+    _check_name("snapshot", text.name, text.path)
+    fqn = (settings.name, *PurePosixPath(text.path).parts[1:-1], PurePosixPath(text.path).stem, text.name)
+    config = merge({"materialized": "snapshot"}, settings.folder_config(settings.snapshots, fqn, values))
+    return ModelFile(
+        unique_id=f"snapshot.{settings.name}.{text.name}",
+        name=text.name,
+        path=text.path,
+        raw_sql=text.raw,
+        yaml_config=merge(config, described.config if described else {}),
+        columns=described.columns if described else (),
+        description=described.description if described else "",
+        declared_at=text.declared_at,
+        fqn=fqn,
+        root_config=over.folder_config(over.snapshots, fqn, values) if over else {},
+        column_docs=described.column_docs if described else {},
+    )
 
 
 def _singular_paths(root: Path, settings: Settings) -> list[Path]:

@@ -24,6 +24,7 @@ _FILE_KEYS = (
 _NODE_KEYS = (
     *("name", "description", "config", "columns", "data_tests", "tests", "meta", "docs", "access", "group", "tags"),
     *("constraints", "deprecation_date", "latest_version", "versions", "time_spine", "primary_key", "quote_columns"),
+    "relation",
 )
 _MACRO_KEYS = ("name", "description", "arguments", "meta", "docs", "config")
 _COLUMN_KEYS = (
@@ -47,10 +48,11 @@ class NodeProperties:
 
 @dataclass(frozen=True)
 class Properties:
-    """All properties files of a project as one. Models and seeds by name."""
+    """All properties files of a project as one. Models, seeds and snapshots by name."""
 
     models: Mapping[str, NodeProperties]
     seeds: Mapping[str, NodeProperties]
+    snapshots: Mapping[str, NodeProperties]
     sources: tuple[Source, ...]
     source_tests: tuple[TestFile, ...]
     unit_tests: tuple[YamlNode, ...]
@@ -83,6 +85,7 @@ def parse_properties(
         sources=sources,
         source_tests=tuple(test for node in nodes for test in _source_tests(node, project)),
         unit_tests=_entries(files, "unit_tests"),
+        snapshots=_by_name("snapshot", _entries(files, "snapshots"), values, descriptions),
         analyses=_by_name("analysis", _entries(files, "analyses"), values, descriptions),
         macro_docs=dict(_macro_doc(node, project, descriptions) for node in _entries(files, "macros")),
         exposures=exposures,

@@ -55,8 +55,12 @@ class Settings:
     vars: Mapping[str, object]
     models: YamlNode = field(default=_EMPTY)
     seeds: YamlNode = field(default=_EMPTY)
+    snapshots: YamlNode = field(default=_EMPTY)
+    snapshot_paths: tuple[str, ...] = ()
     packages_path: str = "dbt_packages"
     dispatch: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    on_run_start: tuple[str, ...] = ()
+    on_run_end: tuple[str, ...] = ()
 
     @property
     def is_dbt(self) -> bool:
@@ -109,7 +113,7 @@ def load_settings(root: Path, cli_vars: Mapping[str, object], shown: str = DBT_F
 def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object]) -> Settings:
     node.expect_keys("the project's settings", _KEYS)
     variables = {**_vars(node), **cli_vars}
-    trees = frozenset({"models", "seeds", "vars", "on-run-start", "on-run-end"})
+    trees = frozenset({"models", "seeds", "snapshots", "vars", "on-run-start", "on-run-end"})
     node = ValueRenderer(variables, secrets=False).render(node, skip=trees)
     target_path = _text(node, "target-path") or "target"
     paths = {key: _texts(node, key, (default,)) for key, default in _PATHS.items()}
@@ -129,8 +133,12 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
         vars=variables,
         models=_tree(node, "models"),
         seeds=_tree(node, "seeds"),
+        snapshots=_tree(node, "snapshots"),
+        snapshot_paths=paths["snapshot-paths"],
         packages_path=_text(node, "packages-install-path") or "dbt_packages",
         dispatch=_dispatch(node),
+        on_run_start=_texts(node, "on-run-start", ()),
+        on_run_end=_texts(node, "on-run-end", ()),
     )
 
 

@@ -10,9 +10,10 @@ from typing import Literal
 from sqlmesh_like.errors import Location
 from sqlmesh_like.names import Column, TableName
 from sqlmesh_like.project.freshness import Freshness
+from sqlmesh_like.project.snapshots import SnapshotConfig
 from sqlmesh_like.project.unit_test_spec import UnitTestFile
 
-Materialized = Literal["incremental", "table", "view", "ephemeral"]
+Materialized = Literal["incremental", "table", "view", "ephemeral", "snapshot"]
 Refresh = Literal["auto", "incremental", "strict", "full"]
 TableType = Literal["cow", "mor"]
 CdcFormat = Literal["debezium", "flink_cdc", "canal", "maxwell", "dms"]
@@ -147,6 +148,7 @@ class ModelConfig:
     group: str | None = None
     access: Literal["private", "protected", "public"] = "protected"
     docs: Mapping[str, object] = field(default_factory=dict)
+    snapshot: SnapshotConfig | None = None  # of a snapshot: how versions are kept
 
 
 @dataclass(frozen=True)
@@ -281,6 +283,8 @@ class ParsedProject:
     warnings: tuple[str, ...] = ()
     package_vars: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # of each package, by its name
     dispatch: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # namespace → packages to search
+    on_run_start: tuple[str, ...] = ()
+    on_run_end: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

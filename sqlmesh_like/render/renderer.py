@@ -15,6 +15,7 @@ from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import build_config, check_setting, merge
 from sqlmesh_like.project.settings import DBT_FILE
+from sqlmesh_like.project.snapshots import snapshot_config
 from sqlmesh_like.project.spec import ModelConfig, ModelFile, ParsedProject, SeedFile, Target, TestFile
 from sqlmesh_like.render.asking import Lake
 from sqlmesh_like.render.context import ConfigCall, Findings, Surroundings, build_scope
@@ -129,6 +130,8 @@ class Renderer:
         return _Placed(file, config, self._table(file.name, config, scope, file.path))
 
     def _table(self, name: str, config: Mapping[str, object], scope: Scope, path: str) -> TableName:
+        if (schema := config.get("target_schema")) and config.get("materialized") == "snapshot":
+            return TableName(str(schema), str(config.get("alias") or name))
         effective = build_config({key: config.get(key) for key in ("schema", "alias")})
         is_dbt = self._project.settings_file.endswith(DBT_FILE)
         return table_of(name, effective.schema, effective.alias, scope, self._target, is_dbt, self._templates, path)
@@ -189,6 +192,19 @@ class Renderer:
         renderer._around = replace(self._around, lake=lake)
         return renderer
 
+    @property
+    def around(self) -> Surroundings:
+        """What is the same for every node."""
+        return self._around
+
+    @property
+    def templates(self) -> Templates:
+        return self._templates
+
+    def scope_of(self, placed: _Placed, registry: Registry) -> Scope:
+        """The names that templates of a model's hooks know."""
+        return self._scope(placed.file, placed.config, placed.table, registry, Findings())
+
     def render_test(self, test: TestFile, registry: Registry) -> RenderedTest | None:
         return render_test(test, registry, self._around, self._templates)
 
@@ -231,6 +247,9 @@ class Renderer:
     def _config(self, placed: _Placed, registry: Registry) -> ModelConfig:
         """The effective config; hooks are rendered with the model's own scope."""
         config = build_config(placed.config)
+        if config.materialized == "snapshot":
+            found = snapshot_config(placed.config, placed.file.declared_at, placed.file.name)
+            config = replace(config, snapshot=found)
         scope = self._scope(placed.file, placed.config, placed.table, registry, Findings())
 
         def rendered(hooks: tuple[str, ...]) -> tuple[str, ...]:
@@ -242,7 +261,7 @@ class Renderer:
 
 def _node(file: ModelFile | SeedFile, config: Mapping[str, object]) -> dict[str, object]:
     """`model` of templates, and the `node` that `generate_schema_name` gets."""
-    kind = "seed" if isinstance(file, SeedFile) else "model"
+    kind = file.unique_id.partition(".")[0]
     return {
         "unique_id": file.unique_id,
         "name": file.name,

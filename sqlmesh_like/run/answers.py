@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.errors import NodeError
@@ -25,6 +25,19 @@ class LakeAnswers:
 
     planner: Planner
     engine: Engine
+    may_write: bool = False
+
+    def execute(self, sql: str) -> None:
+        """Run one or more statements of any kind. Raises NodeError."""
+        for statement in _statements(sql):
+            named = _tables(statement)
+            places = self.planner.catalog.places.values()
+            states = {
+                place.table: self.planner.catalog.state(place.unique_id)
+                for place in places
+                if (place.table.schema.lower(), place.table.identifier.lower()) in named
+            }
+            self.engine.execute(statement, states)
 
     def columns(self, table: TableName) -> Schema | None:
         """Visible columns of a table or view, None where there is none."""
@@ -40,11 +53,17 @@ class LakeAnswers:
         return None
 
     def query(self, sql: str) -> Answer:
-        """Rows of one SELECT over tables and views of the project. Raises NodeError for anything else."""
+        """Rows of one SELECT over tables and views of the project; where it may, other statements are done.
+
+        Raises NodeError.
+        """
         try:
             tree = sqlglot.parse_one(sql, dialect="spark")
         except SqlglotError as error:
             raise NodeError(f"run_query: invalid SQL: {str(error).splitlines()[0]}") from None
+        if not isinstance(tree, exp.Query) and self.may_write:
+            self.execute(sql)
+            return Answer((), ())
         if not isinstance(tree, exp.Query):
             hint = "statements are for hooks and run-operation; while a model is rendered only a SELECT may run"
             raise NodeError(f"run_query takes a SELECT here, not {tree.key.upper()}", hint=hint)
@@ -52,7 +71,7 @@ class LakeAnswers:
         return Answer(tuple(column.name for column in schema), rows)
 
     def _view(self, sql: str) -> RenderedModel:
-        named = {(t.db.lower(), t.name.lower()) for t in sqlglot.parse_one(sql, dialect="spark").find_all(exp.Table)}
+        named = _tables(sql)
         inputs = [ref for ref in self._refs() if (ref.table.schema.lower(), ref.table.identifier.lower()) in named]
         config = ModelConfig(materialized="view")
         return RenderedModel(
@@ -77,3 +96,24 @@ class LakeAnswers:
 
 def _same(one: TableName, other: TableName) -> bool:
     return str(one).lower() == str(other).lower()
+
+
+def _statements(sql: str) -> list[str]:
+    """Statements of a text, at semicolons outside of quotes and comments."""
+    try:
+        tokens = sqlglot.tokenize(sql, dialect="spark")
+    except SqlglotError as error:
+        raise NodeError(f"invalid SQL: {str(error).splitlines()[0]}") from None
+    ends = [token.start for token in tokens if token.token_type == TokenType.SEMICOLON]
+    parts = [sql[start:end] for start, end in zip([0, *(end + 1 for end in ends)], [*ends, len(sql)], strict=True)]
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _tables(sql: str) -> set[tuple[str, str]]:
+    """Schema and name of all tables that a statement may mean: pairs of names with a dot between them."""
+    tokens = sqlglot.tokenize(sql, dialect="spark")
+    return {
+        (left.text.lower(), right.text.lower())
+        for left, dot, right in zip(tokens, tokens[1:], tokens[2:], strict=False)
+        if dot.token_type == TokenType.DOT
+    }

@@ -18,6 +18,7 @@ from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.live import Planner
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest, RenderedUnitTest
+from sqlmesh_like.run.hooks import Hooks, Moment
 from sqlmesh_like.run.ports import Engine
 from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult, SeedResult, Status, TestResult
 from sqlmesh_like.run.schedule import Listener, Pace, Schedule, needs_of, running_order
@@ -41,6 +42,7 @@ class Executor:
     seeds: Mapping[str, SeedTable] = field(default_factory=dict)
     units: UnitWork | None = None
     runs_views: bool = False
+    hooks: Hooks | None = None
     _pinned: dict[str, TableState] = field(default_factory=dict)
     _shared: frozenset[str] = frozenset()
 
@@ -111,7 +113,9 @@ class Executor:
         state = planner.catalog.state(table.seed.unique_id)
         if is_loaded(table, state) and not planner.full_refresh:
             return SeedResult(table.seed, "no-op", "nothing changed", _NEVER, 0.0)
+        self._hook(table.seed.unique_id, "pre_hook")
         self.engine.load(table, state, planner.now)
+        self._hook(table.seed.unique_id, "post_hook")
         written = planner.catalog.history.last_write(state.uri)
         return SeedResult(table.seed, "success", "", _NEVER, 0.0, len(table.rows), written)
 
@@ -122,18 +126,26 @@ class Executor:
                 self._try(model, pinned)
             return ModelResult(model, "success", "view, inlined where it is read", _NEVER, 0.0)
         planned = self.planner.plan(model, pinned)
-        planned.require_allowed()
+        if model.config.snapshot is None:
+            planned.require_allowed()
         if planned.strategy == "no_op":
             return ModelResult(model, "no-op", "nothing changed", _NEVER, 0.0, strategy="no_op")
         planned.require_inputs()
-        applied = self.engine.apply(planned, self._shared)
-        reasons = (*applied.reasons, *planned.reasons)
+        self._hook(model.unique_id, "pre_hook")
+        is_snapshot = model.config.snapshot is not None
+        applied = self.engine.take(planned) if is_snapshot else self.engine.apply(planned, self._shared)
+        self._hook(model.unique_id, "post_hook")
+        reasons = () if is_snapshot else (*applied.reasons, *planned.reasons)
         written = self.planner.catalog.history.last_write(planned.target.uri) if applied.committed else None
         status: Status = "warn" if applied.warning else "success"
         return ModelResult(
             model, status, applied.warning, _NEVER, 0.0, applied.strategy, applied.upserts, applied.deletes, reasons,
             written, estimated(planned),
         )  # fmt: skip
+
+    def _hook(self, unique_id: str, moment: Moment) -> None:
+        if self.hooks is not None:
+            self.hooks.around(unique_id, moment)
 
     def _try(self, view: RenderedModel, pinned: Mapping[str, TableState]) -> None:
         """Run a view's query for its errors. Raises NodeError and the like."""

@@ -64,6 +64,10 @@ class Engine(Protocol):
         """
         ...
 
+    def take(self, planned: PlannedModel) -> Applied:
+        """Write the new versions of a snapshot's rows, and the ends of those that they replace, in one commit."""
+        ...
+
     def release(self) -> None:
         """Forget what was read for the models of a run."""
         ...
@@ -90,6 +94,10 @@ class Engine(Protocol):
 
     def compact(self, uri: str) -> int:
         """Merge the log files of a merge-on-read table into base files; how many file groups had some."""
+        ...
+
+    def execute(self, statement: str, tables: Mapping[TableName, TableState]) -> None:
+        """Run one statement of any kind, in which these tables may be named; no rows are returned."""
         ...
 
     def clean(self, uri: str, retain: int) -> None:

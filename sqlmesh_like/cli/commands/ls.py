@@ -11,7 +11,7 @@ from sqlmesh_like.cli.context import Loaded, load
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.plan.graph import Node
 
-_TYPES = ("model", "seed", "source", "test", "unit_test", "exposure", "analysis", "all", "default")
+_TYPES = ("model", "seed", "snapshot", "source", "test", "unit_test", "exposure", "analysis", "all", "default")
 _PREFIXES = {"source": "source:", "exposure": "exposure:"}
 _CONFIG = ("enabled", "materialized", "schema", "alias", "tags", "unique_key", "partition_by", "table_type", "refresh")
 

@@ -1,0 +1,34 @@
+"""`sml run-operation MACRO`: one macro, alone. Owns the command; `render.operations` renders it."""
+
+from __future__ import annotations
+
+import click
+
+from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.hooks import operations
+from sqlmesh_like.cli.lake import clock, locked, open_lake
+from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.errors import UsageError
+from sqlmesh_like.project.values import parse_vars
+
+
+@click.command("run-operation")
+@click.argument("macro")
+@click.option("--args", "arguments", default="{}", help="The macro's arguments as a YAML mapping.", metavar="YAML")
+@shared_options
+def command(flags: Flags, macro: str, arguments: str) -> int:
+    """Call a macro, `name` or `package.name`; it may query and change the lake by run_query and statement."""
+    loaded = load(flags, now=clock(None))
+    if loaded.target.type != "spark":
+        hint = "choose a target of type spark with -t"
+        raise UsageError(f"the target {loaded.target.name!r} has no lake that an operation could change", hint=hint)
+    lake = open_lake(loaded)
+    try:
+        with locked(loaded, "run"):
+            said = operations(lake, clock(None)).call(macro, parse_vars(arguments))
+    finally:
+        lake.engine.stop()
+    if said:
+        click.echo(said)
+    make_output(flags).line(f"Done: {macro}")
+    return 0

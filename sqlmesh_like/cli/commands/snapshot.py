@@ -1,0 +1,16 @@
+"""`sml snapshot`: keep the versions of rows. Owns the command; `delta.snapshot` has the program."""
+
+from __future__ import annotations
+
+import click
+
+from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.running import run_selected
+
+
+@click.command("snapshot")
+@click.option("--now", help="Clock of the run, ISO 8601 (default: the machine's).", metavar="TIME")
+@shared_options
+def command(flags: Flags, now: str | None) -> int:
+    """Write the new versions of rows of the selected snapshots, each in one commit, and end those that they replace."""
+    return run_selected(flags, "snapshot", now)

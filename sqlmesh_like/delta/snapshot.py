@@ -1,0 +1,181 @@
+"""Versions of rows: what a snapshot writes, as SQL over its query now and its table so far. Owns the program.
+
+Slowly changing dimensions of type 2, as dbt keeps them: https://docs.getdbt.com/docs/build/snapshots. Grain of the
+table: one row per key and version. A version that ends is written again with its end, a new one beside it; nothing is
+removed. A row that comes back after a deletion starts where that ended, so that no version is overwritten.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlmesh_like.names import KEY, Column, Schema
+from sqlmesh_like.project.snapshots import SnapshotConfig
+
+SOURCE, STORED = "_sml_snapshot_source", "_sml_snapshot_stored"
+"""Relations of the program: the rows of the query, and all rows of the table."""
+
+
+@dataclass(frozen=True)
+class SnapshotProgram:
+    """`first` fills a table that is not there; `changes` are rows to write into one that is, keyed by `_sml_key`."""
+
+    first: str
+    changes: str
+
+
+def added_columns(config: SnapshotConfig) -> Schema:
+    """The columns that a snapshot adds to those of its query."""
+    names = config.names
+    added = [
+        Column(names["dbt_scd_id"], "string"),
+        Column(names["dbt_updated_at"], "timestamp"),
+        Column(names["dbt_valid_from"], "timestamp"),
+        Column(names["dbt_valid_to"], "timestamp"),
+    ]
+    if config.hard_deletes == "new_record":
+        added.append(Column(names["dbt_is_deleted"], "string"))
+    return tuple(added)
+
+
+def snapshot_program(config: SnapshotConfig, source: Schema, stored: Schema | None, now: str) -> SnapshotProgram:
+    """The program; `source` and `stored` are the visible columns, `now` the clock as an SQL timestamp without a zone.
+
+    Columns that the query no longer has are kept and NULL in new versions; new ones are NULL in old versions.
+    """
+    return _Program(config, source, stored or (), f"timestamp '{now}'").program()
+
+
+@dataclass(frozen=True)
+class _Program:
+    config: SnapshotConfig
+    source: Schema
+    stored: Schema
+    now: str
+
+    def program(self) -> SnapshotProgram:
+        fresh = self._versions(f"(select * from {SOURCE}) s", "true", self._updated_at)
+        return SnapshotProgram(fresh, self._changes())
+
+    @property
+    def _columns(self) -> list[str]:
+        """Columns of the rows that are written: those of the table, then new ones of the query."""
+        added = {column.name.lower() for column in added_columns(self.config)}
+        kept = [column.name for column in self.stored if column.name.lower() not in added]
+        known = {name.lower() for name in kept}
+        return [*kept, *(c.name for c in self.source if c.name.lower() not in known)]
+
+    @property
+    def _updated_at(self) -> str:
+        """When a row of the query became what it is."""
+        name = self.config.updated_at
+        return f"cast(s.{_q(name)} as timestamp)" if self.config.strategy == "timestamp" and name else self.now
+
+    @property
+    def _end(self) -> str:
+        return f"cast({self.config.current} as timestamp)" if self.config.current else "cast(null as timestamp)"
+
+    def _scd_id(self, alias: str, moment: str) -> str:
+        parts = [f"coalesce(cast({alias}.{_q(name)} as string), '')" for name in self.config.unique_key]
+        return f"md5(concat({', '.join([*_joined(parts), repr('|'), f'cast({moment} as string)'])}))"
+
+    def _versions(self, relation: str, condition: str, start: str) -> str:
+        """New versions of rows of the query `s`, valid from `start`."""
+        have = {column.name.lower() for column in self.source}
+        items = [f"s.{_q(n)} as {_q(n)}" if n.lower() in have else self._null(n) for n in self._columns]
+        items.append(self._added(self._scd_id("s", start), self._updated_at, start, "False"))
+        return f"select {', '.join(items)} from {relation} where {condition}"
+
+    def _added(self, scd_id: str, updated: str, start: str, deleted: str) -> str:
+        names = self.config.names
+        pairs = [
+            (scd_id, names["dbt_scd_id"]),
+            (updated, names["dbt_updated_at"]),
+            (start, names["dbt_valid_from"]),
+            (self._end, names["dbt_valid_to"]),
+        ]
+        if self.config.hard_deletes == "new_record":
+            pairs.append((f"'{deleted}'", names["dbt_is_deleted"]))
+        pairs.append((scd_id, KEY))
+        return ", ".join(f"{value} as {_q(name)}" for value, name in pairs)
+
+    def _changes(self) -> str:
+        names = self.config.names
+        valid_to = f"t.{_q(names['dbt_valid_to'])}"
+        is_open = f"{valid_to} is null" + (f" or {valid_to} = {self._end}" if self.config.current else "")
+        opened = f"(select t.* from {STORED} t where {is_open}) o"
+        same = " and ".join(f"s.{_q(name)} <=> o.{_q(name)}" for name in self.config.unique_key)
+        keys = ", ".join(f"t.{_q(name)}" for name in self.config.unique_key)
+        ended = (
+            f"(select {keys}, max({valid_to}) as _sml_ended from {STORED} t where not ({is_open}) group by {keys}) c"
+        )
+        past = " and ".join(f"s.{_q(name)} <=> c.{_q(name)}" for name in self.config.unique_key)
+        source = f"(select * from {SOURCE}) s"
+        absent = f"o.{_q(names['dbt_scd_id'])} is null"
+        was_deleted = f"coalesce(o.{_q(names['dbt_is_deleted'])} = 'True', false)" if self._keeps_deleted else "false"
+        changed = f"not ({absent}) and ({self._is_newer} or {was_deleted})"
+        moment = self._updated_at
+        start = f"greatest({moment}, c._sml_ended, if({was_deleted}, o.{_q(names['dbt_valid_from'])}, null))"
+        parts = [
+            self._versions(
+                f"{source} left join {opened} on {same} left join {ended} on {past}",
+                f"({absent}) or ({changed})",
+                start,
+            ),
+            self._closed(f"{opened} inner join {source} on {same} left join {ended} on {past}", changed, start),
+        ]
+        if self.config.hard_deletes != "ignore":
+            gone = f"{opened} left anti join {SOURCE} s on {same}"
+            condition = f"not {was_deleted}"
+            parts.append(self._closed(gone, condition, self.now))
+            if self._keeps_deleted:
+                parts.append(self._deletions(gone, condition))
+        return " union all ".join(parts)
+
+    @property
+    def _keeps_deleted(self) -> bool:
+        return self.config.hard_deletes == "new_record"
+
+    @property
+    def _is_newer(self) -> str:
+        """Whether a row of the query is another version than the open one of its key."""
+        if self.config.strategy == "timestamp":
+            return f"o.{_q(self.config.names['dbt_valid_from'])} < {self._updated_at}"
+        stored = {column.name.lower() for column in self.stored}
+        checked = self.config.check or tuple(column.name for column in self.source)
+        pairs = [(name, name.lower() in stored) for name in checked]
+        differs = [f"not (s.{_q(name)} <=> {f'o.{_q(name)}' if known else 'null'})" for name, known in pairs]
+        return f"({' or '.join(differs)})"
+
+    def _closed(self, relation: str, condition: str, moment: str) -> str:
+        """Open versions as they were, with an end."""
+        items = self._as_stored()
+        names = self.config.names
+        kept = [names["dbt_scd_id"], names["dbt_updated_at"], names["dbt_valid_from"]]
+        items += [f"o.{_q(name)} as {_q(name)}" for name in kept]
+        items.append(f"{moment} as {_q(names['dbt_valid_to'])}")
+        if self._keeps_deleted:
+            items.append(f"o.{_q(names['dbt_is_deleted'])} as {_q(names['dbt_is_deleted'])}")
+        items.append(f"o.{_q(names['dbt_scd_id'])} as {_q(KEY)}")
+        return f"select {', '.join(items)} from {relation} where {condition}"
+
+    def _deletions(self, relation: str, condition: str) -> str:
+        """A version that says that the row is gone."""
+        added = self._added(self._scd_id("o", self.now), self.now, self.now, "True")
+        return f"select {', '.join(self._as_stored())}, {added} from {relation} where {condition}"
+
+    def _as_stored(self) -> list[str]:
+        have = {column.name.lower() for column in self.stored}
+        return [f"o.{_q(n)} as {_q(n)}" if n.lower() in have else self._null(n) for n in self._columns]
+
+    def _null(self, name: str) -> str:
+        types = {column.name.lower(): column.type for column in (*self.source, *self.stored)}
+        return f"cast(null as {types.get(name.lower()) or 'string'}) as {_q(name)}"
+
+
+def _joined(parts: list[str]) -> list[str]:
+    return [part for number, part in enumerate(parts) for part in ([repr("|"), part] if number else [part])]
+
+
+def _q(name: str | None) -> str:
+    return "`" + (name or "").replace("`", "``") + "`"

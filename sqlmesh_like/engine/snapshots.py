@@ -1,0 +1,87 @@
+"""A snapshot's new versions → one Hudi commit. Owns running its program and the checks before; the SQL is `delta`'s."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sqlmesh_like.analyze.clock import frozen
+from sqlmesh_like.delta.snapshot import SOURCE, STORED, snapshot_program
+from sqlmesh_like.engine import sink as sinks
+from sqlmesh_like.engine.bindings import Bindings
+from sqlmesh_like.engine.feeds import feed_of
+from sqlmesh_like.engine.sink import Sink
+from sqlmesh_like.engine.swap import recover
+from sqlmesh_like.engine.tables import DELETED
+from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.errors import NodeError, RetryableError
+from sqlmesh_like.names import KEY, Schema
+from sqlmesh_like.plan.builder import PlannedModel
+from sqlmesh_like.plan.history import RECORD_KEY
+from sqlmesh_like.run.ports import Applied
+
+_SMALL = {"tinyint": "int", "smallint": "int"}
+"""Types that a Hudi table shows as another one."""
+
+
+def take_snapshot(planned: PlannedModel, bindings: Bindings, target: Sink, must_carry: bool) -> Applied:
+    """Bring a snapshot's table up to its query. Raises NodeError where a key is NULL or repeats, or a type changed."""
+    config, model = planned.compiled.model.config.snapshot, planned.compiled.model
+    assert config is not None
+    if recover(planned.target.uri):
+        raise RetryableError(f"{model.table}: a swap cut short by a crash was finished: plan anew")
+    ends = {item.ref.unique_id: item.end for item in planned.inputs}
+    source = bindings.run_as_written(frozen(planned.compiled.facts.tree, planned.now), ends).persist()
+    bindings.steps["_source"] = source
+    sinks.check_rows(source, target)
+    source.createOrReplaceTempView(SOURCE)
+    stored = _stored(planned, bindings)
+    now = planned.now.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
+    shown = sinks.schema_of(stored) if stored is not None else None
+    _refuse_changed_types(planned, sinks.schema_of(source), shown or ())
+    program = snapshot_program(config, sinks.schema_of(source), shown, now)
+    record = replace(planned.record("full_refresh", target.table.buckets, {}), strategy="snapshot")
+    if stored is None:
+        rows = bindings.session.sql(program.first)
+        sinks.rebuild(rows, target, {RECORD_KEY: record.to_json()})
+        return Applied("full_refresh", source.count(), 0, committed=True)
+    stored.createOrReplaceTempView(STORED)
+    rows = bindings.session.sql(program.changes).persist()
+    bindings.steps["_rows"] = rows
+    count = _count(rows, planned)
+    if not count and not must_carry:
+        return Applied("full_refresh", 0, 0, committed=False)
+    record = replace(record, rows={"upserts": count})
+    actions = target.prepared(rows).withColumn(DELETED, F.lit(False)).withColumn("_sml_copies", F.lit(1))
+    sinks.merge(actions, target, {RECORD_KEY: record.to_json()})
+    return Applied("full_refresh", count, 0, committed=True)
+
+
+def _stored(planned: PlannedModel, bindings: Bindings) -> DataFrame | None:
+    if not planned.target.exists:
+        return None
+    timeline = Timeline(planned.target.uri)
+    assert timeline.frontier is not None
+    return feed_of(bindings.session, timeline).current(timeline.frontier).drop(KEY)
+
+
+def _count(rows: DataFrame, planned: PlannedModel) -> int:
+    found = rows.agg(F.count(F.lit(1)), F.count_distinct(KEY)).collect()[0]
+    if found[0] != found[1]:
+        hint = "run again later, or with another --now: a version must have a beginning of its own"
+        raise NodeError(f"{planned.compiled.model.table}: two versions of a row begin at the same time", hint=hint)
+    return int(found[0])
+
+
+def _refuse_changed_types(planned: PlannedModel, source: Schema, stored: Schema) -> None:
+    """Versions of one table have one type: a cast could lose values of old ones or of new ones."""
+    known = {column.name.lower(): column.type for column in stored}
+    for column in source:
+        now, then = _SMALL.get(column.type or "", column.type), known.get(column.name.lower())
+        if then is not None and now != then:
+            hint = f"cast it to {then} in the snapshot's query, or give it another name"
+            message = f"{planned.compiled.model.table}: the column {column.name!r} was {then} and is {now}"
+            raise NodeError(message, hint=hint)

@@ -1,0 +1,81 @@
+"""Statements that are run around nodes and runs, and macros that are run alone. Owns rendering them with answers.
+
+These are `pre_hook`, `post_hook`, `on-run-start`, `on-run-end` and `sml run-operation`. They are rendered right before
+they run, and may themselves ask the lake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from sqlmesh_like.errors import UsageError, nearest
+from sqlmesh_like.names import TableName
+from sqlmesh_like.project.config import check_setting
+from sqlmesh_like.project.generic_tests import jinja_literal
+from sqlmesh_like.project.spec import ParsedProject, Target
+from sqlmesh_like.render.asking import Lake
+from sqlmesh_like.render.context import ConfigCall, Findings, build_scope
+from sqlmesh_like.render.macros import Scope
+from sqlmesh_like.render.renderer import Renderer
+
+Moment = Literal["pre_hook", "post_hook"]
+
+
+class Operations:
+    """Renders the hooks and operations of one project."""
+
+    def __init__(self, renderer: Renderer, project: ParsedProject, target: Target, lake: Lake) -> None:
+        placed = renderer.place_all()
+        self._placed = {entry.file.unique_id: entry for entry in placed}
+        self._seeds = {seed.unique_id: seed for seed in project.seeds}
+        self._registry = renderer.registry(placed)
+        self._renderer = renderer.answered_by(lake)
+        self._project = project
+        self._target = target
+
+    def of_node(self, unique_id: str, moment: Moment) -> tuple[str, ...]:
+        """Statements of a node's hooks, each with what its template gives now. Raises JinjaError."""
+        if unique_id in self._seeds:
+            seed = self._seeds[unique_id]
+            hooks = check_setting(moment, seed.config.get(moment) or ())
+            scope = self._scope(unique_id, TableName(self._target.schema, seed.name))
+            return self._rendered(f"{seed.path} ({moment})", _texts(hooks), scope)
+        entry = self._placed[unique_id]
+        scope = self._renderer.scope_of(entry, self._registry)
+        return self._rendered(f"{entry.file.path} ({moment})", _texts(entry.config.get(moment) or ()), scope)
+
+    def of_run(self, end: bool, more: Mapping[str, object]) -> tuple[str, ...]:
+        """Statements of `on-run-start`, or of `on-run-end`, whose templates know `more`."""
+        hooks = self._project.on_run_end if end else self._project.on_run_start
+        name = "on-run-end" if end else "on-run-start"
+        scope = {**self._scope(f"operation.{self._project.name}.{name}", TableName(self._target.schema, name)), **more}
+        return self._rendered(f"{self._project.settings_file} ({name})", hooks, scope)
+
+    def call(self, macro: str, arguments: Mapping[str, object]) -> str:
+        """What a macro, `name` or `package.name`, gives; what it asks or does to the lake is done on the way.
+
+        Raises UsageError where there is none of this name, JinjaError, and NodeError of a statement.
+        """
+        scope = self._scope(f"operation.{self._project.name}.{macro}", TableName(self._target.schema, macro))
+        package, _, name = macro.rpartition(".")
+        inner = scope.get(package) if package else scope
+        if not isinstance(inner, Mapping) or not callable(inner.get(name)):
+            known = [key for key, value in scope.items() if callable(value)]
+            raise UsageError(f"there is no macro {macro!r}", hint=nearest(macro, known))
+        given = ", ".join(f"{key}={jinja_literal(value)}" for key, value in arguments.items())
+        return self._rendered("run-operation", [f"{{{{ {macro}({given}) }}}}"], scope)[0]
+
+    def _scope(self, unique_id: str, this: TableName) -> Scope:
+        findings = Findings()
+        node: Mapping[str, object] = {"unique_id": unique_id, "name": this.identifier, "resource_type": "operation"}
+        config = ConfigCall({}, findings, check_setting)
+        return build_scope(self._renderer.around, self._registry, node, this, config, findings)
+
+    def _rendered(self, place: str, hooks: Iterable[str], scope: Scope) -> tuple[str, ...]:
+        templates = self._renderer.templates
+        return tuple(templates.render(place, hook, scope).compiled.strip() for hook in hooks)
+
+
+def _texts(hooks: object) -> tuple[str, ...]:
+    return tuple(str(hook) for hook in hooks) if isinstance(hooks, list | tuple) else ()

@@ -1,0 +1,51 @@
+"""Hooks of nodes and runs, done. Owns when a statement is worth running and whose failure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from sqlmesh_like.errors import NodeError, SmlError
+
+Moment = Literal["pre_hook", "post_hook"]
+
+
+class Statements(Protocol):
+    """Renders hooks."""
+
+    def of_node(self, unique_id: str, moment: Moment) -> tuple[str, ...]: ...
+
+    def of_run(self, end: bool, more: Mapping[str, object]) -> tuple[str, ...]: ...
+
+
+class Does(Protocol):
+    """Runs statements over the lake."""
+
+    def execute(self, sql: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """Runs hooks around a node's work: only where there is work, since a node with nothing to do starts no engine."""
+
+    statements: Statements
+    lake: Does
+
+    def around(self, unique_id: str, moment: Moment) -> None:
+        """The hooks of a node. Raises NodeError with the statement that failed."""
+        self._run(self.statements.of_node(unique_id, moment), moment)
+
+    def around_run(self, end: bool, more: Mapping[str, object]) -> None:
+        """`on-run-start` or `on-run-end`. Raises NodeError."""
+        self._run(self.statements.of_run(end, more), "on-run-end" if end else "on-run-start")
+
+    def _run(self, statements: Sequence[str], name: str) -> None:
+        for statement in statements:
+            if not statement.strip(" ;\n\t"):
+                continue
+            try:
+                self.lake.execute(statement)
+            except SmlError as error:
+                shown = " ".join(statement.split())[:120]
+                raise NodeError(f"{name} failed: {error.message}", hint=f"in: {shown}") from error

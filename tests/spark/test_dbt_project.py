@@ -1,0 +1,146 @@
+"""What a dbt project does besides building models, on real Hudi: hooks, operations, questions to the lake."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sqlmesh_like.cli import lake as cli_lake
+from sqlmesh_like.cli.app import main
+from sqlmesh_like.cli.context import Loaded
+from sqlmesh_like.engine.history import LakeHistory
+from sqlmesh_like.engine.spark_engine import SparkEngine
+
+Shown = pytest.CaptureFixture[str]
+FILES = {
+    "dbt_project.yml": """
+name: shop
+on-run-start: ["create table if not exists hook_log (said string) using parquet location '{{ target.warehouse }}/log'"]
+on-run-end: ["insert into hook_log values ('end {% for r in results %}{{ r.node.name }}={{ r.status }} {% endfor %}')"]
+""",
+    "profiles.yml": "lake: {target: a, outputs: {a: {type: spark, warehouse: warehouse, schema: dws}}}\n",
+    "seeds/orders.csv": "id,product,amount\n1,tea,5.00\n2,tea,7.50\n3,milk,1.25\n",
+    "macros/ops.sql": """
+{% macro products() %}
+  {%- set found = run_query('select distinct product from ' ~ ref('orders') ~ ' order by 1') -%}
+  {{ return(found.columns[0].values() if execute else []) }}
+{% endmacro %}
+{% macro note(text) %}
+  {% do run_query("insert into hook_log values ('" ~ text ~ " " ~ products() | join('+') ~ "')") %}
+  {{ return(text | upper) }}
+{% endmacro %}
+""",
+    "models/wide.sql": """
+{{ config(materialized='table', pre_hook="insert into hook_log values ('before {{ this.name }}')",
+          post_hook=["insert into hook_log select concat('after ', count(*)) from {{ this }}"]) }}
+select
+{% for p in products() %}sum(if(product = '{{ p }}', amount, 0)) as {{ p }}{{ ', ' if not loop.last }}{% endfor %}
+from {{ ref('orders') }}
+""",
+}
+
+
+class Shared(SparkEngine):
+    """The engine of one call; the session lives on for the next one."""
+
+    def stop(self) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def project(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    def engine(loaded: Loaded, history: LakeHistory) -> SparkEngine:
+        return Shared(loaded.target, history, lambda: spark)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli_lake, "_spark_engine", engine)
+    return tmp_path
+
+
+def put(files: Mapping[str, str]) -> None:
+    for path, text in files.items():
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(text, encoding="utf-8")
+
+
+def called(capsys: Shown, *words: str) -> str:
+    code = main([*words])
+    shown = capsys.readouterr()
+    assert code == 0, shown.out + shown.err
+    return shown.out
+
+
+def test_hooks_and_operations_run_around_the_work_and_ask_the_lake(spark: SparkSession, capsys: Shown) -> None:
+    put(FILES)
+    spark.sql("drop table if exists hook_log")
+    called(capsys, "build")
+
+    def said() -> list[str]:
+        spark.catalog.refreshTable("hook_log")  # written by sessions of other calls
+        return [row[0] for row in spark.sql("select said from hook_log order by said").collect()]
+
+    assert said() == ["after 1", "before wide", "end orders=success wide=success "]
+    assert json.loads(called(capsys, "show", "wide", "--output", "json")) == [{"milk": "1.25", "tea": "12.50"}]
+    called(capsys, "seed")  # there is nothing to do: no hook of a node, but those of the run
+    assert said()[2:] == ["end orders=no-op ", "end orders=success wide=success "]
+    assert called(capsys, "run-operation", "note", "--args", "{text: op}").startswith("OP\n")
+    assert "op milk+tea" in said()
+    config = "{{ config(pre_hook='insert into nowhere values (1)', materialized='table') }}"
+    put({"models/bad.sql": f"{config} select 1 as a"})
+    assert main(["run", "-s", "bad"]) == 1
+    assert "pre_hook failed" in capsys.readouterr().out
+    spark.sql("drop table hook_log")
+
+
+SNAPSHOTS = {
+    "dbt_project.yml": "name: shop\nmodels: {+materialized: incremental}\n",
+    "profiles.yml": FILES["profiles.yml"],
+    "seeds/orders.csv": "id,product,amount,written\n1,tea,5.00,2024-01-01\n2,tea,7.50,2024-01-01\n"
+    "3,milk,1.25,2024-01-01\n",
+    "snapshots/s.yml": """
+snapshots:
+  - name: kept
+    relation: ref('orders')
+    config: {unique_key: id, strategy: check, check_cols: [product, amount], hard_deletes: new_record}
+    columns: [{name: dbt_scd_id, data_tests: [unique, not_null]}]
+""",
+    "snapshots/timed.sql": """{% snapshot timed %}
+{{ config(unique_key='id', strategy='timestamp', updated_at='written', target_schema='history') }}
+select id, amount, written from {{ ref('orders') }} where product = 'tea'
+{% endsnapshot %}
+""",
+    "models/valid.sql": """select product, count(*) as n, sum(amount) as total from {{ ref('kept') }}
+where dbt_valid_to is null and dbt_is_deleted = 'False' group by product""",
+}
+LATER = "id,product,amount,written\n1,tea,6.00,2024-01-02\n2,tea,7.50,2024-01-01\n4,milk,2.00,2024-01-02\n"
+
+
+def shown(capsys: Shown, sql: str) -> list[list[object]]:
+    return [list(row.values()) for row in json.loads(called(capsys, "show", "--output", "json", "--inline", sql))]
+
+
+def test_snapshots_keep_the_versions_of_rows_and_are_followed(capsys: Shown) -> None:
+    put(SNAPSHOTS)
+    assert "OK created snapshot dws.kept" in called(capsys, "build", "--now", "2024-02-01T00:00:00Z")
+    put({"seeds/orders.csv": LATER})
+    second = called(capsys, "build", "--now", "2024-02-02T00:00:00Z")
+    assert "SNAPSHOT 5" in second and "SNAPSHOT 2" in second  # one changed, one new, one gone: 2 + 1 + 2
+    assert "[aggregate_merge 2 rows" in second  # the versions that ended and began are a change like any other
+    versions = "select id, amount, day(dbt_valid_from) as f, day(dbt_valid_to) as t, dbt_is_deleted as d"
+    assert shown(capsys, versions + " from {{ ref('kept') }} order by 1, 3, 4 nulls last") == [
+        [1, "5.00", 1, 2, "False"], [1, "6.00", 2, None, "False"], [2, "7.50", 1, None, "False"],
+        [3, "1.25", 1, 2, "False"], [3, "1.25", 2, None, "True"], [4, "2.00", 2, None, "False"],
+    ]  # fmt: skip
+    assert shown(capsys, "select id, amount, month(dbt_valid_to) as t from {{ ref('timed') }} order by 1, 2") == [
+        [1, "5.00", 1], [1, "6.00", None], [2, "7.50", None],
+    ]  # fmt: skip
+    assert shown(capsys, "select * from {{ ref('valid') }} order by 1") == [["milk", 1, "2.00"], ["tea", 2, "13.50"]]
+    assert Path("warehouse/history/timed/.hoodie").is_dir()
+    assert "NO-OP=2" in called(capsys, "snapshot", "--now", "2024-02-03T00:00:00Z")
+    put({"seeds/orders.csv": LATER + "4,milk,3.00,2024-01-02\n"})
+    assert main(["build", "-s", "orders", "kept"]) == 1
+    assert "repeats: up to 2 rows share one" in capsys.readouterr().out

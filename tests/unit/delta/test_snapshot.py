@@ -1,0 +1,195 @@
+"""Versions of rows, by the shipped program on DuckDB: what begins, what ends, and what stays as it was."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Sequence
+
+import duckdb
+import pytest
+import sqlglot
+
+from sqlmesh_like.delta.snapshot import SOURCE, STORED, added_columns, snapshot_program
+from sqlmesh_like.engine.duck_text import duck_text
+from sqlmesh_like.errors import Location, ProjectError
+from sqlmesh_like.names import KEY, Column, Schema
+from sqlmesh_like.project.snapshots import SnapshotConfig, snapshot_config
+
+PLACE = Location("snapshots/s.sql", 1, 1)
+COLUMNS = (Column("id", "int"), Column("v", "string"), Column("ts", "timestamp"))
+Row = tuple[object, ...]
+
+
+def config(**values: object) -> SnapshotConfig:
+    return snapshot_config({"unique_key": "id", "strategy": "check", "check_cols": "all", **values}, PLACE, "s")
+
+
+def by_time(**values: object) -> SnapshotConfig:
+    return config(strategy="timestamp", updated_at="ts", check_cols=None, **values)
+
+
+def day(number: int) -> str:
+    return f"2024-01-{number:02d} 00:00:00"
+
+
+class Kept:
+    """A snapshot's table, brought up to date day by day."""
+
+    def __init__(self, how: SnapshotConfig, columns: Schema = COLUMNS) -> None:
+        self.how = how
+        self.columns = columns
+        self.stored: Schema | None = None
+        self.db = duckdb.connect(":memory:")
+
+    def take(self, today: int, *rows: Sequence[object], columns: Schema | None = None) -> int:
+        """How many rows are written for the query's rows of this day."""
+        self.columns = columns or self.columns
+        types = ", ".join(f"{c.name} {'text' if c.type == 'string' else c.type}" for c in self.columns)
+        self.db.execute(f"create or replace table {SOURCE} ({types})")
+        for row in rows:
+            self.db.execute(f"insert into {SOURCE} values ({', '.join('?' * len(row))})", list(row))
+        program = snapshot_program(self.how, self.columns, self.stored, day(today))
+        if self.stored is None:
+            self.db.execute(f"create table kept as {self.text(program.first)}")
+            self.stored = (*self.columns, *added_columns(self.how))
+            return len(rows)
+        self.db.execute(f"create or replace view {STORED} as select * exclude ({KEY}) from kept")
+        self.db.execute(f"create or replace temp table written as {self.text(program.changes)}")
+        ((count, distinct),) = self.db.execute(f"select count(*), count(distinct {KEY}) from written").fetchall()
+        assert count == distinct, "two versions of one key in a commit"
+        new = [c for c in self.columns if c.name not in {known.name for known in self.stored}]
+        for column in new:
+            self.db.execute(f"alter table kept add column {column.name} {column.type}")
+        self.stored = (*self.stored, *new)
+        self.db.execute(f"delete from kept where {KEY} in (select {KEY} from written)")
+        self.db.execute("insert into kept by name select * from written")
+        return int(count)
+
+    def text(self, sql: str) -> str:
+        return duck_text(sqlglot.parse_one(sql, dialect="spark"))
+
+    def versions(self, *names: str) -> list[Row]:
+        """Values, first and end day of each version (None: it is valid), and other columns asked for."""
+        more = "".join(f", {name}" for name in names)
+        found = self.db.execute(f"select id, v, day(dbt_valid_from), day(dbt_valid_to){more} from kept").fetchall()
+        return sorted(found, key=lambda row: (row[0], row[2], row[3] or 99))
+
+
+def test_a_changed_row_ends_one_version_and_begins_another() -> None:
+    kept = Kept(config())
+    kept.take(1, (1, "a", None), (2, "b", None))
+    assert kept.take(2, (1, "a", None), (2, "c", None), (3, "d", None)) == 3
+    assert kept.versions() == [(1, "a", 1, None), (2, "b", 1, 2), (2, "c", 2, None), (3, "d", 2, None)]
+    assert kept.take(3, (1, "a", None), (2, "c", None), (3, "d", None)) == 0
+
+
+def test_a_value_that_becomes_null_is_a_change_and_null_stays_null() -> None:
+    kept = Kept(config(check_cols=["v"]))
+    kept.take(1, (1, "a", None), (2, None, None))
+    assert kept.take(2, (1, None, None), (2, None, day(1))) == 2
+    assert kept.versions() == [(1, "a", 1, 2), (1, None, 2, None), (2, None, 1, None)]
+
+
+def test_by_timestamp_a_version_begins_when_its_row_was_written_and_late_rows_change_nothing() -> None:
+    kept = Kept(by_time())
+    kept.take(5, (1, "a", day(1)), (2, "b", day(2)))
+    assert kept.take(6, (1, "x", day(4)), (2, "late", day(1))) == 2
+    assert kept.versions() == [(1, "a", 1, 4), (1, "x", 4, None), (2, "b", 2, None)]
+
+
+@pytest.mark.parametrize("how", [config(), by_time()])
+def test_deleted_rows_are_left_alone_unless_asked_for(how: SnapshotConfig) -> None:
+    kept = Kept(how)
+    kept.take(3, (1, "a", day(1)), (2, "b", day(1)))
+    assert kept.take(4, (1, "a", day(1))) == 0
+
+
+@pytest.mark.parametrize("make", [config, by_time])
+def test_an_invalidated_row_ends_and_one_that_comes_back_starts_then(make: object) -> None:
+    assert callable(make)
+    kept = Kept(make(hard_deletes="invalidate"))
+    kept.take(3, (1, "a", day(3)))
+    assert kept.take(4) == 1
+    assert kept.take(5) == 0
+    assert kept.versions() == [(1, "a", 3, 4)]
+    assert kept.take(6, (1, "a", day(3))) == 1
+    starts = 6 if make is config else 4  # by timestamp: not before its end, though its time says so
+    assert kept.versions() == [(1, "a", 3, 4), (1, "a", starts, None)]
+
+
+def test_a_deletion_may_be_a_version_of_its_own() -> None:
+    kept = Kept(config(hard_deletes="new_record"))
+    kept.take(1, (1, "a", None))
+    assert kept.take(2) == 2
+    assert kept.take(3) == 0
+    assert kept.versions("dbt_is_deleted") == [(1, "a", 1, 2, "False"), (1, "a", 2, None, "True")]
+    assert kept.take(4, (1, "a", None)) == 2
+    assert kept.versions("dbt_is_deleted") == [
+        (1, "a", 1, 2, "False"), (1, "a", 2, 4, "True"), (1, "a", 4, None, "False"),
+    ]  # fmt: skip
+
+
+def test_what_is_valid_may_have_a_date_and_columns_other_names() -> None:
+    names = {"dbt_valid_to": "until", "dbt_valid_from": "since"}
+    kept = Kept(config(dbt_valid_to_current="timestamp '9999-12-31'", snapshot_meta_column_names=names))
+    kept.take(1, (1, "a", None))
+    kept.take(2, (1, "b", None))
+    found = kept.db.execute("select v, day(since), year(until) from kept order by 1").fetchall()
+    assert found == [("a", 1, 2024), ("b", 2, 9999)]
+
+
+def test_columns_that_come_and_go_are_null_where_they_were_not() -> None:
+    kept = Kept(config())
+    kept.take(1, (1, "a", None))
+    more = (Column("id", "int"), Column("ts", "timestamp"), Column("w", "int"))
+    assert kept.take(2, (1, None, 7), columns=more) == 2
+    assert kept.db.execute("select v, w from kept order by dbt_valid_from").fetchall() == [("a", None), (None, 7)]
+
+
+def test_keys_of_several_columns_are_told_apart() -> None:
+    kept = Kept(config(unique_key=["id", "v"]))
+    assert kept.take(1, (1, "a", None), (1, "b", None)) == 2
+    assert kept.take(2, (1, "a", None), (1, "b", day(1))) == 2
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_versions_of_a_key_never_overlap_and_the_open_ones_are_the_query(seed: int) -> None:
+    """Any history of inserts, updates, deletes and returns; with deletions followed, what is valid is the query."""
+    draw = random.Random(seed)
+    deletes = draw.choice(["invalidate", "new_record"])
+    kept = Kept(config(hard_deletes=deletes))
+    rows: dict[int, str | None] = {}
+    for today in range(1, 12):
+        for key in range(4):
+            if draw.random() < 0.4:
+                rows[key] = draw.choice(["a", "b", None])
+            elif draw.random() < 0.2:
+                rows.pop(key, None)
+        kept.take(today, *[(key, value, None) for key, value in rows.items()])
+        shown = kept.versions(*_deleted(deletes))
+        valid = {row[0]: row[1] for row in shown if row[3] is None and "True" not in row[4:]}
+        assert valid == rows
+        for one, other in itertools.pairwise(shown):
+            assert one[0] != other[0] or (one[3] is not None and one[3] <= other[2] and one[2] < one[3])
+
+
+def _deleted(deletes: str) -> tuple[str, ...]:
+    return ("dbt_is_deleted",) if deletes == "new_record" else ()
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"strategy": None}, "it has no strategy"),
+        ({"strategy": "timestmp"}, "unknown strategy 'timestmp'"),
+        ({"unique_key": None}, "it has no unique_key"),
+        ({"strategy": "timestamp"}, "needs updated_at"),
+        ({"check_cols": None}, "needs check_cols"),
+        ({"hard_deletes": "drop"}, "unknown hard_deletes 'drop'"),
+    ],
+)
+def test_a_wrong_config_is_refused_at_its_place(values: dict[str, object], told: str) -> None:
+    with pytest.raises(ProjectError, match=told) as caught:
+        config(**values)
+    assert caught.value.location == PLACE
