@@ -1,10 +1,11 @@
-"""Lists with a gap: `a,, b`, `a, from t`, `group by` of nothing. Owns finding them in the text.
+"""Lists with a gap: `a,, b`, `a, from t`, `group by` of nothing, and brackets left open. Owns finding them in the text.
 
 The parser drops such a gap without a word, and what runs is written from its tree; Spark would refuse the text.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import sqlglot
@@ -19,7 +20,7 @@ _OPENS = {TokenType.SELECT: "SELECT", TokenType.GROUP_BY: "GROUP BY", TokenType.
 
 
 def first_gap(sql: str) -> tuple[int, str] | None:
-    """0-based offset and description of the first place where an item of a list is missing; None: there is none.
+    """0-based offset and description of the first place where something is missing; None: there is none.
 
     >>> first_gap("select a,, b from t")
     (8, 'something is missing after a comma')
@@ -34,4 +35,14 @@ def first_gap(sql: str) -> tuple[int, str] | None:
             return following.start, "something is missing before a comma"
     if tokens and tokens[-1].token_type in _OPENS:
         return tokens[-1].start, f"something is missing after {_OPENS[tokens[-1].token_type]}"
-    return None
+    return _left_open(tokens)
+
+
+def _left_open(tokens: Sequence[sqlglot.Token]) -> tuple[int, str] | None:
+    opened: list[int] = []
+    for token in tokens:
+        if token.token_type == TokenType.L_PAREN:
+            opened.append(token.start)
+        elif token.token_type == TokenType.R_PAREN and opened:
+            opened.pop()
+    return (opened[-1], "this bracket is never closed") if opened else None

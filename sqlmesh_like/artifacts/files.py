@@ -38,7 +38,7 @@ def write_compiled(folder: Path, rendered: RenderedProject) -> tuple[Path, ...]:
     root = folder / "compiled" / rendered.name
     texts: dict[Path, str] = {}
     for model in (*rendered.models, *rendered.analyses):
-        texts[root / model.path] = model.sql
+        texts[root / compiled_model_path(model.path, model.name, model.unique_id)] = model.sql
         if model.incremental_sql is not None:
             texts[(root / model.path).with_suffix(".incremental.sql")] = model.incremental_sql
     for test in rendered.tests:
@@ -46,6 +46,11 @@ def write_compiled(folder: Path, rendered: RenderedProject) -> tuple[Path, ...]:
     for path, text in texts.items():
         write_text(path, text)
     return tuple(texts)
+
+
+def compiled_model_path(path: str, name: str, unique_id: str) -> PurePosixPath:
+    """A file may hold several snapshots: they lie in a folder of its name."""
+    return PurePosixPath(path) / f"{name}.sql" if unique_id.startswith("snapshot.") else PurePosixPath(path)
 
 
 def compiled_test_path(declared_in: str, name: str) -> PurePosixPath:

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from sqlmesh_like import __version__
 from sqlmesh_like.artifacts.exposures import exposure, group, group_map
-from sqlmesh_like.artifacts.files import compiled_test_path, timestamp, write_json
+from sqlmesh_like.artifacts.files import compiled_model_path, compiled_test_path, timestamp, write_json
 from sqlmesh_like.artifacts.sources import criteria
 from sqlmesh_like.artifacts.unit_tests import unit_test
 from sqlmesh_like.names import Column, Schema
@@ -164,7 +164,8 @@ def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
         "language": "sql",
         **_refs(model.inputs),
         "depends_on": _depends_on(model.inputs, model.macros),
-        "compiled_path": f"{project.target_path}/compiled/{project.name}/{model.path}",
+        "compiled_path": f"{project.target_path}/compiled/{project.name}/"
+        f"{compiled_model_path(model.path, model.name, model.unique_id)}",
         "compiled": True,
         "compiled_code": model.sql,
     }

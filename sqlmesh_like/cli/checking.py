@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from sqlmesh_like.cli.context import Loaded
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.catalog import Catalog, build_catalog
 from sqlmesh_like.plan.check import check_models
+from sqlmesh_like.render.rendered import RenderedModel, RenderedTest
 from sqlmesh_like.run.seeds import SeedTable, seed_schemas
 from sqlmesh_like.run.source_fixtures import source_fixture
+from sqlmesh_like.run.tests import as_model
 
 
 def check_project(loaded: Loaded, selected: Collection[str]) -> None:
@@ -17,7 +19,13 @@ def check_project(loaded: Loaded, selected: Collection[str]) -> None:
 
     Raises ProjectError with file, line and column.
     """
-    _check(loaded, with_ancestors(loaded, selected), input_schemas(loaded, selected))
+    above = with_ancestors(loaded, selected)
+    tests = [(test, as_model(test)) for test in loaded.rendered.tests if _reads_only(test, above)]
+    _check(loaded, above, input_schemas(loaded, selected), tests)
+
+
+def _reads_only(test: RenderedTest, known: Collection[str]) -> bool:
+    return all(ref.unique_id in known for ref in test.inputs)
 
 
 def input_schemas(loaded: Loaded, selected: Collection[str]) -> dict[str, Schema | None]:
@@ -67,7 +75,12 @@ def fixture_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> di
     return {unique_id: fixture.schema for unique_id, fixture in found if fixture is not None}
 
 
-def _check(loaded: Loaded, unique_ids: Iterable[str], schemas: dict[str, Schema | None]) -> None:
+def _check(
+    loaded: Loaded,
+    unique_ids: Iterable[str],
+    schemas: dict[str, Schema | None],
+    tests: Sequence[tuple[RenderedTest, RenderedModel]] = (),
+) -> None:
     models = {model.unique_id: model for model in loaded.rendered.models}
     order = loaded.graph.order(unique_id for unique_id in unique_ids if unique_id in models)
     target = loaded.target
@@ -76,4 +89,5 @@ def _check(loaded: Loaded, unique_ids: Iterable[str], schemas: dict[str, Schema 
         schemas,
         has_catalog=target.catalog != "none",
         has_functions="spark.sql.extensions" in target.spark,
+        tests=tests,
     )

@@ -16,7 +16,7 @@ from sqlmesh_like.analyze.unresolved import ColumnsOf, Unresolved, first_unresol
 from sqlmesh_like.compiler import Compiler, declared_schema, with_versions
 from sqlmesh_like.errors import Location, SqlError, nearest
 from sqlmesh_like.names import Column, Schema
-from sqlmesh_like.render.rendered import RenderedModel
+from sqlmesh_like.render.rendered import RenderedModel, RenderedTest
 
 
 def check_models(
@@ -25,14 +25,17 @@ def check_models(
     *,
     has_catalog: bool = False,
     has_functions: bool = False,
+    tests: Sequence[tuple[RenderedTest, RenderedModel]] = (),
 ) -> None:
     """Raise SqlError for the errors of models given in dependency order: all of them, one below the other.
 
     `schemas`: columns by unique id of tables that are not among the models, where they are known. With a catalog a
-    query may name tables that are no ref() or source(); `has_functions`: there may be others than Spark's own.
+    query may name tables that are no ref() or source(); `has_functions`: there may be others than Spark's own. `tests`
+    are data tests, each with the view that its query would be.
     """
     check = _Check(schemas, has_catalog, has_functions or has_catalog)
     errors = [error for model in models if (error := check.error_in(model))]
+    errors += [error for test in tests if (error := check.error_of_test(test))]
     if len(errors) == 1:
         raise errors[0]
     if errors:
@@ -64,6 +67,15 @@ class _Check:
         except SqlError as error:
             return error
         return None
+
+    def error_of_test(self, pair: tuple[RenderedTest, RenderedModel]) -> SqlError | None:
+        """The first error of a data test; that of a generic one is its declaration's."""
+        test, view = pair
+        error = None if test.asks_lake else self.error_in(view)
+        if error is None or test.test_type == "singular":
+            return error
+        message = f"data test {test.name}: {error.message}"
+        return SqlError(message, location=test.declared_at or Location(test.path, 1), hint=error.hint)
 
     def _resolve(self, facts: QueryFacts) -> None:
         """Names of a query that the compiler does not take apart; a derived relation has proven its own."""
@@ -143,9 +155,9 @@ def _error(model: RenderedModel, found: Unresolved) -> SqlError:
 
 
 def _config_place(model: RenderedModel, key: str) -> Location:
-    """Where the model's own file sets a config key; the file alone where another file does."""
+    """Where the model's own file sets a config key; its first line where another file does."""
     found = re.search(rf"\b{key}\s*=", model.raw_sql)
     if found is None:
-        return Location(model.path)
+        return Location(model.path, 1)
     before = model.raw_sql[: found.start()]
     return Location(model.path, before.count("\n") + 1, found.start() - before.rfind("\n"))

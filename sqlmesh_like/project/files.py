@@ -14,7 +14,10 @@ def read_text(path: Path, root: Path) -> str:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         message = f"not UTF-8 text: byte 0x{error.object[error.start]:02x} at offset {error.start}"
-        raise ProjectError(message, location=Location(relative(path, root)), hint="save the file as UTF-8") from error
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ProjectError(
+            message, location=Location(relative(path, root), line), hint="save the file as UTF-8"
+        ) from error
     except OSError as error:
         message = f"cannot be read: {error.strerror}"
         raise ProjectError(message, location=Location(relative(path, root))) from error

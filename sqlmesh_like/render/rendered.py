@@ -93,6 +93,7 @@ class RenderedTest:
     config: Mapping[str, object] = field(default_factory=dict)
     macros: tuple[str, ...] = ()
     asks_lake: bool = False
+    declared_at: Location | None = None
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,14 @@ class Templates:
         """
         tree = self._parse(path, raw)
         macros = list(tree.find_all(nodes.Macro))
+        seen: dict[str, int] = {}
+        for macro in macros:
+            if macro.name in seen:
+                hint = f"the first is in line {seen[macro.name]}"
+                raise JinjaError(
+                    f"macro {macro.name!r} is defined twice", location=Location(path, macro.lineno, 1), hint=hint
+                )
+            seen[macro.name] = macro.lineno
         lines = {macro.name: macro.lineno for macro in macros}
         for macro in macros:
             macro.name = MACRO_PREFIX + macro.name

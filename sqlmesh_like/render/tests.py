@@ -63,6 +63,7 @@ def render_test(test: TestFile, registry: Registry, around: Surroundings, templa
         config={**test.config, **findings.config},
         macros=tuple(sorted(findings.macros)),
         asks_lake=findings.asked_lake,
+        declared_at=test.declared_at,
     )
 
 

@@ -110,13 +110,13 @@ def _types(seed: RenderedSeed, names: Sequence[str], records: Sequence[Sequence[
         if name.lower() not in known:
             hint = nearest(name, names) or f"its columns: {', '.join(names)}"
             raise ProjectError(
-                f"column_types names {name!r}, which is no column of it", location=Location(seed.path), hint=hint
+                f"column_types names {name!r}, which is no column of it", location=Location(seed.path, 1), hint=hint
             )
         try:
             declared[name.lower()] = declared_type(text)
         except ValueError as error:
             message = f"column_types gives {name!r} the unknown type {text!r}"
-            raise ProjectError(message, location=Location(seed.path), hint=str(error)) from None
+            raise ProjectError(message, location=Location(seed.path, 1), hint=str(error)) from None
     columns = zip(*records, strict=True) if records else ([] for _ in names)
     return [
         declared.get(name.lower()) or infer([field.text.strip() for field in column if field.text])
@@ -144,7 +144,7 @@ def _unique_key(seed: RenderedSeed, names: Sequence[str]) -> tuple[str, ...]:
         if key.lower() not in known:
             raise ProjectError(
                 f"unique_key names {key!r}, which is no column of it",
-                location=Location(seed.path),
+                location=Location(seed.path, 1),
                 hint=nearest(key, names),
             )
     return tuple(known[key.lower()] for key in keys)

@@ -13,6 +13,7 @@ having count(*) > 1
 {% endtest %}
 
 {% test accepted_values(model, column_name, values, quote=true) %}
+{%- if not values %}{% do exceptions.raise_compiler_error('accepted_values needs values: a list that is not empty') %}{% endif %}
 select {{ column_name }} as value_field, count(*) as n_records
 from {{ model }}
 where {{ column_name }} not in (
@@ -25,6 +26,7 @@ group by {{ column_name }}
 {% endtest %}
 
 {% test relationships(model, column_name, to, field) %}
+{%- if not to or not field %}{% do exceptions.raise_compiler_error('relationships needs to and field') %}{% endif %}
 select child.{{ column_name }} as from_field
 from {{ model }} as child
 left join {{ to }} as parent on child.{{ column_name }} = parent.{{ field }}
