@@ -56,11 +56,12 @@ def _compiled(loaded: Loaded, found: Findings, places: Catalog | None) -> Findin
 
 
 def catalog_of(loaded: Loaded, tables: Mapping[str, TableFacts]) -> dict[str, object]:
-    """The content of catalog.json."""
+    """The content of catalog.json: of the selected nodes, as in dbt. Raises SelectionError."""
+    chosen = {node.unique_id for node in loaded.selected()}
     described: tuple[RenderedModel | RenderedSeed | SourceTable, ...]
     described = (*loaded.rendered.models, *loaded.rendered.seeds, *_source_tables(loaded))
     return catalog(
-        tables.values(),
+        [facts for unique_id, facts in tables.items() if unique_id in chosen],
         {entry.unique_id: entry.table for entry in described},
         {entry.unique_id: entry.column_docs for entry in described},
         {entry.unique_id: entry.description for entry in described},

@@ -5,6 +5,7 @@ The pages are the browser's matter (`assets/`): nothing here is HTML but rendere
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -22,6 +23,8 @@ Json = Mapping[str, object]
 
 _SHOWN = ("model", "seed", "source", "test", "unit_test", "exposure", "analysis", "snapshot")
 _SETTINGS = ("materialized", "refresh", "unique_key", "partition_by", "table_type", "severity", "group", "access")
+_USUAL: tuple[object, ...] = (None, "", [], (), "protected")
+_COLOUR = re.compile(r"[a-zA-Z]+|#[0-9a-fA-F]{3,8}")
 OVERVIEW = "__overview__"
 """As in dbt, the doc block that stands on the first page."""
 
@@ -113,7 +116,8 @@ def _node(unique_id: str, node: Json, findings: Findings) -> dict[str, object]:
         "tags": node.get("tags") or [],
         "description": as_html(str(node.get("description") or "")),
         "meta": {key: value for key, value in _mapping(node.get("meta")).items() if key != "sml"},
-        "settings": {key: config[key] for key in _SETTINGS if config.get(key) not in (None, "", [], ())},
+        "color": _color(node),
+        "settings": {key: config[key] for key in _SETTINGS if config.get(key) not in _USUAL},
         "columns": _columns(unique_id, node, findings) if has_table else [],
         "raw": node.get("raw_code") or None,
         "compiled": node.get("compiled_code"),
@@ -140,6 +144,12 @@ def _of_kind(node: Json) -> dict[str, object]:
             return {f"exposure_{key}": node.get(key) for key in keys if node.get(key)}
         case _:
             return {}
+
+
+def _color(node: Json) -> str | None:
+    """`docs: {node_color: …}`, as in dbt: a name or a hexadecimal number; anything else could be more than a colour."""
+    found = str(_mapping(_mapping(node.get("config")).get("docs")).get("node_color") or "")
+    return found if _COLOUR.fullmatch(found) else None
 
 
 def _folders(node: Json, project: str) -> list[str]:

@@ -40,6 +40,7 @@ def generate(flags: Flags, no_compile: bool, empty_catalog: bool, static: bool) 
 
     The file is <target-path>/index.html: models, columns, tests, SQL, delta programs, strategies with their reasons,
     the graph with column lineage, commits and the last run. It works from disk and asks nobody for anything.
+    As in dbt a selection limits catalog.json alone.
     """
     loaded = load(flags)
     output, folder = make_output(flags), loaded.target_folder
@@ -47,10 +48,11 @@ def generate(flags: Flags, no_compile: bool, empty_catalog: bool, static: bool) 
     for facts in tables.values():
         if facts.problem:
             output.line(f"warning: {facts.problem}", "warn")
+    columns = catalog_of(loaded, tables)
     html = page(content(gather(loaded, tables, places, compiles=not no_compile)))
     write_compiled(folder, loaded.rendered)
     write_manifest(folder / "manifest.json", loaded.project, loaded.manifest)
-    write_catalog(folder / "catalog.json", catalog_of(loaded, tables))
+    write_catalog(folder / "catalog.json", columns)
     for name in (SITE, STATIC) if static else (SITE,):
         write_text(folder / name, html)
         output.line(f"Wrote {loaded.project.target_path}/{name} ({len(html.encode()) / 1000:,.0f} kB)")

@@ -51,13 +51,15 @@ function cardOf(node, place, columns, isCenter) {
   const what = node.plan ? strategyOf(node) : node.settings.materialized || node.exposure_type || node.type;
   // As it is seen, then what is not: who speaks to the page says what stands on a card.
   const words = `${[node.name, what, ...columns].join(" ")}, ${node.type}, reads ${node.parents.length}, read by ${node.children.filter((id) => IN_GRAPH.has(byId.get(id).type)).length}`;
-  return svg("a", { class: `card k-${node.type}${isCenter ? " center" : ""}`, href: link(node), "data-id": node.id, "aria-label": words, "aria-current": isCenter ? "page" : null, transform: `translate(${place.x} ${place.y})` },
+  const card = svg("a", { class: `card k-${node.type}${isCenter ? " center" : ""}`, href: link(node), "data-id": node.id, "aria-label": words, "aria-current": isCenter ? "page" : null, transform: `translate(${place.x} ${place.y})` },
     svg("rect", { class: "back", width: place.w, height: place.h, rx: 8 }),
     svg("path", { class: "stripe", d: `M8 0H5a5 5 0 0 0-5 5v${place.h - 10}a5 5 0 0 0 5 5h3z` }),
     svg("text", { class: "name", x: 18, y: 20 }, short(node.name, 25)), " ",
     svg("circle", { class: `dot s-${what}`, cx: 22, cy: 33.5, r: 3.5 }),
     svg("text", { class: "what", x: 31, y: 37 }, short(`${what}`, 27)),
     columns.map((column, number) => [" ", svg("text", { class: "column", x: 18, y: CARD.h + 12 + number * CARD.row }, short(column, 27))]));
+  if (node.color) card.style.setProperty("--k", node.color);
+  return card;
 }
 
 function columnEdge(edge, placed, rowsOf) {

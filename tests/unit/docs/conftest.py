@@ -34,6 +34,7 @@ sources:
 models:
   - name: daily
     group: finance
+    docs: {node_color: "#123456"}
     description: "Sales by day <img src=x onerror=alert(1)>."
     columns: [{name: day, description: The day of sale, data_tests: [not_null]}, {name: total, tags: [money]}]
 groups: [{name: finance, owner: {name: Fay}}]

@@ -85,6 +85,8 @@ def test_a_click_on_a_card_opens_its_page(page: Page) -> None:
     expect(page.locator("#tree [aria-current]")).to_have_text("daily")
     commits = page.get_by_role("region", name="Commits")
     expect(commits.locator("tbody tr")).to_have_count(2)
+    stripe = "getComputedStyle(document.querySelector('.card.center .stripe')).fill"
+    assert page.evaluate(stripe) == "rgb(18, 52, 86)", "the colour that its config gives it"
     page.go_back()
     expect(page.get_by_role("heading", level=1)).to_have_text("shop")
 

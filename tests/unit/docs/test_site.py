@@ -72,6 +72,19 @@ def test_column_lineage_goes_from_column_to_column(told: Told) -> None:
     assert ("shop.orders", "day", "paid", "*", "filters") in named
 
 
+def test_a_colour_is_only_a_colour(told: Told, tmp_path: Path) -> None:
+    assert node(told, "model.shop.daily")["color"] == "#123456"
+    root = make_project(tmp_path)
+    properties = root / "models/s.yml"
+    properties.write_text(properties.read_text().replace('"#123456"', "url(http://example.com)"))
+    assert generate(root, "-q") == 0
+    assert node(told_by(root / "target/index.html"), "model.shop.daily")["color"] is None
+    properties.write_text(properties.read_text().replace("node_color: url(http://example.com)", "show: false"))
+    assert generate(root, "-q") == 0
+    with pytest.raises(StopIteration):
+        node(told_by(root / "target/index.html"), "model.shop.daily")
+
+
 def test_every_rule_that_a_plan_names_is_told(told: Told) -> None:
     rules, nodes = told["rules"], told["nodes"]
     assert isinstance(rules, list) and isinstance(nodes, list)
@@ -127,6 +140,14 @@ def test_without_a_lake_and_without_compiling_there_is_less(tmp_path: Path) -> N
     assert generate(root, "--no-compile", "--empty-catalog") == 0
     daily = node(told_by(root / "target/index.html"), "model.shop.daily")
     assert (daily["plan"], daily["lake"]) == (None, None)
+
+
+def test_a_selection_limits_the_catalog_alone(tmp_path: Path) -> None:
+    root = make_project(tmp_path)
+    assert generate(root, "-s", "top", "-q") == 0
+    assert json.loads((root / "target/catalog.json").read_text())["nodes"] == {}
+    assert node(told_by(root / "target/index.html"), "model.shop.daily")["lake"]
+    assert generate(root, "-s", "daly") == 2
 
 
 def test_a_table_that_cannot_be_read_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
