@@ -107,11 +107,14 @@ def after(lake: DemoLake) -> None:
 
 @pytest.mark.timeout(3600)
 def test_a_large_chain_is_followed_round_by_round(retail: DemoLake) -> None:
-    """With a table that is merged on read, compacted in between."""
+    """With tables that are merged on read: one is compacted by command, one by its own writes."""
     chain = Chain(seed=1)
     sources = retail.root / "models" / "ods" / "sources.yml"
     sources.write_text(sources.read_text().replace("primary_key:", "table_type: mor\n          primary_key:"))
     write(retail.root, chain.load(14 * TIMES), LOADED)
+    options = "{'hoodie.compact.inline': 'true', 'hoodie.compact.inline.max.delta.commits': '1'}"
+    total = retail.root / "models" / "dws" / "sales_total.sql"
+    total.write_text(f"{{{{ config(table_type='mor', hudi={options}) }}}}\n{total.read_text()}")
     for number in range(ROUNDS):
         received = LOADED + timedelta(hours=number + 1)
         write(retail.root, chain.change(3 * TIMES), received)
@@ -125,5 +128,6 @@ def test_a_large_chain_is_followed_round_by_round(retail: DemoLake) -> None:
             assert len(compacted) == 1
             retail.sml("run")
             assert retail.commits("sales_total") == 2, "a compaction is no change"
+    assert Timeline(retail.uri("sales_total")).compactions
     assert len(list((retail.root / FOLDER).glob("*.parquet"))) == ROUNDS + 1
     retail.sml("verify")
