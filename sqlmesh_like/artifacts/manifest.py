@@ -157,7 +157,7 @@ def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
         "columns": _columns(model.declared, model.column_docs),
         "meta": dict(model.config.meta),
         "group": model.config.group,
-        "access": model.config.access,
+        **({"access": model.config.access} if _kind(model) == "model" else {}),
         "docs": {"show": True, **model.config.docs},
         "relation_name": model.table.sql(),
         "raw_code": model.raw_sql,

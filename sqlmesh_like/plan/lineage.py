@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from sqlmesh_like.analyze.column_lineage import ColumnLineage, How, Origin, Role, dearer, trace
 from sqlmesh_like.analyze.facts import analyze
 from sqlmesh_like.analyze.text_lineage import trace_text
-from sqlmesh_like.compiler import declared_schema
+from sqlmesh_like.compiler import declared_schema, with_versions
 from sqlmesh_like.errors import UsageError, nearest
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject
@@ -93,11 +93,14 @@ class Lineage:
     def _of(self, model: RenderedModel) -> tuple[ColumnLineage, ...] | None:
         if model.asks_lake:  # its text is known when it is run
             return _promised(model)
+        if model.asks_lake:  # its text is known when it is run
+            return None
         if model.unique_id not in self._known:
             schemas = {ref.unique_id: self._schema(ref) for ref in model.inputs}
             # Views are not inlined: they are steps on the way.
             facts = analyze(model, schemas, {})
-            self._known[model.unique_id] = trace(facts.relation) if facts.relation else trace_text(model, schemas)
+            found = trace(facts.relation) if facts.relation else trace_text(model, schemas)
+            self._known[model.unique_id] = None if found is None else (*found, *_versions(model))
         return self._known[model.unique_id]
 
     def _schema(self, ref: InputRef) -> Schema | None:
@@ -120,3 +123,8 @@ class Lineage:
 def _promised(model: RenderedModel) -> tuple[ColumnLineage, ...] | None:
     """The declared columns of a model whose query is not known; None where none is declared."""
     return tuple(ColumnLineage(c.name, c.type, {}, {}, is_complete=False) for c in model.declared) or None
+
+
+def _versions(model: RenderedModel) -> tuple[ColumnLineage, ...]:
+    """Columns that a snapshot adds to those of its query; they are made of no column of an input alone."""
+    return tuple(ColumnLineage(column.name, column.type, {}, {}) for column in with_versions(model, ()) or ())

@@ -22,7 +22,7 @@ function facts(node) {
     fact("table", node.table), named,
     volume && [fact("rows", count(volume.rows)), fact("size", `${size(volume.bytes)} in ${plural(volume.files, "file")}`)],
     last && fact("written", `${moment(last.time)} UTC`),
-    node.freshness?.max_loaded_at && fact("loaded", `${moment(node.freshness.max_loaded_at)} UTC`),
+    node.freshness?.max_loaded_at && fact("loaded up to", `${moment(node.freshness.max_loaded_at)} UTC`),
     node.lake && !node.lake.exists && !node.lake.problem && fact("in the lake", "not built yet"),
     attached && fact("of", el("a", { href: link(attached) }, attached.name)), fact("column", node.column),
     node.exposure_owner && fact("owner", [node.exposure_owner.name, node.exposure_owner.email].filter(Boolean).join(" · ")),
@@ -86,7 +86,7 @@ function sourcesPanel(sources) {
     const last = node.lake?.commits?.at(-1);
     return el("tr", {}, el("th", { scope: "row" }, el("a", { href: link(node) }, node.name)), num(node.lake?.volume?.rows), cell(last ? moment(last.time) : "–"), cell(node.freshness?.max_loaded_at ? moment(node.freshness.max_loaded_at) : "–"), cell(node.freshness?.status ? status(node.freshness.status) : el("span", { class: "faint" }, "not checked")));
   });
-  return section("Sources", "sources", table("Sources", ["Source", "#Rows", "Written (UTC)", "Newest event (UTC)", "Freshness"], rows));
+  return section("Sources", "sources", table("Sources", ["Source", "#Rows", "Written (UTC)", "Loaded up to (UTC)", "Freshness"], rows));
 }
 
 const groupsPanel = () => data.groups.length > 0 && section("Groups", "groups", el("ul", { class: "links" }, data.groups.map((group) => el("li", {}, el("strong", {}, group.name), " ", el("span", { class: "faint" }, [group.owner?.name, group.owner?.email].filter(Boolean).join(" · ")), prose(group.description, "prose small"),

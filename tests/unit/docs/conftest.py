@@ -38,6 +38,10 @@ models:
     description: "Sales by day <img src=x onerror=alert(1)>."
     columns: [{name: day, description: The day of sale, data_tests: [not_null]}, {name: total, tags: [money]}]
 groups: [{name: finance, owner: {name: Fay}}]
+snapshots:
+  - name: hist
+    relation: source('shop', 'orders')
+    config: {unique_key: id, strategy: check, check_cols: all}
 macros:
   - {name: cents, description: Euros, arguments: [{name: x, type: column, description: "an *amount* of cents"}]}
 exposures:
@@ -68,6 +72,9 @@ def make_project(root: Path) -> Path:
     lake = Lake(root / "w/dws/daily")
     for second in (1, 3):
         lake.commit(second, ["a"], extra={"sml.record": made.to_json(), "schema": _SCHEMA})
+    stale = {"unique_id": "source.shop.shop.orders", "max_loaded_at": "2024-01-01T00:00:00.000000Z", "status": "warn"}
+    (root / "target").mkdir()
+    (root / "target/sources.json").write_text(json.dumps({"metadata": {}, "results": [stale]}))
     results = [
         NodeResult("model.shop.daily", "success", "ok", 1.5, {"strategy": "full_refresh", "rows_affected": 7}),
         NodeResult("model.shop.top", "error", "no <b>such</b> table", 0.1),

@@ -85,6 +85,23 @@ def test_a_colour_is_only_a_colour(told: Told, tmp_path: Path) -> None:
         node(told_by(root / "target/index.html"), "model.shop.daily")
 
 
+def test_a_snapshot_has_the_columns_that_it_adds(told: Told) -> None:
+    columns = node(told, "snapshot.shop.hist")["columns"]
+    assert isinstance(columns, list)
+    assert {"id", "amount", "dbt_valid_from", "dbt_valid_to"} < {column["name"] for column in columns}
+
+
+def test_a_model_whose_text_the_lake_decides_has_no_plan_and_stops_nothing(tmp_path: Path) -> None:
+    root = make_project(tmp_path)
+    asking = "{% if execute %}{% do run_query('select 1') %}{% endif %}select 1 as a"
+    (root / "models/asks.sql").write_text(asking)
+    (root / "models/after.sql").write_text("select a from {{ ref('asks') }}")
+    assert generate(root, "-q") == 0
+    told = told_by(root / "target/index.html")
+    assert node(told, "model.shop.asks")["plan"] is None
+    assert node(told, "model.shop.after")["plan"]
+
+
 def test_every_rule_that_a_plan_names_is_told(told: Told) -> None:
     rules, nodes = told["rules"], told["nodes"]
     assert isinstance(rules, list) and isinstance(nodes, list)
