@@ -53,7 +53,7 @@ def replay(spark: SparkSession, project: ParsedProject, target: Target, source: 
 
 def _taken_in(spark: SparkSession, place: Place, letters: DataFrame) -> IngestReport:
     assert place.source.ingest is not None
-    in_order = place.source.ingest.files is not None
+    in_order = in_one_order(place.source)
     is_young = f"place is not null and ingested_at > current_timestamp() - interval {RETENTION_DAYS} days"
     lines = dead_letters.lines_of(letters.where(is_young))
     with in_memory(events_of(lines, place.source.ingest)) as events:
@@ -79,6 +79,11 @@ def _taken_in(spark: SparkSession, place: Place, letters: DataFrame) -> IngestRe
     return IngestReport(
         place.source.name, tables, 1, found.lines, found.skipped, left, place.dead_letters, mended=before - left
     )
+
+
+def in_one_order(source: Source) -> bool:
+    """Whether the whole log has one order; in Kafka only what shares a partition has."""
+    return source.ingest is not None and source.ingest.files is not None
 
 
 def _in_time(spark: SparkSession, place: Place, decoded: Decoded, *, in_order: bool) -> Decoded:

@@ -20,6 +20,7 @@ from sqlmesh_like.ingest.defaults import backfilled
 from sqlmesh_like.ingest.extent import Files
 from sqlmesh_like.ingest.held import held
 from sqlmesh_like.ingest.layout import Layout
+from sqlmesh_like.ingest.made import MADE, check_made, made
 from sqlmesh_like.ingest.mark import KEY, Mark
 from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.report import TableReport
@@ -59,6 +60,7 @@ def _brought(
     if not decoded.good and not decoded.truncates:
         return TableReport(layout.table.table)
     spark = decoded.events.sparkSession
+    table, metadata = _hudi_table(place, layout, uri, decoded.good)
     _carry_over(spark, place, decoded, uri)
     tombstones = place.tombstones_uri(layout.table)
     floors = read_floors(spark, tombstones) if layout.order_columns or again else None
@@ -73,7 +75,6 @@ def _brought(
         rows = spark.sql(net.rows(layout, with_floors=is_ranked), decisions=decisions)
         if decoded.defaults:
             rows = backfilled(rows, spark.read.format("hudi").load(uri), layout, decoded.defaults)
-        table, metadata = _hudi_table(place, layout, uri, decoded.good)
         # Into a table without any row there is nothing to look up; a row marked as deleted would be inserted.
         is_load = report.upserts > 0 and not Timeline(uri).commit_instants
         operation: Operation = "bulk_insert" if is_load else "upsert"
@@ -136,7 +137,11 @@ def _truncated(spark: SparkSession, decoded: Decoded, uri: str, versions: DataFr
 
 def _hudi_table(place: Place, layout: Layout, uri: str, rows: int) -> tuple[HudiTable, dict[str, str]]:
     """The bucket count of a table is fixed by its first batch: another one would duplicate keys."""
-    buckets = int(Timeline(uri).extra(STATE_PREFIX + "buckets") or max(1, math.ceil(rows / ROWS_PER_BUCKET)))
+    timeline = Timeline(uri)
+    known = timeline.extra(STATE_PREFIX + "buckets")
+    if known is not None:
+        check_made(layout, timeline.extra(STATE_PREFIX + MADE))
+    buckets = int(known or max(1, math.ceil(rows / ROWS_PER_BUCKET)))
     table = HudiTable(
         uri=uri,
         name=layout.table.table.identifier,
@@ -147,7 +152,7 @@ def _hudi_table(place: Place, layout: Layout, uri: str, rows: int) -> tuple[Hudi
         buckets=buckets,
         options={**place.target.hudi, **layout.ingest.hudi},
     )
-    return table, {"buckets": str(buckets)}
+    return table, {"buckets": str(buckets), MADE: made(layout)}
 
 
 def _counted(decisions: DataFrame, layout: Layout) -> tuple[TableReport, int]:

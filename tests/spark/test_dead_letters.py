@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.ingest import dead_letters
+from sqlmesh_like.ingest import replay as letters_again
 from sqlmesh_like.ingest.replay import replay
 from sqlmesh_like.ingest.report import IngestReport
 from tests.spark.ingest_lake import BY_MONTH, Lake, event, report_of, table
@@ -105,6 +106,24 @@ def test_what_a_letter_may_have_changed_is_not_guessed(spark: SparkSession, tmp_
     report = again(shop)
     assert (report.mended, report.dead_letters, report_of(report).upserts) == (2, 0, 1)
     assert shop.rows("t", "id", "n", "text") == [(1, "3", "new"), (2, "3", "new")]
+
+
+def test_without_one_order_of_the_log_a_letter_does_not_overtake(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Lake(spark, tmp_path, (table(columns=AMOUNT), table("emptied", columns=AMOUNT)))
+    bad = [event("c", {"id": id, "n": "x"}) for id in (1, 2)]
+    shop.ingest(*bad, event("c", {"id": 1, "n": "x"}, table="emptied"))
+    shop.ingest(event("c", {"id": 1, "n": 1}), event("t", table="emptied"))
+    # As if each file were a partition of a topic.
+    monkeypatch.setattr(letters_again, "in_one_order", lambda source: False)
+    mend(shop)
+    report = again(shop)
+    assert (report.mended, report.dead_letters) == (1, 2)
+    assert shop.rows() == [(1, "1"), (2, "x")]
+    assert {reason for _, _, reason, _ in shop.dead_letters()} == {
+        "its row was changed since from another partition of the topic: nobody knows which event was first"
+    }
 
 
 def test_a_late_event_does_not_get_a_second_copy_of_a_row_that_stands_elsewhere(

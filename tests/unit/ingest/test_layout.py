@@ -18,6 +18,7 @@ from sqlmesh_like.ingest.evolve import Policy, Settled, settle
 from sqlmesh_like.ingest.extent import Offsets, extent_from, files_of
 from sqlmesh_like.ingest.images import Shape
 from sqlmesh_like.ingest.layout import Layout, check_declaration
+from sqlmesh_like.ingest.made import check_made, made
 from sqlmesh_like.ingest.mark import Mark
 from sqlmesh_like.ingest.report import IngestReport, TableReport
 from sqlmesh_like.ingest.route import route
@@ -307,6 +308,23 @@ def test_a_type_that_spells_keys_or_partitions_anew_is_refused(
         return
     with pytest.raises(IngestError, match=f"column 'id' of .* changed from {re.escape(old)} to {re.escape(new)}"):
         settled(declared, stored, Field("id", new))
+
+
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        ({"primary_key": ("id", "m")}, r"primary_key of ods\.t was \['id'\] when the table was made"),
+        ({"partition_by": PartitionBy("c", "yyyyMMdd", "year_month")}, "partition_by of ods.t was"),
+        ({"order_by": ()}, "order_by of ods.t was"),
+    ],
+)
+def test_what_a_table_was_made_with_does_not_change(changed: Any, what: str) -> None:
+    first = settled(table(), (), *FIELDS)
+    check_made(first, made(first))
+    with pytest.raises(IngestError, match=what):
+        check_made(settled(table(**changed), (), *FIELDS), made(first))
+    with pytest.raises(IngestError, match="written by an earlier version"):
+        check_made(first, None)
 
 
 def test_events_without_any_column_change_no_type() -> None:
