@@ -33,6 +33,7 @@ from sqlmesh_like.ingest.table import commit
 from sqlmesh_like.ingest.types import literal
 from sqlmesh_like.project.spec import IngestSource, SourceTable
 
+MANY_TABLES = 8
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -72,7 +73,7 @@ def take_in(
     """
     assert place.source.ingest is not None
     started = time.monotonic()
-    with in_memory(events_of(lines, place.source.ingest)) as events:
+    with in_memory(_by_table(place, events_of(lines, place.source.ingest))) as events:
         found = routed(place, events)
         if only is not None:
             found = Routed({name: share for name, share in found.shares.items() if name == only}, {}, 0, 0)
@@ -89,6 +90,12 @@ def take_in(
         finally:
             for each in decoded:
                 each.release()
+
+
+def _by_table(place: Place, events: DataFrame) -> DataFrame:
+    """Events in an order that lets every one of many tables read its own of them, not all."""
+    many = len(place.source.tables) > MANY_TABLES
+    return events.sortWithinPartitions("source_table", "source_schema", "database") if many else events
 
 
 def _measured(report: TableReport, found: Routed) -> TableReport:

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 
 @dataclass(frozen=True)
 class Held:
-    """A frame in memory from its first use until `release`. `frame` has no history: its rows are all it is made of."""
+    """A frame in memory from its first use until `release`. `frame` begins there: it has no history."""
 
     frame: DataFrame
     origin: DataFrame
@@ -25,7 +25,8 @@ class Held:
 def held(frame: DataFrame) -> Held:
     """Keep a frame in memory."""
     origin = frame.persist()
-    spark = origin.sparkSession
-    rows = origin._jdf.queryExecution().toRdd()
-    leaf = spark._jsparkSession.internalCreateDataFrame(rows, origin._jdf.schema(), False)
-    return Held(DataFrame(leaf, spark), origin)
+    spark, jvm = origin.sparkSession, origin.sparkSession._jvm
+    assert jvm is not None
+    in_memory = origin._jdf.queryExecution().withCachedData()
+    begun = jvm.org.apache.spark.sql.Dataset.ofRows(spark._jsparkSession, in_memory)
+    return Held(DataFrame(begun, spark), origin)

@@ -57,7 +57,9 @@ def _brought(
 ) -> TableReport:
     started = time.monotonic()
     layout, uri = decoded.layout, place.table_uri(decoded.layout.table)
-    if not decoded.good and not decoded.truncates:
+    if not decoded.good and not (decoded.truncates and Timeline(uri).commit_instants):
+        # A table that is not there has no rows to lose; its dead letters must know of the truncate all the same.
+        note_truncates(place, layout.table, decoded.truncates)
         return TableReport(layout.table.table)
     spark = decoded.events.sparkSession
     table, metadata = _hudi_table(place, layout, uri, decoded.good)
