@@ -54,6 +54,10 @@ class Compiler:
         self._compiled[model.unique_id] = compiled
         return compiled
 
+    def columns(self, ref: InputRef) -> Schema | None:
+        """Columns of an input as models compiled from here on see them, None where they are not known."""
+        return self._schema(ref)
+
     def _schema(self, ref: InputRef) -> Schema | None:
         """Columns of an input: those its model compiles to, with the types that the lake has."""
         stored = self.schemas.get(ref.unique_id)

@@ -101,7 +101,7 @@ _ALL = (
     Rule("CFG001", "refresh: full"),
     Rule("CFG002", "materialized: table is rebuilt each run", "materialized: incremental"),
     Rule("CFG003", "--full-refresh"),
-    Rule("CFG004", "hand-written is_incremental() SQL is run as a full refresh",
+    Rule("CFG004", "the is_incremental() branch is not run: a watermark would lose late rows, the whole query none",
          "remove is_incremental(): the plan is derived"),
 )  # fmt: skip
 

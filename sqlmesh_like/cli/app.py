@@ -24,6 +24,7 @@ COMMANDS = {
     "deps": "Fetch packages and the pinned jars.",
     "parse": "Read the project and write manifest.json.",
     "compile": "Render every model's SQL into the target folder.",
+    "lint": "Point at likely mistakes in the models.",
     "ls": "List the nodes of the project.",
     "explain": "Show the plan: strategy, reasons, pending change.",
     "ingest": "Take in the events that are there.",

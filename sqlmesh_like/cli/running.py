@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from time import perf_counter
 
+from sqlmesh_like.classify.rules import RULES
 from sqlmesh_like.cli.checking import check_before_run, with_ancestors
 from sqlmesh_like.cli.context import Loaded, load, make_output
 from sqlmesh_like.cli.hooks import end_context, hooks_of
@@ -149,6 +150,9 @@ def _lock(loaded: Loaded, command: str) -> AbstractContextManager[None]:
 
 
 def _warn_of_what_is_not_done(loaded: Loaded, selected: Collection[str], output: Output) -> None:
+    models = [m.name for m in loaded.rendered.models if m.unique_id in selected and m.is_handwritten_incremental]
+    if models:
+        output.line(f"warning: CFG004 {', '.join(models)}: {RULES['CFG004'].meaning}", "warn")
     chosen = [
         test for test in loaded.rendered.tests if test.unique_id in selected and test.config.get("store_failures")
     ]

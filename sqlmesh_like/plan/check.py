@@ -39,7 +39,15 @@ def check_models(
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        raise SqlError("\n".join([f"{len(errors)} models cannot be run", *map(str, errors)]))
+        raise SeveralErrors(tuple(errors))
+
+
+class SeveralErrors(SqlError):
+    """The errors of several models; the message tells them one below the other."""
+
+    def __init__(self, errors: tuple[SqlError, ...]) -> None:
+        super().__init__("\n".join([f"{len(errors)} models cannot be run", *map(str, errors)]))
+        self.errors = errors
 
 
 class _Check:

@@ -144,3 +144,96 @@ def test_snapshots_keep_the_versions_of_rows_and_are_followed(capsys: Shown) -> 
     put({"seeds/orders.csv": LATER + "4,milk,3.00,2024-01-02\n"})
     assert main(["build", "-s", "orders", "kept"]) == 1
     assert "repeats: up to 2 rows share one" in capsys.readouterr().out
+
+
+# The shape of dbt-labs/jaffle_shop_duckdb, which runs unedited: seeds, staging views, two marts, its kinds of tests.
+CAFE = {
+    "dbt_project.yml": """
+name: 'cafe'
+config-version: 2
+version: '0.1'
+profile: 'cafe'
+model-paths: ["models"]
+require-dbt-version: [">=1.0.0", "<2.0.0"]
+seeds: {+docs: {node_color: '#cd7f32'}}
+models:
+  cafe:
+    materialized: table
+    staging:
+      materialized: view
+      +docs: {node_color: silver}
+""",
+    "profiles.yml": "cafe: {target: lake, outputs: {lake: {type: spark, warehouse: warehouse, schema: main, "
+    "threads: 2}, check: {type: duckdb, schema: main}}}\n",
+    "seeds/raw_guests.csv": "id,first_name,last_name\n1,Ada,L.\n2,Ben,M.\n3,Cy,N.\n",
+    "seeds/raw_bills.csv": "id,user_id,order_date,status\n1,1,2018-01-01,returned\n2,3,2018-01-02,completed\n"
+    "3,1,2018-02-10,placed\n",
+    "seeds/raw_coins.csv": "id,order_id,payment_method,amount\n1,1,card,1000\n2,1,coupon,333\n"
+    "3,2,card,2000\n4,3,cash,7\n",
+    "models/docs.md": "{% docs state %}What became of it.{% enddocs %}",
+    "models/staging/stg_guests.sql": "with source as (\n  {#- seeds stand for a source -#}\n"
+    "  select * from {{ ref('raw_guests') }}\n)\nselect id as guest_id, first_name, last_name from source",
+    "models/staging/stg_bills.sql": "select id as bill_id, user_id as guest_id, order_date, status "
+    "from {{ ref('raw_bills') }}",
+    "models/staging/stg_coins.sql": "select id as coin_id, order_id as bill_id, payment_method,\n"
+    "  -- in cents\n  amount / 100 as amount\nfrom {{ ref('raw_coins') }}",
+    "models/bills.sql": """{% set methods = ['card', 'coupon', 'cash'] %}
+with paid as (
+  select bill_id,
+    {% for method in methods -%}
+    sum(case when payment_method = '{{ method }}' then amount else 0 end) as {{ method }}_amount,
+    {% endfor -%}
+    sum(amount) as total_amount
+  from {{ ref('stg_coins') }} group by bill_id
+),
+final as (
+  select b.bill_id, b.guest_id, b.order_date, b.status,
+    {% for method in methods -%} paid.{{ method }}_amount, {% endfor -%}
+    paid.total_amount as amount
+  from {{ ref('stg_bills') }} b left join paid on b.bill_id = paid.bill_id
+)
+select * from final""",
+    "models/guests.sql": """
+with bills as (select * from {{ ref('stg_bills') }}),
+visits as (
+  select guest_id, min(order_date) as first_visit, max(order_date) as last_visit, count(bill_id) as visits
+  from bills group by guest_id
+),
+spent as (
+  select bills.guest_id, sum(amount) as total from {{ ref('stg_coins') }} coins
+  left join bills on coins.bill_id = bills.bill_id group by bills.guest_id
+)
+select g.guest_id, g.first_name, v.first_visit, v.last_visit, v.visits, spent.total as lifetime_value
+from {{ ref('stg_guests') }} g
+left join visits v on g.guest_id = v.guest_id
+left join spent on g.guest_id = spent.guest_id""",
+    "models/schema.yml": """
+version: 2
+models:
+  - name: guests
+    columns:
+      - {name: guest_id, description: key, tests: [unique, not_null]}
+      - {name: total_spent, description: a column that the query does not have}
+  - name: bills
+    columns:
+      - {name: bill_id, tests: [unique, not_null]}
+      - {name: guest_id, tests: [not_null, relationships: {to: ref('guests'), field: guest_id}]}
+      - name: status
+        description: '{{ doc("state") }}'
+        tests: [{accepted_values: {values: [placed, completed, returned]}}]
+      - {name: card_amount, tests: [not_null]}
+""",
+}
+
+
+def test_a_public_project_seeds_runs_and_tests_green_and_duckdb_says_the_same(capsys: Shown) -> None:
+    put(CAFE)
+    assert "Done. PASS=15 WARN=0 ERROR=0 SKIP=0 NO-OP=0 TOTAL=15" in called(capsys, "build")
+    for model, key in (("bills", "bill_id"), ("guests", "guest_id")):
+        sql = f"select * from {{{{ ref('{model}') }}}} order by {key}"
+        ours = called(capsys, "show", "--output", "json", "--inline", sql)
+        assert ours == called(capsys, "show", "-t", "check", "--output", "json", "--inline", sql)
+    assert json.loads(ours)[0] == {
+        "guest_id": 1, "first_name": "Ada", "first_visit": "2018-01-01", "last_visit": "2018-02-10", "visits": 2,
+        "lifetime_value": 13.4,
+    }  # fmt: skip

@@ -9,18 +9,37 @@ import click
 from sqlmesh_like.artifacts.files import write_compiled
 from sqlmesh_like.artifacts.manifest import write_manifest
 from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.findings import FORMS, Finding, formatted, of_error
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.errors import SmlError
+from sqlmesh_like.plan.check import SeveralErrors
 from sqlmesh_like.render.rendered import RenderedModel
 
 
 @click.command("compile")
 @click.option("--no-check", is_flag=True, help="Render only; do not bind names and types.")
+@click.option("--output", "form", type=click.Choice(FORMS), default="text", help="Errors for people, or for CI.")
 @shared_options
-def command(flags: Flags, no_check: bool) -> None:
+def command(flags: Flags, no_check: bool, form: str) -> int:
     """Render models and tests into <target-path>/compiled and write manifest.json. Starts no JVM.
 
-    Models named by --select are printed, hand-written incremental SQL with both branches.
+    Models named by --select are printed, hand-written incremental SQL with both branches. With --output
+    json, github or sarif all errors go to standard output in that form, and the exit code is 2 as well.
     """
+    if form == "text":
+        _compile(flags, no_check)
+        return 0
+    findings: list[Finding] = []
+    try:
+        _compile(replace(flags, quiet=True, select=flags.select), no_check, prints=False)
+    except SmlError as error:
+        errors = error.errors if isinstance(error, SeveralErrors) else (error,)
+        findings = [of_error(found) for found in errors]
+    click.echo(formatted(findings, form))
+    return 2 if findings else 0
+
+
+def _compile(flags: Flags, no_check: bool, *, prints: bool = True) -> None:
     loaded = load(flags)
     chosen = frozenset(node.unique_id for node in loaded.selected())
     models = tuple(model for model in loaded.rendered.models if model.unique_id in chosen)
@@ -34,7 +53,7 @@ def command(flags: Flags, no_check: bool) -> None:
     rendered = replace(loaded.rendered, models=models, tests=tests, analyses=analyses)
     written = write_compiled(loaded.target_folder, rendered)
     write_manifest(loaded.target_folder / "manifest.json", loaded.project, loaded.manifest)
-    if flags.select:
+    if flags.select and prints:
         for model in (*models, *analyses):
             _print(model)
     if asking := ", ".join(model.name for model in models if model.asks_lake):

@@ -189,6 +189,13 @@ def test_the_demo_of_this_repository_passes(ask: Ask, tmp_path: Path) -> None:
     assert main(["build", "-t", "test", "-q", "--project-dir", str(tmp_path / "demo")]) == 0
 
 
+def test_a_watermark_is_warned_of_once_and_not_run(ask: Ask) -> None:
+    query = "select id from {{ ref('orders') }}{% if is_incremental() %} where id > 9{% endif %}"
+    code, told = ask("run", **{"models/marked.sql": query})
+    assert code == 0 and told.count("CFG004 marked: the is_incremental() branch is not run") == 1
+    assert ask("show", "marked", "--output", "csv")[1].split() == ["id", "1", "2"]
+
+
 def test_no_lake_is_made(ask: Ask) -> None:
     assert ask("build")[0] == 0
     assert not Path("warehouse").exists()

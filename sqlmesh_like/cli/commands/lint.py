@@ -1,0 +1,53 @@
+"""`sml lint`: what is likely a mistake in queries that run. Owns the command; `plan.lint` has the rules. No JVM."""
+
+from __future__ import annotations
+
+import click
+
+from sqlmesh_like.cli.checking import input_schemas
+from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.findings import FORMS, Finding, formatted
+from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.compiler import Compiler
+from sqlmesh_like.errors import UsageError
+from sqlmesh_like.plan.lint import RULES, lint
+
+
+@click.command("lint")
+@click.option("--output", "form", type=click.Choice(FORMS), default="text", help="For people, or for CI.")
+@click.option("--off", multiple=True, metavar="RULE", help="A rule to leave out, such as LNT004.")
+@shared_options
+def command(flags: Flags, form: str, off: tuple[str, ...]) -> int:
+    """Point at what is likely a mistake in the selected models: exit code 1 where there is anything.
+
+    A model leaves rules out by meta: {lint_off: [LNT004]}. Formatting is not looked at: sqlfluff does that.
+    """
+    known = {rule.id for rule in RULES}
+    if unknown := set(off) - known:
+        raise UsageError(f"there is no rule {sorted(unknown)[0]!r}", hint=f"rules: {', '.join(sorted(known))}")
+    loaded = load(flags)
+    chosen = {node.unique_id for node in loaded.selected("model", "snapshot")}
+    compiler = Compiler(input_schemas(loaded, chosen))
+    found: list[Finding] = []
+    models = {model.unique_id: model for model in loaded.rendered.models}
+    above = chosen.union(*(loaded.graph.ancestors(unique_id) for unique_id in chosen))
+    for unique_id in loaded.graph.order(above & models.keys()):
+        model = models[unique_id]
+        if model.asks_lake:
+            continue
+        compiler.compile(model)
+        if unique_id in chosen:
+            schemas = {ref.unique_id: compiler.columns(ref) for ref in model.inputs}
+            left_out = frozenset({*off, *_texts(model.config.meta.get("lint_off"))})
+            for said in lint(model, schemas, left_out):
+                place = said.location
+                found.append(Finding(said.rule, "warning", said.message, place.path, place.line, place.column))
+    if found or form in ("json", "sarif"):
+        click.echo(formatted(found, form))
+    if form == "text":
+        make_output(flags).line(f"Linted {len(chosen)} models: {len(found)} findings")
+    return 1 if found else 0
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),) if value else ()
