@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 _PATH = os.pathsep.join([os.environ.get("PATH", ""), os.defpath])
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 CHROMIUM = next((found for name in _NAMES if (found := shutil.which(name, path=_PATH))), None)
+expect.set_options(timeout=20_000)  # a busy machine is no failure
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; on Debian: apt-get install chromium")
 
 
@@ -34,7 +35,7 @@ def browser() -> Iterator[Browser]:
 def page(browser: Browser, site: Path) -> Iterator[Page]:
     """The first page; whatever a test does, nothing may be asked for, logged or thrown."""
     page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="light")
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(20_000)
     heard: list[str] = []
     page.on("console", lambda message: heard.append(message.text))
     page.on("pageerror", lambda error: heard.append(str(error)))
