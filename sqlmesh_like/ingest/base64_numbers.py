@@ -30,12 +30,17 @@ def decimal(text: str, scale: int) -> str:
 
 
 def decimal_text(text: str, scale: int) -> str:
-    """Spark SQL: the same as text with all digits, however many; NULL beyond 44 bytes.
+    """Spark SQL: the same as text with all digits, however many; NULL beyond 44 bytes."""
+    return _digits(text, str(scale))
 
-    Long multiplication: the digits so far, in limbs of nine, times 65,536 plus the next two bytes.
-    """
-    if scale > MAX_DIGITS:
-        return "cast(null as string)"
+
+def own_scale_text(text: str) -> str:
+    """Spark SQL: the same of `{"scale": 3, "value": "MDk="}`, where every value has a scale of its own."""
+    return _digits(f"get_json_object({text}, '$.value')", f"cast(get_json_object({text}, '$.scale') as int)")
+
+
+def _digits(text: str, scale: str) -> str:
+    """Long multiplication: the digits so far, in limbs of nine, times 65,536 plus the next two bytes."""
     raw = _hex(text)
     is_negative = f"({raw} >= '8')"
     padded = f"lpad({raw}, 4 * cast(ceil(length({raw}) / 4) as int), if({is_negative}, 'F', '0'))"
@@ -51,10 +56,10 @@ def decimal_text(text: str, scale: int) -> str:
     )
     limbs = f"aggregate({chunks}, array_repeat(0L, {_LIMBS}), (limbs, chunk) -> {times})"
     digits = f"array_join(transform(reverse({limbs}), limb -> lpad(cast(limb as string), 9, '0')), '')"
-    whole = f"coalesce(nullif(ltrim('0', left(d, {MAX_DIGITS - scale})), ''), '0')"
-    fraction = f", '.', right(d, {scale})" if scale else ""
-    number = f"concat(if({is_negative}, '-', ''), {whole}{fraction})"
-    return f"case when length({raw}) between 2 and {_MAX_HEX} then transform(array({digits}), d -> {number})[0] end"
+    whole = f"coalesce(nullif(ltrim('0', left(d, {MAX_DIGITS} - {scale})), ''), '0')"
+    number = f"concat(if({is_negative}, '-', ''), {whole}, if({scale} = 0, '', concat('.', right(d, {scale}))))"
+    fits = f"length({raw}) between 2 and {_MAX_HEX} and {scale} between 0 and {MAX_DIGITS}"
+    return f"case when {fits} then transform(array({digits}), d -> {number})[0] end"
 
 
 def unsigned(text: str) -> str:

@@ -36,6 +36,7 @@ _BY_NAME: Mapping[str, tuple[str, Encoding]] = {
     "io.debezium.time.MicroTimestamp": ("timestamp", Encoding.MICROS),
     "io.debezium.time.NanoTimestamp": ("timestamp", Encoding.NANOS),
     "io.debezium.time.ZonedTimestamp": ("timestamp", Encoding.PLAIN),
+    "io.debezium.data.VariableScaleDecimal": ("string", Encoding.OWN_SCALE),
 }
 _BY_TYPE: Mapping[str, tuple[str, Encoding]] = {
     "int8": ("int", Encoding.PLAIN),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from sqlmesh_like.errors import IngestError
-from sqlmesh_like.ingest.base64_numbers import decimal, decimal_text, unsigned
+from sqlmesh_like.ingest.base64_numbers import decimal, decimal_text, own_scale_text, unsigned
 
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _ALIASES = {"integer": "int", "long": "bigint", "smallint": "int", "tinyint": "int", "short": "int", "byte": "int"}
@@ -35,6 +35,7 @@ class Encoding(Enum):
     PLAIN = "plain"  # as text or number; what the type says
     BASE64 = "base64"
     BASE64_DECIMAL = "base64_decimal"  # unscaled two's complement, big endian
+    OWN_SCALE = "own_scale"  # a JSON object of a scale and such a base64
     BITS = "bits"  # base64 of an unsigned number, little endian
     DAYS = "days"
     MILLIS = "millis"
@@ -194,6 +195,8 @@ def decoder(field: Field, text: str, exact: str) -> str:
             if field.type == "string":
                 return decimal_text(text, field.scale)
             return _cast(decimal(text, field.scale), f"decimal(38,{field.scale})", field.type)
+        case Encoding.OWN_SCALE:
+            return _cast(own_scale_text(text), "string", field.type)
         case Encoding.BITS:
             return _cast(unsigned(text), "decimal(20,0)", field.type)
         case Encoding.DAYS:

@@ -1,4 +1,4 @@
-"""Debezium on Kafka Connect for tests: one standalone worker that reads a MariaDB server into one Kafka topic."""
+"""Debezium on Kafka Connect for tests: one standalone worker that reads a database into one Kafka topic."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import requests
 
 from sqlmesh_like.engine.jars import cache_dir
+from tests.services import postgres
 from tests.services.kafka import broker_jars
 from tests.services.mariadb import Server
 from tests.services.process import free_port, java, pinned, running
@@ -61,26 +62,47 @@ def debezium(folder: Path, kafka: str, connector: Mapping[str, str], database: s
 def of_mariadb(server: Server, kafka: str, topic: str, database: str, **settings: str) -> dict[str, str]:
     """A connector that sends every table of a database to one topic; `settings` come over these (`_` for `.`)."""
     return {
-        "name": "live",
+        **_to_one_topic(topic),
         "connector.class": "io.debezium.connector.mariadb.MariaDbConnector",
-        "tasks.max": "1",
-        "database.hostname": "127.0.0.1",
         "database.port": str(server.port),
         "database.user": server.user,
         "database.password": "",
         "database.ssl.mode": "disable",
         "database.server.id": "4711",
         "database.include.list": database,
-        "topic.prefix": "live",
         "schema.history.internal.kafka.bootstrap.servers": kafka,
         "schema.history.internal.kafka.topic": "schema-history",
         "bigint.unsigned.handling.mode": "precise",
+        **{name.replace("_", "."): value for name, value in settings.items()},
+    }
+
+
+def of_postgres(server: postgres.Server, topic: str) -> dict[str, str]:
+    """A connector that sends every table of a PostgreSQL server to one topic, by its own `pgoutput`."""
+    return {
+        **_to_one_topic(topic),
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "database.port": str(server.port),
+        "database.user": server.user,
+        "database.password": "",
+        "database.dbname": "postgres",
+        "plugin.name": "pgoutput",
+    }
+
+
+def _to_one_topic(topic: str) -> dict[str, str]:
+    return {
+        "name": "live",
+        "tasks.max": "1",
+        "database.hostname": "127.0.0.1",
+        "topic.prefix": "live",
         "poll.interval.ms": "100",
+        # Debezium leaves out truncates of its own accord.
+        "skipped.operations": "none",
         "transforms": "one",
         "transforms.one.type": "org.apache.kafka.connect.transforms.RegexRouter",
         "transforms.one.regex": "live.*",
         "transforms.one.replacement": topic,
-        **{name.replace("_", "."): value for name, value in settings.items()},
     }
 
 

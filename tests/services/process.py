@@ -49,10 +49,13 @@ def is_open(port: int) -> bool:
 
 
 @contextmanager
-def running(command: Sequence[str], log: Path, is_up: Callable[[], bool]) -> Iterator[None]:
-    """A process that answers, while the context is open. Raises RuntimeError where it ends or does not answer."""
+def running(command: Sequence[str], log: Path, is_up: Callable[[], bool], user: str | None = None) -> Iterator[None]:
+    """A process of this user that answers, while the context is open.
+
+    Raises RuntimeError where it ends or does not answer.
+    """
     with log.open("ab") as out:
-        process = subprocess.Popen(list(command), stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(list(command), stdout=out, stderr=out, stdin=subprocess.DEVNULL, user=user)
     try:
         wait_until(is_up, lambda: process.poll() is None, log)
         yield

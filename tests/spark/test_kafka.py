@@ -7,7 +7,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +14,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.engine.timeline import Timeline
-from sqlmesh_like.errors import MachineError, NodeError
+from sqlmesh_like.errors import NodeError
 from sqlmesh_like.ingest import batch
 from sqlmesh_like.ingest.forever import go_on
-from tests.services.kafka import broker, broker_jars
 from tests.spark.ingest_lake import Lake, event, report_of, table
-
-
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Iterator[str]:
-    try:
-        broker_jars()
-    except MachineError as error:
-        pytest.skip(f"needs the jars of a Kafka broker: {error}")
-    with broker(tmp_path_factory.mktemp("kafka")) as address:
-        yield address
 
 
 def send(spark: SparkSession, kafka: str, topic: str, *values: str | None) -> None:

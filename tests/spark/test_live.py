@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -17,14 +16,13 @@ from pyspark.sql import SparkSession
 from sqlmesh_like.ingest.evolve import safe_name
 from sqlmesh_like.project.spec import PartitionBy
 from tests.services.connect import connect_jars, debezium, of_mariadb, plugin
-from tests.services.kafka import broker
 from tests.services.mariadb import Server, find_server, mariadb
 from tests.services.random_shop import Table, alter, plain, shop, statements
 from tests.services.wanted import need
 from tests.spark.ingest_lake import Lake, table
+from tests.spark.topics import wait_for
 
 TOPIC = "cdc_all"
-_WAIT_SECONDS = 120
 
 
 class Shop:
@@ -45,13 +43,7 @@ class Shop:
         """Write a row that no table takes, and wait until the topic has it: all before it has arrived then."""
         self.marks += 1
         self.run(f"insert into marker values ({self.marks})")
-        records = self.spark.read.format("kafka").option("kafka.bootstrap.servers", self.kafka)
-        records = records.option("subscribePattern", TOPIC)
-        wanted = f'cast(value as string) like \'%"after":{{"n":{self.marks}}}%\''
-        limit = time.monotonic() + _WAIT_SECONDS
-        while records.load().where(wanted).isEmpty():
-            assert time.monotonic() < limit, "Debezium has not sent the marker"
-            time.sleep(0.5)
+        wait_for(self.spark, self.kafka, TOPIC, f'"after":{{"n":{self.marks}}}')
 
     def rows(self, name: str) -> list[tuple[Any, ...]]:
         """What the database shows, as the ODS table should."""
@@ -65,12 +57,11 @@ class Shop:
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Iterator[Shop]:
+def live(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession, kafka: str) -> Iterator[Shop]:
     need(find_server, connect_jars, lambda: plugin("mariadb"))
     folder = tmp_path_factory.mktemp("live")
     with ExitStack() as services:
         server = services.enter_context(mariadb(folder))
-        kafka = services.enter_context(broker(folder))
         with server.connect() as connection, connection.cursor() as cursor:
             cursor.execute("create database shop")
         found = Shop(spark, server, kafka)

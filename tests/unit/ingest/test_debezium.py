@@ -42,6 +42,7 @@ def block(*columns: dict[str, object]) -> str:
         ({"type": "string", "name": "io.debezium.data.Json"}, ("string", Encoding.PLAIN)),
         ({"type": "string", "name": "io.debezium.data.Enum"}, ("string", Encoding.PLAIN)),
         ({"type": "int32", "name": "io.debezium.time.Year"}, ("int", Encoding.PLAIN)),
+        ({"type": "struct", "name": "io.debezium.data.VariableScaleDecimal"}, ("string", Encoding.OWN_SCALE)),
         ({"type": "bytes", "name": "io.debezium.data.Bits"}, ("binary", Encoding.BASE64)),
         ({"type": "bytes", "name": "io.debezium.data.Bits", "parameters": {"length": "10"}}, ("bigint", Encoding.BITS)),
         (

@@ -1,0 +1,18 @@
+"""Waiting for what a real source sends to a topic."""
+
+from __future__ import annotations
+
+import time
+
+from pyspark.sql import SparkSession
+
+_WAIT_SECONDS = 180
+
+
+def wait_for(spark: SparkSession, kafka: str, topic: str, text: str) -> None:
+    """Wait until a message of the topic holds this text: all that its source sent before has arrived then."""
+    records = spark.read.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribePattern", topic)
+    limit = time.monotonic() + _WAIT_SECONDS
+    while records.load().where(f"contains(cast(value as string), '{text}')").isEmpty():
+        assert time.monotonic() < limit, f"{topic} has no {text}"
+        time.sleep(0.5)
