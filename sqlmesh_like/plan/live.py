@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -27,7 +27,8 @@ class Rerender(Protocol):
 class Planner:
     """Plans models of one project. `now` is the clock of the run, the same for all.
 
-    Without `rerender` models that ask the lake are taken as they were read, with no answer.
+    Without `rerender` models that ask the lake are taken as they were read, with no answer. `foreseen` are columns of
+    tables that are not there yet, by unique id: those of a seed's file.
     """
 
     rendered: RenderedProject
@@ -35,6 +36,7 @@ class Planner:
     now: datetime
     full_refresh: bool = False
     rerender: Rerender | None = None
+    foreseen: Mapping[str, Schema] = field(default_factory=dict)
 
     def live(self, model: RenderedModel) -> RenderedModel:
         """The model with the text that it has now. Raises JinjaError, and NodeError of a question to the lake."""
@@ -45,7 +47,7 @@ class Planner:
         unbuilt = [self.live(below) for below in self._unbuilt_below(model, states)]
         further = {unique_id for below in unbuilt for unique_id in self.inputs(below)} - set(states)
         known = {**self.catalog.states(further), **states}
-        schemas: dict[str, Schema | None] = {unique_id: state.schema for unique_id, state in known.items()}
+        schemas = {unique_id: state.schema or self.foreseen.get(unique_id) for unique_id, state in known.items()}
         compiler = Compiler(schemas)
         for below in unbuilt:
             compiler.compile(below)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 import click
 
+from sqlmesh_like.cli.checking import with_ancestors
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load, make_output
-from sqlmesh_like.cli.lake import clock, open_lake
+from sqlmesh_like.cli.lake import Lake, clock, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.plan_tree import summary, tree_of
+from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.explain import explained, program_text
+from sqlmesh_like.run.seeds import seed_schemas
 
 
 @click.command("explain")
@@ -23,7 +28,8 @@ def command(flags: Flags, models: tuple[str, ...], output: str, with_sql: bool) 
     """Show strategy, each aggregate's class, reasons, pending change and what a run would do."""
     loaded = load(Flags(**{**vars(flags), "select": (*flags.select, *models)}))
     selected = [node.unique_id for node in loaded.selected("model")]
-    planner = open_lake(loaded, selected).planner(clock(None))
+    lake = open_lake(loaded, selected)
+    planner = replace(lake.planner(clock(None)), foreseen=_of_seeds(lake, selected))
     tables = [planner.rendered.model(unique_id) for unique_id in selected]
     plans = planner.plan_ahead(model for model in tables if model.unique_id in planner.catalog.places)
     if output == "json":
@@ -37,3 +43,11 @@ def command(flags: Flags, models: tuple[str, ...], output: str, with_sql: bool) 
     if len(plans) != 1:
         click.echo(summary(plans), color=color)
     return 0
+
+
+def _of_seeds(lake: Lake, selected: Collection[str]) -> Mapping[str, Schema]:
+    """Columns of seeds that are not loaded yet: a plan need not wait for them."""
+    above = with_ancestors(lake.loaded, selected)
+    seeds = [seed for seed in lake.loaded.rendered.seeds if seed.unique_id in above]
+    missing = [seed for seed in seeds if not lake.catalog.state(seed.unique_id).exists]
+    return seed_schemas(missing, lake.loaded.project.root)

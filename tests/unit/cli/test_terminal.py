@@ -179,6 +179,15 @@ def test_a_plan_is_a_tree_with_its_columns_in_line_and_a_last_line_for_all(capsy
     ]
 
 
+def test_a_plan_foresees_the_columns_of_seeds(project: Path, capsys: Shown) -> None:
+    (project / "models/codes.sql").write_text("select code, max(rate) as top from {{ ref('rates') }} group by code")
+    assert main(["explain", "codes", "-t", "s"]) == 0
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        "dws.codes  aggregate_merge",
+        "├─ aggregates mergeable  MAX(rate)  models/codes.sql:1:14",
+    ]
+
+
 def test_explain_prints_the_delta_program(capsys: Shown) -> None:
     assert main(["explain", "per_id", "-t", "s", "--sql"]) == 0
     text = capsys.readouterr().out
