@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from sqlmesh_like.cli.checked import is_checked, key_of, remember
 from sqlmesh_like.cli.context import Loaded
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.catalog import Catalog, build_catalog
@@ -83,11 +84,10 @@ def _check(
 ) -> None:
     models = {model.unique_id: model for model in loaded.rendered.models}
     order = loaded.graph.order(unique_id for unique_id in unique_ids if unique_id in models)
-    target = loaded.target
-    check_models(
-        [models[unique_id] for unique_id in order],
-        schemas,
-        has_catalog=target.catalog != "none",
-        has_functions="spark.sql.extensions" in target.spark,
-        tests=tests,
-    )
+    target, chosen = loaded.target, [models[unique_id] for unique_id in order]
+    has_catalog, has_functions = target.catalog != "none", "spark.sql.extensions" in target.spark
+    key = key_of(chosen, sorted(schemas.items()), has_catalog, has_functions, tests)
+    if is_checked(loaded.target_folder, key):
+        return
+    check_models(chosen, schemas, has_catalog=has_catalog, has_functions=has_functions, tests=tests)
+    remember(loaded.target_folder, key)
