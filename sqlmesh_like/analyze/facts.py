@@ -242,4 +242,4 @@ def _inline_views(
             this=view.tree.copy(), alias=exp.TableAlias(this=exp.to_identifier(node.alias or node.name))
         )
 
-    return tree.copy().transform(inline), tuple(used.values())
+    return tree.transform(inline) if views else tree.copy(), tuple(used.values())

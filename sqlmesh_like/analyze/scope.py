@@ -105,6 +105,8 @@ class Scope:
 
     def resolve(self, expression: exp.Expr) -> exp.Expr:
         """The expression with each column as a bare name of the relation. Raises Unsupported and UnknownName."""
+        if isinstance(expression, exp.Column) and not self._is_field(expression):
+            return self._column(expression)  # most expressions are no more: copying them first would cost most of all
         if found := expression.find(exp.Query):
             raise Unsupported("QRY005", "a subquery in an expression", found, "SELECT")
 

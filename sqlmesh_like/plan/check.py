@@ -18,6 +18,11 @@ from sqlmesh_like.errors import Location, SqlError, nearest
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.render.rendered import RenderedModel, RenderedTest
 
+_CALLED = re.compile(r"(\w+)\s*\(")
+_HIDDEN_CALL = re.compile(r"(`|\*/|--[^\n]*\n)\s*\(")
+_WORDS = "all as by except from having in intersect join on or over select then union using when where with within"
+_BEFORE_BRACKETS = SPARK_FUNCTIONS | frozenset(_WORDS.split())
+
 
 def check_models(
     models: Sequence[RenderedModel],
@@ -141,12 +146,18 @@ def _refuse_chance(facts: QueryFacts) -> None:
 
 
 def _refuse_unknown_functions(model: RenderedModel) -> None:
-    if model.config.pre_hook:  # it may create functions
+    if model.config.pre_hook or _names_known_functions_only(model.sql):  # a hook may create functions
         return
     for call in parse(model).find_all(exp.Anonymous):
         if call.name.lower() not in SPARK_FUNCTIONS and not isinstance(call.parent, exp.Dot):
             hint = nearest(call.name.lower(), SPARK_FUNCTIONS) or "Spark's own functions can be used"
             raise SqlError(f"unknown function {call.name!r}", location=locate(model, offset_of(call)), hint=hint)
+
+
+def _names_known_functions_only(sql: str) -> bool:
+    """Whether all that stands before a bracket is known: where it is, the text need not be parsed to see that."""
+    called = {name.lower() for name in _CALLED.findall(sql)}
+    return called <= _BEFORE_BRACKETS and not _HIDDEN_CALL.search(sql)
 
 
 def _refuse_foreign_tables(model: RenderedModel, tree: exp.Expr) -> None:
