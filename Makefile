@@ -10,7 +10,7 @@ WITHOUT_JVM := $(wildcard tests/unit tests/properties)
 WITH_JVM := $(filter-out tests/data tests/no_jvm tests/unit tests/properties tests/bench tests/__pycache__ tests/conftest.py, $(wildcard tests/*))
 DEEP_WITH_JVM := $(addprefix tests/spark/test_,random_lakes.py retail_lake.py estate_lake.py) tests/spark/test_ingest_kills.py
 
-.PHONY: demo demo-shop demo-retail demo-estate test test-fast bench test-deep check lint fmt clean
+.PHONY: demo demo-shop demo-retail demo-estate demo-live test test-fast bench test-deep check lint fmt clean
 .DEFAULT_GOAL := check
 
 demo: demo-shop demo-retail demo-estate
@@ -19,6 +19,11 @@ demo: demo-shop demo-retail demo-estate
 demo-shop demo-retail demo-estate: $(VENV)/.installed
 	$(BIN)/sml deps
 	$(BIN)/python -m demo.$(@:demo-%=%)
+
+# MariaDB (Debian's mariadb-server), Debezium and Kafka on this machine, and `sml watch` between them and the tables.
+demo-live: $(VENV)/.installed-dev
+	$(BIN)/sml deps
+	$(BIN)/python -m demo.live
 
 test: test-fast
 	$(BIN)/sml deps

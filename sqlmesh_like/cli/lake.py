@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
@@ -20,6 +21,9 @@ from sqlmesh_like.render.again import Again
 from sqlmesh_like.render.renderer import Renderer
 from sqlmesh_like.run.answers import LakeAnswers
 from sqlmesh_like.run.ports import Engine
+
+if TYPE_CHECKING:
+    from sqlmesh_like.engine.session import Session
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,10 @@ class Lake:
         return replace(plain, rerender=Again(renderer, loaded.project, LakeAnswers(plain, self.engine)))
 
 
-def open_lake(loaded: Loaded, writes: Collection[str] = ()) -> Lake:
-    """The lake of a Spark target; Spark starts when it is first used. Raises UsageError for other targets.
+def open_lake(loaded: Loaded, writes: Collection[str] = (), session: Session | None = None) -> Lake:
+    """The lake of a Spark target; Spark starts when it is first used, but for one that is there (`session`).
+
+    Raises UsageError for other targets.
 
     With `--defer`, tables that are not there are read where `--state` has them, but for those that the call `writes`.
     """
@@ -53,7 +59,7 @@ def open_lake(loaded: Loaded, writes: Collection[str] = ()) -> Lake:
     catalog = build_catalog(loaded.project, loaded.rendered, loaded.target, history)
     if loaded.flags.defer:
         catalog = _deferred(loaded, catalog, writes)
-    return Lake(loaded, catalog, _engine(loaded, history))
+    return Lake(loaded, catalog, _engine(loaded, history, session))
 
 
 def _deferred(loaded: Loaded, catalog: Catalog, writes: Collection[str]) -> Catalog:
@@ -64,7 +70,7 @@ def _deferred(loaded: Loaded, catalog: Catalog, writes: Collection[str]) -> Cata
     return catalog.deferred(wanted.difference(writes), loaded.state.locations(loaded.target.warehouse))
 
 
-def _engine(loaded: Loaded, history: LakeHistory) -> Engine:
+def _engine(loaded: Loaded, history: LakeHistory, session: Session | None) -> Engine:
     class _Lazy:
         """Imports pyspark on the first call: a command that needs no Spark never pays for it."""
 
@@ -75,16 +81,18 @@ def _engine(loaded: Loaded, history: LakeHistory) -> Engine:
             if self._engine is None:
                 if name in ("stop", "release"):
                     return lambda: None
-                self._engine = _spark_engine(loaded, history)
+                self._engine = _spark_engine(loaded, history, session)
             return getattr(self._engine, name)
 
     return _Lazy()  # type: ignore[return-value]
 
 
-def _spark_engine(loaded: Loaded, history: LakeHistory) -> Engine:
+def _spark_engine(loaded: Loaded, history: LakeHistory, session: Session | None) -> Engine:
     from sqlmesh_like.cli.download import shown
-    from sqlmesh_like.engine.spark_engine import open_engine
+    from sqlmesh_like.engine.spark_engine import SparkEngine, open_engine
 
+    if session is not None:
+        return SparkEngine(loaded.target, history, lambda: session)
     log_file = loaded.target_folder / "logs" / "spark.log"
     return open_engine(loaded.target, history, log_file, shown)
 

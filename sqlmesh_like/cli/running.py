@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from time import perf_counter
 
 from sqlmesh_like.classify.rules import RULES
 from sqlmesh_like.cli.checking import check_before_run, with_ancestors
+from sqlmesh_like.cli.cleaning import clean
 from sqlmesh_like.cli.context import Loaded, load, make_output
 from sqlmesh_like.cli.hooks import end_context, hooks_of
 from sqlmesh_like.cli.lake import Lake, clock, locked, open_lake
 from sqlmesh_like.cli.lines import Lines, problems, write_results
 from sqlmesh_like.cli.options import Flags
 from sqlmesh_like.cli.output import Output
-from sqlmesh_like.errors import NodeError, RetryableError, SelectionError
+from sqlmesh_like.errors import SelectionError
 from sqlmesh_like.plan.graph import ResourceType
 from sqlmesh_like.run.executor import Executor
 from sqlmesh_like.run.result import RunResult
-from sqlmesh_like.run.retention import Cleaning, due
 from sqlmesh_like.run.schedule import Pace, Schedule, needs_of
 from sqlmesh_like.run.seeds import SeedTable, read_seed
 from sqlmesh_like.run.unit_tests import UnitWork
@@ -75,7 +75,7 @@ def run_selected(flags: Flags, command: str, now: str | None = None, only: Colle
             if hooks is not None:
                 hooks.around_run(end=True, more=end_context(result))
             if written and result.has_written:  # where nothing was, cleaning alone would start Spark
-                _clean(lake, output)
+                clean(lake, output)
         finally:
             output.close()
             lake.engine.stop()
@@ -158,26 +158,3 @@ def _warn_of_what_is_not_done(loaded: Loaded, selected: Collection[str], output:
     ]
     for test in chosen:
         output.line(f"warning: {test.path}: test {test.name}: store_failures is not supported yet", "warn")
-
-
-def _clean(lake: Lake, output: Output) -> None:
-    """Remove history that no model needs any more; a failure is a warning, the tables are right."""
-    ingested = {
-        t.unique_id for source in lake.loaded.project.sources if source.ingest for t in source.tables if t.ingest
-    }
-    built = [unique_id for unique_id in lake.catalog.places if not unique_id.startswith("source.")]
-    _clean_tables(lake, due(lake.catalog, built), output)
-    if grown := due(lake.catalog, ingested):
-        try:
-            with locked(lake.loaded, "ingest"):
-                _clean_tables(lake, grown, output)
-        except RetryableError:
-            output.line("the history of source tables is left to the next run: an ingestion is writing")
-
-
-def _clean_tables(lake: Lake, cleanings: Iterable[Cleaning], output: Output) -> None:
-    for cleaning in cleanings:
-        try:
-            lake.engine.clean(cleaning.uri, cleaning.retain)
-        except NodeError as error:
-            output.line(f"warning: {error}", "warn")

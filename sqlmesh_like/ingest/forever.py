@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from sqlmesh_like.ingest.report import IngestReport
@@ -23,10 +23,16 @@ class _Wish:
         self.is_there = True
 
 
-def go_on(runs: Sequence[Run], triggers: Sequence[str], start: str | None = None) -> list[IngestReport]:
+def go_on(
+    runs: Sequence[Run],
+    triggers: Sequence[str],
+    start: str | None = None,
+    between: Callable[[], None] = lambda: None,
+) -> list[IngestReport]:
     """Run sources side by side, a batch of each every trigger, until SIGTERM or SIGINT, or until one of them ends.
 
-    A stop lets the batches that are under way finish. Raises what ended a source by itself, the others having stopped.
+    A stop lets the batches that are under way finish. `between` is called time and again, beside the batches. Raises
+    what it raises, and what ended a source by itself, all sources having stopped.
     """
     with _until_signal() as wish:
         waiting = dict(zip(runs, triggers, strict=True))
@@ -39,6 +45,7 @@ def go_on(runs: Sequence[Run], triggers: Sequence[str], start: str | None = None
                 # Files may still be to come: a folder without any is no stream yet.
                 begun = [run for run in waiting if run.begin(start, trigger=waiting[run])]
                 waiting = {run: trigger for run, trigger in waiting.items() if run not in begun}
+                between()
                 time.sleep(_POLL_SECONDS)
                 if any(not run.is_active for run in runs if run not in waiting):
                     break

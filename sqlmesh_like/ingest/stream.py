@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -73,7 +74,10 @@ def open_run(
 
 
 class Run:
-    """One run of a source's query: what its batches did, and the error that ended it. `tell` hears of each batch."""
+    """One run of a source's query: what its batches did, and the error that ended it.
+
+    `tell` hears of each batch. Who holds `gate` has the source's tables for himself.
+    """
 
     def __init__(self, spark: SparkSession, place: Place, root: Path, log: Log, tell: Tell | None = None) -> None:
         self.spark, self.place, self.root, self.log, self.tell = spark, place, root, log, tell
@@ -83,6 +87,7 @@ class Run:
         self.is_stopping = False
         self.is_continuous = False
         self.query: StreamingQuery | None = None
+        self.gate = Lock()
 
     def forget(self) -> None:
         """Drop the record of what was read. The tables know what they hold, so reading it again changes nothing."""
@@ -138,9 +143,10 @@ class Run:
                 raise _Stopped
             # A query keeps its id as long as its checkpoint lives.
             query = json.loads(folder(self.place.checkpoint).read("metadata"))["id"]
-            if self.is_continuous:
-                self.catch_up()
-            self._take(lines, query, number)
+            with self.gate:
+                if self.is_continuous:
+                    self.catch_up()
+                self._take(lines, query, number)
         except Exception as error:
             self.failure = error
             raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -46,12 +46,12 @@ def command(
         raise UsageError("--replay-dead-letters goes with neither --continuous nor --from")
     output = make_output(flags)
     measured = Metrics(metrics)
-    with locked(loaded, "ingest"), _session(loaded, sources) as spark:
+    with locked(loaded, "ingest"), session_for(loaded, sources) as spark:
         if continuous:
-            return _end(output, _go_on(spark, loaded, sources, output, trigger, start, measured))
+            return end(output, _go_on(spark, loaded, sources, output, trigger, start, measured))
         if again:
-            return _end(output, list(_again(spark, loaded, sources, output)))
-        return _end(output, list(_reports(spark, loaded, sources, output, start, measured)))
+            return end(output, list(_again(spark, loaded, sources, output)))
+        return end(output, list(_reports(spark, loaded, sources, output, start, measured)))
 
 
 def _chosen(loaded: Loaded) -> list[Source]:
@@ -63,7 +63,7 @@ def _chosen(loaded: Loaded) -> list[Source]:
         source
         for source in loaded.project.sources
         if source.ingest
-        and (any(table.ingest and table.unique_id in selected for table in source.tables) or _takes_all(loaded, source))
+        and (any(table.ingest and table.unique_id in selected for table in source.tables) or takes_all(loaded, source))
     ]
     if not found:
         hint = "give a source an `ingest:` block, or select one that has it, e.g. -s source:shop"
@@ -71,14 +71,15 @@ def _chosen(loaded: Loaded) -> list[Source]:
     return found
 
 
-def _takes_all(loaded: Loaded, source: Source) -> bool:
+def takes_all(loaded: Loaded, source: Source) -> bool:
     """Whether a source without tables that could be selected is meant: nothing was selected at all."""
     flags = loaded.flags
     return bool(source.ingest and source.ingest.discover) and not (flags.select or flags.exclude or flags.selector)
 
 
 @contextmanager
-def _session(loaded: Loaded, sources: list[Source]) -> Iterator[Session]:
+def session_for(loaded: Loaded, sources: list[Source]) -> Iterator[Session]:
+    """Spark with what these sources need, while the context is open."""
     # Imported here: `--help` and a wrong source must not wait for Spark.
     from sqlmesh_like.engine.session import start_session
 
@@ -99,9 +100,9 @@ def _reports(
     from sqlmesh_like.ingest.stream import ingest_source
 
     for source in sources:
-        output.line(_opening(source))
+        output.line(opening(source))
         report = ingest_source(spark, loaded.project, loaded.target, source, start, metrics.tell)
-        _tell(report, output)
+        tell(report, output)
         yield report
 
 
@@ -112,7 +113,7 @@ def _again(spark: Session, loaded: Loaded, sources: list[Source], output: Output
     for source in sources:
         output.line(f"Reading the dead letters of source {source.name}")
         report = replay(spark, loaded.project, loaded.target, source)
-        _tell(report, output)
+        tell(report, output)
         yield report
 
 
@@ -130,24 +131,26 @@ def _go_on(
     from sqlmesh_like.ingest.stream import open_run
 
     for source in sources:
-        output.line(_opening(source))
+        output.line(opening(source))
 
-    def tell(report: IngestReport) -> None:
-        _tell(report, output)
+    def heard(report: IngestReport) -> None:
+        tell(report, output)
         metrics.tell(report)
 
-    runs = [open_run(spark, loaded.project, loaded.target, source, tell) for source in sources]
+    runs = [open_run(spark, loaded.project, loaded.target, source, heard) for source in sources]
     triggers = [trigger or (source.ingest.trigger if source.ingest else "") for source in sources]
     return go_on(runs, triggers, start)
 
 
-def _opening(source: Source) -> str:
+def opening(source: Source) -> str:
+    """The line before a source is taken in."""
     assert source.ingest is not None
     place = source.ingest.files or "Kafka"
     return f"Reading {place} of source {source.name}"
 
 
-def _tell(report: IngestReport, output: Output) -> None:
+def tell(report: IngestReport, output: Output) -> None:
+    """The lines of a batch, or of a whole run: tables, changes of their columns, what was left out."""
     for index, table in enumerate(report.tables, start=1):
         output.line(
             _line(index, len(report.tables), table, output.color, report.seconds), "error" if table.error else "info"
@@ -201,10 +204,14 @@ def _status(table: TableReport) -> Status:
     return "no-op" if table.replayed and not (table.upserts or table.deletes or table.late) else "success"
 
 
-def _end(output: Output, reports: list[IngestReport]) -> int:
+def end(
+    output: Output, reports: list[IngestReport], others: Sequence[Status] = (), problems: Sequence[str] = ()
+) -> int:
+    """The end block, with what else was done; the exit code, 0 or 1."""
     tables = [table for report in reports for table in report.tables]
     warnings: list[Status] = ["warn" for report in reports if report.dead_letters]
     if not tables and not warnings:
         output.line("Nothing new.")
-    output.end([*map(_status, tables), *warnings], [f"{table.table}: {table.error}" for table in tables if table.error])
-    return 1 if any(report.failed for report in reports) else 0
+    problems = [*(f"{table.table}: {table.error}" for table in tables if table.error), *problems]
+    output.end([*map(_status, tables), *warnings, *others], problems)
+    return 1 if any(report.failed for report in reports) or "error" in others else 0

@@ -1,0 +1,88 @@
+"""`sml watch`: sources are taken in and models follow, until stopped. Owns the command; `watching` has the rounds."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import click
+
+from sqlmesh_like.cli.checking import check_before_run
+from sqlmesh_like.cli.commands.ingest import end, opening, session_for, takes_all, tell
+from sqlmesh_like.cli.context import Loaded, load, make_output
+from sqlmesh_like.cli.lake import Lake, locked, open_lake
+from sqlmesh_like.cli.lines import problems
+from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.output import Output
+from sqlmesh_like.cli.watching import Rounds
+from sqlmesh_like.errors import SelectionError, UsageError
+from sqlmesh_like.ingest.check import check_source, check_trigger
+from sqlmesh_like.ingest.report import IngestReport
+from sqlmesh_like.project.spec import Source
+
+if TYPE_CHECKING:
+    from sqlmesh_like.engine.session import Session
+
+
+@click.command("watch")
+@click.option("--trigger", help="Time between batches, e.g. '5 seconds' (default: each source's).", metavar="TEXT")
+@shared_options
+def command(flags: Flags, trigger: str | None) -> int:
+    """Take in what comes and bring the models up to date whenever their inputs change, until SIGTERM or Ctrl-C."""
+    loaded = load(flags)
+    models = [node.unique_id for node in loaded.selected("model")]
+    sources = _sources(loaded, models)
+    for source in sources:
+        check_source(loaded.project, source)
+    check_trigger(trigger, continuous=True)
+    check_before_run(loaded, open_lake(loaded, models).catalog, models)
+    output = make_output(flags)
+    with locked(loaded, "ingest"), locked(loaded, "run"), session_for(loaded, sources) as spark:
+        lake = open_lake(loaded, models, spark)
+        return _watch(spark, lake, models, sources, output, trigger)
+
+
+def _sources(loaded: Loaded, models: list[str]) -> list[Source]:
+    """The ingested sources that are selected or that the selected models read."""
+    if loaded.target.type != "spark":
+        hint = "choose a target of type spark with -t"
+        raise UsageError(f"the target {loaded.target.name!r} has no lake: its type is {loaded.target.type}", hint=hint)
+    wanted = {node.unique_id for node in loaded.selected("source")}
+    wanted = wanted.union(*(loaded.graph.ancestors(unique_id) for unique_id in models))
+    found = [
+        source
+        for source in loaded.project.sources
+        if source.ingest
+        and (any(table.ingest and table.unique_id in wanted for table in source.tables) or takes_all(loaded, source))
+    ]
+    if not found:
+        hint = "give a source an `ingest:` block, or select a model that reads such a source"
+        raise SelectionError("nothing to watch: no ingested source is selected", hint=hint)
+    return found
+
+
+def _watch(
+    spark: Session, lake: Lake, models: list[str], sources: list[Source], output: Output, trigger: str | None
+) -> int:
+    from sqlmesh_like.ingest.forever import go_on
+    from sqlmesh_like.ingest.stream import open_run
+
+    def heard(report: IngestReport) -> None:
+        tell(report, output)
+        rounds.heard(report)
+
+    def gates() -> ExitStack:
+        held = ExitStack()
+        for run in runs:
+            held.enter_context(run.gate)
+        return held
+
+    loaded = lake.loaded
+    rounds = Rounds(lake, models, output, gates)
+    runs = [open_run(spark, loaded.project, loaded.target, source, heard) for source in sources]
+    for source in sources:
+        output.line(opening(source))
+    output.line(f"Watching {len(models)} model{'' if len(models) == 1 else 's'}; stop with Ctrl-C")
+    triggers = [trigger or (source.ingest.trigger if source.ingest else "") for source in sources]
+    reports = go_on(runs, triggers, between=rounds)
+    return end(output, reports, rounds.statuses(), problems(rounds.result))

@@ -1,0 +1,160 @@
+"""`sml watch` in one process: models follow what comes in, idle rounds do no work, a signal ends it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sqlmesh_like.cli import watching
+from sqlmesh_like.cli.app import main
+from sqlmesh_like.cli.commands import watch
+from sqlmesh_like.engine.spark_engine import SparkEngine
+from sqlmesh_like.engine.timeline import Timeline
+from tests.spark.ingest_lake import event
+
+_WAIT_SECONDS = 300
+SOURCE = """
+version: 2
+sources:
+  - name: shop
+    schema: ods
+    ingest: {format: debezium, files: {path: landing/*.jsonl}}
+    tables:
+      - name: user
+        ingest: {database: db, primary_key: [id]}
+        columns: [{name: id, data_type: int}, {name: device, data_type: string}]
+      - name: later
+        ingest: {database: db, primary_key: [id]}
+        columns: [{name: id, data_type: int}]
+"""
+MODELS = {
+    "user_agg": "select device, count(*) as num from {{ source('shop', 'user') }} group by device",
+    "waits": "select id from {{ source('shop', 'later') }}",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "landing").mkdir()
+    (tmp_path / "pyproject.toml").write_text('[tool.sqlmesh_like]\nname = "p"\nprofile = "lake"\n')
+    target = f"{{type: spark, warehouse: {tmp_path / 'warehouse'}, schema: dws}}"
+    (tmp_path / "profiles.yml").write_text(f"lake: {{target: t, outputs: {{t: {target}}}}}")
+    (tmp_path / "models" / "sources.yml").write_text(SOURCE)
+    for name, sql in MODELS.items():
+        (tmp_path / "models" / f"{name}.sql").write_text(sql)
+    return tmp_path
+
+
+class Watcher(threading.Thread):
+    """What happens outside while `sml watch` has the main thread; ends it by a signal, come what may."""
+
+    def __init__(self, story: Callable[[], None]) -> None:
+        super().__init__()
+        self.story = story
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            self.story()
+        except Exception as error:  # noqa: BLE001 - the test raises it
+            self.error = error
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+HAS_ENDED = threading.Event()
+
+
+def until(is_true: Callable[[], bool], what: str) -> None:
+    limit = time.monotonic() + _WAIT_SECONDS
+    while not is_true():
+        assert time.monotonic() < limit and not HAS_ENDED.is_set(), what
+        time.sleep(0.1)
+
+
+def land(project: Path, name: str, *lines: str) -> None:
+    half = project / "landing" / f".{name}"
+    half.write_text("".join(f"{line}\n" for line in lines))
+    half.rename(project / "landing" / f"{name}.jsonl")
+
+
+def test_models_follow_and_idle_rounds_do_nothing(
+    spark: SparkSession, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rounds: list[int] = []
+    applied: list[str] = []
+    real_run, real_apply = watching.Rounds._run, SparkEngine.apply
+
+    @contextmanager
+    def shared(*_: Any) -> Iterator[SparkSession]:
+        yield spark
+
+    def counted(self: watching.Rounds) -> None:
+        real_run(self)
+        rounds.append(len(self.result.results))
+
+    def noted(self: SparkEngine, planned: Any, *rest: Any) -> Any:
+        applied.append(planned.compiled.model.name)
+        return real_apply(self, planned, *rest)
+
+    monkeypatch.setattr(watch, "session_for", shared)
+    monkeypatch.setattr(watching, "IDLE_SECONDS", 0.2)
+    monkeypatch.setattr(watching.Rounds, "_run", counted)
+    monkeypatch.setattr(SparkEngine, "apply", noted)
+    idle: list[int] = []
+
+    def user_agg() -> int:
+        return len(Timeline(str(project / "warehouse" / "dws" / "user_agg")).data_commits)
+
+    def story() -> None:
+        land(project, "1", *(event("c", {"id": n, "device": "a"}, table="user") for n in (1, 2)))
+        until(lambda: user_agg() == 1, "user_agg was not built")
+        moved = {"id": 2, "device": "a"}
+        land(
+            project,
+            "2",
+            event("u", {"id": 2, "device": "b"}, moved, table="user"),
+            event("c", {"id": 7}, table="later"),
+        )
+        until(lambda: user_agg() == 2 and "waits" in applied, "the models did not follow")
+        until(lambda: not rounds or rounds[-1] == 2, "waits did not join")
+        before, work = len(rounds), len(applied)
+        until(lambda: len(rounds) > before + 4, "there are no idle rounds")
+        idle.extend(range(work, len(applied)))
+
+    watcher = Watcher(story)
+    # The signal may come when the command has ended by itself.
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        watcher.start()
+        code = main(["watch", "--trigger", "1 second", "--project-dir", str(project)])
+        HAS_ENDED.set()
+        watcher.join()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    printed = capsys.readouterr()
+    shown = printed.out
+    assert (code, watcher.error) == (0, None), (shown, printed.err)
+    assert idle == []
+    assert sorted(applied) == ["user_agg", "user_agg", "waits"]
+    assert rounds[0] in (0, 1)
+    assert "aggregate_merge" in shown
+    assert "NO-OP=2" in shown
+    rows = spark.read.format("hudi").load(str(project / "warehouse" / "dws" / "user_agg")).select("device", "num")
+    assert sorted(map(tuple, rows.collect())) == [("a", 1), ("b", 1)]
+
+
+def test_a_watch_without_sources_is_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "models" / "alone.sql").write_text("select 1 as id")
+    assert main(["watch", "-s", "alone", "--project-dir", str(project)]) == 2
+    assert "nothing to watch: no ingested source is selected" in capsys.readouterr().err
