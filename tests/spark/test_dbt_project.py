@@ -228,7 +228,7 @@ models:
 
 def test_a_public_project_seeds_runs_and_tests_green_and_duckdb_says_the_same(capsys: Shown) -> None:
     put(CAFE)
-    assert "Done. PASS=15 WARN=0 ERROR=0 SKIP=0 NO-OP=0 TOTAL=15" in called(capsys, "build")
+    assert "Done. PASS=16 WARN=0 ERROR=0 SKIP=0 NO-OP=0 TOTAL=16" in called(capsys, "build")
     for model, key in (("bills", "bill_id"), ("guests", "guest_id")):
         sql = f"select * from {{{{ ref('{model}') }}}} order by {key}"
         ours = called(capsys, "show", "--output", "json", "--inline", sql)

@@ -320,5 +320,5 @@ def test_bad_projects_are_refused(write: Write, case: str) -> None:
 def test_a_file_that_is_not_utf8_is_refused(write: Write) -> None:
     root = write({"pyproject.toml": OWN, "models/m.sql": ""})
     (root / "models" / "m.sql").write_bytes(b"select '\xff'")
-    with pytest.raises(ProjectError, match=r"models/m\.sql: not UTF-8 text: byte 0xff at offset 8"):
+    with pytest.raises(ProjectError, match=r"models/m\.sql:1: not UTF-8 text: byte 0xff at offset 8"):
         load(root)
