@@ -44,7 +44,7 @@ class DemoLake:
         ignored = shutil.ignore_patterns("warehouse", "landing", "target", "__pycache__")
         shutil.copytree(DEMO / name, root, dirs_exist_ok=True, ignore=ignored)
 
-        def engine(loaded: Loaded, history: LakeHistory) -> SparkEngine:
+        def engine(loaded: Loaded, history: LakeHistory, _session: object = None) -> SparkEngine:
             return Shared(loaded.target, history, lambda: spark)
 
         @contextmanager

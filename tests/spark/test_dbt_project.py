@@ -53,7 +53,7 @@ class Shared(SparkEngine):
 
 @pytest.fixture(autouse=True)
 def project(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    def engine(loaded: Loaded, history: LakeHistory) -> SparkEngine:
+    def engine(loaded: Loaded, history: LakeHistory, _session: object = None) -> SparkEngine:
         return Shared(loaded.target, history, lambda: spark)
 
     monkeypatch.chdir(tmp_path)
