@@ -6,12 +6,14 @@ A check that fails says why and what to do; the checks after it still run where 
 from __future__ import annotations
 
 import platform
+import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from sqlmesh_like.engine.catalog_settings import metastore_address, metastore_uri
 from sqlmesh_like.engine.jars import ensure_jars, jar_path, jar_state, locked_jars
 from sqlmesh_like.engine.java import find_jdk
 from sqlmesh_like.errors import MachineError, SmlError
@@ -127,4 +129,16 @@ def _jars() -> str:
 def _catalog(target: Target) -> str:
     if target.catalog == "none":
         return "none: tables are found by their path"
-    raise MachineError(f"catalog {target.catalog!r} is not supported yet", hint="set `catalog: none` in the target")
+    if target.catalog == "glue":
+        return "glue: not asked before the first commit"
+    if not metastore_uri(target):
+        return "hive: what hive-site.xml on Spark's class path names"
+    host, port = metastore_address(target)
+    try:
+        socket.create_connection((host, port), timeout=5).close()
+    except OSError as error:
+        hint = "start it, or change `catalog: {hive: {uri: thrift://host:port}}` in the target"
+        raise MachineError(
+            f"no Hive metastore answers at {host}:{port}: {error.strerror or error}", hint=hint
+        ) from error
+    return f"hive: thrift://{host}:{port} answers"

@@ -22,6 +22,7 @@ from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
 from sqlmesh_like.delta.program import DeltaProgram, RescanProgram
 from sqlmesh_like.engine import sink as sinks
 from sqlmesh_like.engine.bindings import Bindings, bound
+from sqlmesh_like.engine.catalog_sync import sync
 from sqlmesh_like.engine.cleaning import clean_history
 from sqlmesh_like.engine.compacting import compact
 from sqlmesh_like.engine.comparison import difference
@@ -84,7 +85,10 @@ class SparkEngine:
     def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> Applied:
         bindings = Bindings(self.session(), planned, self._changes, shared)
         try:
-            return self._apply(planned, bindings)
+            applied = self._apply(planned, bindings)
+            if applied.committed:
+                self._register(bindings.session, planned)
+            return applied
         except (Py4JJavaError, PySparkException) as error:
             raise _failure(planned, error) from error
         finally:
@@ -100,6 +104,11 @@ class SparkEngine:
             case "no_op":
                 return Applied("no_op", 0, 0, committed=False)
         return self._rebuild(planned, bindings)
+
+    def _register(self, session: SparkSession, planned: PlannedModel) -> None:
+        model = planned.compiled.model
+        partition_field = PARTITION if model.config.partition_by else None
+        sync(session, self._target, model.table, planned.target.uri, partition_field)
 
     def _merge(self, planned: PlannedModel, program: DeltaProgram, bindings: Bindings) -> Applied:
         signed = run_steps(program, bindings)
@@ -177,7 +186,10 @@ class SparkEngine:
     def take(self, planned: PlannedModel) -> Applied:
         bindings = Bindings(self.session(), planned)
         try:
-            return take_snapshot(planned, bindings, self._sink(planned), self._must_carry(planned))
+            applied = take_snapshot(planned, bindings, self._sink(planned), self._must_carry(planned))
+            if applied.committed:
+                self._register(bindings.session, planned)
+            return applied
         except (Py4JJavaError, PySparkException) as error:
             raise _failure(planned, error) from error
         finally:
@@ -185,7 +197,9 @@ class SparkEngine:
 
     def load(self, table: SeedTable, state: TableState, now: datetime) -> None:
         with _failing(table.seed.path):
-            load_seed(self.session(), table, state, now, self._target.hudi)
+            session = self.session()
+            load_seed(session, table, state, now, self._target.hudi)
+            sync(session, self._target, table.seed.table, state.uri, None)
 
     def verify(self, planned: PlannedModel, limit: int) -> Difference:
         record = planned.target.record

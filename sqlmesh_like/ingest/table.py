@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
+from sqlmesh_like.engine.catalog_sync import sync
 from sqlmesh_like.engine.commits import STATE_PREFIX
 from sqlmesh_like.engine.tables import DELETED, HudiTable, Operation, write
 from sqlmesh_like.engine.timeline import Timeline
@@ -82,6 +83,7 @@ def _brought(
         operation: Operation = "bulk_insert" if is_load else "upsert"
         rows = rows.where(f"not {DELETED}") if is_load else rows
         write(rows, table, operation, {**metadata, **marks, **column_record(decoded.settled)})
+        sync(spark, place.target, layout.table.table, uri, layout.partition_field)
         return replace(report, seconds=time.monotonic() - started, changes=decoded.settled.changes)
     finally:
         kept.release()
