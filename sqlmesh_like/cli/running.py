@@ -56,10 +56,10 @@ def run_selected(flags: Flags, command: str, now: str | None = None, only: Colle
     lake = _open(loaded, selected, written, clock(now))
     seeds = _seeds(loaded, selected)
     models = [unique_id for unique_id in written if unique_id not in seeds]
-    _warn_of_what_is_not_done(loaded, selected, output)
+    _warn_of_watermarks(loaded, selected, output)
     _tell_of_borrowed(lake, output)
     check_before_run(loaded, lake.catalog, models, seeds.values())
-    with _lock(loaded, command):
+    with _lock(loaded, command, selected):
         planner, threads = lake.planner(clock(now)), loaded.target.threads
         if loaded.target.type == "duckdb":
             _build_above(lake, selected, seeds, clock(now))
@@ -143,18 +143,14 @@ def _seeds(loaded: Loaded, selected: Collection[str]) -> dict[str, SeedTable]:
     return {s.unique_id: read_seed(s, loaded.project.root) for s in loaded.rendered.seeds if s.unique_id in wanted}
 
 
-def _lock(loaded: Loaded, command: str) -> AbstractContextManager[None]:
-    """Tests may run beside anything: they read pinned states. A lake in memory is nobody else's."""
-    is_alone = command == "test" or loaded.target.type == "duckdb"
+def _lock(loaded: Loaded, command: str, selected: Collection[str]) -> AbstractContextManager[None]:
+    """Tests that store nothing may run beside anything: they read pinned states. A lake in memory is nobody else's."""
+    stores = any(test.table is not None and test.unique_id in selected for test in loaded.rendered.tests)
+    is_alone = (command == "test" and not stores) or loaded.target.type == "duckdb"
     return nullcontext() if is_alone else locked(loaded, "run")
 
 
-def _warn_of_what_is_not_done(loaded: Loaded, selected: Collection[str], output: Output) -> None:
+def _warn_of_watermarks(loaded: Loaded, selected: Collection[str], output: Output) -> None:
     models = [m.name for m in loaded.rendered.models if m.unique_id in selected and m.is_handwritten_incremental]
     if models:
         output.line(f"warning: CFG004 {', '.join(models)}: {RULES['CFG004'].meaning}", "warn")
-    chosen = [
-        test for test in loaded.rendered.tests if test.unique_id in selected and test.config.get("store_failures")
-    ]
-    for test in chosen:
-        output.line(f"warning: {test.path}: test {test.name}: store_failures is not supported yet", "warn")

@@ -24,6 +24,7 @@ from sqlmesh_like.engine.duck_types import cast_item, duck_type, quoted, spark_n
 from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.names import KEY, Column, Schema, TableName
 from sqlmesh_like.plan.builder import PlannedModel
+from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.run.ports import Applied, Difference, Rows
@@ -126,6 +127,10 @@ class DuckEngine:
 
     def compact(self, uri: str) -> int:  # noqa: ARG002 - there are no log files
         return 0
+
+    def keep(self, tree: exp.Expr, tables: Mapping[TableName, TableState], place: TablePlace, now: datetime) -> bool:  # noqa: ARG002
+        """Nothing outlives the process: the rows that are shown are all there is."""
+        return False
 
     def execute(self, statement: str, tables: Mapping[TableName, TableState]) -> None:  # noqa: ARG002
         raise NodeError("statements for Spark are not run on DuckDB", hint="choose a target of type spark")

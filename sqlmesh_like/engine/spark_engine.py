@@ -29,6 +29,7 @@ from sqlmesh_like.engine.comparison import difference
 from sqlmesh_like.engine.described import described
 from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.jars import Progress
+from sqlmesh_like.engine.kept_rows import keep_rows
 from sqlmesh_like.engine.named_tables import register
 from sqlmesh_like.engine.partition_paths import target_paths
 from sqlmesh_like.engine.seeds import load_seed
@@ -43,6 +44,7 @@ from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError, RetryableError, SmlError
 from sqlmesh_like.names import KEY, PARTITION, Column, TableName, is_hidden
 from sqlmesh_like.plan.builder import PlannedModel
+from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import AS_WRITTEN, RECORD_KEY, History, TableState
 from sqlmesh_like.project.spec import Target
 from sqlmesh_like.run.ports import Applied, Difference, Rows
@@ -235,6 +237,13 @@ class SparkEngine:
     def compact(self, uri: str) -> int:
         with _failing(f"compacting {uri} failed"):
             return compact(self.session(), uri)
+
+    def keep(self, tree: exp.Expr, tables: Mapping[TableName, TableState], place: TablePlace, now: datetime) -> bool:
+        try:
+            frame = bound(self.session(), tree, tables)
+            return keep_rows(_keyed_by_content(frame), place, self._history.state(place.uri), now, self._target.hudi)
+        except (Py4JJavaError, PySparkException) as error:
+            raise NodeError(f"the failures cannot be stored in {place.table}: {_first_line(error)}") from error
 
     def execute(self, statement: str, tables: Mapping[TableName, TableState]) -> None:
         session = self.session()

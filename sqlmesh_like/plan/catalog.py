@@ -94,6 +94,7 @@ def _tables(project: ParsedProject, rendered: RenderedProject) -> Iterator[tuple
     for source in project.sources:
         yield from ((table.unique_id, table.table, table.location, table.format) for table in source.tables)
     yield from ((seed.unique_id, seed.table, None, "hudi") for seed in rendered.seeds)
+    yield from ((test.unique_id, test.table, None, "hudi") for test in rendered.tests if test.table is not None)
     for model in rendered.models:
         if model.config.materialized in ("incremental", "table", "snapshot"):
             yield model.unique_id, model.table, None, "hudi"

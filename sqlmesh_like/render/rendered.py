@@ -94,6 +94,7 @@ class RenderedTest:
     macros: tuple[str, ...] = ()
     asks_lake: bool = False
     declared_at: Location | None = None
+    table: TableName | None = None  # where its failures are stored; None: nowhere
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,19 @@ def render_test(test: TestFile, registry: Registry, around: Surroundings, templa
         macros=tuple(sorted(findings.macros)),
         asks_lake=findings.asked_lake,
         declared_at=test.declared_at,
+        table=_table(test, {**test.config, **findings.config}, around.target.schema),
     )
+
+
+def _table(test: TestFile, config: Mapping[str, object], schema: str) -> TableName | None:
+    """Where failures go, as in dbt: below the target's schema, under the test's name."""
+    if not config.get("store_failures") and config.get("store_failures_as") not in ("table", "view"):
+        return None
+    table = TableName(f"{schema}_{config.get('schema') or 'dbt_test__audit'}", str(config.get("alias") or test.name))
+    if not table.is_path_safe():
+        hint = "give schema and alias of letters, digits, _ and - only"
+        raise ProjectError(f"{table} cannot be a table's name", location=test.declared_at, hint=hint)
+    return table
 
 
 def _at_declaration(test: TestFile, templates: Templates, scope: Scope) -> SourceMap:

@@ -13,6 +13,7 @@ from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.plan.builder import PlannedModel
+from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.run.seeds import SeedTable
 
@@ -94,6 +95,10 @@ class Engine(Protocol):
 
     def compact(self, uri: str) -> int:
         """Merge the log files of a merge-on-read table into base files; how many file groups had some."""
+        ...
+
+    def keep(self, tree: exp.Expr, tables: Mapping[TableName, TableState], place: TablePlace, now: datetime) -> bool:
+        """Make a table equal to the rows of any SELECT; whether there is one now. Of no rows none is made."""
         ...
 
     def execute(self, statement: str, tables: Mapping[TableName, TableState]) -> None:

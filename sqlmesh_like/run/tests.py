@@ -57,7 +57,11 @@ def run_test(test: RenderedTest, planner: Planner, engine: Engine, pinned: Mappi
     ((failures, warns, fails),) = engine.query(_counted(failing, test), tables, -1).rows
     status: Status = "fail" if fails and test.severity == "error" else "warn" if warns else "pass"
     sample = None if status == "pass" else engine.query(failing, tables, SAMPLE)
-    return Verdict(status, _whole(failures), _message(status, _whole(failures), test), sample)
+    told = _message(status, _whole(failures), test)
+    if test.table is not None:
+        is_kept = engine.keep(failing, tables, planner.catalog.places[test.unique_id], planner.now)
+        told += f"\n  the rows: sml show {test.table}" if is_kept and told else ""
+    return Verdict(status, _whole(failures), told, sample)
 
 
 def _limited(tree: exp.Expr, test: RenderedTest) -> exp.Expr:

@@ -189,6 +189,13 @@ def test_the_demo_of_this_repository_passes(ask: Ask, tmp_path: Path) -> None:
     assert main(["build", "-t", "test", "-q", "--project-dir", str(tmp_path / "demo")]) == 0
 
 
+def test_failures_that_are_to_be_stored_are_counted_and_nothing_is_stored(ask: Ask) -> None:
+    config = "{{ config(store_failures=true, limit=1) }}"
+    code, told = ask("test", "-s", "found", **{"tests/found.sql": config + "select * from {{ ref('orders') }}"})
+    assert code == 1 and "Got 1 result, configured to fail if != 0" in told
+    assert "sml show" not in told
+
+
 def test_a_watermark_is_warned_of_once_and_not_run(ask: Ask) -> None:
     query = "select id from {{ ref('orders') }}{% if is_incremental() %} where id > 9{% endif %}"
     code, told = ask("run", **{"models/marked.sql": query})
