@@ -41,10 +41,11 @@ test-deep: $(VENV)/.installed-dev
 
 check: lint test
 
-# Work follows the change, as ratios within one run: minutes, and some gigabytes of memory.
+# Work follows the change, and events a second from Kafka, as ratios within one run: minutes, and some gigabytes of memory.
 bench: $(VENV)/.installed-dev
 	$(BIN)/sml deps
 	$(BIN)/python -m tests.bench.follow_change $(BENCH)
+	$(BIN)/python -m tests.bench.events_per_second
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check $(CODE)
