@@ -52,7 +52,7 @@ class DemoLake:
             yield spark
 
         monkeypatch.setattr(cli_lake, "_spark_engine", engine)
-        monkeypatch.setattr(ingest, "_session", session)
+        monkeypatch.setattr(ingest, "session_for", session)
         return cls(spark, root)
 
     def sml(self, *words: str) -> None:
