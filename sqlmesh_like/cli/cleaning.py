@@ -13,7 +13,7 @@ from sqlmesh_like.run.retention import Cleaning, due
 def clean(lake: Lake, output: Output) -> None:
     """Clean all tables of the project. A failure is a warning: the tables are right."""
     clean_built(lake, output)
-    if due(lake.catalog, _ingested(lake)):
+    if due(lake.catalog, lake.loaded.project.ingested):
         try:
             with locked(lake.loaded, "ingest"):
                 clean_ingested(lake, output)
@@ -29,12 +29,7 @@ def clean_built(lake: Lake, output: Output) -> None:
 
 def clean_ingested(lake: Lake, output: Output) -> None:
     """Clean what is ingested, while nobody writes to it."""
-    _clean_tables(lake, due(lake.catalog, _ingested(lake)), output)
-
-
-def _ingested(lake: Lake) -> set[str]:
-    sources = lake.loaded.project.sources
-    return {table.unique_id for source in sources if source.ingest for table in source.tables if table.ingest}
+    _clean_tables(lake, due(lake.catalog, lake.loaded.project.ingested), output)
 
 
 def _clean_tables(lake: Lake, cleanings: Iterable[Cleaning], output: Output) -> None:

@@ -14,8 +14,9 @@ from filelock import FileLock, Timeout
 
 from sqlmesh_like.cli.context import Loaded
 from sqlmesh_like.engine.history import LakeHistory
-from sqlmesh_like.errors import MachineError, RetryableError, UsageError
-from sqlmesh_like.plan.catalog import Catalog, build_catalog
+from sqlmesh_like.errors import MachineError, NodeError, RetryableError, UsageError
+from sqlmesh_like.plan.catalog import Catalog, TablePlace, build_catalog
+from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.live import Planner
 from sqlmesh_like.render.again import Again
 from sqlmesh_like.render.renderer import Renderer
@@ -45,6 +46,13 @@ class Lake:
         return replace(plain, rerender=Again(renderer, loaded.project, LakeAnswers(plain, self.engine)))
 
 
+def require_lake(loaded: Loaded) -> None:
+    """Raises UsageError where the target is no Spark target."""
+    if loaded.target.type != "spark":
+        hint = "choose a target of type spark with -t"
+        raise UsageError(f"the target {loaded.target.name!r} has no lake: its type is {loaded.target.type}", hint=hint)
+
+
 def open_lake(loaded: Loaded, writes: Collection[str] = (), session: Session | None = None) -> Lake:
     """The lake of a Spark target; Spark starts when it is first used, but for one that is there (`session`).
 
@@ -52,14 +60,21 @@ def open_lake(loaded: Loaded, writes: Collection[str] = (), session: Session | N
 
     With `--defer`, tables that are not there are read where `--state` has them, but for those that the call `writes`.
     """
-    if loaded.target.type != "spark":
-        hint = "choose a target of type spark with -t"
-        raise UsageError(f"the target {loaded.target.name!r} has no lake: its type is {loaded.target.type}", hint=hint)
+    require_lake(loaded)
     history = LakeHistory()
     catalog = build_catalog(loaded.project, loaded.rendered, loaded.target, history)
     if loaded.flags.defer:
         catalog = _deferred(loaded, catalog, writes)
     return Lake(loaded, catalog, _engine(loaded, history, session))
+
+
+def standing(lake: Lake, name: str) -> tuple[TablePlace, TableState]:
+    """A table by name, as it stands. Raises ProjectError for an unknown name, NodeError where nothing is built."""
+    place = lake.catalog.find(name)
+    state = lake.catalog.state(place.unique_id)
+    if not state.exists:
+        raise NodeError(f"the table {place.table} does not exist yet", hint="run `sml ingest` or `sml run` first")
+    return place, state
 
 
 def _deferred(loaded: Loaded, catalog: Catalog, writes: Collection[str]) -> Catalog:

@@ -140,14 +140,14 @@ def _keeps_layout(sink: Sink, rows: DataFrame) -> bool:
         return False
     if (sink.table.table_type == "cow") != (sink.state.kind == "cow"):
         return False
-    now = {c.name: c.type for c in schema_of(rows) if not c.name.startswith("_hoodie_")}
+    now = {c.name: as_stored(c.type) for c in schema_of(rows) if not c.name.startswith("_hoodie_")}
     stored = {c.name: c.type for c in sink.state.stored or () if not c.name.startswith("_hoodie_")}
-    return _as_stored(now) == stored
+    return now == stored
 
 
-def _as_stored(types: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Avro has no small integers: a table shows them as int."""
-    return {name: "int" if type_ in ("tinyint", "smallint") else type_ for name, type_ in types.items()}
+def as_stored(type_: str | None) -> str | None:
+    """A type as a table shows it: Avro has no small integers."""
+    return "int" if type_ in ("tinyint", "smallint") else type_
 
 
 def _null_keys(names: Sequence[str]) -> SparkColumn:

@@ -23,9 +23,6 @@ from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.history import RECORD_KEY
 from sqlmesh_like.run.ports import Applied
 
-_SMALL = {"tinyint": "int", "smallint": "int"}
-"""Types that a Hudi table shows as another one."""
-
 
 def take_snapshot(planned: PlannedModel, bindings: Bindings, target: Sink, must_carry: bool) -> Applied:
     """Bring a snapshot's table up to its query. Raises NodeError where a key is NULL or repeats, or a type changed."""
@@ -80,7 +77,7 @@ def _refuse_changed_types(planned: PlannedModel, source: Schema, stored: Schema)
     """Versions of one table have one type: a cast could lose values of old ones or of new ones."""
     known = {column.name.lower(): column.type for column in stored}
     for column in source:
-        now, then = _SMALL.get(column.type or "", column.type), known.get(column.name.lower())
+        now, then = sinks.as_stored(column.type), known.get(column.name.lower())
         if then is not None and now != then:
             hint = f"cast it to {then} in the snapshot's query, or give it another name"
             message = f"{planned.compiled.model.table}: the column {column.name!r} was {then} and is {now}"

@@ -239,11 +239,9 @@ class SparkEngine:
             return compact(self.session(), uri)
 
     def keep(self, tree: exp.Expr, tables: Mapping[TableName, TableState], place: TablePlace, now: datetime) -> bool:
-        try:
+        with _failing(f"the failures cannot be stored in {place.table}"):
             frame = bound(self.session(), tree, tables)
             return keep_rows(_keyed_by_content(frame), place, self._history.state(place.uri), now, self._target.hudi)
-        except (Py4JJavaError, PySparkException) as error:
-            raise NodeError(f"the failures cannot be stored in {place.table}: {_first_line(error)}") from error
 
     def execute(self, statement: str, tables: Mapping[TableName, TableState]) -> None:
         session = self.session()

@@ -286,6 +286,11 @@ class ParsedProject:
     on_run_start: tuple[str, ...] = ()
     on_run_end: tuple[str, ...] = ()
 
+    @property
+    def ingested(self) -> frozenset[str]:
+        """Source tables (by unique id) that ingestion writes."""
+        return frozenset(t.unique_id for source in self.sources if source.ingest for t in source.tables if t.ingest)
+
 
 @dataclass(frozen=True)
 class Target:

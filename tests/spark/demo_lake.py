@@ -31,6 +31,15 @@ class Shared(SparkEngine):
         self.release()
 
 
+def share(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands run on this session."""
+
+    def engine(loaded: Loaded, history: LakeHistory, _session: object = None) -> SparkEngine:
+        return Shared(loaded.target, history, lambda: spark)
+
+    monkeypatch.setattr(cli_lake, "_spark_engine", engine)
+
+
 @dataclass
 class DemoLake:
     """One of the demo lakes, copied to `root`."""
@@ -44,14 +53,11 @@ class DemoLake:
         ignored = shutil.ignore_patterns("warehouse", "landing", "target", "__pycache__")
         shutil.copytree(DEMO / name, root, dirs_exist_ok=True, ignore=ignored)
 
-        def engine(loaded: Loaded, history: LakeHistory, _session: object = None) -> SparkEngine:
-            return Shared(loaded.target, history, lambda: spark)
-
         @contextmanager
         def session(*_: object) -> Iterator[SparkSession]:
             yield spark
 
-        monkeypatch.setattr(cli_lake, "_spark_engine", engine)
+        share(spark, monkeypatch)
         monkeypatch.setattr(ingest, "session_for", session)
         return cls(spark, root)
 

@@ -9,11 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.cli import lake as cli_lake
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.context import Loaded
-from sqlmesh_like.engine.history import LakeHistory
-from sqlmesh_like.engine.spark_engine import SparkEngine
+from tests.spark.demo_lake import share
 
 Shown = pytest.CaptureFixture[str]
 FILES = {
@@ -44,20 +41,10 @@ from {{ ref('orders') }}
 }
 
 
-class Shared(SparkEngine):
-    """The engine of one call; the session lives on for the next one."""
-
-    def stop(self) -> None:
-        pass
-
-
 @pytest.fixture(autouse=True)
 def project(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    def engine(loaded: Loaded, history: LakeHistory, _session: object = None) -> SparkEngine:
-        return Shared(loaded.target, history, lambda: spark)
-
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli_lake, "_spark_engine", engine)
+    share(spark, monkeypatch)
     return tmp_path
 
 

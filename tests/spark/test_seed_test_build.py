@@ -11,12 +11,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.cli import lake as cli_lake
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.context import Loaded
-from sqlmesh_like.engine.history import LakeHistory
-from sqlmesh_like.engine.spark_engine import SparkEngine
 from sqlmesh_like.engine.timeline import Timeline
+from tests.spark.demo_lake import share
 
 ORDERS = "id,product,amount,ordered_on,note\n1,tea,5.00,2024-01-02,\n2,tea,7.50,2024-01-02,ü 🛒\n3,milk,1.25,,x\n"
 FILES = {
@@ -28,21 +25,11 @@ FILES = {
 }
 
 
-class Shared(SparkEngine):
-    """The engine of one call; the session lives on for the next one."""
-
-    def stop(self) -> None:
-        pass
-
-
 @pytest.fixture(autouse=True)
 def project(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    def engine(loaded: Loaded, history: LakeHistory, _session: object = None) -> SparkEngine:
-        return Shared(loaded.target, history, lambda: spark)
-
     put(tmp_path, FILES)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli_lake, "_spark_engine", engine)
+    share(spark, monkeypatch)
     return tmp_path
 
 

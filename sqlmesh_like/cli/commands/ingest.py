@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ import click
 
 from sqlmesh_like.cli.context import Loaded, load, make_output
 from sqlmesh_like.cli.download import shown
-from sqlmesh_like.cli.lake import locked
+from sqlmesh_like.cli.lake import locked, require_lake
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.output import Output, Status
 from sqlmesh_like.errors import SelectionError, UsageError
@@ -55,23 +55,25 @@ def command(
 
 
 def _chosen(loaded: Loaded) -> list[Source]:
-    if loaded.target.type != "spark":
-        hint = "choose a target of type spark with -t"
-        raise UsageError(f"the target {loaded.target.name!r} has no lake: its type is {loaded.target.type}", hint=hint)
-    selected = {node.unique_id for node in loaded.selected("source")}
-    found = [
-        source
-        for source in loaded.project.sources
-        if source.ingest
-        and (any(table.ingest and table.unique_id in selected for table in source.tables) or takes_all(loaded, source))
-    ]
+    require_lake(loaded)
+    found = ingested_of(loaded, {node.unique_id for node in loaded.selected("source")})
     if not found:
         hint = "give a source an `ingest:` block, or select one that has it, e.g. -s source:shop"
         raise SelectionError("no ingested source is selected", hint=hint)
     return found
 
 
-def takes_all(loaded: Loaded, source: Source) -> bool:
+def ingested_of(loaded: Loaded, wanted: Collection[str]) -> list[Source]:
+    """The ingested sources that have a wanted table (by unique id)."""
+    return [
+        source
+        for source in loaded.project.sources
+        if source.ingest
+        and (any(table.ingest and table.unique_id in wanted for table in source.tables) or _takes_all(loaded, source))
+    ]
+
+
+def _takes_all(loaded: Loaded, source: Source) -> bool:
     """Whether a source without tables that could be selected is meant: nothing was selected at all."""
     flags = loaded.flags
     return bool(source.ingest and source.ingest.discover) and not (flags.select or flags.exclude or flags.selector)

@@ -38,10 +38,9 @@ def command(flags: Flags) -> int:
     return 0 if "error" not in found else 1
 
 
-def _written(loaded: Loaded) -> set[str]:
+def _written(loaded: Loaded) -> frozenset[str]:
     """Tables that only we write: others have services of their own."""
-    ingested = {t.unique_id for source in loaded.project.sources if source.ingest for t in source.tables if t.ingest}
-    return ingested | {unique_id for unique_id in loaded.graph.nodes if not unique_id.startswith("source.")}
+    return loaded.project.ingested | {found for found in loaded.graph.nodes if not found.startswith("source.")}
 
 
 def _maintain(lake: Lake, number: int, total: int, place: TablePlace, output: Output) -> Status:

@@ -11,10 +11,10 @@ import click
 from sqlmesh_like.cli.checking import with_ancestors
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import Loaded, load, make_output
-from sqlmesh_like.cli.lake import Lake, clock, open_lake
+from sqlmesh_like.cli.lake import Lake, clock, open_lake, standing
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.rows import as_csv, as_json, as_table
-from sqlmesh_like.errors import NodeError, UsageError
+from sqlmesh_like.errors import UsageError
 from sqlmesh_like.plan.catalog import build_catalog
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.render.renderer import render_inline
@@ -69,10 +69,7 @@ def _table(rows: Rows) -> str:
 
 
 def _rows(lake: Lake, name: str, limit: int, as_of: str | None) -> Rows:
-    place = lake.catalog.find(name)
-    state = lake.catalog.state(place.unique_id)
-    if not state.exists:
-        raise NodeError(f"the table {place.table} does not exist yet", hint="run `sml ingest` or `sml run` first")
+    place, state = standing(lake, name)
     from sqlglot import exp
 
     from sqlmesh_like.engine.table_reader import read_rows

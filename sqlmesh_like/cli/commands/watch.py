@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from sqlmesh_like.cli.checking import check_before_run
-from sqlmesh_like.cli.commands.ingest import end, opening, session_for, takes_all, tell
+from sqlmesh_like.cli.commands.ingest import end, ingested_of, opening, session_for, tell
 from sqlmesh_like.cli.context import Loaded, load, make_output
-from sqlmesh_like.cli.lake import Lake, locked, open_lake
+from sqlmesh_like.cli.lake import Lake, locked, open_lake, require_lake
 from sqlmesh_like.cli.lines import problems
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.output import Output
 from sqlmesh_like.cli.watching import Rounds
-from sqlmesh_like.errors import SelectionError, UsageError
+from sqlmesh_like.errors import SelectionError
 from sqlmesh_like.ingest.check import check_source, check_trigger
 from sqlmesh_like.ingest.report import IngestReport
 from sqlmesh_like.project.spec import Source
@@ -44,17 +44,10 @@ def command(flags: Flags, trigger: str | None) -> int:
 
 def _sources(loaded: Loaded, models: list[str]) -> list[Source]:
     """The ingested sources that are selected or that the selected models read."""
-    if loaded.target.type != "spark":
-        hint = "choose a target of type spark with -t"
-        raise UsageError(f"the target {loaded.target.name!r} has no lake: its type is {loaded.target.type}", hint=hint)
+    require_lake(loaded)
     wanted = {node.unique_id for node in loaded.selected("source")}
     wanted = wanted.union(*(loaded.graph.ancestors(unique_id) for unique_id in models))
-    found = [
-        source
-        for source in loaded.project.sources
-        if source.ingest
-        and (any(table.ingest and table.unique_id in wanted for table in source.tables) or takes_all(loaded, source))
-    ]
+    found = ingested_of(loaded, wanted)
     if not found:
         hint = "give a source an `ingest:` block, or select a model that reads such a source"
         raise SelectionError("nothing to watch: no ingested source is selected", hint=hint)

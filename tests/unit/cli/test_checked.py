@@ -64,6 +64,15 @@ def test_a_change_of_anything_looked_at_is_checked(
     assert checks == [2, 2, 2, 2, 1, 2]
 
 
+def test_columns_that_no_text_of_a_model_shows_are_looked_at(put: Text, checks: list[int]) -> None:
+    put("seeds/kinds.csv", "id,kind\n1,a\n")
+    put("models/k.sql", "select kind from {{ ref('kinds') }}")
+    assert [main(["parse", "-q"]) for _ in range(2)] == [0, 0]
+    put("seeds/kinds.csv", "id,sort\n1,a\n")
+    assert main(["parse", "-q"]) == 2, "the column is gone from the file, the model is as it was"
+    assert checks == [3, 3]
+
+
 def test_an_error_is_never_remembered(put: Text, checks: list[int], capsys: pytest.CaptureFixture[str]) -> None:
     put("models/m.sql", "select idd from {{ source('shop', 't') }}")
     assert [main(["parse"]) for _ in range(2)] == [2, 2]
