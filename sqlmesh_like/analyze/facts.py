@@ -14,6 +14,7 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import ErrorLevel, ParseError, TokenError, UnsupportedError
 
+from sqlmesh_like.analyze.contract_order import contract_order, in_order
 from sqlmesh_like.analyze.from_clause import InputSchema
 from sqlmesh_like.analyze.misplaced import first_misplaced
 from sqlmesh_like.analyze.pushdown import pushed_down
@@ -85,6 +86,8 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
         obstacle = _obstacle(model, unsupported)
     except UnknownName as unknown:
         raise SqlError(unknown.message, location=locate(model, unknown.offset), hint=unknown.hint) from None
+    if order := contract_order(model):
+        tree, relation = in_order(tree, relation, order)
     inlined, inputs = _inline_views(tree, model.inputs, by_table, views)
     return QueryFacts(model, inlined, inputs, relation, obstacle)
 

@@ -1,19 +1,23 @@
 """What has been checked before. Owns when a project need not be checked again: nothing that a check looks at is other.
 
-A key covers the rendered nodes, the columns of what they read, and the program itself; only checks that found nothing
-are remembered. A key that is missing costs time, never an error.
+A key covers the rendered nodes, the columns of what they read, and the program itself; only checks that found no error
+are remembered, with their warnings. A key that is missing costs time, never an error.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import sqlmesh_like
 from sqlmesh_like.artifacts.files import write_json
+from sqlmesh_like.errors import Location
+from sqlmesh_like.plan.mismatches import Mismatch
 
 KEPT = 16
 """So many selections of a project are remembered."""
@@ -27,22 +31,36 @@ def key_of(*looked_at: object) -> str:
     return digest.hexdigest()
 
 
-def is_checked(folder: Path, key: str) -> bool:
-    """Whether this check found nothing before. `folder`: the target folder of the project."""
-    return key in _known(folder)
+def warnings_of(folder: Path, key: str) -> tuple[Mismatch, ...] | None:
+    """What this check warned of before, None where it was not made. `folder`: the target folder of the project."""
+    try:
+        found = _known(folder).get(key)
+        return None if found is None else tuple(_warning(*entry) for entry in found)
+    except (TypeError, ValueError):
+        return None
 
 
-def remember(folder: Path, key: str) -> None:
-    """This check found nothing. Raises MachineError where the folder cannot be written."""
-    write_json(_file(folder), [key, *_known(folder)][:KEPT])
+def remember(folder: Path, key: str, warnings: Iterable[Mismatch]) -> None:
+    """This check found no error. Raises MachineError where the folder cannot be written."""
+    known = {key: [_entry(warning) for warning in warnings], **_known(folder)}
+    write_json(_file(folder), dict(list(known.items())[:KEPT]))
 
 
-def _known(folder: Path) -> list[str]:
+def _entry(warning: Mismatch) -> list[object]:
+    place = warning.location
+    return [warning.rule, warning.message, place.path, place.line, place.column]
+
+
+def _warning(rule: str, message: str, path: str, line: int | None, column: int | None) -> Mismatch:
+    return Mismatch(rule, message, Location(path, line, column), is_refused=False)
+
+
+def _known(folder: Path) -> dict[str, list[list[Any]]]:
     try:
         found = json.loads(_file(folder).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return []
-    return [key for key in found if isinstance(key, str)] if isinstance(found, list) else []
+        return {}
+    return {key: told for key, told in found.items() if isinstance(told, list)} if isinstance(found, dict) else {}
 
 
 def _file(folder: Path) -> Path:

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from sqlmesh_like.cli.checked import is_checked, key_of, remember
+from sqlmesh_like.cli.checked import key_of, remember, warnings_of
 from sqlmesh_like.cli.context import Loaded
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.catalog import Catalog, build_catalog
 from sqlmesh_like.plan.check import check_models
+from sqlmesh_like.plan.mismatches import Mismatch
 from sqlmesh_like.render.rendered import RenderedModel, RenderedTest
 from sqlmesh_like.run.seeds import SeedTable, seed_schemas
 from sqlmesh_like.run.source_fixtures import source_fixture
 from sqlmesh_like.run.tests import as_model
 
 
-def check_project(loaded: Loaded, selected: Collection[str]) -> None:
+def check_project(loaded: Loaded, selected: Collection[str]) -> tuple[Mismatch, ...]:
     """Check models as their files stand: columns of seeds are those of the CSV, of sources those of a local lake.
 
-    Raises ProjectError with file, line and column.
+    Gives what runs and is likely a mistake. Raises ProjectError with file, line and column.
     """
     above = with_ancestors(loaded, selected)
     tests = [(test, as_model(test)) for test in loaded.rendered.tests if _reads_only(test, above)]
-    _check(loaded, above, input_schemas(loaded, selected), tests)
+    return _check(loaded, above, input_schemas(loaded, selected), tests)
 
 
 def _reads_only(test: RenderedTest, known: Collection[str]) -> bool:
@@ -81,13 +82,15 @@ def _check(
     unique_ids: Iterable[str],
     schemas: dict[str, Schema | None],
     tests: Sequence[tuple[RenderedTest, RenderedModel]] = (),
-) -> None:
+) -> tuple[Mismatch, ...]:
     models = {model.unique_id: model for model in loaded.rendered.models}
     order = loaded.graph.order(unique_id for unique_id in unique_ids if unique_id in models)
     target, chosen = loaded.target, [models[unique_id] for unique_id in order]
     has_catalog, has_functions = target.catalog != "none", "spark.sql.extensions" in target.spark
     key = key_of(chosen, sorted(schemas.items()), has_catalog, has_functions, tests)
-    if is_checked(loaded.target_folder, key):
-        return
-    check_models(chosen, schemas, has_catalog=has_catalog, has_functions=has_functions, tests=tests)
-    remember(loaded.target_folder, key)
+    known = warnings_of(loaded.target_folder, key)
+    if known is not None:
+        return known
+    found = check_models(chosen, schemas, has_catalog=has_catalog, has_functions=has_functions, tests=tests)
+    remember(loaded.target_folder, key, found)
+    return found

@@ -10,6 +10,7 @@ from typing import Literal
 
 from sqlmesh_like import __version__
 from sqlmesh_like.errors import Location, SmlError
+from sqlmesh_like.plan.mismatches import Mismatch
 
 Level = Literal["error", "warning"]
 FORMS = ("text", "json", "github", "sarif")
@@ -39,6 +40,12 @@ def of_error(error: SmlError, rule: str = "compile") -> Finding:
     """The finding that an error is."""
     place = error.location or Location("")
     return Finding(rule, "error", error.message, place.path, place.line, place.column, error.hint)
+
+
+def of_mismatch(found: Mismatch) -> Finding:
+    """The finding that a warning of a check is."""
+    place = found.location
+    return Finding(found.rule, "warning", found.message, place.path, place.line, place.column)
 
 
 def formatted(findings: Sequence[Finding], form: str) -> str:

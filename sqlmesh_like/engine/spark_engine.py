@@ -45,6 +45,7 @@ from sqlmesh_like.errors import NodeError, RetryableError, SmlError
 from sqlmesh_like.names import KEY, PARTITION, Column, TableName, is_hidden
 from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.catalog import TablePlace
+from sqlmesh_like.plan.contracts import refuse_breach
 from sqlmesh_like.plan.history import AS_WRITTEN, RECORD_KEY, History, TableState
 from sqlmesh_like.project.spec import Target
 from sqlmesh_like.run.ports import Applied, Difference, Rows
@@ -176,6 +177,7 @@ class SparkEngine:
         ends = {item.ref.unique_id: item.end for item in planned.inputs}
         written = bindings.run_as_written(frozen(planned.compiled.facts.tree, planned.now), ends)
         _require_storable(written, planned)
+        refuse_breach(planned.compiled.model, tuple(_visible(written)))
         build = planned.compiled.table.build
         if build is None or any(item.state.kind == "files" for item in planned.inputs):
             return _keyed_by_content(written), (), build is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -16,11 +17,14 @@ from sqlmesh_like.analyze.unresolved import ColumnsOf, Unresolved, first_unresol
 from sqlmesh_like.compiler import Compiler, declared_schema, with_versions
 from sqlmesh_like.errors import Location, SqlError, nearest
 from sqlmesh_like.names import Column, Schema
+from sqlmesh_like.plan.contracts import refuse_breach, refuse_incomplete
+from sqlmesh_like.plan.mismatches import Mismatch, family, mismatches
 from sqlmesh_like.render.rendered import RenderedModel, RenderedTest
 
 _CALLED = re.compile(r"(\w+)\s*\(")
 _HIDDEN_CALL = re.compile(r"(`|\*/|--[^\n]*\n)\s*\(")
 _WORDS = "all as by except from having in intersect join on or over select then union using when where with within"
+_BRANCH = "#incremental"
 _BEFORE_BRACKETS = SPARK_FUNCTIONS | frozenset(_WORDS.split())
 
 
@@ -31,8 +35,10 @@ def check_models(
     has_catalog: bool = False,
     has_functions: bool = False,
     tests: Sequence[tuple[RenderedTest, RenderedModel]] = (),
-) -> None:
+) -> tuple[Mismatch, ...]:
     """Raise SqlError for the errors of models given in dependency order: all of them, one below the other.
+
+    What runs and is likely a mistake is given back: types that Spark converts where they meet.
 
     `schemas`: columns by unique id of tables that are not among the models, where they are known. With a catalog a
     query may name tables that are no ref() or source(); `has_functions`: there may be others than Spark's own. `tests`
@@ -45,6 +51,7 @@ def check_models(
         raise errors[0]
     if errors:
         raise SeveralErrors(tuple(errors))
+    return tuple(check.warnings)
 
 
 class SeveralErrors(SqlError):
@@ -62,7 +69,10 @@ class _Check:
         self._has_catalog = has_catalog
         self._has_functions = has_functions
         self._schemas: dict[str, Schema | None] = dict(schemas)
+        self._stored = dict(schemas)
         self._compiler = Compiler(self._schemas)
+        self._met: dict[str, frozenset[str]] = {}
+        self.warnings: list[Mismatch] = []
 
     def error_in(self, model: RenderedModel) -> SqlError | None:
         """The model's first error; what reads the model is then checked as far as it can be without it."""
@@ -70,13 +80,13 @@ class _Check:
         if model.asks_lake:  # its text is known when it is run
             return None
         try:
-            if not self._has_functions:
-                _refuse_unknown_functions(model)
-            facts = self._compiler.compile(model).facts
-            _refuse_gaps(model)
-            _refuse_chance(facts)
-            self._resolve(facts)
+            refuse_incomplete(model)
+            facts = self._checked(model)
             self._check_config(facts.model)
+            shown = self._shown(facts)
+            refuse_breach(model, shown)
+            if model.branch is not None:
+                self._check_branch(model.branch, shown)
         except SqlError as error:
             return error
         return None
@@ -89,6 +99,49 @@ class _Check:
             return error
         message = f"data test {test.name}: {error.message}"
         return SqlError(message, location=test.declared_at or Location(test.path, 1), hint=error.hint)
+
+    def _checked(self, model: RenderedModel) -> QueryFacts:
+        if not self._has_functions:
+            _refuse_unknown_functions(model)
+        facts = self._compiler.compile(model).facts
+        _refuse_gaps(model)
+        _refuse_chance(facts)
+        self._look_at_types(facts)
+        self._resolve(facts)
+        return facts
+
+    def _look_at_types(self, facts: QueryFacts) -> None:
+        """What a view below says already is not said again."""
+        model = facts.model
+        known = frozenset().union(*(self._met.get(ref.unique_id, frozenset()) for ref in model.inputs))
+        found = [mismatch for mismatch in mismatches(facts, self._compiler.columns) if mismatch.message not in known]
+        self._met[model.unique_id] = known | {mismatch.message for mismatch in found}
+        for mismatch in found:
+            if mismatch.is_refused:
+                hint = "cast one side: Spark has no common type for them"
+                raise SqlError(mismatch.message, location=mismatch.location, hint=hint)
+            self.warnings.append(mismatch)
+
+    def _shown(self, facts: QueryFacts) -> Schema | None:
+        """Columns of the query, with the types that the lake has where none is proven."""
+        known = facts.schema or self._schemas.get(facts.model.unique_id)
+        stored = {column.name.lower(): column.type for column in self._stored.get(facts.model.unique_id) or ()}
+        return known and tuple(Column(c.name, c.type or stored.get(c.name.lower())) for c in known)
+
+    def _check_branch(self, branch: RenderedModel, shown: Schema | None) -> None:
+        """Where is_incremental() is true the query reads the table so far, and must give all of its columns."""
+        this = replace(branch, unique_id=f"{branch.unique_id}{_BRANCH}")
+        self._schemas[branch.unique_id] = shown
+        found = self._shown(self._checked(this))
+        have = {column.name.lower(): column.type for column in found or ()}
+        for column in shown or () if found else ():
+            if column.name.lower() not in have:
+                message = f"where is_incremental() is true the query has no column {column.name!r}"
+                raise SqlError(message, location=Location(branch.path, 1, 1), hint=f"its columns: {', '.join(have)}")
+            here, before = family(have[column.name.lower()]), family(column.type)
+            if here and before and here != before:
+                message = f"the column {column.name!r} is {before}, and {here} where is_incremental() is true"
+                raise SqlError(message, location=Location(branch.path, 1, 1), hint="cast it, so that both agree")
 
     def _resolve(self, facts: QueryFacts) -> None:
         """Names of a query that the compiler does not take apart; a derived relation has proven its own."""

@@ -49,7 +49,7 @@ def lint(model: RenderedModel, schemas: Mapping[str, Schema | None], off: frozen
     Raises SqlError where the text is no query.
     """
     tree = parse(model)
-    query = _Query(tree, _typed(tree, model, schemas))
+    query = _Query(tree, with_types(tree, model, schemas))
     return [
         Suspicion(rule.id, message, locate(model, offset_of(node)))
         for rule in RULES
@@ -58,7 +58,8 @@ def lint(model: RenderedModel, schemas: Mapping[str, Schema | None], off: frozen
     ]
 
 
-def _typed(tree: exp.Expr, model: RenderedModel, schemas: Mapping[str, Schema | None]) -> exp.Expr | None:
+def with_types(tree: exp.Expr, model: RenderedModel, schemas: Mapping[str, Schema | None]) -> exp.Expr | None:
+    """The query with qualified names and types; None where the columns of an input are not known."""
     known: dict[str, object] = {}
     for ref in model.inputs:
         columns = schemas.get(ref.unique_id)
@@ -74,24 +75,47 @@ def _typed(tree: exp.Expr, model: RenderedModel, schemas: Mapping[str, Schema | 
         return None
 
 
-def _join_types(query: _Query) -> Iterator[tuple[str, exp.Expr]]:
-    for join in query.typed.find_all(exp.Join) if query.typed is not None else ():
+@dataclass(frozen=True)
+class Meeting:
+    """Two kinds of types in one place."""
+
+    message: str
+    node: exp.Expr
+    kinds: frozenset[str]
+
+
+def joined_kinds(tree: exp.Expr) -> Iterator[Meeting]:
+    """What the joins of a query with types compare, where it is of two kinds."""
+    for join in tree.find_all(exp.Join):
         on = join.args.get("on")
         for equal in on.find_all(exp.EQ, exp.NullSafeEQ) if on is not None else ():
             left, right = _family(equal.left), _family(equal.right)
             if left and right and left != right:
-                yield f"this join compares {left} with {right}: {equal.sql('spark', comments=False)}", equal
+                text = f"this join compares {left} with {right}: {equal.sql('spark', comments=False)}"
+                yield Meeting(text, equal, frozenset({left, right}))
 
 
-def _union_types(query: _Query) -> Iterator[tuple[str, exp.Expr]]:
-    for union in query.typed.find_all(exp.SetOperation) if query.typed is not None else ():
+def united_kinds(tree: exp.Expr) -> Iterator[Meeting]:
+    """Columns of set operations of a query with types that are of two kinds."""
+    for union in tree.find_all(exp.SetOperation):
         left, right = union.left, union.right
         if not isinstance(left, exp.Select) or not isinstance(right, exp.Select):
             continue
         for one, other in zip(left.selects, right.selects, strict=False):
             first, second = _family(one), _family(other)
             if first and second and first != second:
-                yield f"the column {one.alias_or_name!r} is {first} above and {second} here", other
+                text = f"the column {one.alias_or_name!r} is {first} above and {second} here"
+                yield Meeting(text, other, frozenset({first, second}))
+
+
+def _join_types(query: _Query) -> Iterator[tuple[str, exp.Expr]]:
+    for met in joined_kinds(query.typed) if query.typed is not None else ():
+        yield met.message, met.node
+
+
+def _union_types(query: _Query) -> Iterator[tuple[str, exp.Expr]]:
+    for met in united_kinds(query.typed) if query.typed is not None else ():
+        yield met.message, met.node
 
 
 def _unread_ctes(query: _Query) -> Iterator[tuple[str, exp.Expr]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sqlmesh_like.errors import Location
@@ -72,6 +72,21 @@ class RenderedModel:
     fqn: tuple[str, ...] = ()  # project, folders below the model path, name
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
     asks_lake: bool = False  # its text may be another one when the lake answers: it is rendered again when it is run
+    incremental_map: SourceMap | None = None  # of `incremental_sql`
+
+    @property
+    def has_contract(self) -> bool:
+        """Whether its columns must be those declared in YAML."""
+        return self.config.contract.get("enforced") in (True, "true")
+
+    @property
+    def branch(self) -> RenderedModel | None:
+        """Hand-written incremental SQL as a model of its own that reads the table so far; None where there is none."""
+        if self.incremental_sql is None or self.incremental_map is None:
+            return None
+        this = InputRef(self.unique_id, self.table, "model")
+        inputs = (*(ref for ref in self.inputs if ref.unique_id != self.unique_id), this)
+        return replace(self, sql=self.incremental_sql, source_map=self.incremental_map, inputs=inputs)
 
 
 @dataclass(frozen=True)

@@ -214,7 +214,7 @@ class Renderer:
         source_map = self._render(placed, registry, findings, incremental=False)
         incremental = None
         if findings.asked_incremental:
-            incremental = self._render(placed, registry, findings, incremental=True).compiled
+            incremental = self._render(placed, registry, findings, incremental=True)
         return RenderedModel(
             unique_id=placed.file.unique_id,
             name=placed.file.name,
@@ -229,7 +229,8 @@ class Renderer:
             description=placed.file.description,
             is_handwritten_incremental=findings.asked_incremental,
             macros=tuple(sorted(findings.macros)),
-            incremental_sql=incremental,
+            incremental_sql=incremental.compiled if incremental else None,
+            incremental_map=incremental,
             fqn=placed.file.fqn,
             column_docs=placed.file.column_docs,
             asks_lake=findings.asked_lake,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import click
@@ -9,10 +10,11 @@ import click
 from sqlmesh_like.artifacts.files import write_compiled
 from sqlmesh_like.artifacts.manifest import write_manifest
 from sqlmesh_like.cli.context import load, make_output
-from sqlmesh_like.cli.findings import FORMS, Finding, formatted, of_error
+from sqlmesh_like.cli.findings import FORMS, formatted, of_error, of_mismatch
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.errors import SmlError
 from sqlmesh_like.plan.check import SeveralErrors
+from sqlmesh_like.plan.mismatches import Mismatch
 from sqlmesh_like.render.rendered import RenderedModel
 
 
@@ -24,31 +26,33 @@ def command(flags: Flags, no_check: bool, form: str) -> int:
     """Render models and tests into <target-path>/compiled and write manifest.json. Starts no JVM.
 
     Models named by --select are printed, hand-written incremental SQL with both branches. With --output
-    json, github or sarif all errors go to standard output in that form, and the exit code is 2 as well.
+    json, github or sarif all errors and warnings go to standard output in that form; errors end with code 2 as well.
     """
     if form == "text":
-        _compile(flags, no_check)
+        for warning in _compile(flags, no_check):
+            make_output(flags, sys.stderr).line(f"warning: {of_mismatch(warning)}", "warn")
         return 0
-    findings: list[Finding] = []
+    code = 0
     try:
-        _compile(replace(flags, quiet=True, select=flags.select), no_check, prints=False)
+        findings = [of_mismatch(found) for found in _compile(replace(flags, quiet=True), no_check, prints=False)]
     except SmlError as error:
         errors = error.errors if isinstance(error, SeveralErrors) else (error,)
-        findings = [of_error(found) for found in errors]
+        findings, code = [of_error(found) for found in errors], 2
     click.echo(formatted(findings, form))
-    return 2 if findings else 0
+    return code
 
 
-def _compile(flags: Flags, no_check: bool, *, prints: bool = True) -> None:
+def _compile(flags: Flags, no_check: bool, *, prints: bool = True) -> tuple[Mismatch, ...]:
     loaded = load(flags)
     chosen = frozenset(node.unique_id for node in loaded.selected())
     models = tuple(model for model in loaded.rendered.models if model.unique_id in chosen)
     tests = tuple(test for test in loaded.rendered.tests if test.unique_id in chosen)
+    warnings: tuple[Mismatch, ...] = ()
     if not no_check:
         # Imported here: rendering alone must not wait for the SQL parser.
         from sqlmesh_like.cli.checking import check_project
 
-        check_project(loaded, [model.unique_id for model in models])
+        warnings = check_project(loaded, [model.unique_id for model in models])
     analyses = tuple(analysis for analysis in loaded.rendered.analyses if analysis.unique_id in chosen)
     rendered = replace(loaded.rendered, models=models, tests=tests, analyses=analyses)
     written = write_compiled(loaded.target_folder, rendered)
@@ -63,6 +67,7 @@ def _compile(flags: Flags, no_check: bool, *, prints: bool = True) -> None:
     make_output(flags).line(
         f"Compiled {len(models)} models and {len(tests)} tests; wrote {len(written)} files to {folder}"
     )
+    return warnings
 
 
 def _print(model: RenderedModel) -> None:

@@ -35,9 +35,9 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     check = checking.check_models
 
-    def counted(models: list[object], *rest: object, **named: object) -> None:
+    def counted(models: list[object], *rest: object, **named: object) -> object:
         found.append(len(models))
-        check(models, *rest, **named)  # type: ignore[arg-type]
+        return check(models, *rest, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(checking, "check_models", counted)
     return found

@@ -159,3 +159,103 @@ def test_a_list_with_a_gap_is_invalid_sql(
     (project / "models/gap.sql").write_text(sql)
     assert main(["compile", "-s", "gap"]) == 2
     assert f"models/gap.sql:{place}: invalid SQL: something is missing {message}" in capsys.readouterr().err
+
+
+CONTRACTED = """models:
+  - name: kept
+    config: {contract: {enforced: true}}
+    columns: [{name: amount, data_type: double}, {name: id, data_type: int}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("sql", "columns", "told"),
+    [
+        (
+            "id, cast(amount as string) as amount, buyer",
+            "",
+            "buyer: missing in the contract; amount: the query gives string, the contract says double",
+        ),
+        ("id", "", "amount: missing in the query"),
+        ("id, amount", "[{name: id}, {name: amount, data_type: double}]", "these columns have no data_type: id"),
+    ],
+)
+def test_a_contract_that_is_enforced_is_kept(
+    capsys: pytest.CaptureFixture[str], sql: str, columns: str, told: str
+) -> None:
+    text = CONTRACTED if not columns else CONTRACTED.rpartition("columns:")[0] + f"columns: {columns}\n"
+    Path("models/kept.yml").write_text(text)
+    Path("models/kept.sql").write_text(f"select {sql} from {ORDERS}")
+    assert main(["compile"]) == 2
+    shown = capsys.readouterr().err
+    assert "models/kept.sql:1:1: " in shown and told in shown
+
+
+def test_a_table_has_its_columns_in_the_order_of_its_contract(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("models/kept.yml").write_text(CONTRACTED)
+    config = "{{ config(materialized='table') }} "
+    Path("profiles.yml").write_text("lake: {target: a, outputs: {a: {type: duckdb, schema: dws}}}\n")
+    Path("fixtures/shop").mkdir(parents=True)
+    Path("fixtures/shop/orders.csv").write_text("id,buyer,amount\n1,2,3.5\n")
+    for sql in (f"select id, amount from {ORDERS}", f"with c as (select id, amount from {ORDERS}) select * from c"):
+        Path("models/kept.sql").write_text(config + sql)
+        assert main(["show", "kept", "--output", "csv"]) == 0
+        assert capsys.readouterr().out.splitlines()[0] == "amount,id"
+
+
+@pytest.mark.parametrize(
+    ("sql", "place", "told"),
+    [
+        (
+            f"select o.id from {ORDERS} o\njoin {USERS} u on o.id = date '2024-01-01'",
+            "2:",
+            "this join compares a number",
+        ),
+        (
+            f"select id from {ORDERS}\nunion all\nselect true from {USERS}",
+            "",
+            "the column 'id' is a number above and a boolean here",
+        ),
+    ],
+)
+def test_types_that_spark_cannot_bring_together_are_errors(
+    capsys: pytest.CaptureFixture[str], sql: str, place: str, told: str
+) -> None:
+    Path("models/met.sql").write_text(sql)
+    assert main(["compile"]) == 2
+    shown = capsys.readouterr().err
+    assert f"models/met.sql:{place}" in shown and told in shown
+
+
+def test_types_that_spark_converts_are_warnings_each_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    config = "{{ config(materialized='view') }}\n"
+    Path("models/met.sql").write_text(f"{config}select o.id from {ORDERS} o join {USERS} u on o.id = u.city")
+    Path("models/above.sql").write_text("select id from {{ ref('met') }}")
+    for _ in range(2):  # the second time it is known, and said as well
+        assert main(["compile"]) == 0
+        shown = capsys.readouterr().err
+        assert shown.count("LNT001 this join compares a number with text") == 1 and "models/met.sql:2:" in shown
+    assert main(["compile", "--output", "github"]) == 0
+    assert capsys.readouterr().out.startswith("::warning file=models/met.sql,line=2,")
+
+
+@pytest.mark.parametrize(
+    ("columns", "where", "told"),
+    [
+        ("id, buyer", "buyerr > 0", "unknown column 'buyerr'"),
+        (
+            "id",
+            "id > (select max(id) from {{ this }})",
+            "where is_incremental() is true the query has no column 'buyer'",
+        ),
+        ("id, date '2024-01-01' as buyer", "true", "the column 'buyer' is a number, and a time where"),
+    ],
+)
+def test_both_branches_of_incremental_sql_are_bound(
+    capsys: pytest.CaptureFixture[str], columns: str, where: str, told: str
+) -> None:
+    branch = f"{{% if is_incremental() %}}\nselect {columns} from {ORDERS} where {where}\n{{% else %}}"
+    Path("models/marked.sql").write_text(f"{branch}select id, buyer from {ORDERS}{{% endif %}}")
+    assert main(["compile"]) == 2
+    shown = capsys.readouterr().err
+    assert told in shown and "models/marked.sql:" in shown
