@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CODE := sqlmesh_like tests demo docs
 WITHOUT_JVM := $(wildcard tests/unit tests/properties)
 WITH_JVM := $(filter-out tests/data tests/no_jvm tests/unit tests/properties tests/bench tests/__pycache__ tests/conftest.py, $(wildcard tests/*))
-DEEP_WITH_JVM := $(addprefix tests/spark/test_,random_lakes.py retail_lake.py estate_lake.py) tests/spark/test_ingest_kills.py
+DEEP_WITH_JVM := $(addprefix tests/spark/test_,random_lakes.py shop_lake.py retail_lake.py estate_lake.py) tests/spark/test_ingest_kills.py
 
 .PHONY: demo demo-shop demo-retail demo-estate demo-live test test-fast bench test-deep check lint fmt clean
 .DEFAULT_GOAL := check

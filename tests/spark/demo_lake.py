@@ -21,7 +21,9 @@ from sqlmesh_like.engine.history import LakeHistory
 from sqlmesh_like.engine.spark_engine import SparkEngine
 from sqlmesh_like.engine.timeline import Timeline
 
-DEMO = Path(__file__).parents[2] / "demo"
+REPOSITORY = Path(__file__).parents[2]
+DEMO = REPOSITORY / "demo"
+_SHOP = ("models", "macros", "seeds", "tests/data")
 
 
 class Shared(SparkEngine):
@@ -49,9 +51,15 @@ class DemoLake:
 
     @classmethod
     def of(cls, name: str, spark: SparkSession, root: Path, monkeypatch: pytest.MonkeyPatch) -> DemoLake:
-        """The lake of `demo/<name>`."""
+        """The lake of `demo/<name>`; the shop's project is the repository's root."""
         ignored = shutil.ignore_patterns("warehouse", "landing", "target", "__pycache__")
-        shutil.copytree(DEMO / name, root, dirs_exist_ok=True, ignore=ignored)
+        if name == "shop":
+            for folder in _SHOP:
+                shutil.copytree(REPOSITORY / folder, root / folder)
+            for file in ("pyproject.toml", "profiles.yml"):
+                shutil.copy(REPOSITORY / file, root)
+        else:
+            shutil.copytree(DEMO / name, root, dirs_exist_ok=True, ignore=ignored)
 
         @contextmanager
         def session(*_: object) -> Iterator[SparkSession]:

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from demo.shop.generate import generate
 from sqlmesh_like.ingest import batch
 from tests.spark.ingest_lake import BY_MONTH, Lake, report_of, table
 
 TYPES = {"id": "int", "create_time": "timestamp", "modify_time": "timestamp"}
 COLUMNS = {"user": "id", "product": "pid", "user_order": "id"}
-
-
-def _generator() -> ModuleType:
-    path = Path(__file__).parents[2] / "demo" / "generate.py"
-    spec = importlib.util.spec_from_file_location("demo_generate", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def _declared(name: str, key: str) -> Any:
@@ -55,7 +43,7 @@ def _plain(value: Any) -> Any:
 def test_a_crash_between_two_tables_and_a_lost_checkpoint_change_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shop = _generator().generate(tmp_path / "log", users=40, products=10, orders=80, changes=150, seed=7)
+    shop = generate(tmp_path / "log", users=40, products=10, orders=80, changes=150, seed=7)
     lake = Lake(spark, tmp_path, tuple(_declared(*item) for item in COLUMNS.items()))
     lake.landing.mkdir()
     for path in (tmp_path / "log" / "part1").iterdir():

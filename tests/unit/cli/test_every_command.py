@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 REFERENCE = runpy.run_path(str(ROOT / "docs" / "generate_commands.py"))
 LEAVES: dict[tuple[str, ...], click.Command] = dict(REFERENCE["leaves"](build_app()))
 TESTS = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").rglob("test_*.py"))]
-TESTS.append((ROOT / "demo" / "shop.py").read_text(encoding="utf-8"))
+TESTS.append((ROOT / "demo" / "shop" / "__main__.py").read_text(encoding="utf-8"))
 
 
 def named(*words: str) -> list[str]:

@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 
-import pytest
-
-ROOT = Path(__file__).parents[3]
-
-
-@pytest.fixture(scope="module")
-def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("demo_generate_unit", ROOT / "demo" / "generate.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+from demo.shop.generate import begin, generate, go_on
+from demo.shop.log import EVENTS, KEYS
 
 
 def read(folder: Path) -> str:
     return "".join(path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.jsonl")))
 
 
-def test_the_same_seed_gives_the_same_log(generator: ModuleType, tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_log(tmp_path: Path) -> None:
     sizes = {"users": 5, "products": 3, "orders": 9, "changes": 60}
-    shop = generator.generate(tmp_path / "a", **sizes, seed=3)
-    assert shop == generator.generate(tmp_path / "b", **sizes, seed=3)
+    shop = generate(tmp_path / "a", **sizes, seed=3)
+    assert shop == generate(tmp_path / "b", **sizes, seed=3)
     assert read(tmp_path / "a") == read(tmp_path / "b")
-    generator.generate(tmp_path / "c", **sizes, seed=4)
+    generate(tmp_path / "c", **sizes, seed=4)
     assert read(tmp_path / "c") != read(tmp_path / "a")
 
 
-def test_replaying_a_log_in_order_gives_the_shop_at_its_end(generator: ModuleType, tmp_path: Path) -> None:
-    shop = generator.generate(tmp_path, users=5, products=3, orders=9, changes=120, seed=5)
+def test_replaying_a_log_in_order_gives_the_shop_at_its_end(tmp_path: Path) -> None:
+    shop = generate(tmp_path, users=5, products=3, orders=9, changes=120, seed=5)
     found: dict[str, set[int]] = {"user": set(), "product": set(), "user_order": set()}
     for line in (*read(tmp_path / "part1").splitlines(), *read(tmp_path / "part2").splitlines()):
         message = json.loads(line) if line else {}
@@ -45,13 +31,22 @@ def test_replaying_a_log_in_order_gives_the_shop_at_its_end(generator: ModuleTyp
         if body:
             table, row = body["source"]["table"], body["after"] or body["before"]
             change = found[table].discard if body["op"] == "d" else found[table].add
-            change(row[generator.KEYS[table]])
+            change(row[KEYS[table]])
     assert found == {table: set(shop.rows(table)) for table in found}
+
+
+def test_a_shop_that_goes_on_in_rounds_is_the_shop_of_one_round(tmp_path: Path) -> None:
+    sizes = {"users": 5, "products": 3, "orders": 9}
+    rounds = begin(tmp_path / "rounds", **sizes, seed=6)
+    for name in ("a", "b"):
+        go_on(tmp_path / "rounds", rounds, 30, name)
+    assert rounds == generate(tmp_path / "once", **sizes, changes=60, seed=6)
+    assert rounds.changed == 60
 
 
 def test_the_demo_log_holds_the_rows_of_the_shop() -> None:
     bodies = []
-    for line in read(ROOT / "demo" / "events" / "part1").splitlines():
+    for line in "".join((EVENTS / f"{part}.jsonl").read_text() for part in ("1-snapshot", "2-new-orders")).splitlines():
         message = json.loads(line)
         bodies.append(message.get("payload", message))
     rows = {

@@ -1,133 +1,68 @@
-"""A shop's Debezium event log of any size, the same for the same seed. Owns its events; `demo/events` is a small one.
+"""A shop's Debezium event log of any size, the same for the same seed; `demo/shop/events` is a small one.
 
-    python demo/generate.py --users 1000 --products 50 --orders 5000 --changes 500 --seed 1 --out landing
+    python -m demo.shop.generate --users 1000 --products 50 --orders 5000 --changes 500 --seed 1 --out landing
 
 `part1` is a snapshot of the tables `user`, `product` and `user_order` of database `test_db`; `part2` is what happened
 then: users that change device, new users (with a column `age` that did not exist before), new, changed, deleted, moved
-and late orders, new prices. `user` and `product` events carry their schema, `user_order` events do not.
+and late orders, new prices.
 """
 
 from __future__ import annotations
 
 import argparse
-import base64
 import datetime
-import json
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 
-Row = dict[str, object]
+from demo.shop.log import KEYS, Row, event
 
-KEYS = {"user": "id", "product": "pid", "user_order": "id"}
 _START = datetime.datetime(2022, 6, 1, tzinfo=datetime.UTC)
 _DAYS_BEFORE = 40
 _LINES_PER_FILE = 200_000
-_ZONED = {"type": "string", "name": "io.debezium.time.ZonedTimestamp", "version": 1}
-_PRICE = {
-    "type": "bytes",
-    "name": "org.apache.kafka.connect.data.Decimal",
-    "version": 1,
-    "parameters": {"scale": "2", "connect.decimal.precision": "10"},
-}
-_TYPES: Mapping[str, Mapping[str, object]] = {
-    "id": {"type": "int32"},
-    "pid": {"type": "int32"},
-    "age": {"type": "int32"},
-    "pprice": _PRICE,
-    "create_time": _ZONED,
-    "modify_time": _ZONED,
-}
 
 
 @dataclass
 class Shop:
     """The database as it is now (table → key → row): what the lake must hold once all events are in."""
 
+    chance: random.Random = field(compare=False)
     user: dict[int, Row] = field(default_factory=dict)
     product: dict[int, Row] = field(default_factory=dict)
     user_order: dict[int, Row] = field(default_factory=dict)
 
     last: dict[str, int] = field(default_factory=dict)
+    changed: int = 0
 
     def rows(self, table: str) -> dict[int, Row]:
         found = {"user": self.user, "product": self.product, "user_order": self.user_order}
         return found[table]
 
 
-def event(table: str, op: str, before: Row | None, after: Row | None, position: int = 0) -> str:
-    """One message value as Debezium's MySQL connector writes it."""
-    row = after or before or {}
-    body = {
-        "before": _image(before),
-        "after": _image(after),
-        "source": {
-            "version": "1.6.4.Final",
-            "connector": "mysql",
-            "name": "mysql_binlog_source",
-            "ts_ms": _millis(row),
-            "snapshot": "true" if op == "r" else "false",
-            "db": "test_db",
-            "table": table,
-            "server_id": 1,
-            "file": "mysql-bin.000003",
-            "pos": position,
-            "row": 0,
-        },
-        "op": op,
-        "ts_ms": _millis(row),
-    }
-    if table == "user_order":
-        return json.dumps(body, ensure_ascii=False)
-    return json.dumps({"schema": _schema(table, row), "payload": body}, ensure_ascii=False)
-
-
-def _image(row: Row | None) -> Row | None:
-    """A row as JSON has it: decimals as base64 of their unscaled value, times in ISO 8601."""
-    if row is None:
-        return None
-    return {name: _json_value(value) for name, value in row.items()}
-
-
-def _json_value(value: object) -> object:
-    if isinstance(value, Decimal):
-        unscaled = int(value.scaleb(2))
-        return base64.b64encode(unscaled.to_bytes(unscaled.bit_length() // 8 + 1, "big", signed=True)).decode()
-    if isinstance(value, datetime.datetime):
-        return value.strftime("%Y-%m-%dT%H:%M:%SZ")
-    return value
-
-
-def _millis(row: Row) -> int:
-    moment = row.get("modify_time")
-    return int(moment.timestamp() * 1000) if isinstance(moment, datetime.datetime) else 0
-
-
-def _schema(table: str, row: Row) -> Row:
-    columns = [
-        {**_TYPES.get(name, {"type": "string"}), "optional": name != KEYS.get(table), "field": name} for name in row
-    ]
-    images = [
-        {"type": "struct", "fields": columns, "optional": True, "name": f"test_db.{table}.Value", "field": image}
-        for image in ("before", "after")
-    ]
-    return {"type": "struct", "fields": images, "optional": False, "name": f"test_db.{table}.Envelope"}
-
-
 def generate(out: Path, *, users: int, products: int, orders: int, changes: int, seed: int = 0) -> Shop:
     """Write `part1` and `part2` under `out`; returns the database as it is at the end."""
-    chance = random.Random(seed)
-    shop = Shop()
-    for table, rows in (
-        ("user", _users(chance, range(1, users + 1))),
-        ("product", _products(chance, range(1, products + 1))),
-        ("user_order", _orders(chance, range(1, orders + 1), users, products)),
-    ):
-        _write(out / "part1", table, _snapshot(shop, table, rows))
-    _write(out / "part2", "changes", _changes(chance, shop, changes))
+    shop = begin(out / "part1", users=users, products=products, orders=orders, seed=seed)
+    go_on(out / "part2", shop, changes)
     return shop
+
+
+def begin(out: Path, *, users: int, products: int, orders: int, seed: int = 0) -> Shop:
+    """Write the snapshot of a new shop into a folder."""
+    shop = Shop(random.Random(seed))
+    for table, rows in (
+        ("user", _users(shop.chance, range(1, users + 1))),
+        ("product", _products(shop.chance, range(1, products + 1))),
+        ("user_order", _orders(shop.chance, range(1, orders + 1), users, products)),
+    ):
+        _write(out, table, _snapshot(shop, table, rows))
+    return shop
+
+
+def go_on(out: Path, shop: Shop, changes: int, name: str = "changes") -> None:
+    """Write so many more changes into files of this name, in order."""
+    _write(out, name, _changes(shop.chance, shop, changes))
 
 
 def _snapshot(shop: Shop, table: str, rows: Iterable[Row]) -> Iterator[str]:
@@ -197,8 +132,9 @@ def _changes(chance: random.Random, shop: Shop, count: int) -> Iterator[str]:
     """What happens to the shop, one change a second, after the last row of the snapshot was made."""
     now = _START + datetime.timedelta(days=_DAYS_BEFORE)
     kinds = (_move_device, _new_user, _new_order, _change_order, _delete_order, _move_order, _late_order, _new_price)
-    for number in range(count):
-        moment = now + datetime.timedelta(seconds=number)
+    for _ in range(count):
+        moment = now + datetime.timedelta(seconds=shop.changed)
+        shop.changed += 1
         yield from chance.choices(kinds, weights=(20, 15, 25, 15, 10, 5, 5, 5))[0](chance, shop, moment)
 
 
@@ -281,7 +217,9 @@ def _write(folder: Path, name: str, lines: Iterable[str]) -> None:
 
 
 def _write_file(path: Path, lines: Sequence[str]) -> None:
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    unfinished = path.with_name(f"_{path.name}")  # a file must be complete when it appears
+    unfinished.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    unfinished.rename(path)
 
 
 def main() -> None:
