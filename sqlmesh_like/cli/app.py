@@ -33,6 +33,7 @@ COMMANDS = {
     "snapshot": "Keep the versions of rows.",
     "test": "Run data tests and unit tests.",
     "build": "Seeds, models and tests in the order of the graph.",
+    "publish": "Send tables to the databases where people look.",
     "watch": "Ingestion and models in one process, until stopped.",
     "retry": "Run again what failed in the last call.",
     "diff": "Show what changed since --state, and what it rebuilds.",

@@ -21,6 +21,10 @@ def check_project(loaded: Loaded, selected: Collection[str]) -> tuple[Mismatch, 
 
     Gives what runs and is likely a mistake. Raises ProjectError with file, line and column.
     """
+    if any(model.config.publish for model in loaded.rendered.models):
+        from sqlmesh_like.cli.publishing import check_destinations  # few projects have one
+
+        check_destinations(loaded, selected)
     above = with_ancestors(loaded, selected)
     tests = [(test, as_model(test)) for test in loaded.rendered.tests if _reads_only(test, above)]
     return _check(loaded, above, input_schemas(loaded, selected), tests)

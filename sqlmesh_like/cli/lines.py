@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from sqlmesh_like.cli.context import Loaded
 from sqlmesh_like.cli.output import Level, Output, Step
@@ -65,11 +66,16 @@ def detail(result: NodeResult) -> str:
         case ModelResult() if result.model.config.snapshot is not None:
             return f"SNAPSHOT {result.upserts}"
         case ModelResult():
-            return f"{result.strategy} {result.rows} rows" if result.strategy else "VIEW"
+            return (f"{result.strategy} {result.rows} rows" if result.strategy else "VIEW") + _sent(result)
         case SeedResult():
             return f"INSERT {result.rows}"
         case TestResult():
             return result.status.upper()
+
+
+def _sent(result: ModelResult) -> str:
+    places = [each.destination for each in result.sent if each.rows is not None]
+    return f", published to {' and '.join(places)}" if places else ""
 
 
 def problems(result: RunResult) -> list[str]:
@@ -138,7 +144,7 @@ def response(found: NodeResult) -> Mapping[str, object]:
             return {
                 "strategy": found.strategy, "rows_affected": found.rows, "upserts": found.upserts,
                 "deletes": found.deletes, "reasons": reasons, **_written(found.written),
-                "estimate": found.estimate,
+                "estimate": found.estimate, "published": [asdict(each) for each in found.sent],
             }  # fmt: skip
         case SeedResult():
             return {"rows_affected": found.rows, **_written(found.written)}

@@ -16,6 +16,7 @@ from sqlmesh_like.cli.lake import Lake, clock, locked, open_lake
 from sqlmesh_like.cli.lines import Lines, problems, write_results
 from sqlmesh_like.cli.options import Flags
 from sqlmesh_like.cli.output import Output
+from sqlmesh_like.cli.publishing import publisher_of
 from sqlmesh_like.errors import SelectionError
 from sqlmesh_like.plan.graph import ResourceType
 from sqlmesh_like.run.executor import Executor
@@ -64,9 +65,10 @@ def run_selected(flags: Flags, command: str, now: str | None = None, only: Colle
         if loaded.target.type == "duckdb":
             _build_above(lake, selected, seeds, clock(now))
         hooks = hooks_of(lake, written, clock(now), output)
+        publisher = publisher_of(lake, written)
         executor = Executor(
             planner, loaded.graph, lake.engine, Lines(output), threads, flags.fail_fast, seeds, units,
-            runs_views=loaded.target.type == "duckdb", hooks=hooks,
+            runs_views=loaded.target.type == "duckdb", hooks=hooks, publisher=publisher,
         )  # fmt: skip
         try:
             if hooks is not None:
@@ -78,6 +80,8 @@ def run_selected(flags: Flags, command: str, now: str | None = None, only: Colle
                 clean(lake, output)
         finally:
             output.close()
+            if publisher is not None:
+                publisher.close()
             lake.engine.stop()
     return _ended(loaded, result, output, started, call)
 

@@ -19,6 +19,7 @@ from sqlmesh_like.cli.lines import Lines, problems, write_results
 from sqlmesh_like.cli.output import Output, Status
 from sqlmesh_like.ingest.report import IngestReport
 from sqlmesh_like.run.executor import Executor
+from sqlmesh_like.run.ports import Publisher
 from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult
 
 IDLE_SECONDS = 30.0
@@ -33,6 +34,7 @@ class Rounds:
     selected: Sequence[str]
     output: Output
     gates: Callable[[], ExitStack]
+    publisher: Publisher | None = None
     result: RunResult = field(default_factory=RunResult)
     _changed: Event = field(default_factory=Event)
     _next: float = 0.0
@@ -56,6 +58,7 @@ class Rounds:
         started, lake = perf_counter(), self.lake
         now = clock(None)
         executor = Executor(lake.planner(now), lake.loaded.graph, lake.engine, _Ended(self.output), self._threads)
+        executor.publisher = self.publisher
         self.result = executor.run(self._ready())
         for problem in problems(self.result):
             self.output.line(problem, "error")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Lock
@@ -27,7 +28,7 @@ from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.render.rendered import RenderedModel
-from sqlmesh_like.run.ports import Applied, Difference, Rows
+from sqlmesh_like.run.ports import Applied, Difference, Export, Rows
 from sqlmesh_like.run.seeds import SeedTable
 from sqlmesh_like.run.source_fixtures import MODELS, FixtureTable
 
@@ -124,6 +125,9 @@ class DuckEngine:
 
     def changes(self, state: TableState, since: str, limit: int) -> Rows:  # noqa: ARG002 - there is no past
         raise NodeError(f"{state.uri} has no past: it is built anew in each call")
+
+    def export(self, state: TableState, since: str | None, staging: str) -> AbstractContextManager[Export]:  # noqa: ARG002
+        raise NodeError(f"{state.uri} is built anew in each call: it is not published")
 
     def compact(self, uri: str) -> int:  # noqa: ARG002 - there are no log files
         return 0

@@ -27,6 +27,7 @@ from sqlmesh_like.engine.cleaning import clean_history
 from sqlmesh_like.engine.compacting import compact
 from sqlmesh_like.engine.comparison import difference
 from sqlmesh_like.engine.described import described
+from sqlmesh_like.engine.export import exported
 from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.jars import Progress
 from sqlmesh_like.engine.kept_rows import keep_rows
@@ -48,7 +49,7 @@ from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.contracts import refuse_breach
 from sqlmesh_like.plan.history import AS_WRITTEN, RECORD_KEY, History, TableState
 from sqlmesh_like.project.spec import Target
-from sqlmesh_like.run.ports import Applied, Difference, Rows
+from sqlmesh_like.run.ports import Applied, Difference, Export, Rows
 from sqlmesh_like.run.seeds import SeedTable
 
 CARRY_AFTER_COMMITS = 10
@@ -235,6 +236,11 @@ class SparkEngine:
         with _failing(f"the changes of {state.uri} cannot be read"):
             feed = feed_of(self.session(), Timeline(state.uri))
             return _rows(described(feed.changes(since, state.frontier)), limit)
+
+    @contextmanager
+    def export(self, state: TableState, since: str | None, staging: str) -> Iterator[Export]:
+        with _failing(f"{state.uri} cannot be published"), exported(self.session(), state, since, staging) as export:
+            yield export
 
     def compact(self, uri: str) -> int:
         with _failing(f"compacting {uri} failed"):

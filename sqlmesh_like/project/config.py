@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import get_args
 
 from sqlmesh_like.errors import nearest
+from sqlmesh_like.project.publishing import Publish
 from sqlmesh_like.project.spec import Materialized, ModelConfig, Refresh, TableType
 
 ConfigValues = Mapping[str, object]
@@ -73,6 +74,18 @@ def _setting(key: str, value: object) -> str:
     raise ConfigFault(key, f"config {key!r} must be a text, number or boolean, not {value!r}")
 
 
+def _publish(key: str, value: object) -> Publish | None:
+    if isinstance(value, bool):
+        return Publish() if value else None
+    if not isinstance(value, Mapping):
+        return Publish(_texts(key, value))
+    unknown = sorted(map(str, value.keys() - {"to", "table"}))
+    if unknown:
+        raise ConfigFault(key, f"unknown key {unknown[0]!r} in config {key!r}", "known keys: to, table")
+    table = value.get("table")
+    return Publish(_texts(key, value.get("to")), None if table is None else _text(f"{key}.table", table))
+
+
 def _one_of(*allowed: str) -> Callable[[str, object], str]:
     def check(key: str, value: object) -> str:
         if value not in allowed:
@@ -98,6 +111,7 @@ _CHECKS: Mapping[str, Callable[[str, object], object]] = {
     "on_schema_change": _one_of("ignore", "fail", "append_new_columns", "sync_all_columns"),
     "pre_hook": _hooks,
     "post_hook": _hooks,
+    "publish": _publish,
     "hudi": _settings,
     "contract": _mapping,
     "meta": _mapping,

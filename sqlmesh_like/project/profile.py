@@ -14,12 +14,13 @@ from typing import Literal, cast
 
 from sqlmesh_like.errors import ProjectError, UsageError, nearest
 from sqlmesh_like.project.files import read_text
+from sqlmesh_like.project.publishing import read_destinations
 from sqlmesh_like.project.spec import ParsedProject, Target
 from sqlmesh_like.project.values import ValueRenderer
 from sqlmesh_like.project.yaml_node import YamlNode, parse_yaml
 
 PROFILES_FILE = "profiles.yml"
-_KNOWN = ("type", "schema", "warehouse", "master", "threads", "catalog", "spark", "hudi")
+_KNOWN = ("type", "schema", "warehouse", "master", "threads", "catalog", "spark", "hudi", "publish")
 _CATALOGS = ("none", "hive", "glue")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://?")
 
@@ -128,6 +129,7 @@ def _target(profile: str, name: str, output: YamlNode, root: Path) -> Target:
         spark=_settings(output, "spark"),
         hudi=_settings(output, "hudi"),
         options={key: child.value for key, child in output.items() if key not in _KNOWN or key == "catalog"},
+        publish=read_destinations(output.get("publish"), root),
     )
 
 

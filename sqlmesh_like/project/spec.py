@@ -10,6 +10,7 @@ from typing import Literal
 from sqlmesh_like.errors import Location
 from sqlmesh_like.names import Column, TableName
 from sqlmesh_like.project.freshness import Freshness
+from sqlmesh_like.project.publishing import Destination, Publish
 from sqlmesh_like.project.snapshots import SnapshotConfig
 from sqlmesh_like.project.unit_test_spec import UnitTestFile
 
@@ -142,6 +143,7 @@ class ModelConfig:
     on_schema_change: str = "ignore"
     pre_hook: tuple[str, ...] = ()
     post_hook: tuple[str, ...] = ()
+    publish: Publish | None = None
     hudi: Mapping[str, str] = field(default_factory=dict)
     contract: Mapping[str, object] = field(default_factory=dict)
     meta: Mapping[str, object] = field(default_factory=dict)
@@ -310,3 +312,4 @@ class Target:
     spark: Mapping[str, str] = field(default_factory=dict, repr=False)
     hudi: Mapping[str, str] = field(default_factory=dict, repr=False)
     options: Mapping[str, object] = field(default_factory=dict, repr=False)
+    publish: Mapping[str, Destination] = field(default_factory=dict, repr=False)

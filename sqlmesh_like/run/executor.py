@@ -19,7 +19,7 @@ from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.live import Planner
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest, RenderedUnitTest
 from sqlmesh_like.run.hooks import Hooks, Moment
-from sqlmesh_like.run.ports import Engine
+from sqlmesh_like.run.ports import Engine, Publisher
 from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult, SeedResult, Status, TestResult
 from sqlmesh_like.run.schedule import Listener, Pace, Schedule, needs_of, running_order
 from sqlmesh_like.run.seeds import SeedTable, is_loaded
@@ -30,7 +30,8 @@ from sqlmesh_like.run.unit_tests import UnitWork
 @dataclass
 class Executor:
     """One run of selected nodes, `threads` side by side. `seeds` holds the selected seeds' rows by unique id, `units`
-    does the selected unit tests. `runs_views`: the query of a view is run for its errors.
+    does the selected unit tests. `runs_views`: the query of a view is run for its errors. `publisher`: tables are sent
+    to where people look.
     """
 
     planner: Planner
@@ -43,6 +44,7 @@ class Executor:
     units: UnitWork | None = None
     runs_views: bool = False
     hooks: Hooks | None = None
+    publisher: Publisher | None = None
     _pinned: dict[str, TableState] = field(default_factory=dict)
     _shared: frozenset[str] = frozenset()
 
@@ -106,7 +108,21 @@ class Executor:
                 assert self.units is not None
                 return self.units.execute(node)
             case RenderedModel():
-                return self._build(node, pinned)
+                return self._published(self._build(node, pinned))
+
+    def _published(self, result: ModelResult) -> ModelResult:
+        """Send a model's table to where its config says, also where only that is left to do."""
+        model, publisher = result.model, self.publisher
+        if publisher is None or model.config.publish is None:
+            return result
+        try:
+            sent = publisher.publish(model)
+        except SmlError as error:
+            message = f"the table is up to date, publishing it failed: {error}"
+            return replace(result, status="error", message=message, is_unsent=True)
+        has_sent = any(each.rows is not None for each in sent)
+        status: Status = "success" if has_sent and result.status == "no-op" else result.status
+        return replace(result, status=status, sent=sent)
 
     def _load(self, table: SeedTable) -> SeedResult:
         planner = self.planner

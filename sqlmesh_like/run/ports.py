@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from sqlglot import exp
 
@@ -15,6 +16,7 @@ from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.run.seeds import SeedTable
 
 Row = Mapping[str, object]
@@ -55,6 +57,37 @@ class Rows:
     rows: tuple[tuple[object, ...], ...]
 
 
+@dataclass(frozen=True)
+class Export:
+    """Rows of a table on their way out of the lake, as Arrow record batches of a few thousand rows.
+
+    Grain: one row a key, `_sml_key`; where `_sml_deleted` the row is gone and the other columns are as it was. `whole`:
+    all rows there are; else those that changed. `batches` may be called more than once, while the export is open.
+    """
+
+    whole: bool
+    schema: Any  # pyarrow.Schema
+    batches: Callable[[], Iterator[Any]]
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What one publication did; `rows` None: it was up to date."""
+
+    destination: str
+    table: str
+    rows: int | None
+    whole: bool = False
+
+
+class Publisher(Protocol):
+    """Sends tables of models to where people look."""
+
+    def publish(self, model: RenderedModel) -> tuple[Sent, ...]:
+        """Bring what the model's config names up to its table. Raises NodeError; the table itself is not touched."""
+        ...
+
+
 class Engine(Protocol):
     """Executes planned models. Every method may raise NodeError or RetryableError, having changed nothing."""
 
@@ -90,6 +123,14 @@ class Engine(Protocol):
 
         Grain: a row for each inserted or deleted row, two for each updated one. The first column, `_change`, says
         `insert`, `delete`, `update_before` or `update_after`; rows written again as they were are none.
+        """
+        ...
+
+    def export(self, state: TableState, since: str | None, staging: str) -> AbstractContextManager[Export]:
+        """What changed in a derived table between a frontier and that of its state (`since` None: all its rows).
+
+        Spark writes the rows as files into a new folder in `staging`, from where they are read in batches: the driver
+        never holds them all. The folder goes with the context.
         """
         ...
 

@@ -11,13 +11,13 @@ from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.plan.history import Written
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest, RenderedUnitTest
-from sqlmesh_like.run.ports import Rows
+from sqlmesh_like.run.ports import Rows, Sent
 
 Status = Literal["success", "error", "skipped", "no-op", "pass", "fail", "warn"]
 RenderedNode = RenderedModel | RenderedSeed | RenderedTest | RenderedUnitTest
 
 BLOCKING = frozenset({"error", "fail", "skipped"})
-"""After these nothing that reads the node is run, and the run as a whole has failed."""
+"""After these the run as a whole has failed, and nothing that reads the node is run: see `blocks`."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class ModelResult:
     reasons: tuple[Reason, ...] = ()
     written: Written | None = None  # by its commit; None: there was none
     estimate: Mapping[str, object] | None = None  # what was planned, as `sml explain` tells it
+    sent: tuple[Sent, ...] = ()  # where it was published
+    is_unsent: bool = False  # its table is right, publishing it failed
 
     @property
     def node(self) -> RenderedModel:
@@ -78,6 +80,11 @@ class TestResult:
 
 
 NodeResult = ModelResult | SeedResult | TestResult
+
+
+def blocks(result: NodeResult) -> bool:
+    """Whether nothing that reads the node may run. A table that is right and could not be published is read on."""
+    return result.status in BLOCKING and not (isinstance(result, ModelResult) and result.is_unsent)
 
 
 @dataclass(frozen=True)

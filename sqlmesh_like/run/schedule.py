@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sqlmesh_like.plan.graph import Graph
-from sqlmesh_like.run.result import BLOCKING, NodeResult, RenderedNode
+from sqlmesh_like.run.result import NodeResult, RenderedNode, blocks
 
 
 class Listener(Protocol):
@@ -70,7 +70,7 @@ class Schedule:
         while progressed:
             progressed = False
             for unique_id in [i for i, needs in self._waiting.items() if needs <= self._done.keys()]:
-                failed = [i for i in self._waiting[unique_id] if self._done[i].status in BLOCKING]
+                failed = [i for i in self._waiting[unique_id] if blocks(self._done[i])]
                 if failed or self._stopped:
                     self._skip(unique_id, failed)
                     progressed = True

@@ -14,6 +14,7 @@ from sqlmesh_like.cli.lake import Lake, locked, open_lake, require_lake
 from sqlmesh_like.cli.lines import problems
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.output import Output
+from sqlmesh_like.cli.publishing import publisher_of
 from sqlmesh_like.cli.watching import Rounds
 from sqlmesh_like.errors import SelectionError
 from sqlmesh_like.ingest.check import check_source, check_trigger
@@ -71,7 +72,7 @@ def _watch(
         return held
 
     loaded = lake.loaded
-    rounds = Rounds(lake, models, output, gates)
+    rounds = Rounds(lake, models, output, gates, publisher_of(lake, models))
     runs = [open_run(spark, loaded.project, loaded.target, source, heard) for source in sources]
     for source in sources:
         output.line(opening(source))

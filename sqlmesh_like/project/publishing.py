@@ -1,0 +1,56 @@
+"""Where published tables go, as profile and config say it. Owns the values and their forms; `publish` does the work.
+
+A place may hold a password: it is part of no `repr` and of no message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from sqlmesh_like.project.yaml_node import YamlNode
+
+Kind = Literal["url", "duckdb", "parquet"]
+_KINDS: tuple[Kind, ...] = ("url", "duckdb", "parquet")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+
+
+@dataclass(frozen=True)
+class Publish:
+    """What a model's config asks for. `to` empty: the target's own destination; `table`: another name there."""
+
+    to: tuple[str, ...] = ()
+    table: str | None = None
+
+
+@dataclass(frozen=True)
+class Destination:
+    """A database by its SQLAlchemy URL, a DuckDB file or a folder of Parquet files; tables stand in `schema` there."""
+
+    name: str
+    kind: Kind
+    place: str = field(repr=False)
+    schema: str | None = None
+
+
+def read_destinations(node: YamlNode | None, root: Path) -> Mapping[str, Destination]:
+    """The `publish:` block of an output, by name. Raises ProjectError for an unknown key or a wrong value."""
+    if node is None:
+        return {}
+    return {name: _destination(name, child, root) for name, child in node.mapping("publish").items()}
+
+
+def _destination(name: str, node: YamlNode, root: Path) -> Destination:
+    what = f"publish destination {name!r}"
+    node.mapping(what).expect_keys(what, (*_KINDS, "schema"))
+    given = [kind for kind in _KINDS if node.get(kind) is not None]
+    if len(given) != 1:
+        raise node.error(f"{what} must have one of {', '.join(_KINDS)}", "e.g. bi: {duckdb: serving.duckdb}")
+    kind, schema = given[0], node.get("schema")
+    place = node.children[kind].text(f"{what}: {kind}")
+    if kind != "url" and not _URI.match(place):
+        place = str(root / Path(place).expanduser())
+    return Destination(name, kind, place, None if schema is None else schema.text("schema"))

@@ -1,0 +1,234 @@
+"""Any database that SQLAlchemy speaks to. Owns the order of statements that makes a publication one step for readers.
+
+Rows are loaded in batches, changed ones by way of a temporary table, in the transaction that also says which commit
+they are: whoever reads sees the old rows or the new ones. No statement is of one dialect alone but the exchange of two
+tables, which is needed where columns went or changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import exc
+from sqlalchemy.pool import NullPool
+from sqlalchemy.schema import CreateColumn
+
+from sqlmesh_like.errors import MachineError, NodeError, ProjectError
+from sqlmesh_like.project.publishing import Destination
+from sqlmesh_like.publish.columns import converter, database_type
+from sqlmesh_like.publish.store import DELETED, KEY, STATE, Published, columns_from, foreign, overtaken
+from sqlmesh_like.run.ports import Export
+
+_NEW, _OLD = "__sml_new", "__sml_old"
+_IMPLICIT_COMMIT = ("mysql", "mariadb", "oracle")
+"""Databases in which a change of tables ends the transaction."""
+_INNODB: dict[str, Any] = {"mysql_engine": "InnoDB", "mariadb_engine": "InnoDB"}
+
+
+class DatabaseStore:
+    """One database, or one schema in it."""
+
+    def __init__(self, destination: Destination) -> None:
+        self._name = destination.name
+        self._schema = destination.schema
+        self._engine = _engine(destination)
+        self._state = sa.Table(
+            STATE, sa.MetaData(schema=self._schema),
+            sa.Column("table_name", sa.String(255), primary_key=True), sa.Column("model", sa.String(500)),
+            sa.Column("uri", sa.Text), sa.Column("frontier", sa.String(80)), sa.Column("columns", sa.Text),
+            sa.Column("published_at", sa.DateTime), **_INNODB,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def published(self, table: str) -> Published | None:
+        with self._failing(), self._engine.connect() as db:
+            row = None
+            if sa.inspect(db).has_table(STATE, schema=self._schema):
+                row = db.execute(sa.select(self._state).where(self._state.c.table_name == table)).first()
+            if row is None:
+                if sa.inspect(db).has_table(table, schema=self._schema):
+                    raise foreign(table, self._name)
+                return None
+            found = Published(row.model, row.uri, row.frontier, columns_from(row.columns))
+            # Where somebody dropped the table or changed its columns, all of it is written again.
+            return found if self._has(db, table, found.columns) else replace(found, frontier=None)
+
+    def write(self, table: str, export: Export, old: Published | None, new: Published) -> None:
+        with self._failing(), self._engine.connect() as db:
+            self._claim(db, table, old, new)
+            target = self._table(table, export.schema)
+            if export.whole and self._needs_exchange(db, target, old):
+                self._exchange(db, target, export, new)
+                return
+            with db.begin():
+                if not export.whole:
+                    self._mark(db, table, old, new)
+                    self._follow(db, target, export)
+                    return
+                # First: SQLite's driver begins a transaction with the first change of rows, not of tables.
+                self._mark(db, table, None, new)
+                self._widen(db, target)
+                db.execute(sa.delete(target))
+                self._load(db, target, export)
+
+    def _claim(self, db: sa.Connection, table: str, old: Published | None, new: Published) -> None:
+        """Before there is a table its name is ours: a crash leaves none that nobody knows."""
+        with db.begin():
+            if self._schema and not sa.inspect(db).has_schema(self._schema):
+                db.execute(sa.schema.CreateSchema(self._schema))
+            self._state.create(db, checkfirst=True)
+            if old is None:
+                values = {"table_name": table, "model": new.model, "uri": new.uri, "columns": "[]"}
+                db.execute(sa.insert(self._state).values(**values))
+
+    def _needs_exchange(self, db: sa.Connection, target: sa.Table, old: Published | None) -> bool:
+        """Whether columns that are there must go or change, or come where that is no part of a transaction.
+
+        A table that is not there is made.
+        """
+        with db.begin():
+            if not sa.inspect(db).has_table(target.name, schema=self._schema):
+                target.create(db)  # empty until its rows come
+                return False
+            known, wanted = old.columns if old else (), _columns(target)
+            is_widened = set(known) <= set(wanted) and db.dialect.name not in _IMPLICIT_COMMIT
+            return not self._has(db, target.name, known) or not (known == wanted or is_widened)
+
+    def _widen(self, db: sa.Connection, target: sa.Table) -> None:
+        """Add the columns that the table lacks: grants and views stay."""
+        known = {column["name"] for column in sa.inspect(db).get_columns(target.name, schema=self._schema)}
+        for column in target.columns:
+            if column.name not in known:
+                spelt = CreateColumn(column).compile(dialect=db.dialect)
+                self._run(db, f"ALTER TABLE {self._spelt(db, target)} ADD COLUMN {spelt}")
+
+    def _exchange(self, db: sa.Connection, target: sa.Table, export: Export, new: Published) -> None:
+        """A table with the new columns is filled beside and takes the name in one step."""
+        beside, aside = self._table(target.name + _NEW, export.schema), self._table(target.name + _OLD, export.schema)
+        with db.begin():
+            beside.drop(db, checkfirst=True)
+            aside.drop(db, checkfirst=True)
+            beside.create(db)
+        with db.begin():
+            self._load(db, beside, export)
+        if db.dialect.name in _IMPLICIT_COMMIT:
+            # The exchange is no part of a transaction: until its end nothing is said to be published, so that a crash
+            # here costs another whole publication.
+            with db.begin():
+                self._mark(db, target.name, None, replace(new, frontier=None))
+            with db.begin():
+                there, fresh, gone = (self._spelt(db, each) for each in (target, beside, aside))
+                self._run(db, f"RENAME TABLE {there} TO {gone}, {fresh} TO {there}")
+            with db.begin():
+                self._mark(db, target.name, None, new)
+            with db.begin():
+                aside.drop(db)
+            return
+        with db.begin():
+            self._mark(db, target.name, None, new)
+            for each, name in ((target, aside.name), (beside, target.name)):
+                spelt = db.dialect.identifier_preparer.quote(name)
+                self._run(db, f"ALTER TABLE {self._spelt(db, each)} RENAME TO {spelt}")
+            aside.drop(db)
+
+    def _mark(self, db: sa.Connection, table: str, followed: Published | None, new: Published) -> None:
+        """Say what the table shows from here on. Raises RetryableError where it is not what a change follows."""
+        row = self._state.c.table_name == table
+        if followed is not None:
+            row = row & (self._state.c.frontier == followed.frontier)
+        values = {"model": new.model, "uri": new.uri, "frontier": new.frontier, "columns": new.columns_json}
+        changed = db.execute(
+            sa.update(self._state).where(row).values(**values, published_at=datetime.now(UTC).replace(tzinfo=None))
+        )
+        if changed.rowcount != 1:
+            raise overtaken(table)
+
+    def _follow(self, db: sa.Connection, target: sa.Table, export: Export) -> None:
+        """Apply a change by way of a temporary table, which goes with the connection."""
+        gone: sa.Column[bool] = sa.Column(DELETED, sa.Boolean(create_constraint=False))
+        columns = self._columns(export.schema)
+        staged = sa.Table("_sml_change", sa.MetaData(), *columns, gone, prefixes=["TEMPORARY"], **_INNODB)
+        staged.create(db)
+        self._load(db, staged, export)
+        db.execute(self._delete(target, staged))
+        names = [column.name for column in target.columns]
+        staying = sa.select(*[staged.c[name] for name in names]).where(staged.c[DELETED].is_(False))
+        db.execute(sa.insert(target).from_select(names, staying))
+
+    def _load(self, db: sa.Connection, table: sa.Table, export: Export) -> None:
+        converters = {field.name: converter(field.type, db.dialect.name) for field in export.schema}
+        changing = [(name, convert) for name, convert in converters.items() if convert is not None]
+        names = [field.name for field in export.schema if field.name in table.c]
+        for batch in export.batches():
+            rows = batch.select(names).to_pylist()
+            for row in rows:
+                for name, convert in changing:
+                    if row[name] is not None:
+                        row[name] = convert(row[name])
+            if rows:
+                db.execute(sa.insert(table), rows)
+
+    def _delete(self, target: sa.Table, staged: sa.Table) -> sa.Delete:
+        if self._engine.dialect.name in ("mysql", "mariadb"):  # which would look at every row of a subquery's outside
+            return sa.delete(target).where(target.c[KEY] == staged.c[KEY])
+        return sa.delete(target).where(target.c[KEY].in_(sa.select(staged.c[KEY])))
+
+    def _has(self, db: sa.Connection, table: str, columns: tuple[tuple[str, str], ...]) -> bool:
+        """Whether a table is there with columns of these names."""
+        if not sa.inspect(db).has_table(table, schema=self._schema):
+            return False
+        there = {column["name"] for column in sa.inspect(db).get_columns(table, schema=self._schema)}
+        return there == {KEY, *(name for name, _ in columns)}
+
+    def _table(self, name: str, schema: Any) -> sa.Table:
+        return sa.Table(name, sa.MetaData(schema=self._schema), *self._columns(schema), **_INNODB)
+
+    def _columns(self, schema: Any) -> list[sa.Column[Any]]:
+        return [
+            sa.Column(field.name, database_type(field.name, field.type), primary_key=field.name == KEY,
+                      nullable=field.name != KEY, info={"arrow": str(field.type)})
+            for field in schema
+            if field.name != DELETED
+        ]  # fmt: skip
+
+    def _spelt(self, db: sa.Connection, table: sa.Table) -> str:
+        return db.dialect.identifier_preparer.format_table(table)
+
+    def _run(self, db: sa.Connection, statement: str) -> None:
+        db.exec_driver_sql(statement)
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """What the database says is a NodeError. Values and the URL, which may be secrets, are left out."""
+        try:
+            yield
+        except exc.DBAPIError as error:
+            said = str(error.orig).strip().partition("\n")[0][:500]
+            raise NodeError(f"{self._name}: the database says: {said}") from None
+        except (exc.SQLAlchemyError, ValueError, OverflowError) as error:
+            raise NodeError(f"{self._name}: {str(error).strip().partition(chr(10))[0][:500]}") from None
+
+
+def _columns(table: sa.Table) -> tuple[tuple[str, str], ...]:
+    return tuple((column.name, str(column.info["arrow"])) for column in table.columns if column.name != KEY)
+
+
+def _engine(destination: Destination) -> sa.Engine:
+    what = f"publish destination {destination.name!r}"
+    try:
+        return sa.create_engine(destination.place, poolclass=NullPool, hide_parameters=True)
+    except exc.NoSuchModuleError as error:
+        hint = "e.g. postgresql+psycopg://…, mysql+pymysql://… or sqlite:///…"
+        raise ProjectError(f"{what}: SQLAlchemy knows no such database: {error}", hint=hint) from None
+    except exc.ArgumentError:
+        hint = "dialect+driver://user:password@host:port/database; escape signs of a password by %"
+        raise ProjectError(f"{what}: its url is none", hint=hint) from None
+    except ImportError as error:
+        raise MachineError(f"{what} needs a Python package: {error}", hint=f"pip install {error.name}") from None

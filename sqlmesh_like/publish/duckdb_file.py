@@ -1,0 +1,113 @@
+"""A DuckDB file, which needs no server. Owns its statements; a publication is one transaction, new columns included.
+
+DuckDB lets one process write while no other one has the file open, which it says by an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.project.publishing import Destination
+from sqlmesh_like.publish.store import DELETED, KEY, STATE, Published, columns_from, foreign, overtaken
+from sqlmesh_like.run.ports import Export
+
+_ROWS = "_sml_rows"
+_CHANGE = "_sml_change"
+
+
+class DuckDBStore:
+    """One file; it is open while it is read or written, so that others can have it in between."""
+
+    def __init__(self, destination: Destination) -> None:
+        self._name = destination.name
+        self._path = Path(destination.place)
+        self._schema = destination.schema or "main"
+        self._state = f"{quoted(self._schema)}.{quoted(STATE)}"
+
+    def close(self) -> None:
+        """Nothing is left open."""
+
+    def published(self, table: str) -> Published | None:
+        if not self._path.exists():
+            return None
+        with self._open() as db:
+            if not self._has(db, STATE):
+                known = None
+            else:
+                select = f"SELECT model, uri, frontier, columns FROM {self._state} WHERE table_name = ?"
+                known = db.execute(select, [table]).fetchone()
+            if known is None:
+                if self._has(db, table):
+                    raise foreign(table, self._name)
+                return None
+            found = Published(known[0], known[1], known[2], columns_from(known[3]))
+            names = tuple(name for name, _ in found.columns)
+            return found if self._names(db, table) == {KEY, *names} else replace(found, frontier=None)
+
+    def write(self, table: str, export: Export, old: Published | None, new: Published) -> None:
+        with self._open() as db:
+            db.execute("BEGIN")
+            self._mark(db, table, None if export.whole else old, new)
+            target = f"{quoted(self._schema)}.{quoted(table)}"
+            db.register(_ROWS, pa.RecordBatchReader.from_batches(export.schema, export.batches()))
+            staying = f"SELECT * EXCLUDE ({DELETED})"
+            if export.whole:
+                db.execute(f"CREATE OR REPLACE TABLE {target} AS {staying} FROM {_ROWS}")
+            else:
+                db.execute(f"CREATE TEMP TABLE {_CHANGE} AS FROM {_ROWS}")
+                db.execute(f"DELETE FROM {target} USING {_CHANGE} c WHERE {quoted(table)}.{KEY} = c.{KEY}")
+                db.execute(f"INSERT INTO {target} BY NAME {staying} FROM {_CHANGE} WHERE NOT {DELETED}")
+            db.execute("COMMIT")
+
+    def _mark(self, db: duckdb.DuckDBPyConnection, table: str, followed: Published | None, new: Published) -> None:
+        db.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(self._schema)}")
+        columns = "table_name VARCHAR, model VARCHAR, uri VARCHAR, frontier VARCHAR, columns VARCHAR"
+        db.execute(f"CREATE TABLE IF NOT EXISTS {self._state} ({columns}, published_at TIMESTAMP)")
+        row = db.execute(f"SELECT frontier FROM {self._state} WHERE table_name = ?", [table]).fetchone()
+        if followed is not None and (row is None or row[0] != followed.frontier):
+            raise overtaken(table)
+        db.execute(f"DELETE FROM {self._state} WHERE table_name = ?", [table])
+        values = [table, new.model, new.uri, new.frontier, new.columns_json]
+        db.execute(f"INSERT INTO {self._state} VALUES (?, ?, ?, ?, ?, now()::TIMESTAMP)", values)
+
+    def _has(self, db: duckdb.DuckDBPyConnection, table: str) -> bool:
+        return bool(self._names(db, table))
+
+    def _names(self, db: duckdb.DuckDBPyConnection, table: str) -> set[str]:
+        """Columns of a table; none where there is no such table."""
+        select = (
+            "SELECT column_name FROM information_schema.columns"
+            " WHERE table_catalog = current_database() AND table_schema = ? AND table_name = ?"
+        )
+        return {row[0] for row in db.execute(select, [self._schema, table]).fetchall()}
+
+    @contextmanager
+    def _open(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection; what is not committed at the end of it never was."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with duckdb.connect(str(self._path)) as db:
+                db.execute("SET TimeZone = 'UTC'")
+                yield db
+        except duckdb.IOException as error:
+            hint = "close what has the file open, then: sml publish"
+            raise NodeError(f"{self._name}: {_first_line(error)}", hint=hint) from None
+        except duckdb.Error as error:
+            raise NodeError(f"{self._name}: DuckDB says: {_first_line(error)}") from None
+        except OSError as error:
+            raise NodeError(f"{self._name}: {self._path}: {error.strerror}") from None
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0][:500]

@@ -1,0 +1,107 @@
+"""A folder of Parquet files, one for each table. Owns writing a new file beside and giving it the name in one step.
+
+What is published stands in the file's own metadata, so that rows and commit cannot part. A change rewrites the file:
+DuckDB merges it, with bounded memory. Where a few changes in many rows are the rule, a database is the better place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+from pyarrow import parquet
+
+from sqlmesh_like.engine.storage import folder
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.project.publishing import Destination
+from sqlmesh_like.publish.duckdb_file import quoted
+from sqlmesh_like.publish.store import DELETED, KEY, Published, foreign
+from sqlmesh_like.run.ports import Export
+
+_MARK = "sml.published"
+
+
+class ParquetStore:
+    """One folder, on any file system."""
+
+    def __init__(self, destination: Destination) -> None:
+        self._name = destination.name
+        below = f"/{destination.schema}" if destination.schema else ""
+        self._folder = folder(destination.place.rstrip("/") + below)
+
+    def close(self) -> None:
+        """Nothing is left open."""
+
+    def published(self, table: str) -> Published | None:
+        if not self._folder.exists(f"{table}.parquet"):
+            return None
+        with self._failing(), self._folder.fs.open(self._path(table), "rb") as file:
+            metadata = parquet.read_schema(file).metadata or {}
+        if _MARK.encode() not in metadata:
+            raise foreign(f"{table}.parquet", self._name)
+        said = json.loads(metadata[_MARK.encode()])
+        columns = tuple((name, type_) for name, type_ in said["columns"])
+        return Published(said["model"], said["uri"], said["frontier"], columns)
+
+    def write(self, table: str, export: Export, old: Published | None, new: Published) -> None:  # noqa: ARG002
+        with self._failing(), tempfile.TemporaryDirectory(prefix="sml_publish_") as scratch:
+            self._folder.fs.makedirs(self._folder.path, exist_ok=True)
+            # Only a rename within one file system is one step; an object store shows a file once it is all there.
+            place = Path(self._folder.path if self._folder.is_local else scratch)
+            made = place / f".{table}.parquet.new"
+            self._merge(table, export, new, made, Path(scratch))
+            if self._folder.is_local:
+                os.replace(made, self._path(table))
+            else:
+                self._upload(made, self._path(table))
+
+    def _merge(self, table: str, export: Export, new: Published, made: Path, scratch: Path) -> None:
+        with duckdb.connect(":memory:", config={"temp_directory": str(scratch)}) as db:
+            db.execute("SET TimeZone = 'UTC'")
+            db.register("_sml_rows", pa.RecordBatchReader.from_batches(export.schema, export.batches()))
+            rows = f"SELECT * EXCLUDE ({DELETED}) FROM _sml_rows"
+            if not export.whole:
+                db.execute("CREATE TABLE change AS FROM _sml_rows")
+                before = _text(str(self._local(table, scratch)))
+                rows = (
+                    f"SELECT * FROM read_parquet({before}) ANTI JOIN change USING ({KEY})"
+                    f" UNION ALL BY NAME SELECT * EXCLUDE ({DELETED}) FROM change WHERE NOT {DELETED}"
+                )
+            said = json.dumps({**vars(new)})
+            marks = f"KV_METADATA {{{quoted(_MARK)}: {_text(said)}}}"
+            db.execute(f"COPY ({rows}) TO {_text(str(made))} (FORMAT parquet, COMPRESSION zstd, {marks})")
+
+    def _local(self, table: str, scratch: Path) -> Path:
+        """The present file where DuckDB can read it."""
+        if self._folder.is_local:
+            return Path(self._path(table))
+        copy = scratch / "before.parquet"
+        with self._folder.fs.open(self._path(table), "rb") as source, copy.open("wb") as target:
+            while part := source.read(1 << 20):
+                target.write(part)
+        return copy
+
+    def _upload(self, made: Path, path: str) -> None:
+        with made.open("rb") as source, self._folder.fs.open(path, "wb") as target:
+            while part := source.read(1 << 20):
+                target.write(part)
+
+    def _path(self, table: str) -> str:
+        return f"{self._folder.path}/{table}.parquet"
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            raise NodeError(f"{self._name}: {str(error).partition(chr(10))[0][:500]}") from None
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,107 @@
+"""What is sent where, and when. Owns the choice between a change and the whole table; stores own their databases.
+
+The change between the commit that a place shows and the newest one comes from the change feed of the model's table.
+Where that commit or its files are gone, or columns differ, the table is sent whole.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Any
+
+from sqlmesh_like.errors import NodeError, RetryableError
+from sqlmesh_like.plan.catalog import Catalog
+from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.project.publishing import Destination
+from sqlmesh_like.publish.store import Published, Store, columns_of
+from sqlmesh_like.render.rendered import RenderedModel
+from sqlmesh_like.run.ports import Engine, Export, Sent
+
+OpenStore = Callable[[Destination], Store]
+
+
+@dataclass
+class LakePublisher:
+    """Publishes tables of one lake. `chosen`: destinations by unique id of the model; one table at a time in each.
+
+    `afresh`: whole tables, whatever stands there.
+    """
+
+    catalog: Catalog
+    engine: Engine
+    chosen: Mapping[str, tuple[Destination, ...]]
+    open_store: OpenStore
+    staging: str
+    afresh: bool = False
+    _stores: dict[str, Store] = field(default_factory=dict)
+    _locks: dict[str, Lock] = field(default_factory=lambda: defaultdict(Lock))
+
+    def publish(self, model: RenderedModel) -> tuple[Sent, ...]:
+        state = self.catalog.state(model.unique_id)
+        if state.frontier is None or state.kind not in ("cow", "mor"):
+            raise NodeError(f"{model.table} does not exist yet", hint="run it first: sml run")
+        table = (model.config.publish and model.config.publish.table) or model.table.identifier
+        return tuple(self._send(model, state, to, table) for to in self.chosen.get(model.unique_id, ()))
+
+    def close(self) -> None:
+        for store in self._stores.values():
+            store.close()
+
+    def _send(self, model: RenderedModel, state: TableState, to: Destination, table: str) -> Sent:
+        with self._locks[to.name]:
+            try:
+                return self._attempt(model, state, to, table)
+            except RetryableError:
+                # A file of the pinned commits vanished, or another process was first.
+                return self._attempt(model, self.catalog.state(model.unique_id), to, table)
+
+    def _attempt(self, model: RenderedModel, state: TableState, to: Destination, table: str) -> Sent:
+        store = self._store(to)
+        old = store.published(table)
+        if old is not None and old.model != model.unique_id:
+            hint = "give one of them another name there: config(publish={'to': …, 'table': …})"
+            raise NodeError(f"{to.name}: the table {table} is that of {old.model}", hint=hint)
+        since = self._since(old, state)
+        if since is not None and since == state.frontier:
+            return Sent(to.name, table, None)
+        assert state.frontier is not None
+        new = Published(model.unique_id, state.uri, state.frontier)
+        with self.engine.export(state, since, self.staging) as export:
+            columns = columns_of(export.schema)
+            if export.whole or (old is not None and old.columns == columns):
+                return _written(store, to, table, export, old, replace(new, columns=columns))
+        with self.engine.export(state, None, self.staging) as export:  # columns came, went or changed
+            return _written(store, to, table, export, old, replace(new, columns=columns_of(export.schema)))
+
+    def _since(self, old: Published | None, state: TableState) -> str | None:
+        """The commit from which changes can be followed; None: the whole table must be sent."""
+        if self.afresh or old is None or old.frontier is None or old.uri != state.uri:
+            return None
+        assert state.frontier is not None
+        if old.frontier == state.frontier:
+            return old.frontier
+        if any("map<" in (column.type or "") for column in state.schema or ()):
+            return None  # Spark cannot compare maps, so that what was written again as it was is not told apart
+        return None if self.catalog.history.lost(state.uri, old.frontier, state.frontier) else old.frontier
+
+    def _store(self, to: Destination) -> Store:
+        if to.name not in self._stores:
+            self._stores[to.name] = self.open_store(to)
+        return self._stores[to.name]
+
+
+def _written(store: Store, to: Destination, table: str, export: Export, old: Published | None, new: Published) -> Sent:
+    counted = 0
+
+    def batches() -> Iterator[Any]:
+        nonlocal counted
+        counted = 0
+        for batch in export.batches():
+            counted += batch.num_rows
+            yield batch
+
+    store.write(table, replace(export, batches=batches), old, new)
+    return Sent(to.name, table, counted, export.whole)
