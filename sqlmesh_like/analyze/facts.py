@@ -76,8 +76,8 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
     Raises SqlError with file:line:column for text that is no single SELECT or that names an unknown column.
     """
     tree = parse(model)
-    if model.unique_id.startswith("test."):
-        _name_all(tree)
+    if model.unique_id.startswith(("test.", QUESTION)):
+        _name_all(tree, as_written=model.unique_id.startswith(QUESTION))
     by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in model.inputs}
     relation, obstacle = None, None
     try:
@@ -124,14 +124,19 @@ def parse(model: RenderedModel) -> exp.Expr:
     return statements[0]
 
 
-def _name_all(tree: exp.Expr) -> None:
-    """Of a data test only the number of rows counts: `select 1 from …` needs no name there."""
+QUESTION = "question."
+"""Begins the unique id of a query that is no model: its columns need no names."""
+
+
+def _name_all(tree: exp.Expr, *, as_written: bool) -> None:
+    """Of a data test only the number of rows counts: `select 1 from …` needs no name there, nor in a question."""
     first = tree
     while isinstance(first, exp.SetOperation | exp.Subquery):
         first = first.this
     for number, item in enumerate(first.expressions if isinstance(first, exp.Select) else ()):
         if not isinstance(item, exp.Alias | exp.Aliases | exp.Column | exp.Star | exp.UDTF):
-            item.replace(exp.alias_(item.copy(), f"value_{number}"))
+            name = item.sql("spark", comments=False) if as_written else f"value_{number}"
+            item.replace(exp.alias_(item.copy(), name, quoted=as_written))
 
 
 def _first_word(sql: str) -> str:

@@ -38,6 +38,7 @@ COMMANDS = {
     "retry": "Run again what failed in the last call.",
     "diff": "Show what changed since --state, and what it rebuilds.",
     "show": "Print the rows of a model.",
+    "sql": "Print the rows of a SELECT over all tables.",
     "changes": "Print what changed in a table since a commit.",
     "verify": "Compare tables with a full recompute.",
     "freshness": "Say which sources are stale.",

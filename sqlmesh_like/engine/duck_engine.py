@@ -39,14 +39,16 @@ StandIn = Callable[[RenderedModel, Schema | None], FixtureTable | None]
 class DuckEngine:
     """Tables of one process. Calls may come from several threads."""
 
-    def __init__(self, history: DuckHistory, stand_in: StandIn, now: datetime) -> None:
+    def __init__(self, history: DuckHistory, stand_in: StandIn, now: datetime, files: Sequence[str] = ()) -> None:
         self._history = history
         self._stand_in = stand_in
         self._now = now.astimezone(UTC).replace(tzinfo=None) if now.tzinfo else now
-        # Files, other databases and variables of Python are out of reach of a model's text.
+        # Other files than these, other databases and variables of Python are out of reach of a model's text.
         self._db = duckdb.connect(":memory:", config={"threads": 1})
         # Spark without ANSI: a division by zero is NULL.
         self._db.execute("SET TimeZone = 'UTC'; SET ieee_floating_point_ops = false")
+        if files:
+            self._db.execute(f"SET allowed_paths = {list(map(str, files))}")
         self._db.execute("SET python_enable_replacements = false; SET enable_external_access = false")
         self._lock = Lock()
 
@@ -65,7 +67,7 @@ class DuckEngine:
         model, facts = planned.compiled.model, planned.compiled.facts
         try:
             count = self._build(planned)
-        except _NotCheckable as error:
+        except NotCheckable as error:
             given = self._stand_in(model, facts.schema)
             if given is None:
                 hint = f"rows in {_home(model.name)} can stand for it; {_CHECK_THERE}"
@@ -83,7 +85,7 @@ class DuckEngine:
         facts = replace(planned.compiled.facts, model=source)
         try:
             self._build(replace(planned, compiled=replace(planned.compiled, facts=facts)))
-        except _NotCheckable as error:
+        except NotCheckable as error:
             raise NodeError(str(error), location=Location(model.path), hint=_CHECK_THERE) from None
         shown = self._schema_of(source.table)
         program = snapshot_program(model.config.snapshot, shown, None, self._now.isoformat(" "))
@@ -118,7 +120,7 @@ class DuckEngine:
             names = [(row[0], row[1]) for row in cursor.execute(f"DESCRIBE {text}").fetchall()]
         except duckdb.Error as error:
             raise NodeError(f"the query failed: {_first_line(error)}") from None
-        except _NotCheckable as error:
+        except NotCheckable as error:
             raise NodeError(str(error), hint=_CHECK_THERE) from None
         is_plain = isinstance(tree, exp.Select) and tree.is_star
         return Rows(tuple(Column(n, (is_plain and known.get(n.lower())) or spark_name(t)) for n, t in names), rows)
@@ -161,16 +163,16 @@ class DuckEngine:
         return _count(cursor, f"SELECT count(*) FROM {_spelt(model.table)}")
 
     def _text(self, tree: exp.Expr) -> str:
-        """The query in DuckDB's words. Raises _NotCheckable where its rows may not be Spark's."""
+        """The query in DuckDB's words. Raises NotCheckable where its rows may not be Spark's."""
         if why := first_unproven(tree):
-            raise _NotCheckable(f"not checkable here: {why}")
+            raise NotCheckable(f"not checkable here: {why}")
         text = duck_text(frozen(tree, self._now).transform(without_zone, copy=False))
         try:
             careful = duck_text(frozen(guarded(tree), self._now).transform(without_zone, copy=False))
             self._db.cursor().execute(careful).fetchall()
         except duckdb.Error as error:
             if told := guard_in(str(error)):
-                raise _NotCheckable(f"not checkable here: {told}") from None
+                raise NotCheckable(f"not checkable here: {told}") from None
             raise
         return text
 
@@ -192,7 +194,7 @@ class DuckEngine:
             raise NodeError(f"unique_key ({names}) of {model.table} repeats: up to {copies} rows share one")
 
 
-class _NotCheckable(Exception):
+class NotCheckable(Exception):
     """DuckDB's word on a query may not be Spark's."""
 
 

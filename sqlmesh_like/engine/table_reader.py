@@ -18,6 +18,24 @@ def read_rows(state: TableState, limit: int) -> Rows | None:
 
     Files of different writer schemas and other table types are left to Spark.
     """
+    paths = whole_files(state)
+    if paths is None or state.schema is None:
+        return None
+    names = [column.name for column in visible(state.schema)]
+    if not paths:
+        return Rows(visible(state.schema), ())
+    files = dataset.dataset(paths, format="parquet", filesystem=folder(state.uri).fs)
+    scanner = files.scanner(columns=names)
+    table = scanner.to_table() if limit < 0 else scanner.head(limit)
+    columns = [table.column(name).to_pylist() for name in names]
+    return Rows(visible(state.schema), tuple(zip(*columns, strict=True)))
+
+
+def whole_files(state: TableState) -> list[str] | None:
+    """Files that hold a table's rows at its frontier, each with all visible columns in one type; None: there are none.
+
+    Paths are those of the file system, not URIs.
+    """
     if state.kind != "cow" or state.frontier is None or state.schema is None:
         return None
     timeline = Timeline(state.uri)
@@ -25,17 +43,11 @@ def read_rows(state: TableState, limit: int) -> Rows | None:
     slices = timeline.slices(state.frontier).values()
     if len({timeline.schema_json(f"{found.instant}_") for found in slices}) > 1:
         return None
-    names = [column.name for column in visible(state.schema)]
-    if not slices:
-        return Rows(visible(state.schema), ())
     paths = sorted(f"{place.path}/{found.path}" for found in slices)
-    if not set(names) <= set(parquet.read_schema(paths[0], filesystem=place.fs).names):
+    names = {column.name for column in visible(state.schema)}
+    if paths and not names <= set(parquet.read_schema(paths[0], filesystem=place.fs).names):
         return None
-    files = dataset.dataset(paths, format="parquet", filesystem=place.fs)
-    scanner = files.scanner(columns=names)
-    table = scanner.to_table() if limit < 0 else scanner.head(limit)
-    columns = [table.column(name).to_pylist() for name in names]
-    return Rows(visible(state.schema), tuple(zip(*columns, strict=True)))
+    return paths
 
 
 def largest(state: TableState, column: str) -> tuple[object] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
@@ -21,6 +22,22 @@ from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.run.ports import Engine, Export, Sent
 
 OpenStore = Callable[[Destination], Store]
+
+
+@dataclass
+class _Exports:
+    """Exports of one table, open until it is published everywhere: places that show one commit share the change."""
+
+    engine: Engine
+    staging: str
+    held: ExitStack
+    _made: dict[tuple[str | None, str | None], Export] = field(default_factory=dict)
+
+    def of(self, state: TableState, since: str | None) -> Export:
+        key = (state.frontier, since)
+        if key not in self._made:
+            self._made[key] = self.held.enter_context(self.engine.export(state, since, self.staging))
+        return self._made[key]
 
 
 @dataclass
@@ -44,22 +61,32 @@ class LakePublisher:
         if state.frontier is None or state.kind not in ("cow", "mor"):
             raise NodeError(f"{model.table} does not exist yet", hint="run it first: sml run")
         table = (model.config.publish and model.config.publish.table) or model.table.identifier
-        return tuple(self._send(model, state, to, table) for to in self.chosen.get(model.unique_id, ()))
+        with ExitStack() as held:
+            exports = _Exports(self.engine, self.staging, held)
+            sent, errors = [], []
+            for to in self.chosen.get(model.unique_id, ()):
+                try:
+                    sent.append(self._send(model, to, table, exports))
+                except NodeError as error:
+                    errors.append(error)
+            if errors:
+                raise errors[0] if len(errors) == 1 else NodeError("\n".join(map(str, errors)))
+            return tuple(sent)
 
     def close(self) -> None:
         for store in self._stores.values():
             store.close()
 
-    def _send(self, model: RenderedModel, state: TableState, to: Destination, table: str) -> Sent:
+    def _send(self, model: RenderedModel, to: Destination, table: str, exports: _Exports) -> Sent:
         with self._locks[to.name]:
             try:
-                return self._attempt(model, state, to, table)
+                return self._attempt(model, to, table, exports)
             except RetryableError:
                 # A file of the pinned commits vanished, or another process was first.
-                return self._attempt(model, self.catalog.state(model.unique_id), to, table)
+                return self._attempt(model, to, table, exports)
 
-    def _attempt(self, model: RenderedModel, state: TableState, to: Destination, table: str) -> Sent:
-        store = self._store(to)
+    def _attempt(self, model: RenderedModel, to: Destination, table: str, exports: _Exports) -> Sent:
+        state, store = self.catalog.state(model.unique_id), self._store(to)
         old = store.published(table)
         if old is not None and old.model != model.unique_id:
             hint = "give one of them another name there: config(publish={'to': …, 'table': …})"
@@ -67,14 +94,11 @@ class LakePublisher:
         since = self._since(old, state)
         if since is not None and since == state.frontier:
             return Sent(to.name, table, None)
-        assert state.frontier is not None
-        new = Published(model.unique_id, state.uri, state.frontier)
-        with self.engine.export(state, since, self.staging) as export:
-            columns = columns_of(export.schema)
-            if export.whole or (old is not None and old.columns == columns):
-                return _written(store, to, table, export, old, replace(new, columns=columns))
-        with self.engine.export(state, None, self.staging) as export:  # columns came, went or changed
-            return _written(store, to, table, export, old, replace(new, columns=columns_of(export.schema)))
+        export = exports.of(state, since)
+        if not export.whole and (old is None or old.columns != columns_of(export.schema)):
+            export = exports.of(state, None)  # columns came, went or changed
+        new = Published(model.unique_id, state.uri, state.frontier, columns_of(export.schema))
+        return _written(store, to, table, export, old, new)
 
     def _since(self, old: Published | None, state: TableState) -> str | None:
         """The commit from which changes can be followed; None: the whole table must be sent."""

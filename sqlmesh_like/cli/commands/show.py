@@ -89,12 +89,16 @@ def _view(loaded: Loaded, name: str) -> RenderedModel | None:
 
 
 def _built(loaded: Loaded, view: RenderedModel | None, name: str) -> Lake:
-    """A lake in memory with what is read, computed for this call alone."""
-    from sqlmesh_like.cli.duck_lake import build, open_duck_lake
     from sqlmesh_like.engine.duck_history import DuckHistory
 
     places = build_catalog(loaded.project, loaded.rendered, loaded.target, DuckHistory())
-    read = [ref.unique_id for ref in view.inputs] if view is not None else [places.find(name).unique_id]
+    return built(loaded, [ref.unique_id for ref in view.inputs] if view is not None else [places.find(name).unique_id])
+
+
+def built(loaded: Loaded, read: list[str]) -> Lake:
+    """A lake in memory with what is read, computed for this call alone."""
+    from sqlmesh_like.cli.duck_lake import build, open_duck_lake
+
     now = clock(None)
     lake = open_duck_lake(loaded, read, now)
     wanted = with_ancestors(loaded, read)

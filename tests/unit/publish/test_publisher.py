@@ -99,6 +99,33 @@ def test_the_change_is_sent_where_the_last_commit_is_known_and_else_everything()
     assert lake.exports == [None, "1", None, None, None]
 
 
+def test_places_that_show_one_commit_share_the_change() -> None:
+    lake, stores = Lake(), {"bi": Store(), "file": Store()}
+    sender = publisher(lake, stores["bi"])
+    sender.chosen = {MODEL.unique_id: (BI, replace(BI, name="file"))}
+    sender.open_store = lambda to: stores[to.name]  # type: ignore[assignment]
+    for number in (1, 2):
+        lake.table.commit({"a": row(number)})
+        sender.publish(MODEL)
+    assert lake.exports == [None, "1"]
+    assert stores["bi"].written == stores["file"].written == [(True, 1), (False, 1)]
+
+
+def test_a_place_that_fails_keeps_no_other_one_from_its_rows() -> None:
+    lake, stores = Lake(), {"bi": Store(failing=[NodeError("down"), NodeError("away")]), "file": Store()}
+    sender = publisher(lake, stores["bi"])
+    sender.chosen = {MODEL.unique_id: (BI, replace(BI, name="file"))}
+    sender.open_store = lambda to: stores[to.name]  # type: ignore[assignment]
+    lake.table.commit({"a": row(1)})
+    with pytest.raises(NodeError, match="away"):
+        sender.publish(MODEL)
+    assert stores["file"].written == [(True, 1)]
+    sender.chosen = {MODEL.unique_id: (BI, BI)}
+    stores["bi"].failing.append(NodeError("again"))
+    with pytest.raises(NodeError, match="again\ndown"):
+        sender.publish(MODEL)
+
+
 def test_other_columns_are_sent_whole() -> None:
     lake, store = Lake(), Store()
     lake.table.commit({"a": row(1)})

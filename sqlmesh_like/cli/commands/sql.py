@@ -1,0 +1,46 @@
+"""`sml sql`: rows of any SELECT over the lake's tables. Owns the command; with no JVM where the answer is the same."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from sqlmesh_like.cli.asking import answer, question
+from sqlmesh_like.cli.commands.show import print_rows
+from sqlmesh_like.cli.context import load
+from sqlmesh_like.cli.lake import clock, open_lake
+from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.errors import UsageError
+
+
+@click.command("sql")
+@click.argument("query")
+@click.option("--output", type=click.Choice(["table", "json", "csv"]), default="table", help="Form of the rows.")
+@click.option("--limit", type=int, default=20, help="Rows to print (-1: all).")
+@shared_options
+def command(flags: Flags, query: str, output: str, limit: int) -> int:
+    """Print the rows of a SELECT over tables and views of the project, in Spark's SQL.
+
+    Tables go by schema.table, by their name alone where there is one of it, or by ref() and source(); `-` reads the
+    query from standard input. Copy-on-write tables on this machine are read by DuckDB, which takes a part of a second,
+    where it is known to compute what Spark would; else Spark starts.
+    """
+    text = sys.stdin.read() if query == "-" else query
+    if not text.strip():
+        raise UsageError("there is no query", hint='e.g. sml sql "select * from dws.user_agg"')
+    loaded = load(flags)
+    if loaded.target.type == "spark":
+        lake = open_lake(loaded)
+    else:
+        from sqlmesh_like.cli.commands.show import built
+        from sqlmesh_like.cli.duck_lake import open_duck_lake
+
+        model = question(open_duck_lake(loaded, [], clock(None)), text)
+        lake = built(loaded, [ref.unique_id for ref in model.inputs])
+    try:
+        rows = answer(lake, question(lake, text), limit)
+    finally:
+        lake.engine.stop()
+    print_rows(rows, output, limit, flags)
+    return 0
