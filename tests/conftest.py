@@ -18,6 +18,11 @@ TESTS = Path(__file__).parent
 WITHOUT_JVM = (TESTS / "unit", TESTS / "properties")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    help_ = "run the tests of these rows of docs/checklist.md"
+    parser.addoption("--checklist", type=int, action="append", metavar="ROW", help=help_)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Take the JVM away where only tests that must do without it were asked for."""
     asked_for = [(config.invocation_params.dir / arg.split("::")[0]).resolve() for arg in config.args]
@@ -35,10 +40,14 @@ def _block_jvm() -> None:
     os.environ.pop("JAVA_HOME", None)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if not any(item.path.is_relative_to(folder) for folder in WITHOUT_JVM):
             item.add_marker(pytest.mark.spark)
+    if asked_for := set(config.getoption("--checklist") or ()):
+        kept = [item for item in items if asked_for & {row for m in item.iter_markers("checklist") for row in m.args}]
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
 
 
 @pytest.fixture(scope="session")

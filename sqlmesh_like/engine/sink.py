@@ -17,7 +17,6 @@ from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, PARTITION, WEIGHT, Column, Schema
 from sqlmesh_like.plan.history import TableState
 
-BYTES_A_BUCKET = 120 * 1024 * 1024
 _ROW = "_sml_row"
 
 
@@ -122,15 +121,6 @@ def overwrite(frame: DataFrame, sink: Sink, paths: Sequence[str], metadata: Mapp
 
 def schema_of(frame: DataFrame) -> Schema:
     return tuple(Column(field.name, field.dataType.simpleString()) for field in frame.schema.fields)
-
-
-def buckets_for(input_bytes: int, partitions: int) -> int:
-    """Number of buckets a new table gets in each partition; it never changes while the table lives.
-
-    >>> buckets_for(0, 0), buckets_for(10**9, 2)
-    (1, 4)
-    """
-    return min(256, max(1, input_bytes // max(1, partitions) // BYTES_A_BUCKET + 1)) if input_bytes else 1
 
 
 def _keeps_layout(sink: Sink, rows: DataFrame) -> bool:

@@ -37,6 +37,7 @@ from sqlmesh_like.engine.seeds import load_seed
 from sqlmesh_like.engine.session import start_session
 from sqlmesh_like.engine.shared_changes import SharedChanges
 from sqlmesh_like.engine.sink import Sink
+from sqlmesh_like.engine.sizes import buckets_for, tasks_for
 from sqlmesh_like.engine.snapshots import take_snapshot
 from sqlmesh_like.engine.steps import run_steps
 from sqlmesh_like.engine.swap import recover
@@ -47,7 +48,7 @@ from sqlmesh_like.names import KEY, PARTITION, Column, TableName, is_hidden
 from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.contracts import refuse_breach
-from sqlmesh_like.plan.history import AS_WRITTEN, RECORD_KEY, History, TableState
+from sqlmesh_like.plan.history import AS_WRITTEN, RECORD_KEY, History, TableState, Volume
 from sqlmesh_like.project.spec import Target
 from sqlmesh_like.run.ports import Applied, Difference, Export, Rows
 from sqlmesh_like.run.seeds import SeedTable
@@ -267,13 +268,17 @@ class SparkEngine:
         config = planned.compiled.model.config
         state = planned.target
         options = {**self._target.hudi, **config.hudi}
+        record = state.record
+        volume = _volume(planned, self._history) if record is None or planned.strategy == "full_refresh" else Volume()
+        partitions = volume.partitions if config.partition_by else 1
         table = HudiTable(
             uri=state.uri,
             name=str(planned.compiled.model.table).replace(".", "_"),
             key=(KEY,),
             partition_field=PARTITION if config.partition_by else None,
             table_type=config.table_type,
-            buckets=_buckets(planned, self._history),
+            buckets=buckets_for(volume.bytes, partitions, options) if record is None else record.buckets,
+            tasks=tasks_for(volume.bytes, options),
             options={key: str(value) for key, value in options.items()},
         )
         return Sink(table, config.partition_by, config.unique_key, state)
@@ -304,16 +309,13 @@ def _stored(target: Sink, bindings: Bindings) -> DataFrame:
     return feed_of(bindings.session, timeline).current(timeline.frontier, hidden=True)
 
 
-def _buckets(planned: PlannedModel, history: History) -> int:
-    if planned.target.record is not None:
-        return planned.target.record.buckets
+def _volume(planned: PlannedModel, history: History) -> Volume:
+    """About how much a whole write of the model is: its inputs, and a tenth of them where groups are merged."""
     lake = [item for item in planned.inputs if item.state.kind in ("cow", "mor") and item.end]
-    volumes = [history.volume(item.state.uri, item.end or "") for item in lake]
-    volume = sum(found.bytes for found in volumes)
-    if planned.compiled.classification.strategy == "aggregate_merge":
-        volume //= 10
-    partitions = max((found.partitions for found in volumes), default=1)
-    return sinks.buckets_for(volume, partitions if planned.compiled.model.config.partition_by else 1)
+    found = [history.volume(item.state.uri, item.end or "") for item in lake]
+    share = 10 if planned.compiled.classification.strategy == "aggregate_merge" else 1
+    partitions = max((each.partitions for each in found), default=1)
+    return Volume(sum(each.bytes for each in found) // share, partitions=partitions)
 
 
 def _keyed_by_content(frame: DataFrame) -> DataFrame:

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ByteType, ShortType
 
 from sqlmesh_like.engine.commits import STATE_PREFIX
+from sqlmesh_like.engine.sizes import BUCKETS
 
 Operation = Literal["bulk_insert", "upsert", "insert_overwrite", "insert_overwrite_table"]
 
@@ -26,7 +27,10 @@ DELETED = "_hoodie_is_deleted"
 
 @dataclass(frozen=True)
 class HudiTable:
-    """How one Hudi table is laid out. `partition_field` is a path-safe column; `ordering` empty means commit order."""
+    """How one Hudi table is laid out. `partition_field` is a path-safe column; `ordering` empty means commit order.
+
+    `tasks` is how many write it at once; `options` are the user's.
+    """
 
     uri: str
     name: str
@@ -35,6 +39,7 @@ class HudiTable:
     ordering: tuple[str, ...] = ()
     table_type: Literal["cow", "mor"] = "cow"
     buckets: int = 1
+    tasks: int = 2
     options: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -49,6 +54,7 @@ def write(
     tagged = {f"{STATE_PREFIX}{key}": value for key, value in metadata.items()}
     chosen = {**write_options(table), **table.options, **(options or {}), **tagged}
     chosen["hoodie.datasource.write.operation"] = operation
+    chosen[BUCKETS] = str(table.buckets)  # whatever the user's options say now: the table was made with these
     _without_small_integers(frame).write.format("hudi").options(**chosen).mode("append").save(table.uri)
 
 
@@ -80,7 +86,7 @@ def write_options(table: HudiTable) -> dict[str, str]:
         # One bucket index lookup costs nothing and a small commit takes a quarter of the default's time; the number of
         # buckets must never change on a living table (a raised one duplicates keys).
         "hoodie.index.type": "BUCKET",
-        "hoodie.bucket.index.num.buckets": str(table.buckets),
+        BUCKETS: str(table.buckets),
         "hoodie.metadata.enable": "false",
         # A bloom filter makes a 435 kB file of a one-row one and the bucket index never reads it.
         "hoodie.parquet.bloom.filter.enabled": "false",
@@ -96,9 +102,9 @@ def write_options(table: HudiTable) -> dict[str, str]:
         "hoodie.write.set.null.for.missing.columns": "true",
         "hoodie.datasource.write.row.writer.enable": "true",
         "hoodie.embed.timeline.server": "false",
-        "hoodie.upsert.shuffle.parallelism": "2",
-        "hoodie.insert.shuffle.parallelism": "2",
-        "hoodie.bulkinsert.shuffle.parallelism": "2",
+        "hoodie.upsert.shuffle.parallelism": str(table.tasks),
+        "hoodie.insert.shuffle.parallelism": str(table.tasks),
+        "hoodie.bulkinsert.shuffle.parallelism": str(table.tasks),
     }
     if table.ordering:
         options["hoodie.record.merge.mode"] = "EVENT_TIME_ORDERING"

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sqlmesh_like.engine.catalog_sync import sync
 from sqlmesh_like.engine.commits import STATE_PREFIX
+from sqlmesh_like.engine.sizes import BUCKETS
 from sqlmesh_like.engine.tables import DELETED, HudiTable, Operation, write
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.ingest import net
@@ -145,7 +146,8 @@ def _hudi_table(place: Place, layout: Layout, uri: str, rows: int) -> tuple[Hudi
     known = timeline.extra(STATE_PREFIX + "buckets")
     if known is not None:
         check_made(layout, timeline.extra(STATE_PREFIX + MADE))
-    buckets = int(known or max(1, math.ceil(rows / ROWS_PER_BUCKET)))
+    options = {**place.target.hudi, **layout.ingest.hudi}
+    buckets = int(known or options.get(BUCKETS) or max(1, math.ceil(rows / ROWS_PER_BUCKET)))
     table = HudiTable(
         uri=uri,
         name=layout.table.table.identifier,
@@ -154,7 +156,8 @@ def _hudi_table(place: Place, layout: Layout, uri: str, rows: int) -> tuple[Hudi
         ordering=layout.order_columns,
         table_type=layout.ingest.table_type,
         buckets=buckets,
-        options={**place.target.hudi, **layout.ingest.hudi},
+        tasks=max(2, buckets),
+        options=options,
     )
     return table, {"buckets": str(buckets), MADE: made(layout)}
 

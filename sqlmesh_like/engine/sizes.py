@@ -1,0 +1,36 @@
+"""How large files become. Owns the number of buckets of a table, which are its files, and of tasks that write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+BYTES_A_FILE = 120 * 1024 * 1024
+BUCKETS = "hoodie.bucket.index.num.buckets"
+_LARGEST = "hoodie.parquet.max.file.size"
+_MOST_BUCKETS, _FEWEST_TASKS = 256, 2
+
+
+def buckets_for(input_bytes: int, partitions: int, options: Mapping[str, object]) -> int:
+    """Number of buckets a new table gets in each partition; it never changes while the table lives.
+
+    `options` are the Hudi options of the user: a number of buckets, or a largest file size to share the volume by.
+
+    >>> buckets_for(0, 0, {}), buckets_for(10**9, 2, {}), buckets_for(10**9, 2, {"hoodie.parquet.max.file.size": 10**8})
+    (1, 4, 6)
+    """
+    if BUCKETS in options:
+        return int(str(options[BUCKETS]))
+    return min(_MOST_BUCKETS, max(1, input_bytes // max(1, partitions) // _file_bytes(options) + 1))
+
+
+def tasks_for(input_bytes: int, options: Mapping[str, object]) -> int:
+    """Number of tasks that write a volume, each about one file: Hudi's shuffle parallelism.
+
+    >>> tasks_for(200 * 1024**3, {"hoodie.parquet.max.file.size": 256 * 1024**2})
+    800
+    """
+    return max(_FEWEST_TASKS, -(-input_bytes // _file_bytes(options)))
+
+
+def _file_bytes(options: Mapping[str, object]) -> int:
+    return int(str(options.get(_LARGEST, BYTES_A_FILE)))
