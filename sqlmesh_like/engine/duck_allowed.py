@@ -21,7 +21,7 @@ _FORMS = (
     exp.Group, exp.Having, exp.Qualify, exp.Order, exp.Ordered, exp.Limit, exp.Distinct, exp.Window, exp.WindowSpec,
     exp.Table, exp.TableAlias, exp.Alias, exp.Aliases, exp.Column, exp.Identifier, exp.Star, exp.Dot, exp.Var,
     exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.Tuple, exp.DataType, exp.DataTypeParam, exp.Filter, exp.Values,
-    exp.GroupingSets, exp.Rollup, exp.Cube, exp.Lateral, exp.Offset,
+    exp.GroupingSets, exp.Rollup, exp.Cube, exp.Lateral, exp.Offset, exp.Interval,
 )  # fmt: skip
 _OPERATORS = (
     exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Is, exp.In,
@@ -69,7 +69,7 @@ def first_unproven(tree: exp.Expr) -> str | None:
 
 def _unproven_use(node: exp.Expr) -> str | None:
     """Uses of an allowed form of which only some are."""
-    is_time = isinstance(node, exp.TimeToStr | exp.TimestampTrunc | exp.DateDiff)
+    is_time = isinstance(node, exp.TimeToStr | exp.TimestampTrunc | exp.DateDiff | exp.Interval)
     return _unproven_time(node) if is_time else _unproven_text(node)
 
 
@@ -85,7 +85,22 @@ def _unproven_time(node: exp.Expr) -> str | None:
                 return f"DATE_TRUNC to {node.text('unit')}"
         case exp.DateDiff() if node.args.get("unit"):
             return "DATEDIFF by a unit"  # Spark counts whole units that passed, DuckDB the borders between
+        case exp.Interval() if not _is_of_a_moment(node):
+            return "form INTERVAL"  # beside a date Spark stays with dates, DuckDB goes over to moments
     return None
+
+
+def _is_of_a_moment(interval: exp.Interval) -> bool:
+    """Whether a whole number of days, hours or less is added to the clock, or taken off it."""
+    unit = interval.text("unit").upper().removesuffix("S")
+    of = interval.parent
+    moment = of.this if isinstance(of, exp.Add | exp.Sub) and of.expression is interval else None
+    is_moment = (
+        isinstance(moment, exp.CurrentTimestamp)
+        or (isinstance(moment, exp.Anonymous) and moment.name.upper() == "NOW")
+        or (isinstance(moment, exp.Cast) and moment.to.is_type(exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ))
+    )
+    return is_moment and interval.this.name.isdigit() and unit in ("DAY", "HOUR", "MINUTE", "SECOND")
 
 
 def _unproven_text(node: exp.Expr) -> str | None:

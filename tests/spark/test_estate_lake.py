@@ -15,7 +15,7 @@ from tests.properties.case import DEEP
 from tests.spark.demo_lake import DEMO, DemoLake
 
 DAYS = ("2024-05-02T12:00:00Z", "2024-05-03T12:00:00Z")
-ROUNDS, RECORDS = 10, 900
+ROUNDS, RECORDS = 10, 9 * 1000
 
 
 @pytest.fixture
@@ -27,6 +27,7 @@ def hour(day: int, hour_: int) -> datetime:
     return datetime(2024, 5, day, hour_)
 
 
+@pytest.mark.checklist(8, 71, 72, 73, 74, 75, 76, 77, 78, 79)
 def test_the_questions_are_answered_as_by_hand_as_the_clock_moves_on(estate: DemoLake) -> None:
     write(estate.root, documented("part1"), "part1")
     estate.sml("ingest")
@@ -71,12 +72,13 @@ def test_the_questions_are_answered_as_by_hand_as_the_clock_moves_on(estate: Dem
     estate.sml("verify")
 
 
+@pytest.mark.checklist(71, 72, 73)
 @pytest.mark.skipif(not DEEP, reason="minutes of Spark: `make test-deep`")
 @pytest.mark.timeout(3600)
 def test_a_long_log_is_followed_round_by_round(estate: DemoLake) -> None:
     developer = Developer(seed=1)
     for number in range(ROUNDS):
-        write(estate.root, developer.records(RECORDS if number == 0 else 90, days=20), f"{number:02}")
+        write(estate.root, developer.records(RECORDS if number == 0 else RECORDS // 10, days=20), f"{number:02}")
         now = developer.now.astimezone(UTC)
         estate.sml("ingest")
         estate.sml("build" if number == 0 else "run", "--now", f"{now:%Y-%m-%dT%H:%M:%SZ}")

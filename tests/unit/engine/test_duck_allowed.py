@@ -39,6 +39,7 @@ AGREED = {
     "n = '12'": True,
     "i > 6": True,
     "d = '2024-01-02'": True,
+    "timestamp '2024-03-31 01:30:00' - interval 24 hours = timestamp '2024-03-30 01:30:00'": True,
     "greatest(i, null, 3)": 7,
     "md5(n)": "c20ad4d76fe97759aa27a0c99bff6710",
     "md5(concat(n, '-', coalesce(cast(c as string), '')))": "5e4ae5ab28aea3fa26477bcc986495c2",

@@ -5,5 +5,6 @@ select
   count(*) as deals
 from {{ ref('sales') }}
 where StatusId = {{ var('closed_status') }}
-  and to_date(ContractSigningDate) > current_date() - interval 365 days
+  and to_date(ContractSigningDate) > date_sub(current_date(), 365)
+  and to_date(ContractSigningDate) <= current_date()
 group by AgentId

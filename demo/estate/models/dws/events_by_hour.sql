@@ -4,4 +4,5 @@ select
   count(*) as events
 from {{ ref('sales') }}
 where EventAt > current_timestamp() - interval 24 hours
+  and EventAt <= current_timestamp()
 group by date_trunc('hour', EventAt)

@@ -1,0 +1,81 @@
+"""The demo lakes without a JVM: their unit tests, and a year's contracts on every day of two months."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from sqlmesh_like.cli.app import main
+from sqlmesh_like.compiler import CompiledModel, Compiler
+from sqlmesh_like.engine.duck import DuckLake, Value
+from sqlmesh_like.names import Column
+from sqlmesh_like.project.loader import load_project
+from sqlmesh_like.project.profile import load_target
+from sqlmesh_like.render.renderer import render_project
+from tests.properties.case import DEEP
+
+ROOT = Path(__file__).resolve().parents[2]
+SALES = "model.estate_lake.sales"
+COLUMNS = tuple(
+    Column(name, kind)
+    for name, kind in (
+        ("SaleId", "int"), ("UnitId", "int"), ("StatusId", "int"), ("ContractSubtotal", "decimal(18,4)"),
+        ("ContractSigningDate", "timestamp"), ("AgentId", "int"), ("CustomerId", "int"), ("EventAt", "timestamp"),
+    )
+)  # fmt: skip
+Row = Sequence[Value]
+START, DAYS = datetime(2024, 1, 1, 12), 400 if DEEP else 60
+
+
+@pytest.mark.checklist(70, 71, 72, 73, 75, 76, 77, 78, 79)
+@pytest.mark.parametrize("lake", [".", "demo/retail", "demo/estate"])
+def test_the_models_of_a_lake_answer_as_by_hand(lake: str) -> None:
+    assert main(["test", "-s", "test_type:unit", "-q", "--project-dir", str(ROOT / lake)]) == 0
+
+
+def model(name: str) -> CompiledModel:
+    project = load_project(ROOT / "demo" / "estate", {})
+    rendered = render_project(project, load_target(project, None, None, None, {}))
+    return Compiler({SALES: COLUMNS}).compile(rendered.model(f"model.estate_lake.{name}"))
+
+
+def sold(dice: random.Random, now: datetime) -> Row:
+    """A contract signed today or one of the days around a year ago, at midnight or within the day."""
+    day = now.date() - timedelta(days=dice.choice([0, 0, 1, 100, 364, 365, 366]))
+    at = datetime(day.year, day.month, day.day) + timedelta(hours=dice.choice([0, 0, 23]))
+    cents = Decimal(dice.randrange(10**6)) / 10_000
+    return (0, 1, dice.choice([3, 3, 3, 2]), cents, at, dice.randint(1, 3), 1, at)
+
+
+def total(rows: Mapping[str, Row], today: date) -> list[tuple[object, ...]]:
+    """Contracts by agent, added up by Python over what was signed in the 365 days that end today."""
+    found: dict[int, list[Decimal]] = {}
+    for _, _, status, value, signed, agent, _, _ in rows.values():
+        assert isinstance(signed, datetime) and isinstance(value, Decimal) and isinstance(agent, int)
+        if status == 3 and timedelta(0) <= today - signed.date() < timedelta(days=365):
+            found.setdefault(agent, []).append(value)
+    return sorted((agent, sum(values), len(values)) for agent, values in found.items())
+
+
+@pytest.mark.checklist(74, 75)
+def test_contracts_of_the_past_year_are_the_full_sum_on_every_day() -> None:
+    dice, plan, rows = random.Random(7), model("contracts_by_agent"), dict[str, Row]()
+    assert plan.table.program is not None and plan.classification.strategy == "aggregate_merge"
+    with closing(DuckLake({SALES: COLUMNS}, START)) as lake:
+        lake.build(plan, {SALES: {}})
+        for day in range(DAYS):
+            now = START + timedelta(days=day)
+            before, rows = rows, dict(rows)
+            if day % 3 == 0:
+                rows[str(len(rows))] = sold(dice, now)
+            if day % 7 == 0:  # an old record is corrected: another value, or it was no contract at all
+                rows[dice.choice(list(rows))] = sold(dice, now)
+            lake.apply(plan, {SALES: before}, {SALES: rows}, now)
+            assert sorted(lake.rows()) == total(rows, now.date()), now
+        assert not lake.verify(plan)
