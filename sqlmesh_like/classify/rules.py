@@ -103,6 +103,8 @@ _ALL = (
     Rule("CFG003", "--full-refresh"),
     Rule("CFG004", "the is_incremental() branch is not run: a watermark would lose late rows, the whole query none",
          "remove is_incremental(): the plan is derived"),
+    Rule("CFG005", "the author's incremental_strategy is run: a watermark loses late rows, deletes and corrections",
+         "remove is_incremental(): the plan is derived and loses nothing"),
 )  # fmt: skip
 
 TIED = frozenset({"WIN002", "AGG008"})

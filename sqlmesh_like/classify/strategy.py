@@ -33,8 +33,12 @@ from sqlmesh_like.analyze.windows_over_groups import as_written
 from sqlmesh_like.classify.aggregates import AggregateVerdict, judge
 from sqlmesh_like.classify.clock import clock_reasons, crossed_calls
 from sqlmesh_like.classify.rules import Reason, reason
+from sqlmesh_like.project.spec import AuthorStrategy
 
-Strategy = Literal["no_op", "row_based", "aggregate_merge", "group_recompute", "partition_rescan", "full_refresh"]
+Strategy = (
+    Literal["no_op", "row_based", "aggregate_merge", "group_recompute", "partition_rescan", "full_refresh"]
+    | AuthorStrategy
+)
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,9 @@ class Classification:
 
 
 def classify(facts: QueryFacts) -> Classification:
-    """The cheapest sound strategy of a model's query and why."""
+    """The cheapest sound strategy of a model's query and why; its author's where the model asks for that."""
+    if (strategy := facts.model.author_strategy) is not None:
+        return Classification(strategy, (), (reason("CFG005", f"incremental_strategy: {strategy}", _asked(facts)),))
     if facts.obstacle is not None or facts.relation is None:
         assert facts.obstacle is not None
         obstacle = facts.obstacle
@@ -63,6 +69,11 @@ def classify(facts: QueryFacts) -> Classification:
         return Classification("full_refresh", verdicts, (reason("TYP002", f"column {maps[0]} is a map"),))
     chosen = _ladder(facts, relation, verdicts)
     return replace(chosen, reasons=chosen.reasons + clock_reasons(relation, facts))
+
+
+def _asked(facts: QueryFacts) -> tuple[int | None, int | None]:
+    before, found, _ = facts.model.raw_sql.partition("is_incremental")
+    return (before.count("\n") + 1, len(before) - before.rfind("\n")) if found else (None, None)
 
 
 def _ladder(facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerdict, ...]) -> Classification:

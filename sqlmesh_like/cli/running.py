@@ -155,6 +155,9 @@ def _lock(loaded: Loaded, command: str, selected: Collection[str]) -> AbstractCo
 
 
 def _warn_of_watermarks(loaded: Loaded, selected: Collection[str], output: Output) -> None:
-    models = [m.name for m in loaded.rendered.models if m.unique_id in selected and m.is_handwritten_incremental]
-    if models:
-        output.line(f"warning: CFG004 {', '.join(models)}: {RULES['CFG004'].meaning}", "warn")
+    models = [m for m in loaded.rendered.models if m.unique_id in selected and m.is_handwritten_incremental]
+    is_run = loaded.target.type == "spark"  # elsewhere every table is built once, in full
+    run = [model.name for model in models if is_run and model.author_strategy is not None]
+    for rule, names in (("CFG004", [m.name for m in models if m.name not in run]), ("CFG005", run)):
+        if names:
+            output.line(f"warning: {rule} {', '.join(names)}: {RULES[rule].meaning}", "warn")

@@ -25,5 +25,4 @@ def compile_table(facts: QueryFacts, classification: Classification) -> TablePla
             rescan = partitions.rescan(relation, facts.model.config.partition_by)
             # Sound wherever the rescan is, and over the same build: what a change costs decides, run by run.
             return TablePlan(rows.rows(relation, rows.CURRENT), program=changes.delta(relation), rescan=rescan)
-        case "no_op" | "full_refresh":
-            return TablePlan(None)
+    return TablePlan(None)

@@ -12,7 +12,7 @@ from threading import Lock
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from sqlglot import exp
 
@@ -29,8 +29,10 @@ from sqlmesh_like.engine.comparison import difference
 from sqlmesh_like.engine.described import described
 from sqlmesh_like.engine.export import exported
 from sqlmesh_like.engine.feeds import feed_of
+from sqlmesh_like.engine.handwritten import write_branch
 from sqlmesh_like.engine.jars import Progress
 from sqlmesh_like.engine.kept_rows import keep_rows
+from sqlmesh_like.engine.keyed import keyed_by_content
 from sqlmesh_like.engine.named_tables import register
 from sqlmesh_like.engine.partition_paths import target_paths
 from sqlmesh_like.engine.seeds import load_seed
@@ -106,9 +108,19 @@ class SparkEngine:
                 return self._merge(planned, plan.program, bindings)
             case "partition_rescan" if plan.rescan is not None:
                 return self._rescan(planned, plan.rescan, bindings)
+            case "append" | "merge" | "delete+insert" | "insert_overwrite":
+                return self._branch(planned, bindings)
             case "no_op":
                 return Applied("no_op", 0, 0, committed=False)
         return self._rebuild(planned, bindings)
+
+    def _branch(self, planned: PlannedModel, bindings: Bindings) -> Applied:
+        ends = {item.ref.unique_id: item.end for item in planned.inputs}
+        given = bindings.run_as_written(frozen(planned.compiled.facts.tree, planned.now), ends).persist()
+        bindings.steps["_given"] = given  # read more than once, and not twice alike where it calls rand()
+        _require_storable(given, planned)
+        target = self._sink(planned)
+        return write_branch(planned, given, _stored(target, bindings), target, self._must_carry(planned))
 
     def _register(self, session: SparkSession, planned: PlannedModel) -> None:
         model = planned.compiled.model
@@ -182,11 +194,11 @@ class SparkEngine:
         refuse_breach(planned.compiled.model, tuple(_visible(written)))
         build = planned.compiled.table.build
         if build is None or any(item.state.kind == "files" for item in planned.inputs):
-            return _keyed_by_content(written), (), build is None
+            return keyed_by_content(written), (), build is None
         derived = bindings.run(build)
         if not _same_columns(derived, written):
             found = reason("TYP003", f"derived {_described(derived)}, Spark says {_described(written)}")
-            return _keyed_by_content(written), (found,), False
+            return keyed_by_content(written), (found,), False
         return derived, (), True
 
     def take(self, planned: PlannedModel) -> Applied:
@@ -250,7 +262,7 @@ class SparkEngine:
     def keep(self, tree: exp.Expr, tables: Mapping[TableName, TableState], place: TablePlace, now: datetime) -> bool:
         with _failing(f"the failures cannot be stored in {place.table}"):
             frame = bound(self.session(), tree, tables)
-            return keep_rows(_keyed_by_content(frame), place, self._history.state(place.uri), now, self._target.hudi)
+            return keep_rows(keyed_by_content(frame), place, self._history.state(place.uri), now, self._target.hudi)
 
     def execute(self, statement: str, tables: Mapping[TableName, TableState]) -> None:
         session = self.session()
@@ -281,7 +293,9 @@ class SparkEngine:
             tasks=tasks_for(volume.bytes, options),
             options={key: str(value) for key, value in options.items()},
         )
-        return Sink(table, config.partition_by, config.unique_key, state)
+        # Of other strategies of an author dbt asks no key to be one: rows are added beside, or removed by it.
+        is_key = planned.compiled.model.author_strategy in (None, "merge")
+        return Sink(table, config.partition_by, config.unique_key if is_key else (), state)
 
     def _must_carry(self, planned: PlannedModel) -> bool:
         moved = [item for item in planned.inputs if item.has_moved and item.start and item.end]
@@ -316,14 +330,6 @@ def _volume(planned: PlannedModel, history: History) -> Volume:
     share = 10 if planned.compiled.classification.strategy == "aggregate_merge" else 1
     partitions = max((each.partitions for each in found), default=1)
     return Volume(sum(each.bytes for each in found) // share, partitions=partitions)
-
-
-def _keyed_by_content(frame: DataFrame) -> DataFrame:
-    """Rows keyed by a hash of their content and a number among equals: what did not change keeps its key."""
-    content = F.to_json(F.struct(*[F.col(f"`{name}`") for name in frame.columns]), {"ignoreNullFields": "false"})
-    hashed = frame.withColumn(KEY, F.sha2(content, 256))
-    among_equals = F.row_number().over(Window.partitionBy(KEY).orderBy(KEY))
-    return hashed.withColumn(KEY, F.concat_ws(".", F.col(KEY), among_equals.cast("string")))
 
 
 def _require_storable(frame: DataFrame, planned: PlannedModel) -> None:

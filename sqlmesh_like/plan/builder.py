@@ -73,7 +73,8 @@ class PlannedModel:
     def record(self, strategy: Strategy, buckets: int, rows: Mapping[str, int]) -> TableRecord:
         """What the commit of this run says of itself."""
         model = self.compiled.model
-        frontier = {item.ref.unique_id: item.end for item in self.inputs if item.end is not None}
+        others = [item for item in self.inputs if item.ref.unique_id != model.unique_id]
+        frontier = {item.ref.unique_id: item.end for item in others if item.end is not None}
         return TableRecord(
             model.unique_id, self.fingerprint, frontier, self.now.isoformat(), strategy,
             model.config.partition_by, buckets, dict(rows), _repeating(self.inputs),
@@ -95,7 +96,7 @@ def plan_model(
     `awaited` are inputs that the same run will change before: only `explain` plans ahead of them.
     """
     inputs = tuple(
-        _planned_input(ref, states[ref.unique_id], target.record, history, awaits=ref.unique_id in awaited)
+        planned_input(ref, states[ref.unique_id], target.record, history, awaits=ref.unique_id in awaited)
         for ref in compiled.facts.inputs
     )
     is_idle = not full_refresh and not _has_moved(compiled, inputs, target, now)
@@ -110,11 +111,11 @@ def plan_model(
 
 
 def _has_moved(compiled: CompiledModel, inputs: tuple[PlannedInput, ...], target: TableState, now: datetime) -> bool:
-    is_clock_moved = _is_clock_moved(clock_calls(compiled.facts.tree), target, now)
-    return is_clock_moved or any(item.has_moved for item in inputs)
+    is_later = is_clock_moved(clock_calls(compiled.facts.tree), target, now)
+    return is_later or any(item.has_moved for item in inputs)
 
 
-def _is_clock_moved(calls: list[exp.Expr], target: TableState, now: datetime) -> bool:
+def is_clock_moved(calls: list[exp.Expr], target: TableState, now: datetime) -> bool:
     """Whether one of these calls has another value than it had in the run that wrote the table."""
     then = target.record.now if target.record else None
     return bool(calls) and (then is None or has_moved(calls, datetime.fromisoformat(then), now))
@@ -126,7 +127,7 @@ def _choose(
     if forced:
         return "full_refresh", forced
     facts = compiled.facts
-    if facts.relation is not None and _is_clock_moved(pinned_calls(facts.relation), target, now):
+    if facts.relation is not None and is_clock_moved(pinned_calls(facts.relation), target, now):
         return "full_refresh", pinned_reasons(facts.relation, facts)
     if found and found.is_full_clearly_cheaper and compiled.model.config.refresh == "auto":
         share = f"{found.changed_rows:,} changed rows, {found.changed_share:.0%} of an input"
@@ -176,9 +177,10 @@ def _volume(state: TableState, history: History) -> Volume:
     return history.volume(state.uri, state.frontier) if state.frontier else Volume()
 
 
-def _planned_input(
+def planned_input(
     ref: InputRef, state: TableState, record: TableRecord | None, history: History, *, awaits: bool
 ) -> PlannedInput:
+    """An input between the frontier in the record of its reader's table and the one of its state."""
     start = record.frontier.get(ref.unique_id) if record else None
     change = NO_CHANGE
     if start and state.frontier and start != state.frontier and state.kind in ("cow", "mor"):

@@ -11,6 +11,7 @@ from sqlmesh_like.compiler import CompiledModel, Compiler
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.builder import PlannedModel, plan_model
 from sqlmesh_like.plan.catalog import Catalog
+from sqlmesh_like.plan.handwritten import plan_branch
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.render.rendered import RenderedModel, RenderedProject, RenderedTest
 
@@ -72,19 +73,45 @@ class Planner:
         return plans
 
     def plan(
-        self, model: RenderedModel, pinned: Mapping[str, TableState], awaited: Collection[str] = ()
+        self,
+        model: RenderedModel,
+        pinned: Mapping[str, TableState],
+        awaited: Collection[str] = (),
+        *,
+        whole: bool = False,
     ) -> PlannedModel:
-        """Plan a model; inputs that are not pinned are read now."""
+        """Plan a model; inputs that are not pinned are read now. `whole`: no branch of its author stands for its query.
+
+        Raises SqlError and NodeError.
+        """
         states = {
             unique_id: pinned[unique_id] if unique_id in pinned else self.catalog.state(unique_id)
             for unique_id in self.inputs(model)
         }
-        compiled = self.compile(self.live(model), states)
+        live = self.live(model)
+        compiled = self.compile(live, states)
         target = self.catalog.state(model.unique_id)
+        if live.author_strategy is not None and target.exists and not whole and not self._is_full(model):
+            return self._plan_branch(live, compiled, target, pinned, awaited)
         return plan_model(
             compiled, target, states, self.catalog.history, self.now,
             full_refresh=self._is_full(model), awaited=awaited,
         )  # fmt: skip
+
+    def _plan_branch(
+        self,
+        model: RenderedModel,
+        whole: CompiledModel,
+        target: TableState,
+        pinned: Mapping[str, TableState],
+        awaited: Collection[str],
+    ) -> PlannedModel:
+        branch = model.branch
+        assert branch is not None
+        states = {i: pinned[i] if i in pinned else self.catalog.state(i) for i in self.inputs(branch)}
+        states[model.unique_id] = target
+        compiled = self.compile(branch, states)
+        return plan_branch(compiled, whole, target, states, self.catalog.history, self.now, awaited)
 
     def _is_full(self, model: RenderedModel) -> bool:
         return self.full_refresh if model.config.full_refresh is None else model.config.full_refresh

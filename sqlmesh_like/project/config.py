@@ -11,7 +11,7 @@ from typing import get_args
 
 from sqlmesh_like.errors import nearest
 from sqlmesh_like.project.publishing import Publish
-from sqlmesh_like.project.spec import Materialized, ModelConfig, Refresh, TableType
+from sqlmesh_like.project.spec import AuthorStrategy, Materialized, ModelConfig, Refresh, TableType
 
 ConfigValues = Mapping[str, object]
 
@@ -107,7 +107,10 @@ _CHECKS: Mapping[str, Callable[[str, object], object]] = {
     "alias": _text,
     "enabled": _flag,
     "full_refresh": _flag,
-    "incremental_strategy": _one_of("append", "merge", "insert_overwrite", "delete+insert"),
+    "incremental_strategy": _one_of(*get_args(AuthorStrategy)),
+    "merge_update_columns": _texts,
+    "merge_exclude_columns": _texts,
+    "incremental_predicates": _texts,
     "on_schema_change": _one_of("ignore", "fail", "append_new_columns", "sync_all_columns"),
     "pre_hook": _hooks,
     "post_hook": _hooks,
@@ -129,10 +132,9 @@ _DBT_KEYS = frozenset(
             "event_time",
             "file_format",
             "grants",
-            "incremental_predicates",
             "location_root",
         ),
-        *("lookback", "merge_exclude_columns", "merge_update_columns", "options", "packages", "persist_docs"),
+        *("lookback", "options", "packages", "persist_docs"),
         *("strategy", "updated_at", "check_cols", "hard_deletes", "invalidate_hard_deletes", "target_schema"),
         *("target_database", "dbt_valid_to_current", "snapshot_meta_column_names"),
         *("quote_columns", "quoting", "sql_header", "static_analysis", "tblproperties"),

@@ -17,6 +17,7 @@ from sqlmesh_like.project.unit_test_spec import UnitTestFile
 Materialized = Literal["incremental", "table", "view", "ephemeral", "snapshot"]
 Refresh = Literal["auto", "incremental", "strict", "full"]
 TableType = Literal["cow", "mor"]
+AuthorStrategy = Literal["append", "merge", "delete+insert", "insert_overwrite"]
 CdcFormat = Literal["debezium", "flink_cdc", "canal", "maxwell", "dms"]
 
 
@@ -139,7 +140,10 @@ class ModelConfig:
     alias: str | None = None
     enabled: bool = True
     full_refresh: bool | None = None
-    incremental_strategy: str | None = None
+    incremental_strategy: AuthorStrategy | None = None
+    merge_update_columns: tuple[str, ...] = ()
+    merge_exclude_columns: tuple[str, ...] = ()
+    incremental_predicates: tuple[str, ...] = ()
     on_schema_change: str = "ignore"
     pre_hook: tuple[str, ...] = ()
     post_hook: tuple[str, ...] = ()

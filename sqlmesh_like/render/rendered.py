@@ -10,7 +10,7 @@ from typing import Literal
 
 from sqlmesh_like.errors import Location
 from sqlmesh_like.names import Schema, TableName
-from sqlmesh_like.project.spec import ColumnDoc, Exposure, ModelConfig
+from sqlmesh_like.project.spec import AuthorStrategy, ColumnDoc, Exposure, ModelConfig
 from sqlmesh_like.project.unit_test_spec import Fixture
 
 
@@ -78,6 +78,12 @@ class RenderedModel:
     def has_contract(self) -> bool:
         """Whether its columns must be those declared in YAML."""
         return self.config.contract.get("enforced") in (True, "true")
+
+    @property
+    def author_strategy(self) -> AuthorStrategy | None:
+        """How the author's own incremental SQL is brought into the table; None where the plan is derived."""
+        is_own = self.incremental_sql is not None and self.config.materialized == "incremental"
+        return self.config.incremental_strategy if is_own else None
 
     @property
     def branch(self) -> RenderedModel | None:

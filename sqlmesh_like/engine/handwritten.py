@@ -1,0 +1,140 @@
+"""Rows of hand-written incremental SQL → one Hudi commit. Owns dbt's four strategies; when they run is `plan`'s matter.
+
+As dbt has them: https://docs.getdbt.com/docs/build/incremental-strategy. `append` adds all rows. `merge` replaces the
+stored row of each unique_key, or some columns of it. `delete+insert` removes the stored rows of each unique_key, then
+adds. `insert_overwrite` replaces the partitions that the rows fall into, the whole table where it has none. Without a
+unique_key there is nothing to match, and rows are added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sqlmesh_like.engine import sink as sinks
+from sqlmesh_like.engine.fitting import fitted
+from sqlmesh_like.engine.keyed import keyed_by_content
+from sqlmesh_like.engine.partition_paths import target_paths
+from sqlmesh_like.engine.sink import Sink
+from sqlmesh_like.engine.tables import DELETED
+from sqlmesh_like.errors import Location, NodeError
+from sqlmesh_like.names import KEY, PARTITION, is_hidden
+from sqlmesh_like.plan.builder import PlannedModel
+from sqlmesh_like.plan.history import RECORD_KEY
+from sqlmesh_like.run.ports import Applied
+
+_OLD = "_sml_old_"
+
+
+def write_branch(planned: PlannedModel, given: DataFrame, stored: DataFrame, target: Sink, must_carry: bool) -> Applied:
+    """Bring the rows that the branch gave into the table, whose rows with key and partition are `stored`.
+
+    Raises NodeError where columns do not fit, or a unique_key of `merge` is NULL or repeats.
+    """
+    keys = planned.compiled.model.config.unique_key
+    rows = _keyed_anew(fitted(given, _visible(stored), planned.compiled.model), target)
+    if planned.strategy == "insert_overwrite":
+        return _overwrite(planned, rows, target, must_carry)
+    match planned.strategy:
+        case "merge" if keys:
+            sinks.check_rows(rows, target)
+            actions = _merged(rows, stored, target, keys, _kept_columns(planned, rows))
+        case "delete+insert" if keys:
+            leaving = stored.join(rows.select(*keys).distinct(), list(keys), "left_semi")
+            actions = _entering(rows, target).unionByName(_leaving(leaving), allowMissingColumns=True)
+        case _:
+            actions = _entering(rows, target)
+    return _commit(planned, actions.persist(), target, must_carry)
+
+
+def _commit(planned: PlannedModel, actions: DataFrame, target: Sink, must_carry: bool) -> Applied:
+    try:
+        counted = actions.agg(F.count_if(~F.col(DELETED)), F.count_if(F.col(DELETED))).collect()[0]
+        upserts, deletes = int(counted[0]), int(counted[1])
+        if not upserts and not deletes and not must_carry:
+            return Applied(planned.strategy, 0, 0, committed=False)
+        metadata = _metadata(planned, target, {"upserts": upserts, "deletes": deletes})
+        sinks.merge(actions.withColumn("_sml_copies", F.lit(1)), target, metadata)
+        return Applied(planned.strategy, upserts, deletes, committed=True)
+    finally:
+        actions.unpersist()
+
+
+def _metadata(planned: PlannedModel, target: Sink, rows: Mapping[str, int]) -> dict[str, str]:
+    return {RECORD_KEY: planned.record(planned.strategy, target.table.buckets, rows).to_json()}
+
+
+def _overwrite(planned: PlannedModel, rows: DataFrame, target: Sink, must_carry: bool) -> Applied:
+    count = rows.count()
+    if not target.partition_by:
+        sinks.rebuild(rows, target, _metadata(planned, target, {"upserts": count}))
+        return Applied(planned.strategy, count, 0, committed=True)
+    paths = target_paths(rows, target.partition_by)
+    metadata = _metadata(planned, target, {"partitions": len(paths)})
+    if paths:
+        sinks.overwrite(rows, target, paths, metadata)
+    elif must_carry:
+        sinks.merge(sinks.no_actions(rows, target), target, metadata)
+    return Applied(planned.strategy, count, 0, committed=bool(paths) or must_carry)
+
+
+def _keyed_anew(rows: DataFrame, target: Sink) -> DataFrame:
+    """Record keys that no row of the table has: rows that are equal to stored ones are rows of their own."""
+    return keyed_by_content(rows).withColumn(KEY, F.concat_ws(".", F.col(KEY), F.lit(target.state.frontier)))
+
+
+def _entering(rows: DataFrame, target: Sink) -> DataFrame:
+    return target.prepared(rows).withColumn(DELETED, F.lit(False))
+
+
+def _leaving(stored: DataFrame) -> DataFrame:
+    return stored.withColumn(DELETED, F.lit(True))
+
+
+def _merged(rows: DataFrame, stored: DataFrame, target: Sink, keys: Sequence[str], kept: Sequence[str]) -> DataFrame:
+    """Each row under the key of the stored row that it replaces, of which the `kept` columns stay."""
+    old = stored.select(*[F.col(f"`{name}`").alias(_OLD + name) for name in stored.columns])
+    same = reduce(SparkColumn.__and__, (F.col(f"`{name}`") == F.col(f"`{_OLD}{name}`") for name in keys))
+    is_there = F.col(f"`{_OLD}{KEY}`").isNotNull()
+    kept_values = {name: F.when(is_there, F.col(f"`{_OLD}{name}`")).otherwise(F.col(f"`{name}`")) for name in kept}
+    key = F.coalesce(F.col(f"`{_OLD}{KEY}`"), F.col(KEY))
+    met = target.prepared(rows.join(old, same, "left").withColumns({**kept_values, KEY: key}))
+    shown = [name for name in met.columns if not name.startswith(_OLD)]
+    entering = met.select(*[f"`{name}`" for name in shown]).withColumn(DELETED, F.lit(False))
+    if not target.partition_by:
+        return entering
+    # The old place of a row that moves: its key is written in another partition.
+    has_moved = is_there & (F.col(f"`{_OLD}{PARTITION}`") != F.col(PARTITION))
+    leaving = met.where(has_moved).select(
+        *[F.col(f"`{_OLD}{PARTITION if name == PARTITION else KEY}`").alias(name) if name in (KEY, PARTITION)
+          else F.col(f"`{name}`") for name in shown]
+    )  # fmt: skip
+    return entering.unionByName(_leaving(leaving))
+
+
+def _kept_columns(planned: PlannedModel, rows: DataFrame) -> list[str]:
+    """Columns that `merge` does not touch in a row that is there."""
+    config, model = planned.compiled.model.config, planned.compiled.model
+    updated, excluded = config.merge_update_columns, config.merge_exclude_columns
+    known = {name.lower() for name in rows.columns if not is_hidden(name)}
+    if unknown := [name for name in (*updated, *excluded) if name.lower() not in known]:
+        hint = f"its columns: {', '.join(sorted(known))}"
+        raise NodeError(f"merge names {unknown[0]!r}, which is no column", location=Location(model.path), hint=hint)
+    if updated and excluded:
+        hint = "leave one of them out"
+        raise NodeError(
+            "merge_update_columns and merge_exclude_columns exclude each other",
+            location=Location(model.path),
+            hint=hint,
+        )
+    named = {name.lower() for name in updated or excluded}
+    names = [name for name in rows.columns if not is_hidden(name) and named]
+    return [name for name in names if (name.lower() in named) == bool(excluded)]
+
+
+def _visible(stored: DataFrame) -> DataFrame:
+    return stored.select(*[f"`{name}`" for name in stored.columns if not is_hidden(name)])
