@@ -19,7 +19,11 @@ class CompiledModel:
     """Everything that follows from a model's text and the schemas of its inputs."""
 
     facts: QueryFacts
-    classification: Classification
+
+    @cached_property
+    def classification(self) -> Classification:
+        """How it can be maintained: what only binds a model never asks."""
+        return classify(self.facts)
 
     @cached_property
     def table(self) -> TablePlan:
@@ -50,7 +54,7 @@ class Compiler:
         facts = analyze(model, schemas, self._views)
         if model.config.materialized in ("view", "ephemeral"):
             self._views[model.unique_id] = facts
-        compiled = CompiledModel(facts, classify(facts))
+        compiled = CompiledModel(facts)
         self._compiled[model.unique_id] = compiled
         return compiled
 

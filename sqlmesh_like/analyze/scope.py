@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from sqlglot import exp
 
@@ -84,15 +85,25 @@ class Scope:
     sources: tuple[Source, ...]
     merged: tuple[tuple[str, str], ...] = ()
 
-    @property
+    @cached_property
     def known(self) -> dict[str, str | None]:
         """Types by name in the relation (lower case)."""
         return {column.name.lower(): column.type for column in columns(self.relation)}
 
-    @property
+    @cached_property
     def bare(self) -> set[str]:
         """Names (lower case) that stand for a column without a qualifier."""
         return {name.lower() for source in self.sources for name, _ in source.outputs}
+
+    @cached_property
+    def _by_alias(self) -> dict[str, dict[str, list[str]]]:
+        """Outputs by alias and name (lower case)."""
+        found: dict[str, dict[str, list[str]]] = {}
+        for source in self.sources:
+            names = found.setdefault(source.alias, {})
+            for name, output in source.outputs:
+                names.setdefault(name.lower(), []).append(output)
+        return found
 
     def star(self, alias: str = "") -> Iterator[tuple[str, str]]:
         """Name and output of the columns of `*`, or of `alias.*`; those of USING come once and first."""
@@ -139,11 +150,10 @@ class Scope:
 
     def _is_field(self, column: exp.Column) -> bool:
         """Whether the qualifier is a struct: as in Spark, only where it is no table that has such a column."""
-        table, aliases = column.table.lower(), {source.alias for source in self.sources}
-        if table in aliases:
-            names = {name.lower() for s in self.sources if s.alias == table for name, _ in s.outputs}
-            return table in self.bare and column.name.lower() not in names and not column.db
-        return table in self.bare or column.db.lower() in aliases
+        table = column.table.lower()
+        if table in self._by_alias:
+            return table in self.bare and column.name.lower() not in self._by_alias[table] and not column.db
+        return table in self.bare or column.db.lower() in self._by_alias
 
     def _field(self, column: exp.Column) -> exp.Expr:
         """A field of a struct. Written with brackets: `x.p` could be taken for a column of a table named `x`."""
@@ -160,11 +170,10 @@ class Scope:
             if name.lower() == wanted:
                 return output
         found = [
-            (source.alias, output)
-            for source in self.sources
-            if alias in ("", source.alias)
-            for name, output in source.outputs
-            if name.lower() == wanted
+            (source, output)
+            for source, names in self._by_alias.items()
+            if alias in ("", source)
+            for output in names.get(wanted, ())
         ]
         if len(found) > 1:
             places = " or ".join(f"{source}.{column.name}" for source, _ in found)

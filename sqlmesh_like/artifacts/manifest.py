@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from sqlmesh_like import __version__
 from sqlmesh_like.artifacts.exposures import exposure, group, group_map
-from sqlmesh_like.artifacts.files import compiled_model_path, compiled_test_path, timestamp, write_json
+from sqlmesh_like.artifacts.files import compiled_model_path, compiled_test_path, json_text, timestamp, write_text
 from sqlmesh_like.artifacts.sources import criteria
 from sqlmesh_like.artifacts.unit_tests import unit_test
 from sqlmesh_like.names import Column, Schema
@@ -26,10 +26,8 @@ SCHEMA = "https://schemas.getdbt.com/dbt/manifest/v12.json"
 _EMPTY = ("metrics", "selectors", "saved_queries", "semantic_models")
 
 
-def write_manifest(
-    path: Path, project: ParsedProject, content: Mapping[str, object], now: datetime.datetime | None = None
-) -> None:
-    """Writes what `manifest` made. Raises MachineError where the file cannot be written."""
+def write_manifest(path: Path, project: ParsedProject, content: str, now: datetime.datetime | None = None) -> None:
+    """Writes what `manifest` made, as JSON. Raises MachineError where the file cannot be written."""
     moment = now or datetime.datetime.now(datetime.UTC)
     metadata = {
         "dbt_schema_version": SCHEMA,
@@ -40,7 +38,7 @@ def write_manifest(
         "project_name": project.name,
         "adapter_type": "spark",
     }
-    write_json(path, {"metadata": metadata, **content})
+    write_text(path, f'{{"metadata": {json_text(metadata)}, {content[1:]}\n')
 
 
 def manifest(
@@ -265,6 +263,8 @@ def _source(source: Source, table: SourceTable, project: ParsedProject) -> dict[
 
 
 def _macros(project: ParsedProject) -> list[dict[str, object]]:
+    if not project.macros:
+        return []
     texts = {file.path: file for file in project.macros}
     found = Macros(project.name, project.macros, Templates()).declared()
     docs = project.macro_docs

@@ -12,7 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TextIO
 
+from sqlmesh_like.artifacts.files import json_text
 from sqlmesh_like.artifacts.state import State, read_state
+from sqlmesh_like.cli.kept import kept_project, text_beside
 from sqlmesh_like.cli.options import Flags
 from sqlmesh_like.cli.output import Level, Output
 from sqlmesh_like.errors import UsageError
@@ -39,6 +41,7 @@ class Loaded:
     target: Target
     rendered: RenderedProject
     graph: Graph
+    kept: Path | None = None  # where what follows from the project alone may be kept
 
     @property
     def target_folder(self) -> Path:
@@ -95,6 +98,10 @@ class Loaded:
         """The project as `--state` knows it, compared with this one."""
         return None if self.state is None else self.state.past(self.manifest)
 
+    def manifest_text(self) -> str:
+        """The manifest as the JSON that a file has, without what each call says of itself."""
+        return text_beside(self.kept, "manifest", lambda: json_text(self.manifest))
+
     @cached_property
     def manifest(self) -> Mapping[str, object]:
         """What manifest.json says of the project as it is."""
@@ -106,20 +113,30 @@ class Loaded:
 def load(flags: Flags, *, now: datetime.datetime = EPOCH) -> Loaded:
     """Reads and renders the project. `now` is the clock of templates. Raises ProjectError or UsageError."""
     output = make_output(flags, sys.stderr)  # what a command prints stays fit for a pipe
-    _log_to(output)
-    project = load_parsed(flags)
-    for warning in project.warnings:
+    log = _log_to(output)
+    root, variables = find_project(_start(flags)), parse_vars(flags.vars)
+
+    def aim(project: ParsedProject) -> Target:
+        target = load_target(project, flags.profiles_dir, flags.profile, flags.target, variables)
+        return target if flags.threads is None else replace(target, threads=flags.threads)
+
+    def render(project: ParsedProject, target: Target) -> tuple[RenderedProject, Graph]:
+        rendered = render_project(project, target, now=now, full_refresh=flags.full_refresh)
+        return rendered, build_graph(project, rendered)
+
+    found = kept_project(root, flags, lambda: load_project(root, variables), aim, render, lambda: not log.told)
+    for warning in found.project.warnings:
         output.line(f"warning: {warning}", "warn")
-    target = load_target(project, flags.profiles_dir, flags.profile, flags.target, parse_vars(flags.vars))
-    target = target if flags.threads is None else replace(target, threads=flags.threads)
-    rendered = render_project(project, target, now=now, full_refresh=flags.full_refresh)
-    return Loaded(flags, project, target, rendered, build_graph(project, rendered))
+    return Loaded(flags, found.project, found.target, found.rendered, found.graph, found.kept)
 
 
 def load_parsed(flags: Flags) -> ParsedProject:
     """The project's files alone: no profile, no Jinja in SQL."""
-    start = (flags.project_dir or Path.cwd()).resolve()
-    return load_project(find_project(start), parse_vars(flags.vars))
+    return load_project(find_project(_start(flags)), parse_vars(flags.vars))
+
+
+def _start(flags: Flags) -> Path:
+    return (flags.project_dir or Path.cwd()).resolve()
 
 
 def load_target_of(flags: Flags) -> Target:
@@ -146,14 +163,18 @@ class _LogHandler(logging.Handler):
     def __init__(self, output: Output) -> None:
         super().__init__(logging.INFO)
         self._output = output
+        self.told = 0
 
     def emit(self, record: logging.LogRecord) -> None:
+        self.told += 1
         level: Level = "warn" if record.levelno >= logging.WARNING else "info"
         self._output.line(record.getMessage(), level)
 
 
-def _log_to(output: Output) -> None:
+def _log_to(output: Output) -> _LogHandler:
     logger = logging.getLogger("sqlmesh_like.render")
-    logger.handlers = [_LogHandler(output)]
+    handler = _LogHandler(output)
+    logger.handlers = [handler]
     logger.setLevel(logging.INFO)
     logger.propagate = False
+    return handler

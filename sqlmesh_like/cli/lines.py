@@ -133,7 +133,7 @@ def write_results(loaded: Loaded, result: RunResult, elapsed: float, call: Mappi
     has_vars = bool(parse_vars(loaded.flags.vars))
     args = {**vars(loaded.flags), **call, "has_vars": has_vars}
     write_run_results(loaded.target_folder / "run_results.json", rows, elapsed, args, loaded.rendered)
-    write_manifest(loaded.target_folder / "manifest.json", loaded.project, loaded.manifest)
+    write_manifest(loaded.target_folder / "manifest.json", loaded.project, loaded.manifest_text())
 
 
 def response(found: NodeResult) -> Mapping[str, object]:

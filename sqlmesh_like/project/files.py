@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sqlmesh_like.errors import Location, ProjectError
+from sqlmesh_like.project.reads import listed, note_file, note_listing
 
 
 def read_text(path: Path, root: Path) -> str:
     """The file's text with `\\n` line ends and without a byte order mark. Raises ProjectError where it is not UTF-8."""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        text = path.read_text(encoding="utf-8-sig")
+        note_file(path, text)
+        return text
     except UnicodeDecodeError as error:
         message = f"not UTF-8 text: byte 0x{error.object[error.start]:02x} at offset {error.start}"
         line = error.object.count(b"\n", 0, error.start) + 1
@@ -30,14 +33,6 @@ def relative(path: Path, root: Path) -> str:
 
 def files_under(root: Path, folders: Iterable[str], suffixes: tuple[str, ...]) -> tuple[Path, ...]:
     """All files with these suffixes under the folders, hidden ones left out, sorted by path, each once."""
-    found = {
-        path
-        for folder in folders
-        for path in (root / folder).rglob("*")
-        if path.suffix.lower() in suffixes and path.is_file() and not _is_hidden(path.relative_to(root / folder))
-    }
-    return tuple(sorted(found, key=lambda path: path.as_posix()))
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+    folders = tuple(folders)
+    note_listing(root, folders, suffixes)
+    return tuple(Path(path) for path in listed(root, folders, suffixes))

@@ -12,6 +12,7 @@ from pathlib import Path
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.project.config import HOOKS, ConfigFault, canonical, check_setting, is_config_key, merge
 from sqlmesh_like.project.files import read_text
+from sqlmesh_like.project.reads import note_file
 from sqlmesh_like.project.values import ValueRenderer
 from sqlmesh_like.project.yaml_node import YamlNode, parse_toml, parse_yaml
 
@@ -101,6 +102,8 @@ def load_settings(root: Path, cli_vars: Mapping[str, object], shown: str = DBT_F
 
     `shown` is the path of a package's settings as messages name it.
     """
+    for name in (DBT_FILE, OWN_FILE):
+        note_file(root / name)
     if (root / DBT_FILE).is_file():
         node = parse_yaml(read_text(root / DBT_FILE, root), shown).mapping(DBT_FILE)
         return _read(node, shown, root, cli_vars)

@@ -14,6 +14,7 @@ from jinja2 import StrictUndefined, TemplateError, UndefinedError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sqlmesh_like.errors import JinjaError, UsageError, nearest
+from sqlmesh_like.project.reads import note_variable
 from sqlmesh_like.project.yaml_node import YamlNode
 
 SECRET_PREFIX = "DBT_ENV_SECRET"
@@ -49,6 +50,7 @@ class Vars:
 
 def env_var(name: str, default: object = _NOTHING) -> object:
     """The environment variable; raises MissingValue where it is neither set nor has a default."""
+    note_variable(name)
     if name in os.environ:
         return os.environ[name]
     if default is not _NOTHING:

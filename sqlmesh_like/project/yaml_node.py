@@ -11,12 +11,14 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import yaml
 
 from sqlmesh_like.errors import Location, ProjectError, nearest
 
 _Marked = yaml.nodes.Node
+_Fast = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True)
@@ -128,14 +130,14 @@ def parse_yaml(text: str, path: str) -> YamlNode:
     Raises ProjectError with file, line and column for invalid YAML, duplicate keys and values that contain themselves.
     """
     try:
-        loader = yaml.SafeLoader(text)
-        try:
-            root = loader.get_single_node()
-            if root is None:
-                return YamlNode({}, Location(path, 1, 1), Location(path, 1, 1))
-            return _Converter(loader, path).convert(root)
-        finally:
-            loader.dispose()
+        return _parsed(text, path, _Fast)
+    except yaml.YAMLError:  # whose words and places are libyaml's: Python's parser has better ones
+        return _parsed_slowly(text, path)
+
+
+def _parsed_slowly(text: str, path: str) -> YamlNode:
+    try:
+        return _parsed(text, path, yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         raise ProjectError(f"invalid YAML: {_describe(error)}", location=_place(error, path)) from error
     except yaml.reader.ReaderError as error:
@@ -143,6 +145,17 @@ def parse_yaml(text: str, path: str) -> YamlNode:
         line = text.count("\n", 0, error.position) + 1
         column = error.position - text.rfind("\n", 0, error.position)
         raise ProjectError(message, location=Location(path, line, column)) from error
+
+
+def _parsed(text: str, path: str, kind: Any) -> YamlNode:
+    loader = kind(text)
+    try:
+        root = loader.get_single_node()
+        if root is None:
+            return YamlNode({}, Location(path, 1, 1), Location(path, 1, 1))
+        return _Converter(loader, path).convert(root)
+    finally:
+        loader.dispose()
 
 
 def _describe(error: yaml.MarkedYAMLError) -> str:

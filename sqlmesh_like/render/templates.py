@@ -15,6 +15,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from sqlmesh_like.errors import JinjaError, Location, SmlError, nearest
 from sqlmesh_like.project.values import MissingValue
+from sqlmesh_like.render.plain_templates import render_plain
 from sqlmesh_like.render.rendered import SourceMap
 from sqlmesh_like.render.source_map import CLOSE, OPEN, mark, read_marks
 
@@ -116,6 +117,12 @@ class Templates:
 
     def render(self, path: str, raw: str, scope: Mapping[str, object]) -> SourceMap:
         """The rendered text of a template with its source map. Raises JinjaError with file, line and column."""
+        try:
+            plain = None if (path, raw) in self._compiled else render_plain(raw, scope)
+        except (Exception, MacroReturn):  # noqa: BLE001 (Jinja meets it again, and knows the place)
+            plain = None
+        if plain is not None:
+            return plain
         template = self._template(path, raw)
         return read_marks(self.run(lambda: template.render(scope), path, scope), raw)
 

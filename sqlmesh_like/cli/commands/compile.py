@@ -56,7 +56,7 @@ def _compile(flags: Flags, no_check: bool, *, prints: bool = True) -> tuple[Mism
     analyses = tuple(analysis for analysis in loaded.rendered.analyses if analysis.unique_id in chosen)
     rendered = replace(loaded.rendered, models=models, tests=tests, analyses=analyses)
     written = write_compiled(loaded.target_folder, rendered)
-    write_manifest(loaded.target_folder / "manifest.json", loaded.project, loaded.manifest)
+    write_manifest(loaded.target_folder / "manifest.json", loaded.project, loaded.manifest_text())
     if flags.select and prints:
         for model in (*models, *analyses):
             _print(model)

@@ -51,7 +51,7 @@ def generate(flags: Flags, no_compile: bool, empty_catalog: bool, static: bool) 
     columns = catalog_of(loaded, tables)
     html = page(content(gather(loaded, tables, places, compiles=not no_compile)))
     write_compiled(folder, loaded.rendered)
-    write_manifest(folder / "manifest.json", loaded.project, loaded.manifest)
+    write_manifest(folder / "manifest.json", loaded.project, loaded.manifest_text())
     write_catalog(folder / "catalog.json", columns)
     for name in (SITE, STATIC) if static else (SITE,):
         write_text(folder / name, html)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlmesh_like.artifacts.files import write_json
+from sqlmesh_like.artifacts.files import json_text, write_json
 from sqlmesh_like.artifacts.manifest import manifest, write_manifest
 from sqlmesh_like.artifacts.run_results import NodeResult, Timing, write_run_results
 from sqlmesh_like.errors import MachineError
@@ -56,7 +56,7 @@ def rendered(project: ParsedProject) -> RenderedProject:
 
 def test_the_manifest_holds_nodes_and_both_maps(project: ParsedProject, rendered: RenderedProject) -> None:
     path = project.root / "target" / "manifest.json"
-    write_manifest(path, project, manifest(project, rendered, build_graph(project, rendered)), NOW)
+    write_manifest(path, project, json_text(manifest(project, rendered, build_graph(project, rendered))), NOW)
     data = json.loads(path.read_text())
     assert data["metadata"]["dbt_schema_version"].endswith("/manifest/v12.json")
     assert set(data["nodes"]) == {"model.shop.m", "seed.shop.s", "test.shop.unique_m_id", "test.shop.t"}

@@ -135,7 +135,7 @@ def test_names_are_resolved_where_columns_are_known(root: Path, capsys: pytest.C
 @pytest.mark.parametrize("sql", VALID)
 def test_what_spark_takes_passes(root: Path, capsys: pytest.CaptureFixture[str], sql: str, columns: str) -> None:
     write(root, sql, columns)
-    assert main(["parse"]) == 0, capsys.readouterr().err
+    assert main(["compile"]) == 0, capsys.readouterr().err
 
 
 def test_chance_that_comes_with_a_view_is_told_too(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -150,11 +150,11 @@ def test_chance_that_comes_with_a_view_is_told_too(root: Path, capsys: pytest.Ca
 def test_functions_that_only_the_cluster_knows_pass(root: Path, setting: str) -> None:
     write(root, f"select my_udf(id) as x from {ORDERS}", COLUMNS)
     profiles = root / "profiles.yml"
-    assert main(["parse"]) == 2
+    assert main(["compile"]) == 2
     profiles.write_text(profiles.read_text().replace("warehouse: w", f"warehouse: w, {setting}"))
-    assert main(["parse"]) == 0
+    assert main(["compile"]) == 0
 
 
 def test_strict_alone_forbids_chance(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(root, f"select id, rand() as r from {ORDERS}", COLUMNS)
-    assert main(["parse"]) == 0, capsys.readouterr().err
+    assert main(["compile"]) == 0, capsys.readouterr().err

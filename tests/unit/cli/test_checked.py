@@ -44,7 +44,7 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_nothing_new_is_checked_once(put: Text, checks: list[int]) -> None:
-    assert [main(["parse", "-q"]) for _ in range(3)] == [0, 0, 0]
+    assert [main(["compile", "-q"]) for _ in range(3)] == [0, 0, 0]
     assert main(["compile", "-q"]) == 0
     assert checks == [2]
 
@@ -52,35 +52,35 @@ def test_nothing_new_is_checked_once(put: Text, checks: list[int]) -> None:
 def test_a_change_of_anything_looked_at_is_checked(
     put: Text, checks: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert main(["parse", "-q"]) == 0
-    assert main(["parse", "-q", "--vars", "{n: 2}"]) == 0
+    assert main(["compile", "-q"]) == 0
+    assert main(["compile", "-q", "--vars", "{n: 2}"]) == 0
     put("models/s.yml", SOURCE % ", {name: v, data_type: int}")
-    assert main(["parse", "-q"]) == 0
+    assert main(["compile", "-q"]) == 0
     put("models/m.sql", "select id, id + 1 as v from {{ source('shop', 't') }}")
-    assert main(["parse", "-q"]) == 0
+    assert main(["compile", "-q"]) == 0
     assert main(["compile", "-q", "-s", "m"]) == 0
-    monkeypatch.setattr(checked, "_program", lambda: "another version")
-    assert main(["parse", "-q"]) == 0
+    monkeypatch.setattr(checked, "program", lambda: "another version")
+    assert main(["compile", "-q"]) == 0
     assert checks == [2, 2, 2, 2, 1, 2]
 
 
 def test_columns_that_no_text_of_a_model_shows_are_looked_at(put: Text, checks: list[int]) -> None:
     put("seeds/kinds.csv", "id,kind\n1,a\n")
     put("models/k.sql", "select kind from {{ ref('kinds') }}")
-    assert [main(["parse", "-q"]) for _ in range(2)] == [0, 0]
+    assert [main(["compile", "-q"]) for _ in range(2)] == [0, 0]
     put("seeds/kinds.csv", "id,sort\n1,a\n")
-    assert main(["parse", "-q"]) == 2, "the column is gone from the file, the model is as it was"
+    assert main(["compile", "-q"]) == 2, "the column is gone from the file, the model is as it was"
     assert checks == [3, 3]
 
 
 def test_an_error_is_never_remembered(put: Text, checks: list[int], capsys: pytest.CaptureFixture[str]) -> None:
     put("models/m.sql", "select idd from {{ source('shop', 't') }}")
-    assert [main(["parse"]) for _ in range(2)] == [2, 2]
+    assert [main(["compile"]) for _ in range(2)] == [2, 2]
     assert checks == [2, 2] and capsys.readouterr().err.count("models/m.sql:1:8") == 2
 
 
 @pytest.mark.parametrize("text", ["", "{", "7", '[1, {"a": 2}]'])
 def test_a_file_that_is_none_of_ours_costs_time_only(put: Text, checks: list[int], text: str) -> None:
     put("target/checked.json", text)
-    assert main(["parse", "-q"]) == 0
+    assert main(["compile", "-q"]) == 0
     assert checks == [2]

@@ -120,7 +120,7 @@ def test_an_error_has_its_place_in_the_models_own_file(
 )
 def test_valid_sql_passes(project: Path, capsys: pytest.CaptureFixture[str], sql: str) -> None:
     (project / "models/m.sql").write_text(sql)
-    assert main(["parse"]) == 0, capsys.readouterr().err
+    assert main(["compile"]) == 0, capsys.readouterr().err
 
 
 def test_every_broken_model_is_named_at_once(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
