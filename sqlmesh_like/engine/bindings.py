@@ -36,7 +36,7 @@ class Bindings:
     changes: SharedChanges = field(default_factory=SharedChanges)
     shared: Collection[str] = ()
     steps: dict[str, DataFrame] = field(default_factory=dict)
-    _count: int = 0
+    _views: dict[tuple[Role, str, frozenset[str] | None], str] = field(default_factory=dict)
 
     def run(self, query: exp.Expr, prune: Prune | None = None, *, nothing: bool = False) -> DataFrame:
         """The frame of a query over outside relations and steps. `nothing`: outside relations count as empty."""
@@ -45,8 +45,7 @@ class Bindings:
             outside = split_relation(node) if isinstance(node, exp.Table) else None
             if outside is None:
                 return node
-            frame = self._relation(*outside, prune, nothing)
-            return exp.table_(self._view(frame), alias=node.alias or None)
+            return exp.table_(self._bound(*outside, prune, nothing), alias=node.alias or None)
 
         record = self.planned.target.record
         then = datetime.fromisoformat(record.now) if record else None
@@ -73,15 +72,22 @@ class Bindings:
         for frame in self.steps.values():
             frame.unpersist()
 
-    def _relation(self, role: Role, name: str, prune: Prune | None, nothing: bool) -> DataFrame:
+    def _bound(self, role: Role, name: str, prune: Prune | None, nothing: bool) -> str:
+        """The view of a relation: one for all steps that read the same files of it."""
         state = self.planned.target if role == "target" else self._input(name).state
+        paths = None if role == "changes" else set[str]() if nothing else self._paths(prune, name, state)
+        known = (role, name, None if paths is None else frozenset(paths))
+        if known not in self._views:
+            self._views[known] = self._view(self._relation(role, name, state, paths))
+        return self._views[known]
+
+    def _relation(self, role: Role, name: str, state: TableState, paths: set[str] | None) -> DataFrame:
         timeline = Timeline(state.uri)
         feed = feed_of(self.session, timeline)
         if role == "changes":
             return self._change(self._input(name), feed)
         frontier = timeline.frontier if role == "target" else self._frontier(name, role)
         assert frontier is not None
-        paths = self._paths(prune, name, state) if not nothing else set()
         return feed.current(frontier, paths, hidden=role == "target")
 
     def _change(self, item: PlannedInput, feed: Feed) -> DataFrame:
@@ -130,8 +136,7 @@ class Bindings:
         return next(item for item in self.planned.inputs if item.ref.unique_id == unique_id)
 
     def _view(self, frame: DataFrame) -> str:
-        self._count += 1
-        name = f"_sml_relation_{self._count}"
+        name = f"_sml_relation_{len(self._views)}"
         frame.createOrReplaceTempView(name)
         return name
 

@@ -17,20 +17,33 @@ from sqlmesh_like.run.ports import Difference, Row
 
 RELATIVE_TOLERANCE = 1e-9
 _MATCHED_AT_MOST = 20_000
+_COPIES = "_sml_copies"
 
 
 def difference(stored: DataFrame, expected: DataFrame, limit: int) -> Difference:
-    """Rows of either side without an equal row on the other (multisets)."""
-    expected = expected.select(*[F.col(f"`{field.name}`").cast(field.dataType) for field in stored.schema.fields])
-    surplus, missing = stored.exceptAll(expected), expected.exceptAll(stored)
+    """Rows of either side without an equal row on the other (multisets). Where all are equal each side is read once."""
+    alike = expected.select(*[F.col(f"`{field.name}`").cast(field.dataType) for field in stored.schema.fields])
+    signed = stored.withColumn(_COPIES, F.lit(1)).unionByName(alike.withColumn(_COPIES, F.lit(-1)))
+    unequal = signed.groupBy(*[f"`{name}`" for name in stored.columns]).agg(F.sum(_COPIES).alias(_COPIES))
+    unequal = unequal.where(f"{_COPIES} <> 0")
+    total = unequal.agg(F.sum(F.abs(_COPIES))).collect()[0][0] or 0
+    if not total:
+        return Difference(0, ())
+    surplus, missing = (_copied(unequal, sign) for sign in (1, -1))
     floats = [name for name, type_ in stored.dtypes if type_ in ("double", "float")]
-    total = surplus.count() + missing.count()
-    if floats and 0 < total <= _MATCHED_AT_MOST:
+    if floats and total <= _MATCHED_AT_MOST:
         left, right = _unmatched(_rows(surplus), _rows(missing), floats)
         rows = [(-1, row) for row in left] + [(1, row) for row in right]
         return Difference(len(rows), tuple(rows[:limit]))
     rows = [(-1, row) for row in _rows(surplus.limit(limit))] + [(1, row) for row in _rows(missing.limit(limit))]
     return Difference(total, tuple(rows[:limit]))
+
+
+def _copied(unequal: DataFrame, sign: int) -> DataFrame:
+    """Rows of which one side has more, as often as it has more of them."""
+    times = F.explode(F.sequence(F.lit(1), F.col(_COPIES) * sign))
+    more = unequal.where(F.col(_COPIES) * sign > 0)
+    return more.withColumn(_COPIES, times).drop(_COPIES)
 
 
 def _rows(frame: DataFrame) -> list[Row]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -138,7 +139,7 @@ class Lake:
         return self._loaded(full_refresh)[0]
 
     def run(
-        self, *selected: str, threads: int = 1, fail_fast: bool = False, full_refresh: bool = False
+        self, *selected: str, threads: int = 2, fail_fast: bool = False, full_refresh: bool = False
     ) -> dict[str, ModelResult]:
         """Run models (default: all) and return their results by name."""
         planner, executor = self._loaded(full_refresh, threads, fail_fast)
@@ -146,7 +147,7 @@ class Lake:
         self.results = {found.model.name: found for found in executor.run(names).results}
         return self.results
 
-    def run_well(self, *selected: str, threads: int = 1) -> dict[str, str]:
+    def run_well(self, *selected: str, threads: int = 2) -> dict[str, str]:
         """Run, insist on success, and return the strategy each model took."""
         results = self.run(*selected, threads=threads)
         failed = {name: found.message for name, found in results.items() if found.status not in ("success", "no-op")}
@@ -162,9 +163,12 @@ class Lake:
 
     def assert_maintained(self, *names: str) -> None:
         """Each model's table equals its query, recomputed in full."""
-        for name in names or [m.name for m in self.planner().rendered.models]:
-            found = self.verify(name)
-            assert found.total == 0, (name, found.rows)
+        planner, engine = self.planner(), self.engine()
+        models = [m for m in planner.rendered.models if not names or m.name in names]
+        with ThreadPoolExecutor(2) as pool:
+            found = pool.map(lambda model: engine.verify(planner.plan(model, {}), 10), models)
+        unequal = {model.name: one.rows for model, one in zip(models, found, strict=True) if one.total}
+        assert models and not unequal, unequal
 
     def compaction(self, uri: str, step: Literal["schedule", "run"]) -> str:
         """Schedule or run a compaction as an operator of another team would; returns its instant, or none."""
