@@ -30,12 +30,12 @@ test: test-fast
 	$(BIN)/python -m pytest $(WITH_JVM)
 
 test-fast: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest $(WITHOUT_JVM)
+	$(BIN)/python -m pytest -n auto --dist loadfile $(WITHOUT_JVM)
 
 # 5,000 random cases instead of 500, others each time: an hour of one core. What fails is filed in tests/properties/failed_once.
 # An ingestion is killed 30 times instead of 5.
 test-deep: $(VENV)/.installed-dev
-	SML_DEEP=1 $(BIN)/python -m pytest tests/properties
+	SML_DEEP=1 $(BIN)/python -m pytest -n auto --dist loadfile tests/properties
 	$(BIN)/sml deps
 	SML_DEEP=1 $(BIN)/python -m pytest $(DEEP_WITH_JVM)
 

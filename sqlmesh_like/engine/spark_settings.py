@@ -41,6 +41,8 @@ FIXED: Mapping[str, str] = {
 _DEFAULTS: Mapping[str, str] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Each query is described for the UI whether there is one or not: a thirtieth of the time of a small run.
+    "spark.sql.ui.explainMode": "simple",
     "spark.driver.memory": "2g",
     # Listing partitions in Spark jobs costs more than listing them in the driver for the sizes one run touches.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
