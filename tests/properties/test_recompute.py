@@ -57,6 +57,7 @@ def _run(construct: str, number: int, found: Tally) -> None:
         found.failure = failure
 
 
+@pytest.mark.checklist(60, 61, 62, 63)
 @pytest.mark.parametrize("construct", CONSTRUCTS)
 def test_a_maintained_table_equals_a_recompute_after_every_batch(construct: str) -> None:
     found = tally(construct)

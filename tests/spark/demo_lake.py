@@ -91,6 +91,10 @@ class DemoLake:
         assert isinstance(found, list)
         return found
 
+    def history(self, name: str) -> list[dict[str, object]]:
+        """What `sml history` tells of a table's commits that change rows."""
+        return [row for row in self.json("history", name) if row["kind"] in ("bulk_insert", "upsert")]
+
     def frontier(self, name: str, schema: str = "dws") -> str:
         found = Timeline(self.uri(name, schema)).frontier
         assert found is not None

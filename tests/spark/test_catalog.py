@@ -69,6 +69,7 @@ def of_hive(target: Target, uri: str) -> Target:
     return replace(target, catalog="hive", options={"catalog": {"hive": {"uri": uri}}})
 
 
+@pytest.mark.checklist(28, 52, 53, 54, 69)
 def test_tables_partitions_and_new_columns_are_seen(spark: SparkSession, tmp_path: Path, hive: str) -> None:
     shop = HiveLake(spark, tmp_path, (table("flat", columns={"id": "int"}), table("parted", partition_by=BY_MONTH,
         columns={"create_time": "timestamp"}, table_type="mor")))  # fmt: skip
@@ -104,6 +105,7 @@ def test_tables_partitions_and_new_columns_are_seen(spark: SparkSession, tmp_pat
     ]
 
 
+@pytest.mark.checklist(52)
 def test_a_metastore_that_does_not_answer_is_told_and_the_table_stands(spark: SparkSession, tmp_path: Path) -> None:
     uri = str(tmp_path / "t")
     frame = spark.createDataFrame([("1", 1)], "k string, n int")

@@ -85,6 +85,7 @@ def test_killed_right_after_the_commit_nothing_is_applied_twice(lake: Lake, orde
     assert lake.rows("agg") == [("x", D("8.00"), 2), ("y", D("7.00"), 2)]
 
 
+@pytest.mark.checklist(39)
 def test_killed_in_the_middle_of_a_write_the_next_run_does_it_again(lake: Lake, orders: Table) -> None:
     lake.run_well()
     orders.upsert((1, 1, D("7.00"), "x", "m1"), (3, 3, D("1.00"), "x", "m1"))

@@ -29,6 +29,7 @@ def people(lake: Lake) -> Table:
     return lake.source("people", "id int, name string, ym string", partition="ym")
 
 
+@pytest.mark.checklist(48)
 def test_a_pinned_snapshot_stays_while_the_table_moves_on(people: Table) -> None:
     first = people.upsert((1, "a", "m1"), (2, "b", "m1"), (3, "c", "m2"))
     rows = [(1, "a", "m1"), (2, "b", "m1"), (3, "c", "m2")]
@@ -45,6 +46,7 @@ def test_insert_update_and_delete_of_one_commit_are_told_apart(people: Table) ->
     assert changed(people, start, end) == [(-1, 1, "a", "m1"), (-1, 2, "b", "m1"), (1, 1, "A", "m1"), (1, 4, "d", "m1")]
 
 
+@pytest.mark.checklist(49, 68)
 def test_commits_of_one_range_add_up(people: Table) -> None:
     start = people.upsert((1, "a", "m1"), (2, "b", "m1"), (3, "c", "m2"))
     people.upsert((1, "x", "m1"), (5, "e", "m9"))
@@ -82,6 +84,7 @@ def test_overwriting_a_partition_and_the_table_are_all_old_minus_all_new(people:
     assert snapshot(people, middle) == [(2, "b", "m1"), (3, "c", "m2"), (5, "e", "m1")]
 
 
+@pytest.mark.checklist(46)
 def test_clustering_in_between_nets_to_nothing(lake: Lake) -> None:
     table = lake.source("c", "id int, name string")
     simple = {"hoodie__index__type": "SIMPLE"}
@@ -145,6 +148,7 @@ def test_a_struct_that_gains_a_field_between_two_slices_is_read_right(lake: Lake
     assert snapshot(wide, end)[1] == (2, None, None, "y")
 
 
+@pytest.mark.checklist(47)
 def test_a_pending_instant_holds_the_frontier_back(people: Table) -> None:
     start = people.upsert((1, "a", "m1"))
     people.upsert((2, "b", "m1"))
@@ -235,6 +239,7 @@ def test_rows_inserted_beside_rows_of_the_same_key_take_nothing_away(lake: Lake)
     assert changed(table, start, end) == [(1, 1, "b")]
 
 
+@pytest.mark.checklist(46)
 def test_a_table_of_plain_hudi_defaults_is_followed(lake: Lake) -> None:
     uri = str(lake.root / "plain")
     options = {

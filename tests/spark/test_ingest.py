@@ -22,6 +22,7 @@ def lake(spark: SparkSession, tmp_path: Path) -> MakeLake:
     return make
 
 
+@pytest.mark.checklist(19, 23)
 def test_insert_update_delete_and_reinsert_end_as_in_the_source(lake: MakeLake) -> None:
     shop = lake()
     first = shop.ingest(
@@ -49,6 +50,17 @@ def test_insert_update_delete_and_reinsert_end_as_in_the_source(lake: MakeLake) 
     assert (again.tables, shop.commits()) == ((), 2)
 
 
+@pytest.mark.checklist(17)
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_tables_are_written_one_after_another_or_side_by_side(lake: MakeLake, at_once: int) -> None:
+    names = ("a", "b", "c")
+    shop = lake(*(table(name) for name in names), concurrency=at_once)
+    report = shop.ingest(*(event("c", {"id": number, "v": name}, table=name) for number in (1, 2) for name in names))
+    assert not report.failed
+    assert [shop.rows(name) for name in names] == [[(1, name), (2, name)] for name in names]
+
+
+@pytest.mark.checklist(20, 21, 23)
 def test_the_newest_by_order_by_wins_and_ties_go_to_the_log(lake: MakeLake) -> None:
     shop = lake(table(order_by=("modify_time",)))
     shop.ingest(
@@ -92,6 +104,7 @@ def row(id: int, month: str, modified: int, v: str = "x") -> dict[str, object]:
 TYPES = {"id": "int", "create_time": "timestamp", "modify_time": "timestamp"}
 
 
+@pytest.mark.checklist(25)
 def test_a_row_that_moves_leaves_its_partition(lake: MakeLake) -> None:
     shop = lake(table(columns=TYPES, order_by=("modify_time",), partition_by=BY_MONTH))
     shop.ingest(

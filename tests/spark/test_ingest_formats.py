@@ -8,15 +8,17 @@ from __future__ import annotations
 import datetime
 import json
 import os
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.ingest_lake import Lake, table
+from tests.spark.ingest_lake import Lake, event, table
 
 NOON = datetime.datetime(2020, 1, 1, 12, 30)
 DAY = datetime.date(2020, 1, 2)
@@ -149,6 +151,7 @@ def test_flink_writes_like_debezium_like_canal_and_without_any_table(spark: Spar
     assert shop.rows() == [(1, "x")]
 
 
+@pytest.mark.checklist(9, 24, 32)
 def test_dms_folders_hold_a_full_load_and_then_changes(spark: SparkSession, tmp_path: Path) -> None:
     """AWS DMS user guide, "Using Amazon S3 as a target"."""
     folder = tmp_path / "landing" / "db" / "t"
@@ -183,6 +186,44 @@ def write(path: Path, columns: dict[str, list[Any]], types: dict[str, pa.DataTyp
     schema = pa.schema(list(types.items()))
     pq.write_table(pa.table({name: pa.array(columns[name], types[name]) for name in types}, schema=schema), path)
     os.utime(path, (1_700_000_000 + time, 1_700_000_000 + time))
+
+
+def debezium(op: str, after: Any, before: Any) -> str:
+    return event({"insert": "c", "update": "u", "delete": "d"}[op], after, before)
+
+
+def dms(op: str, after: Any, before: Any) -> str:
+    metadata = {"record-type": "data", "operation": op, "schema-name": "db", "table-name": "t"}
+    images = {"data": after or before} | ({"before-image": before} if op == "update" else {})
+    return json.dumps({**images, "metadata": metadata})
+
+
+SPELT: dict[str, Callable[[str, Any, Any], str]] = {
+    "debezium": debezium,
+    "flink_cdc": debezium,
+    "canal": lambda op, after, before: canal(
+        op.upper(), [after or before], [before] if op == "update" else None, mysqlType={"id": "int", "v": "varchar(9)"}
+    ),
+    "maxwell": lambda op, after, before: maxwell(op, after or before, before if op == "update" else None),
+    "dms": dms,
+}
+CHANGES = (
+    ("insert", {"id": 1, "v": "a"}, None),
+    ("insert", {"id": 2, "v": "b"}, None),
+    ("update", {"id": 1, "v": "ü"}, {"id": 1, "v": "a"}),
+    ("delete", None, {"id": 2, "v": "b"}),
+    ("insert", {"id": 3, "v": None}, None),
+    ("update", {"id": 4, "v": "renumbered"}, {"id": 3, "v": None}),
+)
+
+
+@pytest.mark.checklist(7)
+@pytest.mark.parametrize("form", SPELT)
+def test_the_same_changes_in_every_format_end_in_the_same_table(spark: SparkSession, tmp_path: Path, form: str) -> None:
+    declared = table(columns={"id": "int", "v": "string"})
+    shop = Lake(spark, tmp_path, (declared,), {"format": form, "files": "landing/*.jsonl"})
+    report = shop.ingest(*(SPELT[form](*change) for change in CHANGES))
+    assert (report.dead_letters, shop.rows("t", "id", "v")) == (0, [(1, "ü"), (4, "renumbered")])
 
 
 def test_dms_streams_name_their_table_in_the_message(spark: SparkSession, tmp_path: Path) -> None:

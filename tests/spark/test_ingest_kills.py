@@ -128,6 +128,7 @@ def rows_of(timeline: Timeline) -> list[tuple[Any, ...]]:
     return sorted(found.rows)  # type: ignore[type-var]
 
 
+@pytest.mark.checklist(6, 15, 39, 56)
 @pytest.mark.timeout(200 * KILLS)
 def test_killed_at_any_moment_every_event_counts_once(spark: SparkSession, tmp_path: Path) -> None:
     seed = int(os.environ.get("SML_SEED", "20240501"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.engine.timeline import Timeline
@@ -28,6 +29,7 @@ def change(op: str, after: object = None, before: object = None) -> str:
     return event(op, after, before, fields=FIELDS)
 
 
+@pytest.mark.checklist(30)
 def test_a_merge_on_read_table_takes_events_in_and_models_follow(spark: SparkSession, tmp_path: Path) -> None:
     declared = table(table_type="mor", order_by=("at",), partition_by=BY_MONTH)
     ods = IngestLake(spark, tmp_path, (declared,))

@@ -15,6 +15,7 @@ from tests.spark.ingest_lake import BY_MONTH, Lake, event, report_of, table
 UNAVAILABLE = "__debezium_unavailable_value"
 
 
+@pytest.mark.checklist(4)
 def test_a_truncate_empties_what_came_before_it(spark: SparkSession, tmp_path: Path) -> None:
     origin = {"primary_key": ("shard", "id"), "origin": "shard"}
     shop = Lake(spark, tmp_path, (table(order_by=("m",)), table("shards", table=r"s_\d", **origin)))
@@ -39,6 +40,7 @@ def test_a_truncate_empties_what_came_before_it(spark: SparkSession, tmp_path: P
     assert shop.rows("t", "id") == []
 
 
+@pytest.mark.checklist(22)
 def test_a_value_that_was_not_logged_stays_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
     shop = Lake(spark, tmp_path, (table(order_by=("m",)), table("p", updates="partial")))
     shop.ingest(
@@ -66,6 +68,7 @@ def test_a_value_that_was_not_logged_stays_as_it_was(spark: SparkSession, tmp_pa
     assert report.dead_letters == 1
 
 
+@pytest.mark.checklist(18)
 def test_a_table_without_a_key_takes_every_insert_once(spark: SparkSession, tmp_path: Path) -> None:
     shop = Lake(spark, tmp_path, (table(primary_key=()),))
     shop.ingest(event("r", {"a": 1}), event("c", {"a": 1}), event("c", {"a": None}))
@@ -96,6 +99,7 @@ def test_what_does_not_fit_goes_where_the_policy_says(spark: SparkSession, tmp_p
     assert "x" not in shop.types()
 
 
+@pytest.mark.checklist(18)
 def test_a_full_load_is_inserted_in_bulk_and_changes_find_its_rows(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,7 @@ EXACT = Decimal("12345678901234567.891234")
 UTC_NOON = datetime.datetime(2022, 7, 3, 12, 0, 0, 123456)
 
 
+@pytest.mark.checklist(26, 27)
 def test_types_come_from_the_schema_and_only_widen(spark: SparkSession, tmp_path: Path) -> None:
     shop = Lake(spark, tmp_path, (table(),))
     micros = 1656849600123456
@@ -53,6 +54,7 @@ def test_types_come_from_the_schema_and_only_widen(spark: SparkSession, tmp_path
     ]
 
 
+@pytest.mark.checklist(35)
 def test_what_cannot_be_read_is_a_dead_letter_and_the_rest_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     columns = {"id": "int", "price": "decimal(23,6)", "day": "date", "at": "timestamp"}
     shop = Lake(spark, tmp_path, (table(columns=columns),))
@@ -98,6 +100,7 @@ def test_on_bad_record_fail_stops_before_anything_is_written(spark: SparkSession
     assert not Path(shop.uri()).exists()
 
 
+@pytest.mark.checklist(23)
 def test_soft_deletes_keep_the_row_marked(spark: SparkSession, tmp_path: Path) -> None:
     shop = Lake(spark, tmp_path, (table(deletes="soft"),))
     shop.ingest(event("c", {"id": 1}), event("c", {"id": 2}), event("d", None, {"id": 2}))

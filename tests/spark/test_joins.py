@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import pytest
+
 from tests.spark.lake import ORDERS, Lake
 
 D = Decimal
@@ -41,6 +43,7 @@ MODELS = {
 }
 
 
+@pytest.mark.checklist(61)
 def test_models_over_several_changing_inputs_equal_their_queries(lake: Lake) -> None:
     orders, people = lake.source("orders", ORDERS, partition="ym"), lake.source("people", "id int, name string")
     for name, (_, sql) in MODELS.items():

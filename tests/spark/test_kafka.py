@@ -35,6 +35,7 @@ def offsets(lake: Lake, name: str) -> Any:
     return json.loads(Timeline(lake.uri(name)).extra("sml.ingest") or "{}")["offsets"]
 
 
+@pytest.mark.checklist(3, 6, 11, 15, 36)
 def test_a_crash_between_two_tables_of_a_topic_is_made_whole(
     spark: SparkSession, tmp_path: Path, kafka: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,6 +74,7 @@ def test_a_crash_between_two_tables_of_a_topic_is_made_whole(
     assert shop.run().tables == ()
 
 
+@pytest.mark.checklist(17)
 def test_a_table_that_fails_catches_up_in_order_while_the_others_go_on(
     spark: SparkSession, tmp_path: Path, kafka: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +101,30 @@ def test_a_table_that_fails_catches_up_in_order_while_the_others_go_on(
     assert not list((Path(shop.warehouse) / "_sml" / "behind" / "shop").iterdir())
 
 
+@pytest.mark.checklist(2, 5, 13)
+def test_a_topic_is_read_by_several_from_its_beginning_or_its_end(
+    spark: SparkSession, tmp_path: Path, kafka: str
+) -> None:
+    def reader(name: str, **settings: Any) -> Lake:
+        lake = lake_on(spark, tmp_path / name, kafka, "shared", table("a"))
+        lake.settings = {**lake.settings, "kafka": {**lake.settings["kafka"], **settings}}
+        return lake
+
+    send(spark, kafka, "shared", event("r", {"id": 1}, table="a"), event("c", {"id": 2, "v": "b"}, table="a"))
+    first, second, newest = reader("first"), reader("second"), reader("newest", starting_offsets="latest")
+    first.run()
+    newest.run()
+    assert (first.rows("a"), newest.commits("a")) == ([(1, None), (2, "b")], 0)
+    send(spark, kafka, "shared", event("u", {"id": 2, "v": "c"}, {"id": 2, "v": "b"}, table="a"))
+    for lake in (first, second, newest):
+        lake.run()
+    whole = [(1, None), (2, "c")]
+    assert (first.rows("a"), second.rows("a"), newest.rows("a", "id", "v")) == (whole, whole, [(2, "c")])
+    first.run("earliest")
+    assert first.rows("a") == whole
+
+
+@pytest.mark.checklist(14, 38)
 def test_a_continuous_run_takes_in_what_comes_until_it_is_told_to_stop(
     spark: SparkSession, tmp_path: Path, kafka: str
 ) -> None:

@@ -54,6 +54,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, kafka: str) -> Iterator[Ser
             yield found
 
 
+@pytest.mark.checklist(1)
 def test_ods_tables_hold_what_the_database_shows(
     spark: SparkSession, server: Server, kafka: str, tmp_path: Path
 ) -> None:

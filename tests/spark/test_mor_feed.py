@@ -80,6 +80,7 @@ def test_changes_and_snapshots_through_log_files_compaction_and_overwrites(peopl
     assert LakeHistory().lost(people.uri, first, last) is None
 
 
+@pytest.mark.checklist(45)
 def test_a_scheduled_compaction_holds_nothing_back_and_changes_nothing(people: Table) -> None:
     start = people.upsert((1, "a", "m1"), (2, "b", "m2"))
     middle = people.upsert((1, "A", "m1"))
@@ -217,6 +218,7 @@ def test_a_slice_of_archived_commits_that_was_cleaned_is_lost(lake: Lake) -> Non
     assert snapshot(table, end) == [(2, 20, "x"), (9, 9, "other")]
 
 
+@pytest.mark.checklist(58)
 def test_only_touched_partitions_are_read(people: Table) -> None:
     start = people.upsert((1, "a", "m1"), (2, "b", "m2"), (3, "c", "a b"))
     end = people.upsert((1, "A", "m1"))

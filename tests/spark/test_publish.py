@@ -133,6 +133,7 @@ lake:
 _ALL = "publish=['maria', 'post', 'file', 'files']"
 
 
+@pytest.mark.checklist(80)
 def test_every_destination_equals_its_models_after_each_run(
     lake: Lake, spark: SparkSession, urls: dict[str, str], monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

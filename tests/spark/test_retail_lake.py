@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
+import time
 from contextlib import redirect_stdout
 from datetime import timedelta
 from decimal import Decimal as D
@@ -50,6 +53,7 @@ def dates(lake: DemoLake) -> list[tuple[object, ...]]:
     return [(row[0], row[1], row[3]) for row in lake.rows("sales_by_date")]
 
 
+@pytest.mark.checklist(9, 10, 24, 32, 33, 34, 36, 37, 40, 48, 49, 51, 55, 62, 67)
 def test_the_documents_sums_after_the_full_load_and_after_the_changes(retail: DemoLake) -> None:
     full = write(retail.root, documented("full"), LOADED)
     retail.sml("ingest")
@@ -63,11 +67,14 @@ def test_the_documents_sums_after_the_full_load_and_after_the_changes(retail: De
     assert stored[0][1] == "2019-03-17", "the day is kept as text"
 
     changes = write(retail.root, documented("changes"), LOADED + timedelta(hours=1))
+    # A full load that is moved gets the time of its move: what DMS wrote before that is older than what was read.
+    os.utime(changes, (full.stat().st_mtime - 1000,) * 2)
     measured = retail.root / "retail.prom"
     retail.sml("ingest", "--metrics-file", str(measured))
     counted = [line for line in measured.read_text().splitlines() if "_events_total{" in line]
     assert len(counted) == 1 and counted[0].endswith(" 3"), "an insert, an update and a delete"
-    assert retail.commits("retail_transactions", "ods") == 2, "a full load and an increment"
+    done = [(row["inserts"], row["updates"], row["deletes"]) for row in retail.history("retail_transactions")]
+    assert done == [(14, 0, 0), (1, 1, 1)], "a full load and an increment"
     retail.sml("run")
     after(retail)
     assert retail.strategy("sales_by_state") == "aggregate_merge"
@@ -77,6 +84,8 @@ def test_the_documents_sums_after_the_full_load_and_after_the_changes(retail: De
     assert "`_hoodie_file_name` string,\n" in printed.getvalue() and "`largest` decimal(12,2)" in printed.getvalue()
     past = retail.json("show", "sales_by_state", "--as-of", first)
     assert {row["store_state"]: row["smallest"] for row in past}["NY"] == "116.25", "as it was before the changes"
+    as_loaded = retail.json("show", "source:retail.retail_transactions", "--as-of", loaded)
+    assert sorted(int(str(row["tran_id"])) for row in as_loaded) == list(range(1, 15))
     moved = retail.json("changes", "retail_transactions", "--since", loaded)
     assert {(row["_change"], row["tran_id"], row["store_city"]) for row in moved} == {
         ("insert", 15, "CHICAGO"), ("delete", 2, "NEW YORK"),
@@ -84,11 +93,21 @@ def test_the_documents_sums_after_the_full_load_and_after_the_changes(retail: De
     }  # fmt: skip
     assert not retail.json("changes", "retail_transactions", "--since", loaded, "--until", loaded)
 
-    # Files that are moved get a new time, and would hide what was written before they were moved.
+    # Everything once more, the full load being the newest file now; and four changes of one sale in any order.
     os.utime(full, (changes.stat().st_mtime + 100,) * 2)
+    of_one = [("U", 2), ("D", 4), ("I", 1), ("U", 3)]
+    moments = [(op, LOADED.replace(tzinfo=None) + timedelta(hours=2, seconds=second)) for op, second in of_one]
+    sale = {**documented("changes")[0], "tran_id": 99}
+    write(
+        *(retail.root, [{**sale, "Op": op, "dms_received_ts": moment} for op, moment in moments]),
+        LOADED + timedelta(hours=2),
+    )
     retail.sml("ingest", "--from", "earliest")
     retail.sml("run")
     after(retail)
+    commits = retail.commits("retail_transactions", "ods")
+    retail.sml("ingest")
+    assert retail.commits("retail_transactions", "ods") == commits, "from the beginning was for that run alone"
     retail.sml("verify")
 
 
@@ -105,6 +124,39 @@ def after(lake: DemoLake) -> None:
     assert dates(lake) == [*DATES[:5], ("2019-03-16", 3, D("378.75")), *DATES[6:]]
 
 
+@pytest.mark.checklist(14, 38)
+def test_a_continuous_run_takes_in_the_files_that_appear_until_it_is_told_to_stop(retail: DemoLake) -> None:
+    seen: list[int] = []
+
+    def wait_for(commits: int) -> None:
+        limit = time.monotonic() + 200
+        while (found := retail.commits("retail_transactions", "ods")) < commits and time.monotonic() < limit:
+            time.sleep(0.2)
+        seen.append(found)
+
+    def outside() -> None:
+        try:
+            wait_for(1)
+            write(retail.root, documented("changes"), LOADED + timedelta(hours=1))
+            wait_for(2)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    write(retail.root, documented("full"), LOADED)
+    watcher = threading.Thread(target=outside)
+    before = signal.signal(signal.SIGTERM, lambda *_: None)  # the run may have ended by itself when the signal comes
+    try:
+        watcher.start()
+        retail.sml("ingest", "--continuous", "--trigger", "1 second")
+        watcher.join()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert seen == [1, 2]
+    numbers = {row[0] for row in retail.rows("retail_transactions", "ods")}
+    assert numbers == {*range(1, 16)} - {2}
+
+
+@pytest.mark.checklist(30, 45)
 @pytest.mark.timeout(3600)
 def test_a_large_chain_is_followed_round_by_round(retail: DemoLake) -> None:
     """With tables that are merged on read: one is compacted by command, one by its own writes."""

@@ -34,6 +34,7 @@ def poison(uri: str, keep: Callable[[str], bool]) -> int:
     return len(spoiled)
 
 
+@pytest.mark.checklist(41, 58, 60, 61)
 def test_an_incremental_run_reads_nothing_of_untouched_partitions(lake: Lake, orders: Table) -> None:
     lake.model("flat", "{{ config(partition_by='ym') }} select id, ym, amount from @orders")
     lake.model(
@@ -151,6 +152,7 @@ def test_an_input_that_was_deleted_and_made_anew_means_a_full_refresh(lake: Lake
     assert lake.rows("flat") == [(1, D("1.00"))]
 
 
+@pytest.mark.checklist(46)
 def test_a_table_of_another_writer_is_followed(lake: Lake) -> None:
     """Hudi's defaults: paths without names, a composite key, the metadata table on, cleaning at each commit."""
     uri = str(lake.root / "elsewhere" / "events")
@@ -180,6 +182,7 @@ def test_a_table_of_another_writer_is_followed(lake: Lake) -> None:
     assert [row[:2] + row[3:] for row in lake.rows("flat")] == [("s", 1, 11), ("t", 1, 30), ("u", 1, 7)]
 
 
+@pytest.mark.checklist(18)
 def test_a_table_whose_keys_repeat_is_kept_right(lake: Lake) -> None:
     """Plain inserts may repeat a record key: two rows, and one of them may go."""
     uri = str(lake.root / "elsewhere" / "log")

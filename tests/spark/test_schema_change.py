@@ -122,6 +122,7 @@ def test_a_swap_on_an_object_store_is_refused_and_changes_nothing(
     assert lake.rows("m") == before
 
 
+@pytest.mark.checklist(28)
 def test_a_new_upstream_column_rebuilds_only_what_reads_it(lake: Lake) -> None:
     narrow = lake.source("wide", "id int, n int")
     narrow.upsert((1, 1), (2, 2))

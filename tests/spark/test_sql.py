@@ -17,6 +17,7 @@ from tests.spark.demo_lake import share
 from tests.spark.lake import ORDERS, Lake
 
 
+@pytest.mark.checklist(56, 57)
 def test_a_query_has_the_same_rows_with_spark_and_without(
     lake: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

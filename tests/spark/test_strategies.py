@@ -22,6 +22,7 @@ def order(id: int, buyer: int | None, amount: str | None, city: str | None, ym: 
     return (id, buyer, D(amount) if amount is not None else None, city, ym)
 
 
+@pytest.mark.checklist(60)
 def test_row_based_follows_inserts_updates_deletes_and_moves_without_leaving_a_row_behind(
     lake: Lake, orders: Table
 ) -> None:
@@ -70,6 +71,7 @@ def test_union_all_of_two_changed_inputs(lake: Lake, orders: Table) -> None:
     assert lake.rows("balance") == [(1, D("5.00"), 1), (2, D("0.00"), 2)]
 
 
+@pytest.mark.checklist(62, 67)
 def test_aggregates_follow_retractions_nulls_and_groups_that_die_and_come_back(lake: Lake, orders: Table) -> None:
     lake.model(
         "agg",
@@ -138,6 +140,7 @@ def test_wide_decimals_and_overflow_stay_equal_to_the_query(lake: Lake) -> None:
     assert lake.rows("sums")[0][1] == top
 
 
+@pytest.mark.checklist(63)
 def test_a_partition_rescan_empties_moves_and_knows_null(lake: Lake, orders: Table) -> None:
     lake.model(
         "buyers",
@@ -172,6 +175,7 @@ def test_a_partition_rescan_empties_moves_and_knows_null(lake: Lake, orders: Tab
     assert lake.rows("buyers") == lake.rows("ranked") == []
 
 
+@pytest.mark.checklist(68)
 def test_nothing_changed_means_no_commit_and_no_spark(lake: Lake, orders: Table) -> None:
     lake.model("flat", "select id, amount from @orders")
     lake.model("agg", "select count(*) as n from {{ ref('flat') }}")

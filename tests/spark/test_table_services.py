@@ -46,6 +46,7 @@ def cluster(lake: Lake, table: Table) -> None:
     assert any(commit.operation == "CLUSTER" for commit in table.timeline.commits)
 
 
+@pytest.mark.checklist(45, 46)
 @pytest.mark.parametrize("table_type", ["cow", "mor"])
 def test_services_of_inputs_are_no_change(lake: Lake, table_type: Literal["cow", "mor"]) -> None:
     orders = lake.source("orders", ORDERS, partition="ym", table_type=table_type)

@@ -33,6 +33,7 @@ def alter(lake: Lake, name: str, *, delete: bool = False) -> None:
     tables.write(frame, HudiTable(lake.uri(name), f"dws_{name}", (KEY,)), "upsert", {})
 
 
+@pytest.mark.checklist(75)
 def test_a_row_altered_by_raw_hudi_is_found_printed_and_rebuilt(lake: Lake, orders: Table) -> None:
     lake.run_well()
     lake.assert_maintained()

@@ -88,6 +88,7 @@ def land(project: Path, name: str, *lines: str) -> None:
     half.rename(project / "landing" / f"{name}.jsonl")
 
 
+@pytest.mark.checklist(38, 66, 80)
 def test_models_follow_and_idle_rounds_do_nothing(
     spark: SparkSession, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -111,6 +111,7 @@ FULL = {
 }  # fmt: skip
 
 
+@pytest.mark.checklist(64)
 @pytest.mark.parametrize("sql", FULL)
 def test_an_unsupported_form_is_a_full_refresh_that_says_which_and_where(sql: str) -> None:
     found = compiled(sql, COLUMNS, ["s"] if " s," in sql else []).classification
@@ -151,6 +152,7 @@ INCREMENTAL = {
 }  # fmt: skip
 
 
+@pytest.mark.checklist(64)
 @pytest.mark.parametrize("sql", INCREMENTAL)
 def test_a_proven_form_is_incremental(sql: str) -> None:
     assert compiled(sql, COLUMNS).classification.strategy == INCREMENTAL[sql]
@@ -183,6 +185,7 @@ RECOMPUTED = {
 }
 
 
+@pytest.mark.checklist(63, 64)
 @pytest.mark.parametrize("sql", RECOMPUTED)
 def test_what_needs_whole_groups_is_rescanned_by_partition_and_recomputed_by_group_without(sql: str) -> None:
     by_partition = compiled(sql, COLUMNS, ["s"]).classification
@@ -248,6 +251,7 @@ def test_a_recomputed_group_needs_a_key_with_an_exact_text() -> None:
     assert (found.strategy, found.reasons[0].rule) == ("full_refresh", "KEY002")
 
 
+@pytest.mark.checklist(64)
 def test_each_aggregate_has_its_class_and_place() -> None:
     sql = (
         "select s,\n  count(1) as n,\n  sum(d) as x, count(distinct a) as k,\n"

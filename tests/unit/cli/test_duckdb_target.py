@@ -180,6 +180,7 @@ def test_files_are_out_of_reach_of_a_model(ask: Ask) -> None:
     assert "1\n" not in told.splitlines()
 
 
+@pytest.mark.checklist(70)
 def test_the_demo_of_this_repository_passes(ask: Ask, tmp_path: Path) -> None:
     here = Path(__file__).resolve().parents[3]
     for folder in ("models", "macros", "seeds", "fixtures", "tests/data"):

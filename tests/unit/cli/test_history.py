@@ -31,6 +31,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     return _Sized(tmp_path / "w/dws/m")
 
 
+@pytest.mark.checklist(51)
 def test_each_commit_tells_strategy_rows_files_and_bytes(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     lake.commit(1, ["a", "b"], extra=record("full_refresh"))
     lake.commit(3, ["a"], merged_from={"a": 1}, extra=record("row_based"))

@@ -49,6 +49,7 @@ def test_what_cannot_be_ingested_is_said_without_starting_anything(
     assert "Traceback" not in shown
 
 
+@pytest.mark.checklist(14)
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
@@ -66,6 +67,7 @@ def test_when_and_from_where_must_make_sense(
     assert problem in capsys.readouterr().err
 
 
+@pytest.mark.checklist(13)
 @pytest.mark.parametrize("place", ["noon", "[1]", '{"topic": 42}'])
 def test_a_place_in_a_topic_is_earliest_latest_or_offsets(
     project: Path, capsys: pytest.CaptureFixture[str], place: str

@@ -35,6 +35,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
 
 
+@pytest.mark.checklist(70)
 def test_a_column_is_traced_through_a_table_a_view_and_a_query_outside_the_algebra(capsys: Shown) -> None:
     assert main(["lineage", "top.total"]) == 0
     assert capsys.readouterr().out.splitlines() == [

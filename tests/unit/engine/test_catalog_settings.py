@@ -20,6 +20,7 @@ def target(kind: str = "hive", **settings: Any) -> Target:
     return Target("p", "t", "spark", catalog=kind, options={"catalog": {kind: settings}})
 
 
+@pytest.mark.checklist(54)
 def test_a_partitioned_table_is_known_by_its_partition_column() -> None:
     found = sync_options(target(uri="thrift://h:1"), TABLE, "/w/ods/user", "year_month")
     assert found["hoodie.datasource.hive_sync.partition_fields"] == "year_month"
@@ -30,6 +31,7 @@ def test_a_partitioned_table_is_known_by_its_partition_column() -> None:
     assert (flat["hoodie.datasource.hive_sync.database"], flat["hoodie.datasource.hive_sync.table"]) == ("ods", "user")
 
 
+@pytest.mark.checklist(53)
 def test_the_profile_overrides_options_of_the_tool_and_nothing_else() -> None:
     own = {"hoodie.datasource.hive_sync.database": "lake", "uri": "thrift://h:1", "region": "eu"}
     found = sync_options(target(**own), TABLE, "/w", None)

@@ -30,6 +30,7 @@ def state(tmp_path: Path) -> TableState:
     return LakeHistory().state(str(lake.root))
 
 
+@pytest.mark.checklist(55)
 def test_a_table_is_declared_with_metadata_columns_partitions_and_formats(state: TableState) -> None:
     create, partition = external_ddl(TableName("dwd", "agents"), state, "hive")
     assert create.splitlines()[:8] == [

@@ -17,6 +17,7 @@ def lake(tmp_path: Path) -> Lake:
     return Lake(tmp_path / "t")
 
 
+@pytest.mark.checklist(48)
 def test_a_moment_shows_the_newest_commit_that_had_completed(lake: Lake) -> None:
     first = lake.commit(1, ["a"], completed=2)
     second = lake.commit(3, ["a"], merged_from={"a": 1}, completed=9)

@@ -65,6 +65,7 @@ def test_a_table_keeps_its_columns_and_takes_new_ones() -> None:
     )
 
 
+@pytest.mark.checklist(35)
 def test_a_declared_type_wins() -> None:
     declared = table(columns=(Column("m", "TIMESTAMP"), Column("c", "date")))
     layout = settled(declared, (), Field("id", "int"), Field("m", "string"), Field("c", "string", is_inferred=True))
@@ -82,6 +83,7 @@ def test_a_null_partition_has_a_name_of_its_own() -> None:
     assert "then '__null__'" in settled(table(), (), *FIELDS).partition("row")
 
 
+@pytest.mark.checklist(12, 21)
 @pytest.mark.parametrize(
     ("changed", "field", "problem"),
     [
@@ -108,6 +110,7 @@ def test_an_order_that_changes_its_type_is_refused() -> None:
         settled(table(), stored, Field("id", "int"), Field("m", "string"))
 
 
+@pytest.mark.checklist(12)
 @pytest.mark.parametrize(
     ("declared", "problem"),
     [
@@ -149,6 +152,7 @@ def project(root: Path) -> ParsedProject:
     return ParsedProject("p", root, "", None, "target", (), {}, (), (), (), (), ())
 
 
+@pytest.mark.checklist(4)
 def test_events_go_to_the_declared_table_by_name_or_pattern() -> None:
     shop = source(table("t"), table("shards", table=r"user_\d+"), table("any", table="u", database=None))
     found = [
@@ -165,6 +169,7 @@ def test_events_that_two_tables_claim_are_refused() -> None:
         route(source(table("t"), table("all", table=".*")), "db", None, "t")
 
 
+@pytest.mark.checklist(8)
 def test_a_schema_of_the_source_may_be_part_of_the_name() -> None:
     shop = source(table("t", table="public.t"), table("s", table="sales.t"))
     assert [found.name for name in ("public", "sales") if (found := route(shop, "db", name, "t"))] == ["t", "s"]
@@ -218,6 +223,7 @@ def test_ignore_keeps_the_columns_and_reads_values_as_they_are_stored() -> None:
     assert found.changes == ()
 
 
+@pytest.mark.checklist(35)
 @pytest.mark.parametrize(
     ("field", "problem"),
     [

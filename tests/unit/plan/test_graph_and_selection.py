@@ -50,6 +50,7 @@ def names(graph: Graph, *words: str, exclude: tuple[str, ...] = (), tests: bool 
     return " ".join(node.name for node in nodes if tests or node.resource_type != "test")
 
 
+@pytest.mark.checklist(59)
 def test_every_node_comes_after_its_inputs(graph: Graph) -> None:
     order = graph.order()
     assert len(order) == 9
@@ -141,6 +142,7 @@ def test_a_selection_that_excludes_all_is_an_error(graph: Graph) -> None:
         select(graph, ("agg",), ("agg",))
 
 
+@pytest.mark.checklist(59)
 def test_a_circle_is_printed_whole_with_its_files(tmp_path: Path) -> None:
     files = {
         "pyproject.toml": FILES["pyproject.toml"],

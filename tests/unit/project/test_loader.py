@@ -96,6 +96,7 @@ def test_command_line_vars_win_over_the_projects(write: Write) -> None:
     assert {**load(root, a=9).vars} == {"a": 9, "b": 2, "shop": {"b": 2}}
 
 
+@pytest.mark.checklist(12)
 def test_a_source_with_ingestion_is_read_whole(write: Write) -> None:
     text = """
 version: 2
@@ -278,6 +279,7 @@ BAD_YAML = {
 }
 
 
+@pytest.mark.checklist(12)
 @pytest.mark.parametrize("case", BAD_YAML)
 def test_bad_properties_are_refused_with_their_place(write: Write, case: str) -> None:
     text, message = BAD_YAML[case]

@@ -45,6 +45,7 @@ def test_the_profiles_own_target_is_the_default(tmp_path: Path) -> None:
     assert chosen.hudi == {"a.b": "true", "n": "1"}
 
 
+@pytest.mark.checklist(16)
 def test_a_named_target_is_taken_and_a_uri_stays_as_it_is(tmp_path: Path) -> None:
     chosen = target(tmp_path, PROFILES, "cluster")
     assert (chosen.master, chosen.warehouse, chosen.catalog) == ("yarn", "s3a://b/w", "hive")

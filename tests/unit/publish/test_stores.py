@@ -115,6 +115,7 @@ def dying(table: Table, batches: int) -> Table:
     return fake
 
 
+@pytest.mark.checklist(80)
 def test_a_place_shows_the_table_after_each_round(place: Place) -> None:
     publish_rounds(place)
 
