@@ -1,7 +1,7 @@
 # Everything from a bare machine: only Python 3.11, make and git are assumed.
 PYTHON ?= python3.11
 VENV ?= .venv
-EXTRAS ?= speed
+EXTRAS ?= speed,report
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet

@@ -37,6 +37,7 @@ def run() -> None:
     story.show(*TABLES)
     _with_another_rule(story)
     story.sml("verify")
+    story.sml("report")
     story.end("Every table equals its SELECT. The lake is in demo/estate/warehouse/.")
 
 

@@ -35,6 +35,7 @@ def run() -> None:
     story.sml("ingest", "--from", "earliest")
     story.sml("run")
     story.sml("verify")
+    story.sml("report")
     story.end("Every table equals its SELECT. The lake is in demo/retail/warehouse/.")
 
 

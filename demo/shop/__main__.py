@@ -79,6 +79,7 @@ def run() -> None:
     documented_changes(story)
     more_changes(story)
     proof(story)
+    story.sml("report")
     story.end("Every table equals its SELECT. The lake is in warehouse/; go on with: .venv/bin/sml show user_agg")
 
 

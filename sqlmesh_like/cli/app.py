@@ -47,6 +47,7 @@ COMMANDS = {
     "ddl": "Print the DDL of an external table for Hive or Athena.",
     "maintain": "Compact tables and remove history that nothing needs.",
     "docs": "Write the documentation site, or serve it.",
+    "report": "Write a page with charts of the tables.",
     "lineage": "Show where columns come from.",
     "completion": "Print what completes commands in bash, zsh or fish.",
     "run-operation": "Call a macro.",

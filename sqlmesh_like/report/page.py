@@ -1,0 +1,94 @@
+"""The page: charts, their words and their numbers in one HTML file. Owns how it is put together.
+
+It asks nobody for anything, which its policy forbids, and shows everything without its script: that brings tips, and
+the choice between light and dark.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from sqlmesh_like.report.chart import Chart
+from sqlmesh_like.report.drawing import drawing
+from sqlmesh_like.report.words import SHOWN_ROWS, spoken, summary, written
+from sqlmesh_like.run.ports import Rows
+
+WIDE, NARROW = 560, 330
+"""Widths in which each chart is drawn; the page shows the one that fits."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A chart with its rows, and where they come from. `is_cut`: there are more than these."""
+
+    chart: Chart
+    rows: Rows
+    source: str
+    is_cut: bool = False
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What stands above the charts. `facts` are pairs of words and a value."""
+
+    title: str
+    text: str
+    facts: tuple[tuple[str, str], ...]
+
+
+def page(heading: Heading, charts: Sequence[Drawn]) -> str:
+    """The report as one HTML text, the same for the same rows. Raises MachineError where nothing can be drawn."""
+    style, script = _asset("report.css"), _asset("report.js")
+    policy = (
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(_asset("page.html"))
+    return template.render(
+        policy=policy, heading=heading, style=Markup(style), script=Markup(script),
+        charts=[_shown(number, each) for number, each in enumerate(charts, 1)],
+    )  # fmt: skip
+
+
+def _shown(number: int, drawn: Drawn) -> dict[str, object]:
+    chart, rows = drawn.chart, drawn.rows
+    names = [column.name for column in rows.schema]
+    kept = chart.y if chart.kind == "table" else (chart.columns or tuple(names))
+    at = [names.index(name) for name in kept]
+    numeric = [_is_number(rows, each) for each in at]
+    is_drawn = chart.kind not in ("number", "table") and bool(rows.rows)
+    widths = (("wide", WIDE), ("narrow", NARROW)) if is_drawn else ()
+    return {
+        "id": f"c{number}", "title": chart.title, "text": chart.text, "kind": chart.kind, "source": drawn.source,
+        "summary": summary(chart, rows),
+        "plots": [(name, Markup(drawing(chart, rows, width, f"c{number}{name}"))) for name, width in widths],
+        "numbers": _numbers(chart, rows) if chart.kind == "number" and rows.rows else [],
+        "columns": list(zip([spoken(name) for name in kept], numeric, strict=True)),
+        "rows": [[(written(row[each]), is_right) for each, is_right in zip(at, numeric, strict=True)]
+                 for row in rows.rows[:SHOWN_ROWS]],
+        "rest": "more" if drawn.is_cut else max(0, len(rows.rows) - SHOWN_ROWS),
+    }  # fmt: skip
+
+
+def _numbers(chart: Chart, rows: Rows) -> list[tuple[str, str]]:
+    names = [column.name for column in rows.schema]
+    return [(spoken(name), written(rows.rows[0][names.index(name)])) for name in chart.y]
+
+
+def _is_number(rows: Rows, at: int) -> bool:
+    return all(row[at] is None or isinstance(row[at], int | float) or hasattr(row[at], "as_tuple") for row in rows.rows)
+
+
+def _asset(name: str) -> str:
+    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,100 @@
+"""The report in a real browser, opened from disk: drawn, told to who cannot see, light and dark, wide and narrow."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.unit.docs.test_browser import CHROMIUM
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; on Debian: apt-get install chromium")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    assert CHROMIUM is not None and shutil.which(CHROMIUM)
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser: Browser, report_page: Path) -> Iterator[Page]:
+    """The report; whatever a test does, nothing may be asked for, logged or thrown."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="light")
+    page.set_default_timeout(20_000)
+    heard: list[str] = []
+    page.on("console", lambda message: heard.append(message.text))
+    page.on("pageerror", lambda error: heard.append(str(error)))
+    page.on("request", lambda request: heard.append(request.url) if request.url.startswith("http") else None)
+    page.goto(report_page.as_uri())
+    yield page
+    page.close()
+    assert heard == []
+
+
+def test_charts_are_drawn_and_told(page: Page) -> None:
+    expect(page.get_by_role("heading", level=1)).to_have_text("Corner shop")
+    charts = page.get_by_role("img")
+    expect(charts).to_have_count(4)
+    sizes = page.evaluate(
+        "[...document.querySelectorAll('.plot .wide svg')].map(s => s.getBoundingClientRect().height)"
+    )
+    assert len(sizes) == 4 and min(sizes) > 120
+    day = page.get_by_role("region", name="Sales by day")
+    label = day.get_by_role("img").get_attribute("aria-label")
+    assert label is not None and label.startswith("Total by day, 90 values. Largest 1,937.30 (2024-03-14)")
+    expect(page.locator(".numbers")).to_contain_text("1,234,567.50")
+    expect(page.get_by_role("region", name="Nothing yet")).to_contain_text("There are no rows yet.")
+    assert page.title() == "Corner shop"
+
+
+def test_a_mark_tells_its_row_under_the_pointer(page: Page) -> None:
+    bar = page.locator(".wide [data-tip^='city: Lake Worth']")
+    bar.hover()
+    expect(page.locator("#tip")).to_have_text("city: Lake Worth\namount: 7,100")
+    page.mouse.move(5, 5)
+    expect(page.locator("#tip")).to_be_hidden()
+
+
+def test_the_numbers_stand_below_and_unfold(page: Page) -> None:
+    city = page.get_by_role("region", name="Sales by city", exact=True)
+    expect(city.locator("tbody tr")).to_have_count(9)
+    expect(city.locator("tbody")).to_be_hidden()
+    city.get_by_text("The numbers").click()
+    expect(city.locator("tbody")).to_contain_text("Ülm <b>")
+
+
+def test_colours_follow_the_system_until_chosen(page: Page) -> None:
+    fill = "getComputedStyle(document.querySelector('.wide [data-tip^=\"city\"]')).fill"
+    light = page.evaluate(fill)
+    page.emulate_media(color_scheme="dark")
+    dark = page.evaluate(fill)
+    assert light != dark and light.startswith("rgb")
+    page.get_by_role("button", name="Change between light and dark").click()
+    assert page.evaluate(fill) == light
+
+
+def test_a_narrow_page_has_its_own_drawings(page: Page) -> None:
+    page.set_viewport_size({"width": 380, "height": 800})
+    expect(page.locator(".narrow svg").first).to_be_visible()
+    expect(page.locator(".wide svg").first).to_be_hidden()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_report_is_accessible(browser: Browser, report_page: Path, scheme: Literal["light", "dark"]) -> None:
+    context = browser.new_context(bypass_csp=True, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(report_page.as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    found = [f"{each['id']}: {each['help']}" for each in Axe().run(page).response["violations"]]
+    context.close()
+    assert found == []
