@@ -1,0 +1,218 @@
+"""A planned model → one Hudi commit. Owns the order of work of each strategy; the parts are its neighbours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sqlmesh_like.analyze.clock import frozen
+from sqlmesh_like.classify.rules import Reason, reason
+from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
+from sqlmesh_like.delta.program import DeltaProgram, RescanProgram
+from sqlmesh_like.engine import sink as sinks
+from sqlmesh_like.engine.bindings import Bindings
+from sqlmesh_like.engine.feeds import feed_of
+from sqlmesh_like.engine.handwritten import write_branch
+from sqlmesh_like.engine.keyed import keyed_by_content
+from sqlmesh_like.engine.partition_paths import target_paths
+from sqlmesh_like.engine.sink import Sink
+from sqlmesh_like.engine.sizes import buckets_for, tasks_for
+from sqlmesh_like.engine.snapshots import take_snapshot
+from sqlmesh_like.engine.steps import run_steps
+from sqlmesh_like.engine.swap import recover
+from sqlmesh_like.engine.tables import DELETED, HudiTable
+from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.errors import NodeError, RetryableError
+from sqlmesh_like.names import KEY, PARTITION, Column, is_hidden
+from sqlmesh_like.plan.builder import PlannedModel
+from sqlmesh_like.plan.contracts import refuse_breach
+from sqlmesh_like.plan.history import AS_WRITTEN, RECORD_KEY, History, Volume
+from sqlmesh_like.run.ports import Applied
+
+CARRY_AFTER_COMMITS = 10
+"""An empty commit carries the frontier forward only when this many input commits are pending."""
+
+
+@dataclass(frozen=True)
+class Materializer:
+    """Brings tables up to their plans. `hudi`: the target's options, below those of a model."""
+
+    hudi: Mapping[str, object]
+    history: History
+
+    def take(self, planned: PlannedModel, bindings: Bindings) -> Applied:
+        """Bring the table of a snapshot up to its query."""
+        return take_snapshot(planned, bindings, self._sink(planned), self._must_carry(planned))
+
+    def apply(self, planned: PlannedModel, bindings: Bindings) -> Applied:
+        """Bring a model's table up to its plan, by the plan's strategy."""
+        plan = planned.compiled.table
+        match planned.strategy:
+            case "row_based" | "aggregate_merge" | "group_recompute" if plan.program is not None:
+                return self._merge(planned, plan.program, bindings)
+            case "partition_rescan" if plan.rescan is not None:
+                return self._rescan(planned, plan.rescan, bindings)
+            case "append" | "merge" | "delete+insert" | "insert_overwrite":
+                return self._branch(planned, bindings)
+            case "no_op":
+                return Applied("no_op", 0, 0, committed=False)
+        return self._rebuild(planned, bindings)
+
+    def _branch(self, planned: PlannedModel, bindings: Bindings) -> Applied:
+        ends = {item.ref.unique_id: item.end for item in planned.inputs}
+        given = bindings.run_as_written(frozen(planned.compiled.facts.tree, planned.now), ends).persist()
+        bindings.steps["_given"] = given  # read more than once, and not twice alike where it calls rand()
+        _require_storable(given, planned)
+        target = self._sink(planned)
+        return write_branch(planned, given, _stored(target, bindings), target, self._must_carry(planned))
+
+    def _merge(self, planned: PlannedModel, program: DeltaProgram, bindings: Bindings) -> Applied:
+        signed = run_steps(program, bindings)
+        target = self._sink(planned)
+        actions = sinks.one_action_a_key(signed, target).persist()
+        bindings.steps["_actions"] = actions
+        counts = sinks.count_actions(actions, target)
+        self._require_kept(planned)
+        if target.unique_key and counts.upserts:
+            staying = _stored(target, bindings).join(actions.select(KEY), [KEY], "left_anti")
+            sinks.check_entering(actions.where(~F.col(DELETED)), staying, target)
+        if not counts.upserts and not counts.deletes and not self._must_carry(planned):
+            return Applied(planned.strategy, 0, 0, committed=False)
+        record = planned.record(planned.strategy, target.table.buckets, vars(counts))
+        sinks.merge(actions, target, {RECORD_KEY: record.to_json()})
+        return Applied(planned.strategy, counts.upserts, counts.deletes, committed=True)
+
+    def _require_kept(self, planned: PlannedModel) -> None:
+        """Raises RetryableError where a cleaner came by since the plan: Hudi's reader would have shown fewer rows."""
+        for item in planned.inputs:
+            if item.state.kind != "mor" or not item.has_moved or item.start is None or item.end is None:
+                continue
+            if lost := self.history.lost(item.state.uri, item.start, item.end):
+                raise RetryableError(f"{item.ref.table}: {lost}", hint="run again, which plans anew")
+
+    def _rescan(self, planned: PlannedModel, rescan: RescanProgram, bindings: Bindings) -> Applied:
+        bindings.keep(AFFECTED, bindings.run(rescan.affected), persist=True)
+        values = bindings.steps[AFFECTED]
+        target = self._sink(planned)
+        names = partition_columns(len(rescan.partition_by))
+        renamed = values.select(*[F.col(a).alias(b) for a, b in zip(names, rescan.partition_by, strict=True)])
+        paths = target_paths(renamed, rescan.partition_by)
+        if not paths and not self._must_carry(planned):
+            return Applied("partition_rescan", 0, 0, committed=False)
+        rows = bindings.run(rescan.query, rescan.prune)
+        record = planned.record("partition_rescan", target.table.buckets, {"partitions": len(paths)})
+        if not paths:
+            sinks.merge(sinks.no_actions(rows, target), target, {RECORD_KEY: record.to_json()})
+            return Applied("partition_rescan", 0, 0, committed=True)
+        if target.unique_key:
+            rescanned = [path.removeprefix(f"{PARTITION}=") for path in paths]
+            staying = _stored(target, bindings).where(~F.col(PARTITION).isin(rescanned))
+            sinks.check_entering(rows, staying, target)
+        sinks.overwrite(rows, target, paths, {RECORD_KEY: record.to_json()})
+        return Applied("partition_rescan", _rows_written(target.table.uri), 0, committed=True)
+
+    def _rebuild(self, planned: PlannedModel, bindings: Bindings) -> Applied:
+        if recover(planned.target.uri):
+            raise RetryableError(f"{planned.compiled.model.table}: a swap cut short by a crash was finished: plan anew")
+        frame, strategy_reasons, is_as_derived = self._whole(planned, bindings)
+        target = self._sink(planned)
+        if target.unique_key:
+            sinks.check_rows(frame, target)
+        record = planned.record("full_refresh", target.table.buckets, {})
+        if not is_as_derived:
+            # The stored rows lack the state that the program needs: no later run may follow the change.
+            record = replace(record, fingerprint=record.fingerprint + AS_WRITTEN)
+        sinks.rebuild(frame, target, {RECORD_KEY: record.to_json()})
+        return Applied("full_refresh", _rows_written(target.table.uri), 0, True, strategy_reasons)
+
+    def _whole(self, planned: PlannedModel, bindings: Bindings) -> tuple[DataFrame, tuple[Reason, ...], bool]:
+        """All rows of the model with keys and state; whether they are those of the derived plan."""
+        ends = {item.ref.unique_id: item.end for item in planned.inputs}
+        written = bindings.run_as_written(frozen(planned.compiled.facts.tree, planned.now), ends)
+        _require_storable(written, planned)
+        refuse_breach(planned.compiled.model, tuple(_visible(written)))
+        build = planned.compiled.table.build
+        if build is None or any(item.state.kind == "files" for item in planned.inputs):
+            return keyed_by_content(written), (), build is None
+        derived = bindings.run(build)
+        if not _same_columns(derived, written):
+            found = reason("TYP003", f"derived {_described(derived)}, Spark says {_described(written)}")
+            return keyed_by_content(written), (found,), False
+        return derived, (), True
+
+    def _sink(self, planned: PlannedModel) -> Sink:
+        config = planned.compiled.model.config
+        state = planned.target
+        options = {**self.hudi, **config.hudi}
+        record = state.record
+        volume = _volume(planned, self.history) if record is None or planned.strategy == "full_refresh" else Volume()
+        partitions = volume.partitions if config.partition_by else 1
+        table = HudiTable(
+            uri=state.uri,
+            name=str(planned.compiled.model.table).replace(".", "_"),
+            key=(KEY,),
+            partition_field=PARTITION if config.partition_by else None,
+            table_type=config.table_type,
+            buckets=buckets_for(volume.bytes, partitions, options) if record is None else record.buckets,
+            tasks=tasks_for(volume.bytes, options),
+            options={key: str(value) for key, value in options.items()},
+        )
+        # Of other strategies of an author dbt asks no key to be one: rows are added beside, or removed by it.
+        is_key = planned.compiled.model.author_strategy in (None, "merge")
+        return Sink(table, config.partition_by, config.unique_key if is_key else (), state)
+
+    def _must_carry(self, planned: PlannedModel) -> bool:
+        moved = [item for item in planned.inputs if item.has_moved and item.start and item.end]
+        return any(
+            self.history.pending_commits(item.state.uri, item.start or "", item.end or "") >= CARRY_AFTER_COMMITS
+            for item in moved
+        )
+
+
+def _stored(target: Sink, bindings: Bindings) -> DataFrame:
+    timeline = Timeline(target.table.uri)
+    assert timeline.frontier is not None
+    return feed_of(bindings.session, timeline).current(timeline.frontier, hidden=True)
+
+
+def _volume(planned: PlannedModel, history: History) -> Volume:
+    """About how much a whole write of the model is: its inputs, and a tenth of them where groups are merged."""
+    lake = [item for item in planned.inputs if item.state.kind in ("cow", "mor") and item.end]
+    found = [history.volume(item.state.uri, item.end or "") for item in lake]
+    share = 10 if planned.compiled.classification.strategy == "aggregate_merge" else 1
+    partitions = max((each.partitions for each in found), default=1)
+    return Volume(sum(each.bytes for each in found) // share, partitions=partitions)
+
+
+def _require_storable(frame: DataFrame, planned: PlannedModel) -> None:
+    bad = [name for name in frame.columns if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or is_hidden(name)]
+    if bad:
+        raise NodeError(
+            f"{planned.compiled.model.path}: a Hudi table cannot have a column named {bad[0]!r}",
+            hint="give it an alias of letters, digits and underscores",
+        )
+    unknown = [name for name in planned.compiled.model.config.partition_by if name not in frame.columns]
+    if unknown:
+        hint = f"columns: {', '.join(frame.columns)}"
+        raise NodeError(f"{planned.compiled.model.path}: no column {unknown[0]!r} to partition by", hint=hint)
+
+
+def _visible(frame: DataFrame) -> list[Column]:
+    return [column for column in sinks.schema_of(frame) if not is_hidden(column.name)]
+
+
+def _same_columns(derived: DataFrame, written: DataFrame) -> bool:
+    return _visible(derived) == _visible(written)
+
+
+def _described(frame: DataFrame) -> str:
+    return ", ".join(f"{column.name} {column.type}" for column in _visible(frame))
+
+
+def _rows_written(uri: str) -> int:
+    commits = Timeline(uri).data_commits
+    return sum(write.rows for write in commits[-1].writes) if commits else 0
