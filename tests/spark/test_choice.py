@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sqlmesh_like.classify.strategy import Strategy
-from sqlmesh_like.engine import sink, tables
+from sqlmesh_like.engine import sizes, tables
 from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.tables import DELETED, HudiTable
 from sqlmesh_like.engine.timeline import Timeline
@@ -113,7 +113,7 @@ def take(monkeypatch: pytest.MonkeyPatch, strategy: Strategy) -> None:
 
 
 def test_a_model_is_maintained_by_either_strategy_in_turn(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sink, "BYTES_A_BUCKET", 1000)
+    monkeypatch.setattr(sizes, "BYTES_A_FILE", 1000)
     orders = lake.source("orders", "id int, buyer int, city string, ym string", partition="ym")
     gifts = lake.source("gifts", "id int, buyer int, gift string, ym string", partition="ym")
     for name, sql in MODELS.items():

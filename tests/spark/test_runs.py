@@ -81,7 +81,7 @@ def test_a_failing_model_skips_its_descendants_and_the_others_go_on(lake: Lake, 
 def test_fail_fast_skips_what_has_not_started(lake: Lake, orders: Table) -> None:
     lake.model("a_bad", "{{ config(unique_key='buyer') }} select id, buyer from @orders")
     lake.model("b_well", "select count(*) as n from @orders")
-    results = lake.run(fail_fast=True)
+    results = lake.run(threads=1, fail_fast=True)
     assert {name: found.status for name, found in results.items()} == {"a_bad": "error", "b_well": "skipped"}
     assert "fail-fast" in results["b_well"].message
 
