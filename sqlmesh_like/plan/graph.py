@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -19,6 +20,7 @@ from sqlmesh_like.render.rendered import (
     RenderedUnitTest,
 )
 
+_GENERIC = re.compile(r"\{\{ (?:\w+\.)*test_(\w+)\(")
 ResourceType = Literal["model", "seed", "source", "test", "unit_test", "exposure", "analysis", "snapshot"]
 
 
@@ -35,6 +37,7 @@ class Node:
     config: Mapping[str, object] = field(default_factory=dict)
     source_name: str | None = None
     test_type: str | None = None
+    tests: str | None = None  # of a generic test: which one it is, such as `unique`
 
     @property
     def search_name(self) -> str:
@@ -143,6 +146,7 @@ def _test(test: RenderedTest, project: str) -> Node:
         tags=test.tags,
         config={**test.config, "severity": test.severity, "materialized": "test"},
         test_type=test.test_type,
+        tests=found[1] if test.test_type == "generic" and (found := _GENERIC.match(test.raw_sql)) else None,
     )
 
 

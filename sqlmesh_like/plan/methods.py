@@ -22,8 +22,8 @@ def matches(graph: Graph, term: Term, past: Past | None) -> frozenset[str]:
 
 
 def _by_fqn(node: Node, value: str, _: str) -> bool:
-    if node.resource_type in ("source", "exposure"):
-        return False  # as in dbt: these are chosen by source: and exposure: only
+    if node.resource_type == "source":
+        return False  # as in dbt: these are chosen by source: only
     if fnmatchcase(node.name, value):
         return True
     parts = value.split(".")
@@ -96,7 +96,15 @@ def _by_test_type(node: Node, value: str, _: str) -> bool:
 
 
 def _by_test_name(node: Node, value: str, _: str) -> bool:
-    return node.resource_type in ("test", "unit_test") and fnmatchcase(node.name, f"{value}*")
+    """By what a test tests (`unique`), whatever the name that it was given; a unit test by its own name."""
+    name = node.name if node.resource_type == "unit_test" else node.tests
+    return name is not None and fnmatchcase(name, value)
+
+
+def _by_unit_test(node: Node, value: str, _: str) -> bool:
+    project, _dot, name = value.rpartition(".")
+    is_there = node.resource_type == "unit_test" and fnmatchcase(node.name, name)
+    return is_there and fnmatchcase(node.fqn[0], project or "*")
 
 
 def _by_package(node: Node, value: str, _: str) -> bool:
@@ -116,5 +124,6 @@ _TESTS: Mapping[str, Callable[[Node, str, str], bool]] = {
     "resource_type": _by_resource_type,
     "test_type": _by_test_type,
     "test_name": _by_test_name,
+    "unit_test": _by_unit_test,
     "package": _by_package,
 }

@@ -98,17 +98,21 @@ def _given_name(body: YamlNode) -> str | None:
     return None if node is None else node.text("the name of a data test")
 
 
+_CLEAN = re.compile(r"[^0-9a-zA-Z_]+")
+
+
 def _derived_name(macro: str, tested: Tested, arguments: Mapping[str, object]) -> str:
-    """dbt's name: test, node, column and arguments, joined; a long one is cut and ends in its hash.
+    """dbt's name: test, node, column and arguments by their names, joined; a long one is cut and ends in its hash.
 
     >>> _derived_name("not_null", Tested("p", "model.p.m", "m", "ref('m')", "id"), {})
     'not_null_m_id'
     """
-    words = [macro.replace(".", "_"), tested.name, *([tested.column] if tested.column else [])]
-    words += [word for value in arguments.values() for word in _words(value)]
-    name = "__".join(["_".join(words[:3] if tested.column else words[:2]), *words[3 if tested.column else 2 :]])
-    name = re.sub(r"[^0-9a-zA-Z_]+", "_", name)
-    return name if len(name) < 64 else f"{name[:30]}_{hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()}"
+    own = {"column_name": tested.column} if tested.column else {}
+    named = sorted({**own, **arguments}.items())
+    start = f"{macro.replace('.', '_')}_{tested.name}"
+    words = [_CLEAN.sub("_", word) for _, value in named for word in _words(value)]
+    name = f"{start}_{'__'.join(words)}"
+    return name if len(name) < 64 else f"{start[:30]}_{hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()}"
 
 
 def _words(value: object) -> list[str]:

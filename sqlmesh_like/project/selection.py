@@ -21,6 +21,7 @@ Method = Literal[
     "resource_type",
     "test_type",
     "test_name",
+    "unit_test",
     "package",
     "state",
     "result",

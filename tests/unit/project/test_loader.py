@@ -146,7 +146,7 @@ models:
 """
     root = write({"pyproject.toml": OWN, "models/m.sql": "select 1", "models/p.yml": text})
     tests = {test.name: test for test in load(root).tests}
-    assert tests["own_test_m__3"].raw_sql == "{{ test_own_test(model=ref('m'), n=3) }}"
+    assert tests["own_test_m_3"].raw_sql == "{{ test_own_test(model=ref('m'), n=3) }}"
     not_null = tests["not_null_m_id"]
     assert not_null.raw_sql == """{{ test_not_null(model=sml_filtered(ref('m'), 'id > 0'), column_name='id') }}"""
     assert (not_null.severity, not_null.attached_to) == ("warn", "model.shop.m")
