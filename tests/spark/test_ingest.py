@@ -51,13 +51,11 @@ def test_insert_update_delete_and_reinsert_end_as_in_the_source(lake: MakeLake) 
 
 
 @pytest.mark.checklist(17)
-@pytest.mark.parametrize("at_once", [1, 3])
-def test_tables_are_written_one_after_another_or_side_by_side(lake: MakeLake, at_once: int) -> None:
-    names = ("a", "b", "c")
-    shop = lake(*(table(name) for name in names), concurrency=at_once)
-    report = shop.ingest(*(event("c", {"id": number, "v": name}, table=name) for number in (1, 2) for name in names))
+def test_tables_written_one_after_another_hold_the_same(lake: MakeLake) -> None:
+    shop = lake(table("a"), table("b"), concurrency=1)  # every other test has them written side by side
+    report = shop.ingest(*(event("c", {"id": number, "v": name}, table=name) for number in (1, 2) for name in "ab"))
     assert not report.failed
-    assert [shop.rows(name) for name in names] == [[(1, name), (2, name)] for name in names]
+    assert [shop.rows(name) for name in "ab"] == [[(1, name), (2, name)] for name in "ab"]
 
 
 @pytest.mark.checklist(20, 21, 23)

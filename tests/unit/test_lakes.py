@@ -79,3 +79,22 @@ def test_contracts_of_the_past_year_are_the_full_sum_on_every_day() -> None:
             lake.apply(plan, {SALES: before}, {SALES: rows}, now)
             assert sorted(lake.rows()) == total(rows, now.date()), now
         assert not lake.verify(plan)
+
+
+def test_steps_towards_a_unit_are_counted_by_when_they_happened() -> None:
+    def seen(sale: int, unit: int, hour: int) -> Row:
+        return (sale, unit, 1, None, None, 1, 101, datetime(2024, 5, 1, hour))
+
+    plan = model("funnel")
+    before = {"1": seen(1, 11, 12), "2": seen(2, 11, 10), "3": seen(3, 11, 12), "4": seen(4, 12, 9)}
+    with closing(DuckLake({SALES: COLUMNS}, START)) as lake:
+        lake.build(plan, {SALES: before})
+        # Of two at one moment the lower `SaleId` is the earlier step.
+        assert steps(lake) == {2: (1, 0), 1: (2, 2), 3: (3, 2), 4: (1, 0)}
+        lake.apply(plan, {SALES: before}, {SALES: {**before, "2": seen(2, 11, 15)}})
+        assert steps(lake) == {1: (1, 0), 3: (2, 0), 2: (3, 3), 4: (1, 0)}, "a corrected time renumbers the way"
+
+
+def steps(lake: DuckLake) -> dict[object, tuple[object, ...]]:
+    """Step and hours since the first one, by sale."""
+    return {row[2]: tuple(row[4:6]) for row in lake.rows()}
