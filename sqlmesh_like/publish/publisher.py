@@ -6,14 +6,13 @@ Where that commit or its files are gone, or columns differ, the table is sent wh
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
 
-from sqlmesh_like.errors import NodeError, RetryableError
+from sqlmesh_like.errors import NodeError, RetryableError, SmlError
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.project.publishing import Destination
@@ -54,7 +53,11 @@ class LakePublisher:
     staging: str
     afresh: bool = False
     _stores: dict[str, Store] = field(default_factory=dict)
-    _locks: dict[str, Lock] = field(default_factory=lambda: defaultdict(Lock))
+    _locks: dict[str, Lock] = field(init=False)
+
+    def __post_init__(self) -> None:
+        # All at once: two threads that each made one would both go on.
+        self._locks = {to.name: Lock() for places in self.chosen.values() for to in places}
 
     def publish(self, model: RenderedModel) -> tuple[Sent, ...]:
         state = self.catalog.state(model.unique_id)
@@ -63,11 +66,12 @@ class LakePublisher:
         table = (model.config.publish and model.config.publish.table) or model.table.identifier
         with ExitStack() as held:
             exports = _Exports(self.engine, self.staging, held)
-            sent, errors = [], []
+            sent: list[Sent] = []
+            errors: list[SmlError] = []
             for to in self.chosen.get(model.unique_id, ()):
                 try:
                     sent.append(self._send(model, to, table, exports))
-                except NodeError as error:
+                except SmlError as error:
                     errors.append(error)
             if errors:
                 raise errors[0] if len(errors) == 1 else NodeError("\n".join(map(str, errors)))

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from time import sleep
 
 import pyarrow as pa
 import pytest
 
 from sqlmesh_like.cli.app import main
+from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.lines import detail, response
+from sqlmesh_like.cli.options import Flags
+from sqlmesh_like.cli.publishing import destinations
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.names import Column
 from sqlmesh_like.plan.catalog import Catalog, TablePlace
@@ -75,10 +80,10 @@ MODEL = replace(_model("t", ["t"]), unique_id="model.shop.t")
 MODEL = replace(MODEL, config=replace(MODEL.config, publish=Publish(("bi",))))
 
 
-def publisher(lake: Lake, store: Store, afresh: bool = False) -> LakePublisher:
+def publisher(lake: Lake, store: Store, afresh: bool = False, to: tuple[Destination, ...] = (BI,)) -> LakePublisher:
     places = {MODEL.unique_id: TablePlace(MODEL.unique_id, MODEL.table, lake.table.uri)}
     catalog = Catalog(places, lake)  # type: ignore[arg-type]
-    chosen = {MODEL.unique_id: (BI,)}
+    chosen = {MODEL.unique_id: to}
     return LakePublisher(catalog, lake, chosen, lambda _: store, "staging", afresh)  # type: ignore[arg-type]
 
 
@@ -101,8 +106,7 @@ def test_the_change_is_sent_where_the_last_commit_is_known_and_else_everything()
 
 def test_places_that_show_one_commit_share_the_change() -> None:
     lake, stores = Lake(), {"bi": Store(), "file": Store()}
-    sender = publisher(lake, stores["bi"])
-    sender.chosen = {MODEL.unique_id: (BI, replace(BI, name="file"))}
+    sender = publisher(lake, stores["bi"], to=(BI, replace(BI, name="file")))
     sender.open_store = lambda to: stores[to.name]  # type: ignore[assignment]
     for number in (1, 2):
         lake.table.commit({"a": row(number)})
@@ -111,16 +115,34 @@ def test_places_that_show_one_commit_share_the_change() -> None:
     assert stores["bi"].written == stores["file"].written == [(True, 1), (False, 1)]
 
 
+def test_one_table_at_a_time_is_sent_to_a_place() -> None:
+    at_once = most = 0
+
+    class Slow(Store):
+        def write(self, table: str, export: Export, old: Published | None, new: Published) -> None:
+            nonlocal at_once, most
+            at_once += 1
+            most = max(most, at_once)
+            sleep(0.02)
+            at_once -= 1
+
+    lake = Lake()
+    lake.table.commit({"a": row(1)})
+    sender = publisher(lake, Slow())
+    with ThreadPoolExecutor(4) as pool:
+        assert len(list(pool.map(lambda _: sender.publish(MODEL), range(8)))) == 8
+    assert most == 1
+
+
 def test_a_place_that_fails_keeps_no_other_one_from_its_rows() -> None:
     lake, stores = Lake(), {"bi": Store(failing=[NodeError("down"), NodeError("away")]), "file": Store()}
-    sender = publisher(lake, stores["bi"])
-    sender.chosen = {MODEL.unique_id: (BI, replace(BI, name="file"))}
+    sender = publisher(lake, stores["bi"], to=(BI, replace(BI, name="file")))
     sender.open_store = lambda to: stores[to.name]  # type: ignore[assignment]
     lake.table.commit({"a": row(1)})
     with pytest.raises(NodeError, match="away"):
         sender.publish(MODEL)
     assert stores["file"].written == [(True, 1)]
-    sender.chosen = {MODEL.unique_id: (BI, BI)}
+    sender = publisher(lake, stores["bi"], to=(BI, BI))
     stores["bi"].failing.append(NodeError("again"))
     with pytest.raises(NodeError, match="again\ndown"):
         sender.publish(MODEL)
@@ -255,3 +277,23 @@ def test_a_model_that_is_not_built_is_an_error_of_publish(tmp_path: Path, capsys
     assert main(["publish", *project(tmp_path, "publish=true", "{file: {duckdb: x.duckdb}}")]) == 1
     out = capsys.readouterr().out
     assert "dws.m does not exist yet" in out and "ERROR=1" in out
+
+
+def test_files_of_properties_and_settings_say_it_too(tmp_path: Path) -> None:
+    project(tmp_path, "tags='x'")
+    (tmp_path / "models/other.sql").write_text("{{ config(publish=false) }} select 1 as id")
+    (tmp_path / "models/third.sql").write_text("select 1 as id")
+    properties = "models: [{name: third, config: {publish: {to: [bi, file], table: shown}}}]"
+    (tmp_path / "models/p.yml").write_text(properties)
+    settings = '[tool.sqlmesh_like]\nname = "shop"\n[tool.sqlmesh_like.models.shop]\n"+publish" = "file"\n'
+    (tmp_path / "pyproject.toml").write_text(settings)
+    loaded = load(Flags(project_dir=tmp_path, profiles_dir=tmp_path))
+    found = {model.name: model.config.publish for model in loaded.rendered.models}
+    assert found == {"m": Publish(("file",)), "other": None, "third": Publish(("bi", "file"), "shown")}
+
+
+def test_a_target_that_declares_nothing_has_a_file_in_its_warehouse(tmp_path: Path) -> None:
+    project(tmp_path, "publish=true", "{}")
+    loaded = load(Flags(project_dir=tmp_path, profiles_dir=tmp_path))
+    wanted = Destination("serving", "duckdb", str(tmp_path / "w/serving.duckdb"))
+    assert destinations(loaded.rendered.models[0], loaded) == (wanted,)
