@@ -27,7 +27,7 @@ def with_discovered(place: Place) -> Place:
     source = place.source
     if source.ingest is None or not source.ingest.discover:
         return place
-    declared = replace(source, tables=tuple(table for table in source.tables if not _is_found(table)))
+    declared = replace(source, tables=tuple(table for table in source.tables if not is_discovered(table)))
     found = [(name, entry) for name, entry in _noted(place).items() if route(declared, *_origin(entry)) is None]
     tables = (_table(place, name, entry) for name, entry in found)
     return Place(place.target, replace(declared, tables=(*declared.tables, *tables)))
@@ -46,7 +46,8 @@ def discover(place: Place, keys: Mapping[SourceName, Sequence[str]]) -> Place:
     return with_discovered(place)
 
 
-def _is_found(table: SourceTable) -> bool:
+def is_discovered(table: SourceTable) -> bool:
+    """Whether nobody declared the table."""
     return bool(table.meta.get("discovered"))
 
 

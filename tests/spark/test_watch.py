@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -138,7 +139,8 @@ def test_models_follow_and_idle_rounds_do_nothing(
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         watcher.start()
-        code = main(["watch", "--trigger", "1 second", "--project-dir", str(project)])
+        metrics = project / "metrics.jsonl"
+        code = main(["watch", "--trigger", "1 second", "--metrics-file", str(metrics), "--project-dir", str(project)])
         HAS_ENDED.set()
         watcher.join()
     finally:
@@ -151,6 +153,11 @@ def test_models_follow_and_idle_rounds_do_nothing(
     assert rounds[0] in (0, 1)
     assert "aggregate_merge" in shown
     assert "NO-OP=2" in shown
+    measured = [json.loads(line) for line in metrics.read_text().splitlines()]
+    assert [(each["table"], each["events"]) for each in measured if each["table"] == "ods.user"] == [
+        ("ods.user", 2),
+        ("ods.user", 1),
+    ]
     rows = spark.read.format("hudi").load(str(project / "warehouse" / "dws" / "user_agg")).select("device", "num")
     assert sorted(map(tuple, rows.collect())) == [("a", 1), ("b", 1)]
 

@@ -9,6 +9,7 @@ import click
 
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load
+from sqlmesh_like.cli.discovering import with_discovered_tables
 from sqlmesh_like.cli.lake import open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.output import size
@@ -33,7 +34,7 @@ _COLUMNS = (
 @shared_options
 def command(flags: Flags, table: str, output: str, limit: int) -> int:
     """Show a table's commits: time, kind, rows, bytes, strategy, frontier."""
-    lake = open_lake(load(flags))
+    lake = open_lake(with_discovered_tables(load(flags)))
     place = lake.catalog.find(table)
     timeline = Timeline(place.uri)
     if not timeline.commits:

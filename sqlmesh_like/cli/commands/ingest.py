@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from sqlmesh_like.engine.session import Session
 
 _WIDTH = 70
+METRICS = click.option(
+    "--metrics-file", "metrics", multiple=True, metavar="FILE", help="Metrics: x.prom Prometheus, else JSON."
+)
 
 
 @click.command("ingest")
@@ -30,7 +33,7 @@ _WIDTH = 70
 @click.option("--trigger", help="Time between batches of --continuous, e.g. '30 seconds'.", metavar="TEXT")
 @click.option("--from", "start", help="Read again from earliest, latest or offsets as JSON (Kafka).", metavar="PLACE")
 @click.option("--replay-dead-letters", "again", is_flag=True, help="Take in the dead letters once more, nothing else.")
-@click.option("--metrics-file", "metrics", multiple=True, metavar="FILE", help="Metrics: x.prom Prometheus, else JSON.")
+@METRICS
 @shared_options
 def command(
     flags: Flags, continuous: bool, trigger: str | None, start: str | None, again: bool, metrics: tuple[str, ...]

@@ -7,6 +7,7 @@ from time import perf_counter
 import click
 
 from sqlmesh_like.cli.context import Loaded, load, make_output
+from sqlmesh_like.cli.discovering import discovered_of, with_discovered_tables
 from sqlmesh_like.cli.lake import Lake, locked, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.output import Output, Status, Step
@@ -23,8 +24,8 @@ def command(flags: Flags) -> int:
     Kept is what a model of the project has not read yet (of the last 200 commits), and ten commits in any case. Tables
     that `sml` writes have a fixed number of files in each partition, so there is nothing to cluster.
     """
-    loaded = load(flags)
-    selected = {node.unique_id for node in loaded.selected("model", "seed", "source")}
+    loaded = with_discovered_tables(load(flags))
+    selected = {node.unique_id for node in loaded.selected("model", "seed", "source")} | discovered_of(loaded)
     lake = open_lake(loaded)
     ours = [place for place in lake.catalog.places.values() if place.unique_id in selected & _written(loaded)]
     there = [place for place in ours if lake.catalog.state(place.unique_id).kind in ("cow", "mor")]

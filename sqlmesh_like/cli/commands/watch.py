@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sqlmesh_like.cli.checking import check_before_run
-from sqlmesh_like.cli.commands.ingest import end, ingested_of, opening, session_for, tell
+from sqlmesh_like.cli.commands.ingest import METRICS, end, ingested_of, opening, session_for, tell
 from sqlmesh_like.cli.context import Loaded, load, make_output
 from sqlmesh_like.cli.lake import Lake, locked, open_lake, require_lake
 from sqlmesh_like.cli.lines import problems
@@ -18,6 +18,7 @@ from sqlmesh_like.cli.publishing import publisher_of
 from sqlmesh_like.cli.watching import Rounds
 from sqlmesh_like.errors import SelectionError
 from sqlmesh_like.ingest.check import check_source, check_trigger
+from sqlmesh_like.ingest.metrics import Metrics
 from sqlmesh_like.ingest.report import IngestReport
 from sqlmesh_like.project.spec import Source
 
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 
 @click.command("watch")
 @click.option("--trigger", help="Time between batches, e.g. '5 seconds' (default: each source's).", metavar="TEXT")
+@METRICS
 @shared_options
-def command(flags: Flags, trigger: str | None) -> int:
+def command(flags: Flags, trigger: str | None, metrics: tuple[str, ...]) -> int:
     """Take in what comes and bring the models up to date whenever their inputs change, until SIGTERM or Ctrl-C."""
     loaded = load(flags)
     models = [node.unique_id for node in loaded.selected("model")]
@@ -40,7 +42,7 @@ def command(flags: Flags, trigger: str | None) -> int:
     output = make_output(flags)
     with locked(loaded, "ingest"), locked(loaded, "run"), session_for(loaded, sources) as spark:
         lake = open_lake(loaded, models, spark)
-        return _watch(spark, lake, models, sources, output, trigger)
+        return _watch(spark, lake, models, sources, output, trigger, Metrics(metrics))
 
 
 def _sources(loaded: Loaded, models: list[str]) -> list[Source]:
@@ -56,13 +58,20 @@ def _sources(loaded: Loaded, models: list[str]) -> list[Source]:
 
 
 def _watch(
-    spark: Session, lake: Lake, models: list[str], sources: list[Source], output: Output, trigger: str | None
+    spark: Session,
+    lake: Lake,
+    models: list[str],
+    sources: list[Source],
+    output: Output,
+    trigger: str | None,
+    metrics: Metrics,
 ) -> int:
     from sqlmesh_like.ingest.forever import go_on
     from sqlmesh_like.ingest.stream import open_run
 
     def heard(report: IngestReport) -> None:
         tell(report, output)
+        metrics.tell(report)
         rounds.heard(report)
 
     def gates() -> ExitStack:

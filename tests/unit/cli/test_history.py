@@ -9,6 +9,11 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.cli.app import main
+from sqlmesh_like.cli.context import load
+from sqlmesh_like.cli.discovering import discovered_of, with_discovered_tables
+from sqlmesh_like.cli.options import Flags
+from sqlmesh_like.ingest.discover import discover
+from sqlmesh_like.ingest.place import Place
 from tests.unit.engine.test_history import record
 from tests.unit.engine.test_timeline import Lake, at
 
@@ -44,3 +49,23 @@ def test_each_commit_tells_strategy_rows_files_and_bytes(lake: Lake, capsys: pyt
     assert main(["history", "m"]) == 0
     text = capsys.readouterr().out
     assert "full_refresh" in text and "3.0 kB" in text
+
+
+def test_a_table_that_nobody_declared_has_a_history_and_services(
+    lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    block = "{format: canal, files: {path: landing/*.jsonl}, discover: true}"
+    sources = f"version: 2\nsources: [{{name: shop, schema: ods, ingest: {block}}}]\n"
+    (tmp_path / "models/sources.yml").write_text(sources)
+    loaded = load(Flags())
+    discover(Place(loaded.target, loaded.project.sources[0]), {("db", None, "orders"): ["id"]})
+    lake.commit(1, ["a"], extra=record("full_refresh"))
+    found = _Sized(tmp_path / "w/ods/orders")
+    found.commit(1, ["a"])
+    assert main(["history", "shop.orders", "--output", "json"]) == 0
+    assert [entry["rows"] for entry in json.loads(capsys.readouterr().out)] == [2]
+    known = with_discovered_tables(loaded)
+    assert discovered_of(known) == {"shop.orders"}
+    # Who reads it declares it: then its history is theirs.
+    (tmp_path / "models/sources.yml").write_text(sources.replace("ingest:", "tables: [{name: orders}], ingest:"))
+    assert discovered_of(with_discovered_tables(load(Flags()))) == frozenset()
