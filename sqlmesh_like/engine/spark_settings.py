@@ -46,6 +46,8 @@ _DEFAULTS: Mapping[str, str] = {
     "spark.driver.memory": "2g",
     # Listing partitions in Spark jobs costs more than listing them in the driver for the sizes one run touches.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
+    # What is kept in memory is read once or twice: compressing it takes longer than all the rest that is done to it.
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",
 }
 _JOINED = {"spark.jars": ",", "spark.driver.extraJavaOptions": " "}
 

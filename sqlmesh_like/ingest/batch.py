@@ -73,7 +73,10 @@ def take_in(
     """
     assert place.source.ingest is not None
     started = time.monotonic()
-    with in_memory(_by_table(place, events_of(lines, place.source.ingest))) as events:
+    # Where types are declared, names are all that is to be known of an event without a schema.
+    is_declared = any(column.type for table in place.source.tables for column in table.columns)
+    named = events_of(lines, place.source.ingest, with_members=is_declared)
+    with in_memory(_by_table(place, named)) as events:
         found = routed(place, events)
         if only is not None:
             found = Routed({name: share for name, share in found.shares.items() if name == only}, {}, 0, 0)
@@ -126,7 +129,7 @@ def decode_all(
 
 def letters_of(events: DataFrame, found: Routed, decoded: list[Decoded]) -> list[DataFrame]:
     """What of a batch is bad, as letters."""
-    bad = [dead_letters.letters(each.events, each.layout) for each in decoded if each.bad]
+    bad = [dead_letters.letters(each.events, each.layout) for each in decoded if each.counts.bad]
     return bad + ([dead_letters.letters(events.where("kind = 'bad'"))] if found.bad else [])
 
 
@@ -136,7 +139,7 @@ def _keep_bad(place: Place, root: Path, events: DataFrame, found: Routed, decode
         raise dead_letters.refuse(bad, root)
     if bad:
         dead_letters.keep(place, bad, mark)
-    return found.bad + sum(each.bad for each in decoded)
+    return found.bad + sum(each.counts.bad for each in decoded)
 
 
 def side_by_side(

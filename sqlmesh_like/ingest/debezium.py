@@ -162,4 +162,5 @@ _ROUTERS = "^__dbz__"
 _PAYLOAD = "get_json_object(log_key, '$.payload')"
 KEY = f"coalesce({names_in(_PAYLOAD, _ROUTERS)}, {names_in('log_key', _ROUTERS)})"
 """The key of a record, with or without a schema; Debezium's router adds a column of its own to it."""
-DEBEZIUM = Dialect(envelope, KEY)
+MEMBERS = "concat_ws('\\n', json_object_keys(_body.before), json_object_keys(_body.after))"
+DEBEZIUM = Dialect(envelope, KEY, MEMBERS)

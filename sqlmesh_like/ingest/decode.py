@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.ingest.column_record import spellings_of
+from sqlmesh_like.ingest.counts import Counts, count
 from sqlmesh_like.ingest.defaults import added, given
 from sqlmesh_like.ingest.doubt import doubted
 from sqlmesh_like.ingest.events import Share, Variant
@@ -38,7 +39,7 @@ from sqlmesh_like.ingest.message import CHANGES
 from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.types import Field, literal, quoted
 from sqlmesh_like.names import Column, Schema
-from sqlmesh_like.project.spec import IngestTable, SourceTable
+from sqlmesh_like.project.spec import SourceTable
 
 _LINE = ("value", "file", "line", "position", "kind", "op", "origin", *LOG_COLUMNS)
 
@@ -56,15 +57,12 @@ class Decoded:
     """A table's events as typed images, in memory until released.
 
     Grain: row of a line. `row` is the row that counts (before a delete, after else), `reason` says why one is bad,
-    `is_blind` that it hides where its row stood before. `defaults`: what stored rows get in new columns, as
-    Spark SQL.
+    `is_blind` that it hides where its row stood before. `defaults`: what stored rows get in new columns, as Spark SQL.
     """
 
     layout: Layout
     held: Held
-    good: int
-    bad: int
-    blind: int
+    counts: Counts
     settled: Settled
     truncates: tuple[Truncate, ...] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
@@ -92,7 +90,7 @@ def decode(
     stored = _stored_columns(spark, uri)
     own = ((variant, events.where(variant.condition).where(_IS_CHANGE)) for variant in sorted(share.variants))
     groups = [(variant, part) for variant, frame in own for part in _by_names(frame, variant, share.table)]
-    shaped = [(frame, _shape(frame, variant, ingest, stored)) for variant, frame in groups]
+    shaped = [(frame, _shape(frame, variant, share, stored)) for variant, frame in groups]
     readable = [(frame, shape) for frame, shape in shaped if shape is not None]
     settled = settle(
         *(share.table, ingest, stored, [shape for _, shape in readable]),
@@ -111,15 +109,15 @@ def decode(
         frames.append(_without_rows(refused, layout, why))
     frames = frames or [_without_rows(events.where("false"), layout, "")]
     judged = held(_judged(reduce(DataFrame.unionByName, frames), layout))
-    good, bad, blind, partial = _counts(judged.frame)
-    if partial:
+    counts = count(judged.frame, layout)
+    if counts.partial:
         table = spark.read.format("hudi").load(uri) if stored else None
         whole = held(filled(judged.frame, layout, table, letters))
-        good, bad, blind, _ = _counts(whole.frame)
+        counts = count(whole.frame, layout)
         judged.release()
         judged = whole
-    decoded = Decoded(layout, judged, good, bad, blind, settled, truncates, defaults if stored else {})
-    if layout.partition_field and layout.has_key and (bad or letters is not None):
+    decoded = Decoded(layout, judged, counts, settled, truncates, defaults if stored else {})
+    if layout.partition_field and layout.has_key and (counts.bad or letters is not None):
         return with_events(decoded, doubted(judged.frame, layout, letters))
     return decoded
 
@@ -138,23 +136,18 @@ def _by_names(frame: DataFrame, variant: Variant, table: SourceTable) -> Sequenc
 def with_events(decoded: Decoded, events: DataFrame) -> Decoded:
     """The same with other events of the same columns, which are in memory from now on."""
     kept = held(events)
-    good, bad, blind, _ = _counts(kept.frame)
+    counts = count(kept.frame, decoded.layout)
     decoded.release()
-    return replace(decoded, held=kept, good=good, bad=bad, blind=blind)
+    return replace(decoded, held=kept, counts=counts)
 
 
 _IS_CHANGE = f"kind in ({', '.join(map(literal, CHANGES))})"
 
 
-def _counts(events: DataFrame) -> tuple[int, int, int, int]:
-    conditions = ("reason is null", "reason is not null", "is_blind", "size(missing) > 0")
-    found = events.selectExpr(*(f"count_if({condition})" for condition in conditions)).first()
-    assert found is not None
-    return found[0], found[1], found[2], found[3]
-
-
-def _shape(frame: DataFrame, variant: Variant, ingest: IngestTable, stored: Schema) -> Shape | None:
+def _shape(frame: DataFrame, variant: Variant, share: Share, stored: Schema) -> Shape | None:
     """How the events are laid out; None where the schema that they state makes no sense."""
+    ingest = share.table.ingest
+    assert ingest is not None
     message = MESSAGES[variant.message]
     message = replace(message, marks_unavailable=message.marks_unavailable and variant.has_unavailable)
     if variant.schema_text and message.fields:
@@ -163,11 +156,19 @@ def _shape(frame: DataFrame, variant: Variant, ingest: IngestTable, stored: Sche
         except (ValueError, LookupError, TypeError, AttributeError):
             return None
     else:
-        fields = guessed(frame, message, in_order=not stored)
+        fields = _declared(share) or guessed(frame, message, in_order=not stored)
     keys = tuple(
         Field(name, "string", is_inferred=True, is_unseen=True) for name in ingest.primary_key if name != ingest.origin
     )
     return shape_of(message, fields or keys, {*ingest.primary_key, *(column.name for column in stored)})
+
+
+def _declared(share: Share) -> tuple[Field, ...]:
+    """The columns of events without a schema, where all of them are declared with their types; else none."""
+    stated = {column.name.lower() for column in share.table.columns if column.type}
+    names = share.members or {}
+    is_known = not share.table.renamed and all(name.lower() in stated for name in names)
+    return tuple(Field(name, "string", is_inferred=True) for name in names) if is_known else ()
 
 
 def _stored_columns(spark: SparkSession, uri: str) -> Schema:
@@ -240,9 +241,13 @@ def _judged(frame: DataFrame, layout: Layout) -> DataFrame:
     lonely = layout.is_key_only("before")
     reason = f"coalesce(unreadable, {', '.join(_reasons(layout, lonely))})"
     moves = "true" if layout.partition_field and layout.ingest.primary_key else "false"
-    # A snapshot row may have stood elsewhere when an earlier snapshot was taken.
-    is_bare = f"(op in ('u', 'r') and (before is null or {lonely}))"
-    blind = f"{moves} and ({is_bare} or (kind = 'delete' and ({lonely} or not is_told)))"
+    # So may an insert: it can be older than the row that stands, whose partition is another by now.
+    is_bare = f"(before is null or {lonely})"
+    is_other = f"{layout.key('before')} != {layout.key('after')}" if layout.has_key else "false"
+    blind = (
+        f"{moves} and ((kind = 'upsert' and ({is_bare} or {is_other}))"
+        f" or (kind = 'delete' and ({lonely} or not is_told)))"
+    )
     judged = frame.selectExpr("*", "if(kind = 'delete', before, after) as row")
     return judged.selectExpr(
         *_LINE, "item", *IMAGES, "row", "missing", f"{reason} as reason", f"coalesce({blind}, false) as is_blind"

@@ -14,7 +14,7 @@ from sqlmesh_like.ingest.discover import SourceName, discover, with_discovered
 from sqlmesh_like.ingest.formats import FORMATS
 from sqlmesh_like.ingest.images import UNAVAILABLE
 from sqlmesh_like.ingest.log import LOG_COLUMNS
-from sqlmesh_like.ingest.message import CHANGES, NO_KEY
+from sqlmesh_like.ingest.message import CHANGES, NO_KEY, NO_MEMBERS
 from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.route import route
 from sqlmesh_like.ingest.types import literal
@@ -23,8 +23,10 @@ from sqlmesh_like.project.spec import IngestSource, SourceTable
 _SOURCE = ("database", "source_schema", "source_table")
 EVENT_COLUMNS = (
     *("value", "file", "line", "position", "kind", "op", "reason"),
-    *(*_SOURCE, "message", "schema_id", "schema_text", "key_columns", "logged_at", *LOG_COLUMNS),
+    *(*_SOURCE, "message", "schema_id", "members", "key_columns", "logged_at", *LOG_COLUMNS),
 )
+_SAID_OF = ("value", *LOG_COLUMNS)
+"""What an envelope is read from."""
 # Spark replaces invalid bytes without a word wherever it reads text.
 _IS_UTF8 = "encode(decode(cast(value as binary), 'UTF-8'), 'UTF-8') = cast(value as binary)"
 
@@ -51,7 +53,8 @@ class Variant:
 class Share:
     """What a batch holds for one declared table: from which tables of the source, in which variants.
 
-    `logged_at`: when the log got the newest of its `lines` (ms since 1970).
+    `logged_at`: when the log got the newest of its `lines` (ms since 1970). `members`: names in the rows of events that
+    state no schema, None where they are not told.
     """
 
     table: SourceTable
@@ -60,6 +63,12 @@ class Share:
     has_truncates: bool = False
     lines: int = 0
     logged_at: int | None = None
+    members: dict[str, None] | None = field(default_factory=dict)
+
+    def name(self, members: str | None) -> None:
+        """Names more, one a line, in their order."""
+        known = self.members is not None and members is not None
+        self.members = {**(self.members or {}), **dict.fromkeys((members or "").split("\n"))} if known else None
 
     def count(self, lines: int, logged_at: int | None) -> None:
         """Lines more; `logged_at` of the newest."""
@@ -85,14 +94,15 @@ class Routed:
     bad: int
 
 
-def events_of(lines: DataFrame, ingest: IngestSource) -> DataFrame:
-    """Lines with what their envelope says (`EVENT_COLUMNS`; grain: line)."""
+def events_of(lines: DataFrame, ingest: IngestSource, *, with_members: bool = False) -> DataFrame:
+    """Lines with what their envelope says (`EVENT_COLUMNS`; grain: line). `with_members`: what names rows have, too."""
     frames = []
     for condition, dialect in FORMATS[ingest.format]:
         said = {
             **dialect.envelope("value"),
             "key_columns": dialect.key if ingest.discover else NO_KEY,
             "schema_id": "sha2(schema_text, 256)",
+            "members": f"if(schema_text is null, {dialect.members if with_members else NO_MEMBERS}, null)",
             "is_text": f"value is null or {_IS_UTF8}",
         }
         judged = {"kind": "if(is_text, kind, 'bad')", "reason": "if(is_text, reason, 'invalid UTF-8')"}
@@ -104,12 +114,14 @@ def events_of(lines: DataFrame, ingest: IngestSource) -> DataFrame:
 
 def routed(place: Place, events: DataFrame) -> Routed:
     """Which table takes which events. Raises ProjectError where two declarations claim the same."""
-    by = ("kind", *_SOURCE, "message", "schema_id")
+    by = ("kind", *_SOURCE, "message", "schema_id", "members")
     marked = " or ".join(f"contains(value, {literal(mark)})" for mark in UNAVAILABLE[:2])
-    columns = {"schema_text": "first(schema_text)", "lines": "count(*)", "marked": f"max({marked})"}
+    columns = {"example": "first(position)", "lines": "count(*)", "marked": f"max({marked})"}
     columns |= {"logged_at": "max(logged_at)", "key_columns": "first(key_columns, true)"}
     groups = events.groupBy(*by).agg(*(F.expr(sql).alias(name) for name, sql in columns.items())).collect()
     source_tables = _with_discovered(place, groups).source
+    assert place.source.ingest is not None
+    stated = _schema_texts(events, place.source.ingest, groups)
     shares: dict[str, Share] = {}
     skipped: Counter[str] = Counter()
     for row in groups:
@@ -128,9 +140,26 @@ def routed(place: Place, events: DataFrame) -> Routed:
         if kind == "truncate":
             share.has_truncates = True
         else:
-            share.add(Variant(row["message"], row["schema_id"] or "", row["schema_text"] or "", row["marked"]))
+            schema_id = row["schema_id"] or ""
+            share.add(Variant(row["message"], schema_id, stated.get(schema_id, ""), row["marked"]))
+            if not schema_id:
+                share.name(row["members"])
     bad = skipped.pop("bad", 0)
     return Routed(shares, dict(skipped), sum(row["lines"] for row in groups), bad)
+
+
+def _schema_texts(events: DataFrame, ingest: IngestSource, groups: Iterable[Row]) -> dict[str, str]:
+    """The schemas that events state, by id. They are large and alike, so none is kept in memory with every event."""
+    examples = {row["schema_id"]: row["example"] for row in groups if row["schema_id"] and row["kind"] in CHANGES}
+    if not examples:
+        return {}
+    few = events.where(F.col("position").isin(sorted(set(examples.values())))).select("schema_id", *_SAID_OF)
+    found: dict[str, str] = {}
+    for condition, dialect in FORMATS[ingest.format]:
+        said = (f"{sql} as {name}" for name, sql in dialect.envelope("value").items())
+        told = few.where(condition).selectExpr("*", *said).where("schema_id is not null")
+        found |= {row[0]: row[1] for row in told.select("schema_id", "schema_text").distinct().collect()}
+    return found
 
 
 def _with_discovered(place: Place, groups: Iterable[Row]) -> Place:

@@ -25,8 +25,8 @@ _LINE = {
     "position": "concat(topic, '|', lpad(partition, 6, '0'), '|', lpad(offset, 20, '0'))",
     "logged_at": "unix_millis(timestamp)",
     # Tools name a topic after its table: prefix.database.table.
-    "log_database": "if(size(split(topic, '[.]')) > 1, element_at(split(topic, '[.]'), -2), null)",
-    "log_table": "element_at(split(topic, '[.]'), -1)",
+    "log_database": "if(contains(topic, '.'), substring_index(substring_index(topic, '.', -2), '.', 1), null)",
+    "log_table": "substring_index(topic, '.', -1)",
     "log_schema": "cast(null as string)",
     "log_key": "cast(key as string)",
 }

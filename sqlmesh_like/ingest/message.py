@@ -13,6 +13,7 @@ from typing import Literal
 from sqlmesh_like.ingest.types import Field, literal
 
 NO_KEY = "cast(null as array<string>)"
+NO_MEMBERS = "cast(null as string)"
 Style = Literal["pair", "overlay", "row"]
 KINDS = ("upsert", "delete", "truncate", "skip", "tombstone", "bad")
 """What an event can be; only the first three change a table."""
@@ -53,11 +54,13 @@ class Dialect:
     (`log_database`, `log_table`, `log_schema`); each expression may use the ones before it. It ends up with `kind`
     (see `KINDS`), `reason` (of a bad one), `op` (c, u, d, r, t), `database`, `source_schema`, `source_table`,
     `schema_text` (NULL where nothing is stated) and `message` (a key of `formats.MESSAGES`). `key`: Spark SQL of the
-    names of the primary key's columns (NULL: not told) over `value` and the record's own key (`log_key`).
+    names of the primary key's columns (NULL: not told) over `value` and the record's own key (`log_key`). `members`:
+    Spark SQL of the names in the rows of an event, over its envelope, one a line (NULL: not told).
     """
 
     envelope: Callable[[str], Mapping[str, str]]
     key: str = NO_KEY
+    members: str = NO_MEMBERS
 
 
 def parsed(line: str, schema: str) -> str:

@@ -23,29 +23,35 @@ IS_REMEMBERED = "not is_late and (w.removed or size(parts) > 1)"
 """Of a decision: its key was deleted or moved."""
 
 
-def versions(layout: Layout) -> str:
+def is_rekeyed(layout: Layout) -> str:
+    """Spark SQL: whether an event changes its row's primary key."""
+    if not layout.has_key:
+        # Without a primary key nothing can change one: the position is the key.
+        return "false"
+    has_old_key = f"before is not null and {layout.missing_key('before')} is null"
+    return f"kind = 'upsert' and {has_old_key} and {layout.key('before')} != {layout.key('after')}"
+
+
+def versions(layout: Layout, *, with_rekeyed: bool = True) -> str:
     """From `{{events}}` (grain: event): every version (grain: key × position), with all partitions it names.
 
     An update that changes a primary key is also a delete of the old key.
     """
     hashed = f"sha2({layout.key('row')}, 256)"
-    # Without a primary key nothing can change one: the position is the key.
-    has_old_key = f"before is not null and {layout.missing_key('before')} is null"
-    rekeyed = f"kind = 'upsert' and {has_old_key} and {layout.key('before')} != {layout.key('after')}"
-    rekeyed = rekeyed if layout.ingest.primary_key else "false"
     same_key = f"other is not null and {layout.key('other')} = {layout.key('row')}"
     named = zip(layout.orders("ordered"), layout.order_columns, strict=False)
     orders = "".join(f", {order} as {name}" for order, name in named)
     # A row before that is only the key has no order of its own, and does not say where it stood.
     before_or_after = f"if({layout.is_key_only('before')}, after, before)"
     part, left_part = layout.partition("row"), layout.partition("other")
+    former = f"""
+  union all
+  select position, true, before, null, is_blind, {before_or_after} from {{events}} where {is_rekeyed(layout)}"""
     return f"""
 with sides as (
   select position, kind = 'delete' as removed, if(kind = 'delete', before, after) as row, before as other, is_blind,
     if(kind = 'delete', before, after) as ordered
-  from {{events}}
-  union all
-  select position, true, before, null, is_blind, {before_or_after} from {{events}} where {rekeyed}
+  from {{events}}{former if with_rekeyed else ""}
 )
 select {hashed} as {KEY}, row, removed, is_blind, position as {POSITION}{orders}, {part} as part,
   array_distinct(array({part}, if({same_key}, {left_part}, {part}))) as parts
@@ -120,6 +126,13 @@ with newest as (
 )
 select n.{KEY}, w, {parts} as parts, {is_late if with_floors else "false"} as is_late, {floor}
 from newest n {joins}"""
+
+
+def decisions_of_one(layout: Layout) -> str:
+    """From `{{versions}}`, one of each key, of which nothing is known from before: one decision (grain: key)."""
+    rank = ", ".join(layout.rank_columns)
+    known = "false as is_late, null as floor_part"
+    return f"select {KEY}, struct(row, removed, part, {rank}) as w, parts, {known} from {{versions}}"
 
 
 def rows(layout: Layout, *, with_floors: bool) -> str:

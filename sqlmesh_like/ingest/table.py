@@ -16,6 +16,7 @@ from sqlmesh_like.engine.tables import DELETED, HudiTable, Operation, write
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.ingest import net
 from sqlmesh_like.ingest.column_record import column_record
+from sqlmesh_like.ingest.counts import within
 from sqlmesh_like.ingest.dead_letters import are_open
 from sqlmesh_like.ingest.decode import Decoded
 from sqlmesh_like.ingest.defaults import backfilled
@@ -31,13 +32,15 @@ from sqlmesh_like.ingest.truncates import note_truncates
 from sqlmesh_like.ingest.types import quoted
 
 ROWS_PER_BUCKET = 500_000
+_IS_NETTED = {"hoodie.combine.before.upsert": "false"}
+"""Hudi need not look for a second row of a key and partition, which costs it half of a large upsert."""
 
 
 def commit(place: Place, decoded: Decoded, mark: Mark) -> TableReport:
     """Bring a table to the state after the batch, in one commit; nothing where it has the batch already."""
     layout, uri = decoded.layout, place.table_uri(decoded.layout.table)
     if mark.is_on(uri):
-        return TableReport(layout.table.table, replayed=decoded.good)
+        return TableReport(layout.table.table, replayed=decoded.counts.good)
     # What a letter that comes again is older than must be known then, and without an order only the side table can say.
     remembers = bool(layout.order_columns) or are_open(place)
     in_order = isinstance(mark.extent, Files)
@@ -59,20 +62,20 @@ def _brought(
 ) -> TableReport:
     started = time.monotonic()
     layout, uri = decoded.layout, place.table_uri(decoded.layout.table)
-    if not decoded.good and not (decoded.truncates and Timeline(uri).commit_instants):
+    if not decoded.counts.good and not (decoded.truncates and Timeline(uri).commit_instants):
         # A table that is not there has no rows to lose; its dead letters must know of the truncate all the same.
         note_truncates(place, layout.table, decoded.truncates)
         return TableReport(layout.table.table)
     spark = decoded.events.sparkSession
-    table, metadata = _hudi_table(place, layout, uri, decoded.good)
+    table, metadata = _hudi_table(place, layout, uri, decoded.counts.good)
     _carry_over(spark, place, decoded, uri)
     tombstones = place.tombstones_uri(layout.table)
     floors = read_floors(spark, tombstones) if layout.order_columns or again else None
     found, is_ranked = _decisions(spark, decoded, uri, floors, in_order=in_order, again=again)
-    kept = held(found)
-    decisions = kept.frame
+    kept = None if found is None else held(found)
+    decisions = _of_one(spark, decoded) if kept is None else kept.frame
     try:
-        report, to_remember = _counted(decisions, layout)
+        report, to_remember = _counted_before(decoded) if kept is None else _counted(decisions, layout)
         note_truncates(place, layout.table, decoded.truncates)
         if remembers and to_remember:
             write_floors(spark, tombstones, layout, decisions, floors)
@@ -83,11 +86,12 @@ def _brought(
         is_load = report.upserts > 0 and not Timeline(uri).commit_instants
         operation: Operation = "bulk_insert" if is_load else "upsert"
         rows = rows.where(f"not {DELETED}") if is_load else rows
-        write(rows, table, operation, {**metadata, **marks, **column_record(decoded.settled)})
+        write(rows, table, operation, {**metadata, **marks, **column_record(decoded.settled)}, _IS_NETTED)
         sync(spark, place.target, layout.table.table, uri, layout.partition_field)
         return replace(report, seconds=time.monotonic() - started, changes=decoded.settled.changes)
     finally:
-        kept.release()
+        if kept is not None:
+            kept.release()
 
 
 def _carry_over(spark: SparkSession, place: Place, decoded: Decoded, uri: str) -> None:
@@ -101,21 +105,31 @@ def _carry_over(spark: SparkSession, place: Place, decoded: Decoded, uri: str) -
     values = [f"cast({quoted(old)} as {types[new]}) as {quoted(new)}" for new, old in renamed.items()]
     table, metadata = _hudi_table(place, decoded.layout, uri, 0)
     known = Timeline(uri).extra(STATE_PREFIX + KEY)
-    write(stored.selectExpr(*kept, *values), table, "upsert", {**metadata, **({KEY: known} if known else {})})
+    write(
+        stored.selectExpr(*kept, *values), table, "upsert", {**metadata, **({KEY: known} if known else {})}, _IS_NETTED
+    )
 
 
 def _decisions(
     spark: SparkSession, decoded: Decoded, uri: str, floors: DataFrame | None, *, in_order: bool, again: bool
-) -> tuple[DataFrame, bool]:
-    """What becomes of each key, and whether versions were compared with what was there before."""
-    layout = decoded.layout
-    versions = spark.sql(net.versions(layout), events=decoded.events.where("reason is null"))
+) -> tuple[DataFrame | None, bool]:
+    """What becomes of each key, and whether versions were compared with what was there before.
+
+    None where each has one event, and nothing of before matters.
+    """
+    layout, counts = decoded.layout, decoded.counts
+    is_looked_up = (counts.blind or again) and Timeline(uri).frontier
+    if counts.of_a_key <= 1 and not (counts.rekeyed or decoded.truncates or is_looked_up or floors is not None):
+        return None, False
+    versions = _versions(spark, decoded)
     if decoded.truncates:
         versions = _truncated(spark, decoded, uri, versions, in_order=in_order)
     inputs: dict[str, object] = {"versions": versions}
-    if (decoded.blind or again) and Timeline(uri).frontier:
+    if is_looked_up:
         keys = (versions if again else versions.where("is_blind")).select(net.KEY).distinct()
-        stood = spark.sql(net.stood(layout), stored=spark.read.format("hudi").load(uri), keys=keys)
+        stored = spark.read.format("hudi").load(uri)
+        stored = stored if again else within(stored, decoded.events, layout)
+        stood = spark.sql(net.stood(layout), stored=stored, keys=keys)
         if layout.order_columns or again:
             # A row that stands elsewhere and is newer than a late event must not get a second copy.
             both = stood if floors is None else stood.unionByName(floors.select(*stood.columns))
@@ -126,6 +140,22 @@ def _decisions(
         inputs["floors"] = floors
     text = net.decisions(layout, with_floors=floors is not None, with_places="places" in inputs)
     return spark.sql(text, None, **inputs), floors is not None
+
+
+def _versions(spark: SparkSession, decoded: Decoded) -> DataFrame:
+    text = net.versions(decoded.layout, with_rekeyed=decoded.counts.rekeyed > 0)
+    return spark.sql(text, events=decoded.events.where("reason is null"))
+
+
+def _of_one(spark: SparkSession, decoded: Decoded) -> DataFrame:
+    return spark.sql(net.decisions_of_one(decoded.layout), versions=_versions(spark, decoded))
+
+
+def _counted_before(decoded: Decoded) -> tuple[TableReport, int]:
+    """The same as `_counted` where each key has one event, and nothing of before matters."""
+    counts = decoded.counts
+    report = TableReport(decoded.layout.table.table, upserts=counts.good - counts.deletes, deletes=counts.deletes)
+    return report, counts.deletes + counts.moves
 
 
 def _truncated(spark: SparkSession, decoded: Decoded, uri: str, versions: DataFrame, *, in_order: bool) -> DataFrame:

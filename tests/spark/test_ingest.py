@@ -32,10 +32,14 @@ def test_insert_update_delete_and_reinsert_end_as_in_the_source(lake: MakeLake) 
         event("d", None, {"id": 3, "v": "gone in the batch"}),
         "",
         "null",
+        # Of PostgreSQL's `pg_logical_emit_message`, and of SQL Server: after Debezium's documentation of both.
+        '{"op": "m", "source": {"db": "db", "schema": "", "table": ""}, "message": {"prefix": "p", "content": "aGk="}}',
+        '{"op": "c", "before": null, "after": {"id": 4, "v": "dbo"}, "source": {"connector": "sqlserver", "db": "db", '
+        '"schema": "dbo", "table": "t", "commit_lsn": "00000027:00000758:0005", "event_serial_no": 1}}',
     )
-    assert shop.rows() == [(1, "a"), (2, "ü 漢字 🛒")]
-    assert (report_of(first).upserts, report_of(first).deletes) == (2, 1)
-    assert first.skipped == {"tombstone": 2}
+    assert shop.rows() == [(1, "a"), (2, "ü 漢字 🛒"), (4, "dbo")]
+    assert (report_of(first).upserts, report_of(first).deletes) == (3, 1)
+    assert first.skipped == {"tombstone": 2, "skip": 1}
     shop.ingest(
         event("u", {"id": 1, "v": "b"}, {"id": 1, "v": "a"}),
         event("d", None, {"id": 2, "v": "ü 漢字 🛒"}),
@@ -44,7 +48,7 @@ def test_insert_update_delete_and_reinsert_end_as_in_the_source(lake: MakeLake) 
         event("d", None, {"id": 3, "v": "back too"}),
         event("c", {"id": 3, "v": "and again"}),
     )
-    assert shop.rows() == [(1, "b"), (2, "back"), (3, "and again")]
+    assert shop.rows() == [(1, "b"), (2, "back"), (3, "and again"), (4, "dbo")]
     assert shop.commits() == 2
     again = shop.run()
     assert (again.tables, shop.commits()) == ((), 2)

@@ -18,6 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from sqlmesh_like.ingest.extent import files_of
+from sqlmesh_like.ingest.parquet import ParquetLog
 from tests.spark.ingest_lake import Lake, event, table
 
 NOON = datetime.datetime(2020, 1, 1, 12, 30)
@@ -176,6 +178,10 @@ def test_dms_folders_hold_a_full_load_and_then_changes(spark: SparkSession, tmp_
         (3, Decimal("1.000000"), NOON, None, "2020"),
         (4, exact, later, "d", "2021"),
     ]
+    # A source that truncates its table deletes its files: one may be gone before it is read.
+    log = ParquetLog(str(folder))
+    with log.lines(log.read(spark, files_of([(1, str(folder / "gone.parquet"))]))) as (lines, extent):
+        assert (lines.count(), len(extent.summary)) == (0, 3)
 
 
 def dms_table() -> Any:

@@ -27,7 +27,8 @@ def send(spark: SparkSession, kafka: str, topic: str, *values: str | None) -> No
 
 
 def lake_on(spark: SparkSession, root: Path, kafka: str, topic: str, *tables: Any, **settings: Any) -> Lake:
-    source = {"bootstrap_servers": kafka, "topics": [topic], "options": {"request.timeout.ms": 20000}}
+    named = settings.pop("named", {"topics": [topic]})
+    source = {"bootstrap_servers": kafka, **named, "options": {"request.timeout.ms": 20000}}
     return Lake(spark, root, tables, {"files": None, "kafka": source, **settings})
 
 
@@ -39,7 +40,9 @@ def offsets(lake: Lake, name: str) -> Any:
 def test_a_crash_between_two_tables_of_a_topic_is_made_whole(
     spark: SparkSession, tmp_path: Path, kafka: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shop = lake_on(spark, tmp_path, kafka, "whole", table("a", order_by=("m",)), table("b"))
+    shop = lake_on(
+        spark, tmp_path, kafka, "whole", table("a", order_by=("m",)), table("b"), named={"topic_pattern": "^whol.$"}
+    )
     send(
         *(spark, kafka, "whole"),
         event("c", {"id": 1, "m": 5, "x": "first"}, table="a"),
