@@ -11,7 +11,7 @@ from sqlmesh_like.engine.table_facts import table_facts
 from sqlmesh_like.errors import NodeError, ProjectError, SqlError
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.report.chart import Chart, Kind, Report, Wanted
-from sqlmesh_like.report.choice import chosen, completed
+from sqlmesh_like.report.choice import chosen, completed, repeated
 from sqlmesh_like.report.page import Drawn, Heading
 from sqlmesh_like.report.words import titled
 from sqlmesh_like.run.ports import Rows
@@ -56,6 +56,10 @@ def _declared(lake: Lake, report: Report) -> Iterator[Drawn]:
         model = _model(lake, wanted.table)
         title = titled(wanted.table.rpartition(".")[2]) if wanted.table else "A question"
         chart = completed(wanted, rows, title, _keys(model))
+        if shared := repeated(chart, rows):
+            hint = "add color, or take sql that groups by them"
+            message = f"several rows have the same {' and '.join(shared)}: a mark cannot show them all"
+            raise ProjectError(message, location=wanted.places.get("x", wanted.declared_at), hint=hint)
         yield _drawn(chart, rows, wanted.table or " ".join(wanted.query.split()))
 
 

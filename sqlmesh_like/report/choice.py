@@ -53,6 +53,12 @@ def completed(wanted: Wanted, rows: Rows, title: str, keys: Collection[str] = ()
     return Chart(kind, wanted.title or title, wanted.text, x, y, color, wanted.top)
 
 
+def repeated(chart: Chart, rows: Rows) -> tuple[str, ...]:
+    """Columns that a chart's marks go by where several rows share a mark, which then would lie; else none."""
+    names = tuple(name for name in (chart.x, chart.color) if name is not None)
+    return names if chart.kind in ("line", "area", "bar") and not _is_unique(rows, names) else ()
+
+
 def _columns(rows: Rows, keys: Collection[str]) -> _Columns:
     measures, times, names = [], [], []
     for number, column in enumerate(rows.schema):

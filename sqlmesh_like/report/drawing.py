@@ -31,7 +31,7 @@ _TAGGED = re.compile(r'(?: aria-label="(?P<label>[^"]*)")?(?: role="[^"]*")? ari
 _MONTH, _DAY = re.compile(r"\d{4}-?(0[1-9]|1[0-2])"), re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIP = "sml tip"
 """Field that tells a row in words: what a mark says under the pointer."""
-_BAR_HEIGHT, _HEIGHT = 26, 230
+_BAR_HEIGHT, _LEAST, _HEIGHT = 26, 150, 230
 
 
 def drawing(chart: Chart, rows: Rows, width: int, name: str) -> str:
@@ -81,7 +81,7 @@ def _specification(chart: Chart, rows: Rows, width: int) -> Mapping[str, object]
     encoding |= _colors(chart, width)
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "width": width, "height": max(90, len(labels) * _BAR_HEIGHT) if is_lying else _HEIGHT,
+        "width": width, "height": max(_LEAST, len(labels) * _BAR_HEIGHT) if is_lying else _HEIGHT,
         "autosize": {"type": "fit", "contains": "padding"}, "background": None,
         "data": {"values": values}, "encoding": encoding, "config": _CONFIG,
         "mark": _mark(chart, len(values), len(labels)),
@@ -125,10 +125,10 @@ def _mark(chart: Chart, count: int, labels: int) -> Mapping[str, object]:
     dots = {"size": 36 if count <= 40 else 14, "filled": True, **plain} if count <= 200 else False
     match chart.kind:
         case "line":
-            return {"type": "line", "strokeWidth": 2.2, "point": dots, "interpolate": "monotone", **plain}
+            return {"type": "line", "strokeWidth": 2.2, "point": dots, **plain}
         case "area":
             line = {"strokeWidth": 2, **plain}
-            return {"type": "area", "opacity": 0.35, "line": line, "interpolate": "monotone", **plain}
+            return {"type": "area", "opacity": 0.35, "line": line, **plain}
         case "point":
             return {"type": "point", "filled": True, "size": 60, "opacity": 0.85, **plain}
     stands_wide = labels <= 4 and chart.color is None
@@ -152,9 +152,9 @@ def plotted(chart: Chart, rows: Rows) -> list[dict[str, object]]:
     at = {name: names.index(name) for name in chart.columns}
     first = at[chart.y[0]]
     kept = [row for row in rows.rows if row[first] is not None]
-    if chart.kind == "bar" and chart.color is None:
-        kept = sorted(kept, key=lambda row: float(str(row[first])), reverse=True)[: chart.top]
     has_times = chart.x is not None and _time(chart, rows) is not None
+    if chart.kind == "bar" and chart.color is None and not has_times:
+        kept = sorted(kept, key=lambda row: float(str(row[first])), reverse=True)[: chart.top]
     return [
         {
             **{_field(name): _value(row[number], has_times and name == chart.x) for name, number in at.items()},

@@ -86,8 +86,9 @@ def test_bars_are_the_largest_and_times_are_utc() -> None:
         ("city 28", "28"),
         ("city 27", "27"),
     ]
-    at = rows("hour timestamp, n int", *((datetime(2024, 1, 1, hour), hour) for hour in range(4)))
-    assert "hour: 2024-01-01 03:00:00; n: 3" in drawing(Chart("bar", "T", "", "hour", ("n",)), at, 500, "c")
+    at = rows("hour timestamp, n int", *((datetime(2024, 1, 1, hour), hour) for hour in range(24)))
+    svg = drawing(Chart("bar", "T", "", "hour", ("n",)), at, 500, "c")
+    assert "hour: 2024-01-01 03:00:00; n: 3" in svg and svg.count("data-tip") == 24, "times are never cut"
 
 
 def test_a_chart_is_told_in_words() -> None:
@@ -136,6 +137,10 @@ def test_declared_charts_stand_in_their_order(tmp_path: Path) -> None:
         (
             "{table: sales_by_day, colour: x}",
             "report.yml:2:27: unknown key 'colour' in a chart\n  did you mean 'color'?",
+        ),
+        (
+            '{sql: "select 1 as n, day from sales_by_day", x: n, y: n, kind: bar}',
+            "report.yml:2:54: several rows have the same n",
         ),
         ("{kind: line}", "a chart has either table or sql"),
     ],
