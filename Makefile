@@ -41,11 +41,13 @@ test-deep: $(VENV)/.installed-dev
 
 check: lint test
 
-# Work follows the change, and events a second from Kafka, as ratios within one run: minutes, and some gigabytes of memory.
+# Work follows the change, events a second from Kafka, and 1,000 models read beside dbt, as ratios within one run: minutes,
+# and some gigabytes of memory.
 bench: $(VENV)/.installed-dev
 	$(BIN)/sml deps
 	$(BIN)/python -m tests.bench.follow_change $(BENCH)
 	$(BIN)/python -m tests.bench.events_per_second
+	$(BIN)/python -m tests.bench.read_project
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check $(CODE)

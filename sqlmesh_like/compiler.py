@@ -41,10 +41,12 @@ class CompiledModel:
 class Compiler:
     """Compiles models in dependency order and remembers what later ones need: columns of tables and queries of views.
 
-    `schemas` are the columns that the lake has, by unique id.
+    `schemas` are the columns that the lake has, by unique id. Without `inlines` a view is a table of its columns:
+    that is enough to bind what reads it, and takes no time for what is below it.
     """
 
     schemas: Mapping[str, Schema | None] = field(default_factory=dict)
+    inlines: bool = True
     _views: dict[str, QueryFacts] = field(default_factory=dict)
     _compiled: dict[str, CompiledModel] = field(default_factory=dict)
 
@@ -52,7 +54,7 @@ class Compiler:
         """Compile one model; `fresh` schemas win over what is remembered. Raises SqlError."""
         schemas = {ref.unique_id: self._schema(ref) for ref in model.inputs} | dict(fresh or {})
         facts = analyze(model, schemas, self._views)
-        if model.config.materialized in ("view", "ephemeral"):
+        if self.inlines and model.config.materialized in ("view", "ephemeral"):
             self._views[model.unique_id] = facts
         compiled = CompiledModel(facts)
         self._compiled[model.unique_id] = compiled

@@ -71,8 +71,8 @@ class _Check:
         self._has_functions = has_functions
         self._schemas: dict[str, Schema | None] = dict(schemas)
         self._stored = dict(schemas)
-        self._compiler = Compiler(self._schemas)
-        self._met: dict[str, frozenset[str]] = {}
+        self._compiler = Compiler(self._schemas, inlines=False)
+        self._random: dict[str, str] = {}
         self.warnings: list[Mismatch] = []
 
     def error_in(self, model: RenderedModel) -> SqlError | None:
@@ -115,18 +115,28 @@ class _Check:
             _refuse_unknown_functions(model)
         facts = self._compiler.compile(model).facts
         _refuse_gaps(model)
-        _refuse_chance(facts)
+        self._refuse_chance(facts)
         self._look_at_types(facts)
         self._resolve(facts)
         return facts
 
-    def _look_at_types(self, facts: QueryFacts) -> None:
-        """What a view below says already is not said again."""
+    def _refuse_chance(self, facts: QueryFacts) -> None:
+        """`refresh: strict` can never be kept where each run has another result; a view brings its chance along."""
         model = facts.model
-        known = frozenset().union(*(self._met.get(ref.unique_id, frozenset()) for ref in model.inputs))
-        found = [mismatch for mismatch in mismatches(facts, self._compiler.columns) if mismatch.message not in known]
-        self._met[model.unique_id] = known | {mismatch.message for mismatch in found}
-        for mismatch in found:
+        found = next((node for node in facts.tree.walk() if judge(node) == "random"), None)
+        below = next((self._random[ref.unique_id] for ref in model.inputs if ref.unique_id in self._random), None)
+        if found is None and below is None:
+            return
+        text = found.sql("spark") if found is not None else str(below)
+        if model.config.materialized in ("view", "ephemeral"):
+            self._random[model.unique_id] = text
+        if model.config.refresh == "strict":
+            message = f"FUN002 {text} is not deterministic, which refresh: strict forbids"
+            hint = "compute it upstream, or set refresh: auto, which rebuilds the table whenever an input changed"
+            raise SqlError(message, location=locate(model, offset_of(found) if found is not None else None), hint=hint)
+
+    def _look_at_types(self, facts: QueryFacts) -> None:
+        for mismatch in mismatches(facts, self._compiler.columns):
             if mismatch.is_refused:
                 hint = "cast one side: Spark has no common type for them"
                 raise SqlError(mismatch.message, location=mismatch.location, hint=hint)
@@ -195,20 +205,6 @@ def _refuse_gaps(model: RenderedModel) -> None:
     if gap := first_gap(model.sql):
         offset, message = gap
         raise SqlError(f"invalid SQL: {message}", location=locate(model, offset))
-
-
-def _refuse_chance(facts: QueryFacts) -> None:
-    """`refresh: strict` can never be kept where each run has another result."""
-    model = facts.model
-    if model.config.refresh != "strict":
-        return
-    for tree in (parse(model), facts.tree):  # what comes with a view has no place in this file
-        found = next((node for node in tree.walk() if judge(node) == "random"), None)
-        if found is not None:
-            message = f"FUN002 {found.sql('spark')} is not deterministic, which refresh: strict forbids"
-            offset = offset_of(found) if tree is not facts.tree else None
-            hint = "compute it upstream, or set refresh: auto, which rebuilds the table whenever an input changed"
-            raise SqlError(message, location=locate(model, offset), hint=hint)
 
 
 def _refuse_unknown_functions(model: RenderedModel) -> None:

@@ -31,7 +31,7 @@ class Mismatch:
 
 
 def mismatches(facts: QueryFacts, schemas: Callable[[InputRef], Schema | None]) -> Iterator[Mismatch]:
-    """Those of a query and of the views that it reads: their place is where they are named.
+    """Those of a query.
 
     `schemas` gives the columns of an input. A query in the algebra has types already, and its unions are of one type.
     """

@@ -150,7 +150,7 @@ models:
     not_null = tests["not_null_m_id"]
     assert not_null.raw_sql == """{{ test_not_null(model=sml_filtered(ref('m'), 'id > 0'), column_name='id') }}"""
     assert (not_null.severity, not_null.attached_to) == ("warn", "model.shop.m")
-    assert "to=ref('m'), field='id'" in tests["relationships_m_id__ref_m___id"].raw_sql
+    assert "to=ref('m'), field='id'" in tests["relationships_m_id__id__ref_m_"].raw_sql
     assert """values=["it's", 2]""" in tests["accepted_values_m_id__it_s__2"].raw_sql
 
 
