@@ -48,6 +48,8 @@ _DEFAULTS: Mapping[str, str] = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
     # What is kept in memory is read once or twice: compressing it takes longer than all the rest that is done to it.
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
+    # Java never compiles a method of more bytes: the rows of a wide table would be worked at by its interpreter.
+    "spark.sql.codegen.hugeMethodLimit": "8000",
 }
 _JOINED = {"spark.jars": ",", "spark.driver.extraJavaOptions": " "}
 
