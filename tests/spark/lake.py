@@ -39,6 +39,9 @@ from sqlmesh_like.run.result import ModelResult
 _SETTINGS = '[tool.sqlmesh_like]\nname = "shop"\nprofile = "lake"\n'
 _PROFILE = "lake:\n  target: local\n  outputs:\n    local: {type: spark, warehouse: warehouse, schema: dws}\n"
 
+THREADS = 3
+"""Models side by side: one more than the suite's cores, for each waits in turn for its driver and for its tasks."""
+
 Row = Sequence[object]
 
 
@@ -139,7 +142,7 @@ class Lake:
         return self._loaded(full_refresh)[0]
 
     def run(
-        self, *selected: str, threads: int = 2, fail_fast: bool = False, full_refresh: bool = False
+        self, *selected: str, threads: int = THREADS, fail_fast: bool = False, full_refresh: bool = False
     ) -> dict[str, ModelResult]:
         """Run models (default: all) and return their results by name."""
         planner, executor = self._loaded(full_refresh, threads, fail_fast)
@@ -147,7 +150,7 @@ class Lake:
         self.results = {found.model.name: found for found in executor.run(names).results}
         return self.results
 
-    def run_well(self, *selected: str, threads: int = 2) -> dict[str, str]:
+    def run_well(self, *selected: str, threads: int = THREADS) -> dict[str, str]:
         """Run, insist on success, and return the strategy each model took."""
         results = self.run(*selected, threads=threads)
         failed = {name: found.message for name, found in results.items() if found.status not in ("success", "no-op")}
@@ -165,7 +168,7 @@ class Lake:
         """Each model's table equals its query, recomputed in full."""
         planner, engine = self.planner(), self.engine()
         models = [m for m in planner.rendered.models if not names or m.name in names]
-        with ThreadPoolExecutor(2) as pool:
+        with ThreadPoolExecutor(THREADS) as pool:
             found = pool.map(lambda model: engine.verify(planner.plan(model, {}), 10), models)
         unequal = {model.name: one.rows for model, one in zip(models, found, strict=True) if one.total}
         assert models and not unequal, unequal
