@@ -30,6 +30,7 @@ from sqlmesh_like.project.spec import ParsedProject, Target
 from sqlmesh_like.project.values import parse_vars
 from sqlmesh_like.render.rendered import RenderedProject
 from sqlmesh_like.render.renderer import EPOCH, render_project
+from sqlmesh_like.render.tests import storing_failures
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,11 @@ class Loaded:
             make_output(flags, sys.stderr).line(message, "warn")
         nodes = (self.graph.nodes[unique_id] for unique_id in chosen)
         return tuple(node for node in nodes if not resource_types or node.resource_type in resource_types)
+
+    def storing_failures(self) -> Loaded:
+        """With a table for the failing rows of each data test that does not say no."""
+        tests = storing_failures(self.rendered.tests, self.target.schema)
+        return replace(self, rendered=replace(self.rendered, tests=tests), kept=None)
 
     @property
     def is_comparing(self) -> bool:

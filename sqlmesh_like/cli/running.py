@@ -36,14 +36,22 @@ KINDS: Mapping[str, tuple[ResourceType, ...]] = {
 _READING = ("test", "unit_test")
 
 
-def run_selected(flags: Flags, command: str, now: str | None = None, only: Collection[str] | None = None) -> int:
+def run_selected(
+    flags: Flags,
+    command: str,
+    now: str | None = None,
+    only: Collection[str] | None = None,
+    *,
+    store_failures: bool = False,
+) -> int:
     """Run what is selected for a command, in the order of the graph; the exit code, 0 or 1.
 
-    `only` stands in the place of a selection. Raises UsageError, before anything is read or written, where a seed or
-    model is wrong.
+    `only` stands in the place of a selection; `store_failures`: of every data test that does not say no. Raises
+    UsageError, before anything is read or written, where a seed or model is wrong.
     """
     started = perf_counter()
     loaded = load(flags, now=clock(now))
+    loaded = loaded.storing_failures() if store_failures else loaded
     selected = _selected(loaded, KINDS[command]) if only is None else list(loaded.graph.order(only))
     written = [unique_id for unique_id in selected if loaded.graph.nodes[unique_id].resource_type not in _READING]
     output = make_output(flags, bar=True)
@@ -51,7 +59,7 @@ def run_selected(flags: Flags, command: str, now: str | None = None, only: Colle
         output.end([], [])
         return 0
     units = _unit_work(loaded, selected, clock(now))
-    call = {"which": command, "now": now}
+    call = {"which": command, "now": now, "store_failures": store_failures}
     if units is not None and len(units.cases) == len(selected):
         return _ended(loaded, _run_units(loaded, selected, units, output), output, started, call)
     lake = _open(loaded, selected, written, clock(now))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Literal
 
 from sqlmesh_like.errors import JinjaError, Location, ProjectError, nearest
@@ -68,7 +69,13 @@ def render_test(test: TestFile, registry: Registry, around: Surroundings, templa
     )
 
 
-def _table(test: TestFile, config: Mapping[str, object], schema: str) -> TableName | None:
+def storing_failures(tests: Iterable[RenderedTest], schema: str) -> tuple[RenderedTest, ...]:
+    """The tests as `--store-failures` makes them: each has a table for them, but where its config says no."""
+    wanted = ((test, {"store_failures": True, **test.config}) for test in tests)
+    return tuple(replace(test, table=_table(test, config, schema)) for test, config in wanted)
+
+
+def _table(test: TestFile | RenderedTest, config: Mapping[str, object], schema: str) -> TableName | None:
     """Where failures go, as in dbt: below the target's schema, under the test's name."""
     if not config.get("store_failures") and config.get("store_failures_as") not in ("table", "view"):
         return None

@@ -227,15 +227,15 @@ def test_a_public_project_seeds_runs_and_tests_green_and_duckdb_says_the_same(ca
 
 
 def test_failures_are_stored_where_asked_for_and_go_when_they_are_mended(capsys: Shown) -> None:
-    entry = "{not_null: {config: {store_failures: true, alias: no_product}}}"
+    entry = "{not_null: {config: {alias: no_product}}}"
     put({**SNAPSHOTS, "seeds/orders.csv": "id,product\n1,tea\n2,\n3,\n"})
     for path in ("snapshots/s.yml", "snapshots/timed.sql", "models/valid.sql"):
         Path(path).unlink(missing_ok=True)
     put({"seeds/s.yml": f"seeds: [{{name: orders, columns: [{{name: product, data_tests: [{entry}]}}]}}]"})
-    assert main(["build"]) == 1
+    assert main(["build", "--store-failures"]) == 1
     assert "the rows: sml show dws_dbt_test__audit.no_product" in capsys.readouterr().out
     kept = ("show", "dws_dbt_test__audit.no_product", "--output", "json")
     assert sorted(row["id"] for row in json.loads(called(capsys, *kept))) == [2, 3]
     put({"seeds/orders.csv": "id,product\n1,tea\n2,milk\n"})
-    called(capsys, "build")
+    called(capsys, "build", "--store-failures")
     assert json.loads(called(capsys, *kept)) == []

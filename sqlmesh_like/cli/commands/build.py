@@ -10,7 +10,8 @@ from sqlmesh_like.cli.running import run_selected
 
 @click.command("build")
 @click.option("--now", help="Clock of the run, ISO 8601 (default: the machine's).", metavar="TIME")
+@click.option("--store-failures", is_flag=True, help="Keep the failing rows of each data test in a table.")
 @shared_options
-def command(flags: Flags, now: str | None) -> int:
+def command(flags: Flags, now: str | None, store_failures: bool) -> int:
     """Load seeds, test and run models, in the order of the graph; what follows a failed test is skipped."""
-    return run_selected(flags, "build", now)
+    return run_selected(flags, "build", now, store_failures=store_failures)

@@ -41,7 +41,8 @@ def command(flags: Flags) -> int:
         make_output(flags).line(f"Nothing to retry: nothing failed in the last `sml {which}`")
         return 0
     again = _flags(args, replace(flags, state=None))
-    return run_selected(again, which, None if now is None else str(now), _present(again, found))
+    keeps = {"store_failures": True} if args.get("store_failures") else {}
+    return run_selected(again, which, None if now is None else str(now), _present(again, found), **keeps)
 
 
 def _refuse_choice(flags: Flags) -> None:

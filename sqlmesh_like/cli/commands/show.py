@@ -43,6 +43,7 @@ def command(flags: Flags, model: str | None, inline: str | None, output: str, li
         raise UsageError(
             "--as-of is for one table of a lake", hint="e.g. sml show user_agg --as-of 2024-05-01T00:00:00Z"
         )
+    loaded = _with_failures(loaded, name or "")
     lake = open_lake(loaded) if loaded.target.type == "spark" else _built(loaded, view, name or "")
     try:
         if inline is not None and view is not None and view.asks_lake:
@@ -78,6 +79,12 @@ def _rows(lake: Lake, name: str, limit: int, as_of: str | None) -> Rows:
     state = state if as_of is None else state_at(state, as_of)
     whole = exp.select("*").from_(exp.table_(place.table.identifier, db=place.table.schema, quoted=True))
     return read_rows(state, limit) or lake.engine.query(whole, {place.table: state}, limit)
+
+
+def _with_failures(loaded: Loaded, name: str) -> Loaded:
+    """Tables of failures are known by their whole name only, whichever call stored them."""
+    stored = loaded.storing_failures() if "." in name else loaded
+    return stored if any(str(test.table) == name for test in stored.rendered.tests) else loaded
 
 
 def _view(loaded: Loaded, name: str) -> RenderedModel | None:

@@ -195,6 +195,8 @@ def test_failures_that_are_to_be_stored_are_counted_and_nothing_is_stored(ask: A
     code, told = ask("test", "-s", "found", **{"tests/found.sql": config + "select * from {{ ref('orders') }}"})
     assert code == 1 and "Got 1 result, configured to fail if != 0" in told
     assert "sml show" not in told
+    for command in ("test", "build"):
+        assert "Got 1 result" in ask(command, "--store-failures")[1]
 
 
 def test_a_watermark_is_warned_of_once_and_not_run(ask: Ask) -> None:

@@ -12,6 +12,7 @@ from sqlmesh_like.project.loader import load_project
 from sqlmesh_like.project.spec import Target
 from sqlmesh_like.render.rendered import RenderedModel, RenderedProject
 from sqlmesh_like.render.renderer import render_inline, render_project
+from sqlmesh_like.render.tests import storing_failures
 
 OWN = '[tool.sqlmesh_like]\nname = "shop"\nvars = {day = "d1"}\n'
 SOURCES = "sources:\n  - name: shop\n    schema: ods\n    tables: [{name: user}, {name: product}]\n"
@@ -277,3 +278,13 @@ def test_two_models_of_one_table_are_refused(root: Path) -> None:
 def test_a_schema_that_is_no_folder_name_is_refused(root: Path) -> None:
     with pytest.raises(ProjectError, match="cannot be a table's name"):
         model(root, "{{ config(schema='../up') }}select 1")
+
+
+def test_every_test_that_does_not_say_no_may_store_its_failures(root: Path) -> None:
+    listed = "[unique, {not_null: {config: {store_failures: false}}}]"
+    described = f"models: [{{name: m, columns: [{{name: a, data_tests: {listed}}}]}}]"
+    files = {"models/m.sql": "select 1 as a", "models/m.yml": described}
+    tests = storing_failures(render(root, files).tests, "dws")
+    assert {test.name: str(test.table) for test in tests} == {
+        "unique_m_a": "dws_dbt_test__audit.unique_m_a", "not_null_m_a": "None",
+    }  # fmt: skip
