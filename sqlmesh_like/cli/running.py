@@ -43,11 +43,12 @@ def run_selected(
     only: Collection[str] | None = None,
     *,
     store_failures: bool = False,
+    units_on: str = "duckdb",
 ) -> int:
     """Run what is selected for a command, in the order of the graph; the exit code, 0 or 1.
 
-    `only` stands in the place of a selection; `store_failures`: of every data test that does not say no. Raises
-    UsageError, before anything is read or written, where a seed or model is wrong.
+    `only` stands in the place of a selection; `store_failures`: of every data test that does not say no; `units_on`:
+    the engine of unit tests. Raises UsageError, before anything is read or written, where a seed or model is wrong.
     """
     started = perf_counter()
     loaded = load(flags, now=clock(now))
@@ -58,7 +59,7 @@ def run_selected(
     if not selected:  # a comparison that found nothing of this kind
         output.end([], [])
         return 0
-    units = _unit_work(loaded, selected, clock(now))
+    units = _unit_work(loaded, selected, clock(now), units_on)
     call = {"which": command, "now": now, "store_failures": store_failures}
     if units is not None and len(units.cases) == len(selected):
         return _ended(loaded, _run_units(loaded, selected, units, output), output, started, call)
@@ -100,13 +101,13 @@ def _ended(loaded: Loaded, result: RunResult, output: Output, started: float, ca
     return 0 if result.ok else 1
 
 
-def _unit_work(loaded: Loaded, selected: Collection[str], now: datetime) -> UnitWork | None:
+def _unit_work(loaded: Loaded, selected: Collection[str], now: datetime, on: str) -> UnitWork | None:
     """The selected unit tests ready to run, None where there are none."""
     if not any(loaded.graph.nodes[unique_id].resource_type == "unit_test" for unique_id in selected):
         return None
     from sqlmesh_like.cli.units import unit_work  # a run without unit tests need not wait for DuckDB
 
-    return unit_work(loaded, selected, now)
+    return unit_work(loaded, selected, now, on)
 
 
 def _run_units(loaded: Loaded, selected: Collection[str], units: UnitWork, output: Output) -> RunResult:

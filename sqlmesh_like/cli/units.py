@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlmesh_like.cli.checking import source_schemas
 from sqlmesh_like.cli.context import Loaded
+from sqlmesh_like.cli.lake import open_lake
 from sqlmesh_like.cli.rows import flat
 from sqlmesh_like.compiler import Compiler, declared_schema
 from sqlmesh_like.engine.duck_units import DuckUnits
@@ -15,15 +17,26 @@ from sqlmesh_like.render.rendered import RenderedUnitTest
 from sqlmesh_like.run.seeds import SeedTable, read_seed
 from sqlmesh_like.run.table_keys import table_keys
 from sqlmesh_like.run.unit_cases import Known, prepare
-from sqlmesh_like.run.unit_tests import UnitWork
+from sqlmesh_like.run.unit_tests import UnitEngine, UnitWork
 
 
-def unit_work(loaded: Loaded, selected: Collection[str], now: datetime) -> UnitWork:
-    """The selected unit tests ready to run. Raises ProjectError at what is wrong."""
+def unit_work(loaded: Loaded, selected: Collection[str], now: datetime, on: str = "duckdb") -> UnitWork:
+    """The selected unit tests ready to run `on` DuckDB or Spark. Raises ProjectError at what is wrong.
+
+    Spark is that of the target. Raises UsageError where it has none.
+    """
     tests = [test for test in loaded.rendered.unit_tests if test.unique_id in selected]
-    engine = DuckUnits()
+    engine = _on_spark(loaded) if on == "spark" else DuckUnits()
     known = _known(loaded, tests)
     return UnitWork({test.unique_id: prepare(test, known, engine.query, now) for test in tests}, engine, flat)
+
+
+def _on_spark(loaded: Loaded) -> UnitEngine:
+    lake = open_lake(loaded)
+    from sqlmesh_like.engine.spark_units import SparkUnits
+
+    session: Callable[[], Any] = lambda: lake.engine.session()  # type: ignore[attr-defined]  # noqa: E731
+    return SparkUnits(session)
 
 
 def _known(loaded: Loaded, tests: Sequence[RenderedUnitTest]) -> Known:

@@ -239,3 +239,47 @@ def test_failures_are_stored_where_asked_for_and_go_when_they_are_mended(capsys:
     put({"seeds/orders.csv": "id,product\n1,tea\n2,milk\n"})
     called(capsys, "build", "--store-failures")
     assert json.loads(called(capsys, *kept)) == []
+
+
+UNITS = {
+    "dbt_project.yml": "name: shop\nmodels: {+materialized: incremental}\n",
+    "profiles.yml": FILES["profiles.yml"],
+    "models/base.yml": "sources: [{name: ods, tables: [{name: t, columns: [{name: id, data_type: int}, "
+    "{name: k, data_type: string}, {name: v, data_type: 'decimal(10,2)'}, {name: at, data_type: timestamp}]}]}]\n",
+    "models/summed.sql": "select k, sum(v) as total, max(at) as last from {{ source('ods', 't') }} group by k",
+    "models/ranked.sql": "{{ config(partition_by='k') }} select k, id, row_number() over (partition by k order by v) "
+    "as n from {{ source('ods', 't') }}",
+    "models/sounds.sql": "select id, soundex(k) as s from {{ source('ods', 't') }}",
+    "models/units.yml": """
+unit_tests:
+  - name: sum_follows
+    model: summed
+    given: &given
+      - input: source('ods', 't')
+        rows:
+          - {id: 1, k: a, v: 5.00, at: "2024-01-01 10:00:00"}
+          - {id: 2, k: a, v: 7.00, at: "2024-01-02 10:00:00"}
+          - {id: 3, k: b, v: 1.50, at: "2024-01-01 12:00:00"}
+    changes: &changes
+      - {input: "source('ods', 't')", key: [id], upsert: [{id: 1, k: b}], delete: [{id: 2}]}
+    expect: {rows: [{k: b, total: 6.50, last: "2024-01-01 12:00:00"}]}
+  - {name: rank_follows, model: ranked, given: *given, changes: *changes,
+     expect: {rows: [{k: b, id: 3, n: 1}, {k: b, id: 1, n: 2}]}}
+  - {name: sounds_alike, model: sounds, given: [{input: "source('ods', 't')", rows: [{id: 1, k: Robert}]}],
+     expect: {rows: [{id: 1, s: R163}]}}
+  - {name: wrong, model: sounds, given: [{input: "source('ods', 't')", rows: [{id: 1, k: Robert}]}],
+     expect: {rows: [{id: 1, s: R164}]}}
+""",
+}
+
+
+def test_unit_tests_run_on_spark_those_that_duckdb_is_not_trusted_with_too(capsys: Shown) -> None:
+    put(UNITS)
+    assert main(["test", "--engine", "spark"]) == 1
+    told = capsys.readouterr().out
+    assert "Done. PASS=3 WARN=0 ERROR=1 SKIP=0 NO-OP=0 TOTAL=4" in told, told
+    assert "R164 → R163" in told
+    assert not Path("warehouse").exists()
+    assert main(["test"]) == 1
+    told = capsys.readouterr().out
+    assert "PASS=2" in told and "not checkable here: function SOUNDEX" in told

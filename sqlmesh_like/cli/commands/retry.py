@@ -41,8 +41,10 @@ def command(flags: Flags) -> int:
         make_output(flags).line(f"Nothing to retry: nothing failed in the last `sml {which}`")
         return 0
     again = _flags(args, replace(flags, state=None))
-    keeps = {"store_failures": True} if args.get("store_failures") else {}
-    return run_selected(again, which, None if now is None else str(now), _present(again, found), **keeps)
+    moment, chosen = None if now is None else str(now), _present(again, found)
+    if args.get("store_failures"):
+        return run_selected(again, which, moment, chosen, store_failures=True)
+    return run_selected(again, which, moment, chosen)
 
 
 def _refuse_choice(flags: Flags) -> None:

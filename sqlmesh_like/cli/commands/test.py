@@ -10,7 +10,16 @@ from sqlmesh_like.cli.running import run_selected
 
 @click.command("test")
 @click.option("--store-failures", is_flag=True, help="Keep the failing rows of each data test in a table.")
+@click.option(
+    "--engine",
+    type=click.Choice(["duckdb", "spark"]),
+    default="duckdb",
+    help="What unit tests run on (default: duckdb).",
+)
 @shared_options
-def command(flags: Flags, store_failures: bool) -> int:
-    """Run data tests on the lake as it is, and unit tests on DuckDB; unit tests alone need no JVM and no lake."""
-    return run_selected(flags, "test", store_failures=store_failures)
+def command(flags: Flags, store_failures: bool, engine: str) -> int:
+    """Run data tests on the lake as it is, and unit tests on DuckDB; unit tests alone need no JVM and no lake.
+
+    With --engine spark unit tests run on the target's Spark, those that DuckDB is not trusted with too.
+    """
+    return run_selected(flags, "test", store_failures=store_failures, units_on=engine)

@@ -1,0 +1,225 @@
+"""Unit tests on Spark: the rows of a case as frames, and the shipped plan over them. Owns no verdict, writes no table.
+
+What a run does to a Hudi table is done to a frame: rows are keyed, netted and replaced by the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from functools import reduce
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import TimestampType
+from sqlglot import exp
+
+from sqlmesh_like.analyze.clock import frozen
+from sqlmesh_like.classify.rules import TIED
+from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
+from sqlmesh_like.delta.program import DeltaProgram, RescanProgram, Role
+from sqlmesh_like.engine import sink as sinks
+from sqlmesh_like.engine.bindings import Bindings
+from sqlmesh_like.engine.keyed import keyed_by_content
+from sqlmesh_like.engine.sink import Sink
+from sqlmesh_like.engine.steps import run_steps
+from sqlmesh_like.engine.tables import DELETED, HudiTable
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden
+from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
+from sqlmesh_like.plan.history import TableRecord, TableState
+from sqlmesh_like.run.ports import Rows
+from sqlmesh_like.run.unit_cases import Snapshot, UnitCase
+from sqlmesh_like.run.unit_tests import Outcome
+
+_NESTED = ("array<", "map<", "struct<", "binary")
+_EPOCH = datetime(1970, 1, 1)
+
+
+class SparkUnits:
+    """The port's engine for unit tests; each case has a session of its own on the one Spark of the process."""
+
+    def __init__(self, session: Callable[[], SparkSession]) -> None:
+        self._session = session
+
+    def query(self, sql: str) -> Rows:
+        try:
+            return _rows(self._session().sql(sql))
+        except (Py4JJavaError, PySparkException) as error:
+            raise NodeError(f"this query fails: {_first_line(error)}") from None
+
+    def run(self, case: UnitCase) -> Outcome:
+        """Build the table from the rows given and bring it through the changes by the shipped program."""
+        try:
+            return _Table(case, self._session()).outcome()
+        except (Py4JJavaError, PySparkException) as error:
+            raise NodeError(f"Spark: {_first_line(error)}") from None
+
+
+@dataclass
+class _UnitBindings(Bindings):
+    """Relations of a program that are frames at hand."""
+
+    frames: Mapping[tuple[str, str], DataFrame] = field(default_factory=dict)
+
+    def _relation(self, role: Role, name: str, state: TableState, paths: set[str] | None) -> DataFrame:  # noqa: ARG002
+        frame = self.frames[role, name]
+        return frame if paths is None else frame.limit(0)  # no paths: no rows are wanted
+
+    def as_written(self) -> DataFrame:
+        """The model's own query over the inputs as they are now."""
+        facts, now = self.planned.compiled.facts, self.planned.now
+        ids = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref.unique_id for ref in facts.inputs}
+
+        def bind(node: exp.Expr) -> exp.Expr:
+            unique_id = ids.get((node.db.lower(), node.name.lower())) if isinstance(node, exp.Table) else None
+            if unique_id is None:
+                return node
+            view = self._view(self.frames["current", unique_id].drop(KEY))
+            return exp.table_(view, alias=exp.to_identifier(node.alias or node.name, quoted=True))
+
+        return self.session.sql(frozen(facts.tree, now).transform(bind).sql("spark"))
+
+
+class _Table:
+    """The table of one case."""
+
+    def __init__(self, case: UnitCase, session: SparkSession) -> None:
+        self._case = case
+        self._session = session
+        self._target: DataFrame | None = None
+        self._is_derived = True
+
+    def outcome(self) -> Outcome:
+        case = self._case
+        now = case.now if case.now.tzinfo else case.now.replace(tzinfo=UTC)
+        bindings = self._bindings(case.before, case.before, now)
+        self._build(bindings)
+        if case.after is None:
+            return Outcome(self._shown(), self._recomputed(bindings))
+        bindings = self._bindings(case.before, case.after, now)
+        self._follow(bindings)
+        strategy = case.compiled.classification.strategy if self._is_derived else "full_refresh"
+        return Outcome(self._shown(), self._recomputed(bindings), strategy)
+
+    def _build(self, bindings: _UnitBindings) -> None:
+        written, build = bindings.as_written(), self._case.compiled.table.build
+        derived = bindings.run(build) if build is not None else None
+        self._is_derived = derived is not None and _visible(derived) == _visible(written)
+        frame = derived if derived is not None and self._is_derived else keyed_by_content(written)
+        self._target = frame.localCheckpoint()
+        if self._target.select(KEY).distinct().count() != self._target.count():
+            raise NodeError(f"a key of {self._case.compiled.model.table} repeats")
+
+    def _follow(self, bindings: _UnitBindings) -> None:
+        table = self._case.compiled.table
+        if self._is_derived and table.rescan is not None:
+            self._rescan(table.rescan, bindings)
+        elif self._is_derived and table.program is not None:
+            self._merge(table.program, bindings)
+        else:
+            self._build(bindings)
+
+    def _merge(self, program: DeltaProgram, bindings: _UnitBindings) -> None:
+        assert self._target is not None
+        sink = Sink(HudiTable("", "", (KEY,)), (), (), bindings.planned.target)
+        actions = sinks.one_action_a_key(run_steps(program, bindings), sink).localCheckpoint()
+        sinks.count_actions(actions, sink)
+        entering = actions.where(~F.col(DELETED)).drop(DELETED, "_sml_copies")
+        staying = self._target.join(actions.select(KEY), [KEY], "left_anti")
+        self._target = staying.unionByName(entering.select(*staying.columns)).localCheckpoint()
+
+    def _rescan(self, rescan: RescanProgram, bindings: _UnitBindings) -> None:
+        assert self._target is not None
+        bindings.keep(AFFECTED, bindings.run(rescan.affected), persist=True)
+        rows = bindings.run(rescan.query, rescan.prune)
+        pairs = zip(rescan.partition_by, partition_columns(len(rescan.partition_by)), strict=True)
+        same = [F.col(f"`{own}`").eqNullSafe(F.col(f"`{affected}`")) for own, affected in pairs]
+        staying = self._target.join(bindings.steps[AFFECTED], reduce(SparkColumn.__and__, same), "left_anti")
+        self._target = staying.unionByName(rows.select(*staying.columns)).localCheckpoint()
+
+    def _shown(self) -> Rows:
+        assert self._target is not None
+        return _rows(self._target.select(*[f"`{c}`" for c in self._target.columns if not is_hidden(c)]))
+
+    def _recomputed(self, bindings: _UnitBindings) -> Rows:
+        build = self._case.compiled.table.build
+        is_tied = any(found.rule in TIED for found in self._case.compiled.classification.reasons)
+        frame = bindings.run(build) if is_tied and self._is_derived and build is not None else bindings.as_written()
+        return _rows(frame.select(*[f"`{column.name}`" for column in self._shown().schema]))
+
+    def _bindings(self, before: Snapshot, after: Snapshot, now: datetime) -> _UnitBindings:
+        frames: dict[tuple[str, str], DataFrame] = {}
+        inputs: list[PlannedInput] = []
+        for ref in self._case.compiled.facts.inputs:
+            schema = self._case.schemas[ref.unique_id]
+            old, new = before.get(ref.unique_id, {}), after.get(ref.unique_id, {})
+            gone = [(*row, key, -1) for key, row in old.items() if new.get(key) is not row]
+            come = [(*row, key, 1) for key, row in new.items() if old.get(key) is not row]
+            keyed = (*schema, Column(KEY, "string"))
+            frames["previous", ref.unique_id] = self._frame(keyed, [(*row, key) for key, row in old.items()])
+            frames["current", ref.unique_id] = self._frame(keyed, [(*row, key) for key, row in new.items()])
+            frames["changes", ref.unique_id] = self._frame((*keyed, Column(WEIGHT, "bigint")), [*gone, *come])
+            state = TableState("", "cow", "1")
+            inputs.append(PlannedInput(ref, state, "0", "1" if gone or come else "0"))
+        if self._target is not None:
+            frames["target", "this"] = self._target
+        record = TableRecord(self._case.compiled.model.unique_id, "", {}, now.isoformat(), "full_refresh")
+        target = TableState("", "cow", "0", record=record)
+        planned = PlannedModel(self._case.compiled, target, "full_refresh", (), tuple(inputs), "", now)
+        return _UnitBindings(self._session, planned, frames=frames)
+
+    def _frame(self, schema: Schema, rows: list[tuple[object, ...]]) -> DataFrame:
+        """Rows by their texts, which Spark reads as their types: so nothing depends on this process's time zone."""
+        nested = [(column.type or "string").startswith(_NESTED) for column in schema]
+        given = ", ".join(
+            f"`{c.name}` {c.type if is_nested else 'string'}" for c, is_nested in zip(schema, nested, strict=True)
+        )
+        told = [tuple(v if n else _text(v) for v, n in zip(row, nested, strict=True)) for row in rows]
+        frame = self._session.createDataFrame(told, given)
+        return frame.select(*[F.col(f"`{c.name}`").cast(c.type or "string").alias(c.name) for c in schema])
+
+
+def _text(value: object) -> str | None:
+    match value:
+        case None:
+            return None
+        case bool():
+            return "true" if value else "false"
+        case Decimal():
+            return format(value, "f")
+        case datetime():
+            return value.isoformat(" ")
+        case date():
+            return value.isoformat()
+    return str(value)
+
+
+def _visible(frame: DataFrame) -> list[Column]:
+    return [column for column in sinks.schema_of(frame) if not is_hidden(column.name)]
+
+
+def _rows(frame: DataFrame) -> Rows:
+    """Rows with times in UTC, without a zone."""
+    times = [isinstance(f.dataType, TimestampType) for f in frame.schema.fields]
+    named = zip(frame.columns, times, strict=True)
+    items = [F.expr(f"unix_micros(`{name}`)") if is_time else F.col(f"`{name}`") for name, is_time in named]
+    found = frame.select(*items).collect()
+    return Rows(sinks.schema_of(frame), tuple(tuple(map(_value, row, times)) for row in found))
+
+
+def _value(value: object, is_time: bool) -> object:
+    if is_time and isinstance(value, int):
+        return _EPOCH + timedelta(microseconds=value)
+    if isinstance(value, Row):
+        return value.asDict(recursive=True)
+    return bytes(value) if isinstance(value, bytearray) else value
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:500]
