@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Protocol
 
 from sqlmesh_like.compiler import CompiledModel, Compiler
@@ -38,6 +39,14 @@ class Planner:
     full_refresh: bool = False
     rerender: Rerender | None = None
     foreseen: Mapping[str, Schema] = field(default_factory=dict)
+
+    @cached_property
+    def _by_id(self) -> dict[str, RenderedModel]:
+        return {model.unique_id: model for model in self.rendered.models}
+
+    @cached_property
+    def _views(self) -> dict[str, RenderedModel]:
+        return {i: model for i, model in self._by_id.items() if model.config.materialized in ("view", "ephemeral")}
 
     def live(self, model: RenderedModel) -> RenderedModel:
         """The model with the text that it has now. Raises JinjaError, and NodeError of a question to the lake."""
@@ -118,7 +127,7 @@ class Planner:
 
     def _unbuilt_below(self, model: RenderedModel, states: Mapping[str, TableState]) -> list[RenderedModel]:
         """Models whose columns follow from their query alone, views and tables not built yet, inner ones first."""
-        by_id = {m.unique_id: m for m in self.rendered.models}
+        by_id = self._by_id
         found: dict[str, RenderedModel] = {}
 
         def visit(reader: RenderedModel) -> None:
@@ -134,7 +143,7 @@ class Planner:
 
     def _views_below(self, model: RenderedModel) -> list[RenderedModel]:
         """Views that the model reads, directly or through views, inner ones first."""
-        by_id = {m.unique_id: m for m in self.rendered.models if m.config.materialized in ("view", "ephemeral")}
+        by_id = self._views
         found: dict[str, RenderedModel] = {}
 
         def visit(reader: RenderedModel) -> None:
