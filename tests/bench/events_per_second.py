@@ -65,7 +65,9 @@ def measure(events: int, counts: Sequence[int] = COUNTS) -> list[Measure]:
             _ours(spark, root / "warm_ours", kafka, "small", 1000, 1)
             found = [_bare(spark, root / "bare", kafka, "all_1", events)]
             found += [_ours(spark, root / f"ours_{count}", kafka, "all", events, count) for count in counts]
-            return [*found, _bare(spark, root / "bare_again", kafka, "all_1", events)]
+            # What runs a second time is compiled by then: the best of each is compared with the best of the other.
+            found.append(_bare(spark, root / "bare_again", kafka, "all_1", events))
+            return [*found, _ours(spark, root / "ours_1_again", kafka, "all", events, 1)]
         finally:
             spark.stop()
 
@@ -123,7 +125,10 @@ def _expect(spark: SparkSession, uris: Sequence[str], events: int) -> None:
 
 def report(measures: Sequence[Measure]) -> str:
     bare = min(found.seconds for found in measures if found.job == "bare")
-    ours = {found.tables: found.seconds for found in measures if found.job != "bare"}
+    ours: dict[int, float] = {}
+    for found in measures:
+        if found.job != "bare":
+            ours[found.tables] = min(found.seconds, ours.get(found.tables, found.seconds))
     lines = ["{:12} {:>6} {:>9} {:>9} {:>10}".format("job", "tables", "events", "seconds", "events/s")]
     lines += [
         f"{each.job:12} {each.tables:>6} {each.events:>9} {each.seconds:>9.1f} {each.events / each.seconds:>10.0f}"
