@@ -19,7 +19,7 @@ _TOLD = re.compile(rf"{UNKNOWN}(.*?){_END}", re.DOTALL)
 _FORMS = (
     exp.Select, exp.Subquery, exp.Union, exp.Except, exp.Intersect, exp.With, exp.CTE, exp.From, exp.Join, exp.Where,
     exp.Group, exp.Having, exp.Qualify, exp.Order, exp.Ordered, exp.Limit, exp.Distinct, exp.Window, exp.WindowSpec,
-    exp.Table, exp.TableAlias, exp.Alias, exp.Aliases, exp.Column, exp.Identifier, exp.Star, exp.Dot, exp.Var,
+    exp.Table, exp.TableAlias, exp.Alias, exp.Aliases, exp.Column, exp.Identifier, exp.Star, exp.Var,
     exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.Tuple, exp.DataType, exp.DataTypeParam, exp.Filter, exp.Values,
     exp.GroupingSets, exp.Rollup, exp.Cube, exp.Lateral, exp.Offset, exp.Interval,
 )  # fmt: skip
@@ -37,7 +37,7 @@ _SCALARS = (
     exp.Coalesce, exp.Nullif, exp.Abs, exp.Round, exp.Floor, exp.Ceil, exp.Greatest, exp.Least,
     exp.Upper, exp.Lower, exp.Trim, exp.Length, exp.Concat, exp.Substring, exp.Replace,
     exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.Quarter, exp.DateDiff, exp.TsOrDsAdd, exp.TsOrDsToDate,
-    exp.Date, exp.TimeToStr, exp.LastDay, exp.TimestampTrunc, exp.Explode, exp.ExplodeOuter, exp.Posexplode, exp.Array,
+    exp.TimeToStr, exp.TimeStrToTime, exp.LastDay, exp.TimestampTrunc, exp.Explode, exp.Posexplode, exp.Array,
     exp.CurrentDate, exp.CurrentTimestamp, exp.MD5, exp.Pow,
 )  # fmt: skip
 _ALLOWED = (*_FORMS, *_OPERATORS, *_AGGREGATES, *_WINDOWED, *_SCALARS)
@@ -58,7 +58,7 @@ def first_unproven(tree: exp.Expr) -> str | None:
         if isinstance(node, exp.Anonymous):
             if node.name.upper() not in _NAMED:
                 return f"function {node.name.upper()}"
-        elif type(node) not in _ALLOWED:
+        elif type(node) not in _ALLOWED and not isinstance(node, exp.ExplodeOuter):
             kind = "function" if isinstance(node, exp.Func) else "form"
             name = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
             return f"{kind} {name}"
@@ -139,8 +139,10 @@ def guarded(tree: exp.Expr) -> exp.Expr:
         match node:
             case exp.Cast() if not isinstance(node.this, exp.Null):
                 _guard(node.this, _castable(node), f"the cast to {node.to.sql('spark')} of")
-            case exp.TsOrDsToDate() | exp.Date():
+            case exp.TsOrDsToDate():
                 _guard(node.this, _spelt_as(_DATE_TEXT), "the date of")
+            case exp.TimeStrToTime():
+                _guard(node.this, _spelt_as(_DATE_TEXT), "the moment of")
             case exp.Round():
                 _guard(node.this, _NO_DOUBLE, "ROUND of the double")
             case exp.Concat():

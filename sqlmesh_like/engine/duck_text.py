@@ -19,6 +19,10 @@ def duck_text(tree: exp.Expr) -> str:
     for counted in list(tree.find_all(exp.CountIf)):
         # DuckDB's own is NULL where all values are.
         counted.replace(exp.Count(this=exp.Case().when(counted.this.copy(), exp.Literal.number(1))))
+    for asked in list(tree.find_all(exp.Anonymous)):
+        if asked.name.upper() in ("ISNULL", "ISNOTNULL"):
+            is_null = exp.Is(this=asked.expressions[0].copy(), expression=exp.Null())
+            asked.replace(exp.Paren(this=is_null if asked.name.upper() == "ISNULL" else exp.Not(this=is_null)))
     for added in list(tree.find_all(exp.TsOrDsAdd)):
         # DuckDB adds an interval, which makes a timestamp of a date.
         if not (isinstance(added.parent, exp.Cast) and added.parent.to.is_type("date")):
