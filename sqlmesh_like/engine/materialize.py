@@ -151,6 +151,7 @@ class Materializer:
         record = state.record
         volume = _volume(planned, self.history) if record is None or planned.strategy == "full_refresh" else Volume()
         partitions = volume.partitions if config.partition_by else 1
+        changed = sum(item.change.bytes for item in planned.inputs)
         table = HudiTable(
             uri=state.uri,
             name=str(planned.compiled.model.table).replace(".", "_"),
@@ -158,7 +159,7 @@ class Materializer:
             partition_field=PARTITION if config.partition_by else None,
             table_type=config.table_type,
             buckets=buckets_for(volume.bytes, partitions, options) if record is None else record.buckets,
-            tasks=tasks_for(volume.bytes, options),
+            tasks=tasks_for(max(volume.bytes, changed), options),
             options={key: str(value) for key, value in options.items()},
         )
         # Of other strategies of an author dbt asks no key to be one: rows are added beside, or removed by it.

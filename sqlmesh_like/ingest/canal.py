@@ -40,6 +40,12 @@ _DDL = (
     "XACOMMIT",
 )
 
+_UNTYPED = (
+    "array_except(flatten(transform(_message.data, row -> coalesce(json_object_keys(row), array()))), "
+    "json_object_keys(_message.mysqlType))"
+)
+"""Columns of rows that a message states no type of: they would be lost without a word. NULL where it states none."""
+
 
 def envelope(line: str) -> dict[str, str]:
     """Spark SQL, in order, that reads what every message has: see `Dialect`."""
@@ -70,6 +76,7 @@ def _reason(line: str) -> str:
         "when op = 't' then null "
         "when coalesce(size(_message.data), 0) < 1 then concat('type `', _message.type, '` without `data`') "
         "when exists(_message.data, row -> coalesce(left(ltrim(row), 1), '') != '{') then '`data` has what is no row' "
+        f"when size({_UNTYPED}) > 0 then concat('`mysqlType` lacks column `', {_UNTYPED}[0], '`') "
         "end"
     )
 

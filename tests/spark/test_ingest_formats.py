@@ -70,6 +70,7 @@ def test_canal_messages_hold_many_rows_and_the_types_of_mysql(spark: SparkSessio
         canal("QUERY", None, isDdl=False),
         canal("INSERT", []),
         canal("UPSERT", [canal_row(6)]),
+        canal("INSERT", [canal_row(7), canal_row(8, colour="red")]),
     )
     assert shop.types() == {
         "id": "decimal(20,0)",
@@ -91,6 +92,7 @@ def test_canal_messages_hold_many_rows_and_the_types_of_mysql(spark: SparkSessio
         (1, "column `price`: cannot read not a number as decimal(23,6)"),
         (6, "type `INSERT` without `data`"),
         (7, "unknown type `UPSERT`"),
+        (8, "`mysqlType` lacks column `colour`"),
     }
 
 
