@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -16,6 +17,9 @@ from sqlmesh_like.engine.java import Jdk, find_jdk
 from sqlmesh_like.engine.spark_settings import Machine, is_local, spark_settings
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.project.spec import Target
+
+_USUAL_COLLECTION = (700, 10, 10)
+"""Python's own thresholds."""
 
 Session = SparkSession
 """For annotations where pyspark itself must not be imported."""
@@ -52,6 +56,8 @@ def start_session(
         raise MachineError(f"Spark does not start on {jdk.home}: {error}", hint=hint) from error
     _send_prints_to(session, log_file)
     _remember_classes(session)
+    # Java keeps what Python's objects stand for until these are freed: cycles are looked for as often as usual again.
+    gc.set_threshold(*_USUAL_COLLECTION)
     return session
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from sqlmesh_like.cli import context
 from sqlmesh_like.cli.app import main
+from sqlmesh_like.cli.kept import without_collector
 
 Put = Callable[..., None]
 KAFKA = ", ingest: {format: canal, kafka: {bootstrap_servers: b, topics: [t], options: {password: w}}}"
@@ -131,3 +134,11 @@ def test_the_cache_is_the_users_own_and_damage_costs_time_only(put: Put, reading
     kept.write_bytes(b"\x80\x05nonsense")
     assert main(["parse", "-q"]) == 0
     assert readings == [1, 1]
+
+
+def test_what_stands_for_java_objects_is_never_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "py4j", object())
+    before = gc.get_freeze_count()
+    with without_collector():
+        assert not gc.isenabled()
+    assert (gc.isenabled(), gc.get_freeze_count()) == (True, before)
