@@ -10,6 +10,8 @@ from functools import cached_property
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
+from sqlmesh_like.analyze.clock import frozen
+from sqlmesh_like.classify.rules import TIED
 from sqlmesh_like.delta.crossing import at_clocks
 from sqlmesh_like.delta.program import Prune, Role, split_relation
 from sqlmesh_like.delta.unmoved import without_unmoved
@@ -59,13 +61,21 @@ class Bindings:
         frame.createOrReplaceTempView(name)
         self.steps[name] = frame
 
-    def run_as_written(self, tree: exp.Expr, frontier: Mapping[str, str | None]) -> DataFrame:
-        """The model's own query over snapshots at the given frontiers, visible columns only."""
-        pinned = {
-            item.ref.table: replace(item.state, frontier=frontier.get(item.ref.unique_id))
-            for item in self.planned.inputs
-        }
-        return bound(self.session, tree, pinned)
+    def as_written(self) -> DataFrame:
+        """The model's own query over its inputs where they end, visible columns only."""
+        ends = {item.ref.table: replace(item.state, frontier=item.end) for item in self.planned.inputs}
+        return bound(self.session, frozen(self.planned.compiled.facts.tree, self.planned.now), ends)
+
+    def recomputed(self) -> DataFrame:
+        """The rows that the table must hold, visible columns only.
+
+        Where its query leaves ties open they are those of the derived plan, whose row keys decide them.
+        """
+        compiled = self.planned.compiled
+        if not any(found.rule in TIED for found in compiled.classification.reasons):
+            return self.as_written()
+        assert compiled.table.build is not None
+        return shown(self.run(compiled.table.build))
 
     def release(self) -> None:
         """Drop what was persisted."""
@@ -163,4 +173,9 @@ def snapshot(session: SparkSession, state: TableState) -> DataFrame:
     if state.kind != "files":
         return feed_of(session, Timeline(state.uri)).current(state.frontier)
     frame = session.read.format(state.format).options(header=True, inferSchema=True).load(state.uri)
+    return shown(frame)
+
+
+def shown(frame: DataFrame) -> DataFrame:
+    """A frame without bookkeeping columns."""
     return frame.drop(*[name for name in frame.columns if is_hidden(name)])

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sqlmesh_like.engine import sink as sinks
+from sqlmesh_like.engine.bindings import shown
 from sqlmesh_like.engine.fitting import fitted
 from sqlmesh_like.engine.keyed import keyed_by_content
 from sqlmesh_like.engine.partition_paths import target_paths
@@ -36,7 +37,7 @@ def write_branch(planned: PlannedModel, given: DataFrame, stored: DataFrame, tar
     Raises NodeError where columns do not fit, or a unique_key of `merge` is NULL or repeats.
     """
     keys = planned.compiled.model.config.unique_key
-    rows = _keyed_anew(fitted(given, _visible(stored), planned.compiled.model), target)
+    rows = _keyed_anew(fitted(given, shown(stored), planned.compiled.model), target)
     if planned.strategy == "insert_overwrite":
         return _overwrite(planned, rows, target, must_carry)
     match planned.strategy:
@@ -103,15 +104,15 @@ def _merged(rows: DataFrame, stored: DataFrame, target: Sink, keys: Sequence[str
     kept_values = {name: F.when(is_there, F.col(f"`{_OLD}{name}`")).otherwise(F.col(f"`{name}`")) for name in kept}
     key = F.coalesce(F.col(f"`{_OLD}{KEY}`"), F.col(KEY))
     met = target.prepared(rows.join(old, same, "left").withColumns({**kept_values, KEY: key}))
-    shown = [name for name in met.columns if not name.startswith(_OLD)]
-    entering = met.select(*[f"`{name}`" for name in shown]).withColumn(DELETED, F.lit(False))
+    own = [name for name in met.columns if not name.startswith(_OLD)]
+    entering = met.select(*[f"`{name}`" for name in own]).withColumn(DELETED, F.lit(False))
     if not target.partition_by:
         return entering
     # The old place of a row that moves: its key is written in another partition.
     has_moved = is_there & (F.col(f"`{_OLD}{PARTITION}`") != F.col(PARTITION))
     leaving = met.where(has_moved).select(
         *[F.col(f"`{_OLD}{PARTITION if name == PARTITION else KEY}`").alias(name) if name in (KEY, PARTITION)
-          else F.col(f"`{name}`") for name in shown]
+          else F.col(f"`{name}`") for name in own]
     )  # fmt: skip
     return entering.unionByName(_leaving(leaving))
 
@@ -134,7 +135,3 @@ def _kept_columns(planned: PlannedModel, rows: DataFrame) -> list[str]:
     named = {name.lower() for name in updated or excluded}
     names = [name for name in rows.columns if not is_hidden(name) and named]
     return [name for name in names if (name.lower() in named) == bool(excluded)]
-
-
-def _visible(stored: DataFrame) -> DataFrame:
-    return stored.select(*[f"`{name}`" for name in stored.columns if not is_hidden(name)])

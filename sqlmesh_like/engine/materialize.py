@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sqlmesh_like.analyze.clock import frozen
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
 from sqlmesh_like.delta.program import DeltaProgram, RescanProgram
@@ -27,7 +26,7 @@ from sqlmesh_like.engine.swap import recover
 from sqlmesh_like.engine.tables import DELETED, HudiTable
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError, RetryableError
-from sqlmesh_like.names import KEY, PARTITION, Column, is_hidden
+from sqlmesh_like.names import KEY, PARTITION, is_hidden, visible
 from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.contracts import refuse_breach
 from sqlmesh_like.plan.history import AS_WRITTEN, RECORD_KEY, History, Volume
@@ -63,8 +62,7 @@ class Materializer:
         return self._rebuild(planned, bindings)
 
     def _branch(self, planned: PlannedModel, bindings: Bindings) -> Applied:
-        ends = {item.ref.unique_id: item.end for item in planned.inputs}
-        given = bindings.run_as_written(frozen(planned.compiled.facts.tree, planned.now), ends).persist()
+        given = bindings.as_written().persist()
         bindings.steps["_given"] = given  # read more than once, and not twice alike where it calls rand()
         _require_storable(given, planned)
         target = self._sink(planned)
@@ -131,15 +129,14 @@ class Materializer:
 
     def _whole(self, planned: PlannedModel, bindings: Bindings) -> tuple[DataFrame, tuple[Reason, ...], bool]:
         """All rows of the model with keys and state; whether they are those of the derived plan."""
-        ends = {item.ref.unique_id: item.end for item in planned.inputs}
-        written = bindings.run_as_written(frozen(planned.compiled.facts.tree, planned.now), ends)
+        written = bindings.as_written()
         _require_storable(written, planned)
-        refuse_breach(planned.compiled.model, tuple(_visible(written)))
+        refuse_breach(planned.compiled.model, visible(sinks.schema_of(written)))
         build = planned.compiled.table.build
         if build is None or any(item.state.kind == "files" for item in planned.inputs):
             return keyed_by_content(written), (), build is None
         derived = bindings.run(build)
-        if not _same_columns(derived, written):
+        if not sinks.have_same_columns(derived, written):
             found = reason("TYP003", f"derived {_described(derived)}, Spark says {_described(written)}")
             return keyed_by_content(written), (found,), False
         return derived, (), True
@@ -202,16 +199,8 @@ def _require_storable(frame: DataFrame, planned: PlannedModel) -> None:
         raise NodeError(f"{planned.compiled.model.path}: no column {unknown[0]!r} to partition by", hint=hint)
 
 
-def _visible(frame: DataFrame) -> list[Column]:
-    return [column for column in sinks.schema_of(frame) if not is_hidden(column.name)]
-
-
-def _same_columns(derived: DataFrame, written: DataFrame) -> bool:
-    return _visible(derived) == _visible(written)
-
-
 def _described(frame: DataFrame) -> str:
-    return ", ".join(f"{column.name} {column.type}" for column in _visible(frame))
+    return ", ".join(f"{column.name} {column.type}" for column in visible(sinks.schema_of(frame)))
 
 
 def _rows_written(uri: str) -> int:

@@ -14,7 +14,7 @@ from sqlmesh_like.engine.partition_paths import encoded
 from sqlmesh_like.engine.swap import replace_table
 from sqlmesh_like.engine.tables import DELETED, HudiTable
 from sqlmesh_like.errors import NodeError
-from sqlmesh_like.names import KEY, PARTITION, WEIGHT, Column, Schema
+from sqlmesh_like.names import KEY, PARTITION, WEIGHT, Column, Schema, visible
 from sqlmesh_like.plan.history import TableState
 
 _ROW = "_sml_row"
@@ -121,6 +121,11 @@ def overwrite(frame: DataFrame, sink: Sink, paths: Sequence[str], metadata: Mapp
 
 def schema_of(frame: DataFrame) -> Schema:
     return tuple(Column(field.name, field.dataType.simpleString()) for field in frame.schema.fields)
+
+
+def have_same_columns(one: DataFrame, other: DataFrame) -> bool:
+    """Whether a reader sees the same columns of both, of the same types in the same order."""
+    return visible(schema_of(one)) == visible(schema_of(other))
 
 
 def _keeps_layout(sink: Sink, rows: DataFrame) -> bool:

@@ -8,7 +8,6 @@ from datetime import UTC
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sqlmesh_like.analyze.clock import frozen
 from sqlmesh_like.delta.snapshot import SOURCE, STORED, snapshot_program
 from sqlmesh_like.engine import sink as sinks
 from sqlmesh_like.engine.bindings import Bindings
@@ -30,8 +29,7 @@ def take_snapshot(planned: PlannedModel, bindings: Bindings, target: Sink, must_
     assert config is not None
     if recover(planned.target.uri):
         raise RetryableError(f"{model.table}: a swap cut short by a crash was finished: plan anew")
-    ends = {item.ref.unique_id: item.end for item in planned.inputs}
-    source = bindings.run_as_written(frozen(planned.compiled.facts.tree, planned.now), ends).persist()
+    source = bindings.as_written().persist()
     bindings.steps["_source"] = source
     sinks.check_rows(source, target)
     source.createOrReplaceTempView(SOURCE)

@@ -14,8 +14,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
-from sqlmesh_like.analyze.clock import frozen
-from sqlmesh_like.classify.rules import TIED
 from sqlmesh_like.engine import sink as sinks
 from sqlmesh_like.engine.bindings import Bindings, bound
 from sqlmesh_like.engine.catalog_sync import sync
@@ -111,12 +109,7 @@ class SparkEngine:
         now = datetime.fromisoformat(record.now)
         bindings = Bindings(self.session(), replace(planned, inputs=inputs, now=now))
         with failing_model(planned):
-            tree = frozen(planned.compiled.facts.tree, now)
-            expected = bindings.run_as_written(tree, record.frontier)
-            if any(found.rule in TIED for found in planned.compiled.classification.reasons):
-                build = planned.compiled.table.build
-                assert build is not None
-                expected = bindings.run(build).drop(KEY)
+            expected = bindings.recomputed()
             timeline = Timeline(planned.target.uri)
             assert timeline.frontier is not None
             stored = feed_of(bindings.session, timeline).current(timeline.frontier).drop(KEY)

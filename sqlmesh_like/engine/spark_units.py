@@ -11,8 +11,6 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import reduce
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
@@ -20,17 +18,17 @@ from pyspark.sql.types import TimestampType
 from sqlglot import exp
 
 from sqlmesh_like.analyze.clock import frozen
-from sqlmesh_like.classify.rules import TIED
 from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
 from sqlmesh_like.delta.program import DeltaProgram, RescanProgram, Role
 from sqlmesh_like.engine import sink as sinks
-from sqlmesh_like.engine.bindings import Bindings
+from sqlmesh_like.engine.bindings import Bindings, shown
+from sqlmesh_like.engine.failures import failing
 from sqlmesh_like.engine.keyed import keyed_by_content
 from sqlmesh_like.engine.sink import Sink
 from sqlmesh_like.engine.steps import run_steps
 from sqlmesh_like.engine.tables import DELETED, HudiTable
 from sqlmesh_like.errors import NodeError
-from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden
+from sqlmesh_like.names import KEY, WEIGHT, Column, Schema
 from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
 from sqlmesh_like.plan.history import TableRecord, TableState
 from sqlmesh_like.run.ports import Rows
@@ -48,17 +46,13 @@ class SparkUnits:
         self._session = session
 
     def query(self, sql: str) -> Rows:
-        try:
+        with failing("this query fails"):
             return _rows(self._session().sql(sql))
-        except (Py4JJavaError, PySparkException) as error:
-            raise NodeError(f"this query fails: {_first_line(error)}") from None
 
     def run(self, case: UnitCase) -> Outcome:
         """Build the table from the rows given and bring it through the changes by the shipped program."""
-        try:
+        with failing("Spark"):
             return _Table(case, self._session()).outcome()
-        except (Py4JJavaError, PySparkException) as error:
-            raise NodeError(f"Spark: {_first_line(error)}") from None
 
 
 @dataclass
@@ -110,7 +104,7 @@ class _Table:
     def _build(self, bindings: _UnitBindings) -> None:
         written, build = bindings.as_written(), self._case.compiled.table.build
         derived = bindings.run(build) if build is not None else None
-        self._is_derived = derived is not None and _visible(derived) == _visible(written)
+        self._is_derived = derived is not None and sinks.have_same_columns(derived, written)
         frame = derived if derived is not None and self._is_derived else keyed_by_content(written)
         self._target = frame.localCheckpoint()
         if self._target.select(KEY).distinct().count() != self._target.count():
@@ -145,12 +139,10 @@ class _Table:
 
     def _shown(self) -> Rows:
         assert self._target is not None
-        return _rows(self._target.select(*[f"`{c}`" for c in self._target.columns if not is_hidden(c)]))
+        return _rows(shown(self._target))
 
     def _recomputed(self, bindings: _UnitBindings) -> Rows:
-        build = self._case.compiled.table.build
-        is_tied = any(found.rule in TIED for found in self._case.compiled.classification.reasons)
-        frame = bindings.run(build) if is_tied and self._is_derived and build is not None else bindings.as_written()
+        frame = bindings.recomputed() if self._is_derived else bindings.as_written()
         return _rows(frame.select(*[f"`{column.name}`" for column in self._shown().schema]))
 
     def _bindings(self, before: Snapshot, after: Snapshot, now: datetime) -> _UnitBindings:
@@ -200,10 +192,6 @@ def _text(value: object) -> str | None:
     return str(value)
 
 
-def _visible(frame: DataFrame) -> list[Column]:
-    return [column for column in sinks.schema_of(frame) if not is_hidden(column.name)]
-
-
 def _rows(frame: DataFrame) -> Rows:
     """Rows with times in UTC, without a zone."""
     times = [isinstance(f.dataType, TimestampType) for f in frame.schema.fields]
@@ -219,7 +207,3 @@ def _value(value: object, is_time: bool) -> object:
     if isinstance(value, Row):
         return value.asDict(recursive=True)
     return bytes(value) if isinstance(value, bytearray) else value
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:500]
