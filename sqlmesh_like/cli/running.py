@@ -60,7 +60,7 @@ def run_selected(
         output.end([], [])
         return 0
     units = _unit_work(loaded, selected, clock(now), units_on)
-    call = {"which": command, "now": now, "store_failures": store_failures}
+    call = {"which": command, "now": now, "store_failures": store_failures, "engine": units_on}
     if units is not None and len(units.cases) == len(selected):
         return _ended(loaded, _run_units(loaded, selected, units, output), output, started, call)
     lake = _open(loaded, selected, written, clock(now))

@@ -42,9 +42,8 @@ def command(flags: Flags) -> int:
         return 0
     again = _flags(args, replace(flags, state=None))
     moment, chosen = None if now is None else str(now), _present(again, found)
-    if args.get("store_failures"):
-        return run_selected(again, which, moment, chosen, store_failures=True)
-    return run_selected(again, which, moment, chosen)
+    stores, units_on = bool(args.get("store_failures")), str(args.get("engine") or "duckdb")
+    return run_selected(again, which, moment, chosen, store_failures=stores, units_on=units_on)
 
 
 def _refuse_choice(flags: Flags) -> None:
