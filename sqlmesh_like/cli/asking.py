@@ -9,8 +9,8 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.facts import QUESTION, locate, parse
 from sqlmesh_like.analyze.scope import offset_of
-from sqlmesh_like.cli.lake import Lake, clock
-from sqlmesh_like.errors import NodeError, SqlError, nearest
+from sqlmesh_like.cli.lake import Lake, clock, require_standing
+from sqlmesh_like.errors import SqlError, nearest
 from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.check import check_models
 from sqlmesh_like.plan.live import Planner
@@ -44,9 +44,7 @@ def answer(lake: Lake, model: RenderedModel, limit: int) -> Rows:
     inputs = planner.inputs(model)
     states = lake.catalog.states(inputs)
     for unique_id, state in states.items():
-        if not state.exists:
-            hint = "run `sml ingest` or `sml run` first"
-            raise NodeError(f"the table {lake.catalog.places[unique_id].table} does not exist yet", hint=hint)
+        require_standing(lake.catalog.places[unique_id], state)
     views = [planner.rendered.model(unique_id) for unique_id in lake.loaded.graph.order(_views(planner, model))]
     target = lake.loaded.target
     has_functions = "spark.sql.extensions" in target.spark

@@ -6,7 +6,7 @@ Nothing outlives the process, so what a command reads is built first, whether it
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 
 from sqlmesh_like.cli.checking import with_ancestors
@@ -21,7 +21,7 @@ from sqlmesh_like.project.spec import SourceTable
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.run.executor import Executor
 from sqlmesh_like.run.result import NodeResult, RenderedNode
-from sqlmesh_like.run.seeds import SeedTable
+from sqlmesh_like.run.seeds import SeedTable, read_seed
 from sqlmesh_like.run.source_fixtures import FixtureTable, expected_path, model_fixture, source_fixture, unused
 
 
@@ -30,6 +30,25 @@ def open_duck_lake(loaded: Loaded, selected: Collection[str], now: datetime) -> 
 
     Raises ProjectError where one has none, or holds what is no value of its column.
     """
+    lake = _without_rows(loaded, now)
+    _put_fixtures(lake, selected)
+    return lake
+
+
+def computed_lake(loaded: Loaded, read: Callable[[Lake], Collection[str]], now: datetime) -> Lake:
+    """A lake in memory with what is `read` (unique ids, found in the lake while it has no rows) and all above it.
+
+    Raises ProjectError as `open_duck_lake` does, NodeError where a table cannot be computed.
+    """
+    lake = _without_rows(loaded, now)
+    wanted = with_ancestors(loaded, read(lake))
+    _put_fixtures(lake, wanted)
+    seeds = {s.unique_id: read_seed(s, loaded.project.root) for s in loaded.rendered.seeds if s.unique_id in wanted}
+    build(lake, wanted, seeds, now)
+    return lake
+
+
+def _without_rows(loaded: Loaded, now: datetime) -> Lake:
     if loaded.flags.defer:
         raise UsageError(f"the target {loaded.target.name!r} computes all it reads: --defer has no meaning there")
     _warn_of_unused(loaded)
@@ -39,10 +58,14 @@ def open_duck_lake(loaded: Loaded, selected: Collection[str], now: datetime) -> 
     def stand_in(model: RenderedModel, known: Schema | None) -> FixtureTable | None:
         return model_fixture(loaded.project.root, model, known)
 
-    engine = DuckEngine(history, stand_in, now)
-    for table, found in _fixtures(loaded, with_ancestors(loaded, selected)):
-        engine.put(table.table, catalog.places[table.unique_id].uri, found.schema, found.rows)
-    return Lake(loaded, catalog, engine)
+    return Lake(loaded, catalog, DuckEngine(history, stand_in, now))
+
+
+def _put_fixtures(lake: Lake, selected: Collection[str]) -> None:
+    engine = lake.engine
+    assert isinstance(engine, DuckEngine)
+    for table, found in _fixtures(lake.loaded, with_ancestors(lake.loaded, selected)):
+        engine.put(table.table, lake.catalog.places[table.unique_id].uri, found.schema, found.rows)
 
 
 def build(lake: Lake, wanted: Collection[str], seeds: Mapping[str, SeedTable], now: datetime) -> None:

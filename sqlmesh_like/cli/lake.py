@@ -72,9 +72,14 @@ def standing(lake: Lake, name: str) -> tuple[TablePlace, TableState]:
     """A table by name, as it stands. Raises ProjectError for an unknown name, NodeError where nothing is built."""
     place = lake.catalog.find(name)
     state = lake.catalog.state(place.unique_id)
+    require_standing(place, state)
+    return place, state
+
+
+def require_standing(place: TablePlace, state: TableState) -> None:
+    """Raises NodeError where a table is not built."""
     if not state.exists:
         raise NodeError(f"the table {place.table} does not exist yet", hint="run `sml ingest` or `sml run` first")
-    return place, state
 
 
 def _deferred(loaded: Loaded, catalog: Catalog, writes: Collection[str]) -> Catalog:

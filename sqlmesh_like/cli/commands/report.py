@@ -7,10 +7,9 @@ from pathlib import Path
 import click
 
 from sqlmesh_like.artifacts.files import write_text
-from sqlmesh_like.cli.commands.show import built
 from sqlmesh_like.cli.context import load, make_output
-from sqlmesh_like.cli.lake import clock, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.reading import reading
 from sqlmesh_like.cli.reporting import charts_of, heading_of, read_by
 from sqlmesh_like.report.chart import read_report
 from sqlmesh_like.report.page import page
@@ -29,16 +28,8 @@ def command(flags: Flags, path: Path | None) -> int:
     """
     loaded = load(flags)
     report = read_report(loaded.project.root)
-    if loaded.target.type == "spark":
-        lake = open_lake(loaded)
-    else:
-        from sqlmesh_like.cli.duck_lake import open_duck_lake
-
-        lake = built(loaded, read_by(open_duck_lake(loaded, [], clock(None)), report))
-    try:
+    with reading(loaded, lambda lake: read_by(lake, report)) as lake:
         html = page(heading_of(lake, report), charts_of(lake, report))
-    finally:
-        lake.engine.stop()
     written = path or loaded.target_folder / PAGE
     write_text(written, html)
     make_output(flags).line(f"Wrote {written} ({len(html.encode()) / 1000:,.0f} kB)")

@@ -8,19 +8,17 @@ import sys
 
 import click
 
-from sqlmesh_like.cli.checking import with_ancestors
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import Loaded, load, make_output
-from sqlmesh_like.cli.lake import Lake, clock, open_lake, standing
+from sqlmesh_like.cli.lake import Lake, clock, standing
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.reading import reading
 from sqlmesh_like.cli.rows import as_csv, as_json, as_table
 from sqlmesh_like.errors import UsageError
-from sqlmesh_like.plan.catalog import build_catalog
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.render.renderer import render_inline
 from sqlmesh_like.run.answers import LakeAnswers
 from sqlmesh_like.run.ports import Rows
-from sqlmesh_like.run.seeds import read_seed
 
 
 @click.command("show")
@@ -44,14 +42,11 @@ def command(flags: Flags, model: str | None, inline: str | None, output: str, li
             "--as-of is for one table of a lake", hint="e.g. sml show user_agg --as-of 2024-05-01T00:00:00Z"
         )
     loaded = _with_failures(loaded, name or "")
-    lake = open_lake(loaded) if loaded.target.type == "spark" else _built(loaded, view, name or "")
-    try:
+    with reading(loaded, lambda lake: _read(lake, view, name or "")) as lake:
         if inline is not None and view is not None and view.asks_lake:
             answers = LakeAnswers(lake.planner(clock(None)), lake.engine)
             view = render_inline(loaded.project, loaded.target, inline, answers)
         rows = _query(lake, view, limit) if view is not None else _rows(lake, name or "", limit, as_of)
-    finally:
-        lake.engine.stop()
     print_rows(rows, output, limit, flags)
     return 0
 
@@ -95,23 +90,8 @@ def _view(loaded: Loaded, name: str) -> RenderedModel | None:
     return None
 
 
-def _built(loaded: Loaded, view: RenderedModel | None, name: str) -> Lake:
-    from sqlmesh_like.engine.duck_history import DuckHistory
-
-    places = build_catalog(loaded.project, loaded.rendered, loaded.target, DuckHistory())
-    return built(loaded, [ref.unique_id for ref in view.inputs] if view is not None else [places.find(name).unique_id])
-
-
-def built(loaded: Loaded, read: list[str]) -> Lake:
-    """A lake in memory with what is read, computed for this call alone."""
-    from sqlmesh_like.cli.duck_lake import build, open_duck_lake
-
-    now = clock(None)
-    lake = open_duck_lake(loaded, read, now)
-    wanted = with_ancestors(loaded, read)
-    seeds = {s.unique_id: read_seed(s, loaded.project.root) for s in loaded.rendered.seeds if s.unique_id in wanted}
-    build(lake, wanted, seeds, now)
-    return lake
+def _read(lake: Lake, view: RenderedModel | None, name: str) -> list[str]:
+    return [lake.catalog.find(name).unique_id] if view is None else [ref.unique_id for ref in view.inputs]
 
 
 def _query(lake: Lake, model: RenderedModel, limit: int) -> Rows:

@@ -9,8 +9,8 @@ import click
 from sqlmesh_like.cli.asking import answer, question
 from sqlmesh_like.cli.commands.show import print_rows
 from sqlmesh_like.cli.context import load
-from sqlmesh_like.cli.lake import clock, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.reading import reading
 from sqlmesh_like.errors import UsageError
 
 
@@ -30,17 +30,7 @@ def command(flags: Flags, query: str, output: str, limit: int) -> int:
     if not text.strip():
         raise UsageError("there is no query", hint='e.g. sml sql "select * from dws.user_agg"')
     loaded = load(flags)
-    if loaded.target.type == "spark":
-        lake = open_lake(loaded)
-    else:
-        from sqlmesh_like.cli.commands.show import built
-        from sqlmesh_like.cli.duck_lake import open_duck_lake
-
-        model = question(open_duck_lake(loaded, [], clock(None)), text)
-        lake = built(loaded, [ref.unique_id for ref in model.inputs])
-    try:
+    with reading(loaded, lambda lake: [ref.unique_id for ref in question(lake, text).inputs]) as lake:
         rows = answer(lake, question(lake, text), limit)
-    finally:
-        lake.engine.stop()
     print_rows(rows, output, limit, flags)
     return 0
