@@ -1,6 +1,6 @@
 """A table on its way out of the lake, made by hand: exports as the engine gives them, and what must stand there after.
 
-Shared by the tests of every destination. Owns no assertion but `publish_rounds` and what it calls.
+Shared by the tests of every destination. Owns no assertion but those of `publish_rounds` and `publish_killed`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+from sqlalchemy import event
 
+from sqlmesh_like.publish.database import DatabaseStore
 from sqlmesh_like.publish.store import DELETED, KEY, Published, Store, columns_of
 from sqlmesh_like.run.ports import Export
 
@@ -141,6 +143,50 @@ def rounds() -> Iterator[Callable[[Table], None]]:
     yield change
     yield lambda table: table.commit({"a": None, "b": ("b", "changed", None)})
     yield lambda table: table.commit(dict.fromkeys("bc"))
+
+
+class Killed(BaseException):
+    """A process that is no more: nobody handles it."""
+
+
+def publish_killed(place: Place, step: int = 1) -> int:
+    """Publish each round, killed before each `step`-th statement in turn before; how often it died.
+
+    A dead publication leaves the old rows or the new ones, and the next one makes it right. For databases.
+    """
+    died = 0
+
+    def kill_all(table: Table) -> None:
+        nonlocal died
+        old = sorted(place.rows(), key=repr) if len(table.commits) > 1 else None
+        new = sorted(map(place.spell, table.rows.values()), key=repr)
+        for number in range(1 + len(table.commits) % step, 200, step):
+            store = place.open()
+            assert isinstance(store, DatabaseStore)
+            event.listen(store._engine, "before_cursor_execute", _killer(number))
+            try:
+                send(store, table)
+            except Killed:
+                died += 1
+            else:
+                break
+            if old is not None:
+                assert sorted(place.rows(), key=repr) in (old, new), number
+
+    publish_rounds(place, kill_all)
+    return died
+
+
+def _killer(number: int) -> Callable[..., None]:
+    count = 0
+
+    def kill(*_: object) -> None:
+        nonlocal count
+        count += 1
+        if count == number:
+            raise Killed
+
+    return kill
 
 
 def publish_rounds(place: Place, at_each: Callable[[Table], None] | None = None) -> None:

@@ -12,6 +12,7 @@ import pytest
 from sqlmesh_like.cli.app import main
 from tests.dbt_core.cafe import FILES, SELECTIONS
 from tests.dbt_core.program import asked, python_of_dbt
+from tests.projects import enter_project
 
 Shown = pytest.CaptureFixture[str]
 MODES = ("eager", "buildable", "cautious", "empty")
@@ -26,11 +27,7 @@ LS = ("ls", "--output", "name")
 @pytest.fixture
 def cafe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     python_of_dbt()
-    for path, text in FILES.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
+    enter_project(tmp_path, monkeypatch, FILES)
     return tmp_path
 
 

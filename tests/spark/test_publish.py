@@ -15,21 +15,16 @@ import pytest
 import sqlalchemy as sa
 from pyarrow import parquet
 from pyspark.sql import SparkSession
-from sqlalchemy import event
 
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.database import DatabaseStore
 from sqlmesh_like.publish.store import KEY
-from tests.published import Place, Row, Table, publish_rounds, send
+from tests.published import Killed, Place, Row, publish_killed
 from tests.services import mariadb, postgres
 from tests.services.wanted import need
 from tests.spark.demo_lake import share
 from tests.spark.lake import ORDERS, Lake
-
-
-class Killed(BaseException):
-    """A process that is no more: nobody handles it."""
 
 
 @pytest.fixture(scope="module")
@@ -76,44 +71,11 @@ def test_a_server_shows_the_table_after_each_round_and_after_a_kill_at_any_state
         lambda: [tuple(map(_utc, each)) for each in rows_of(urls[name], "shown.t" if schema else "t")],
         _spelt(name == "post"),
     )
-    died = 0
-
-    def kill_all(table: Table) -> None:
-        nonlocal died
-        old = sorted(place.rows(), key=repr) if len(table.commits) > 1 else None
-        new = sorted(map(place.spell, table.rows.values()), key=repr)
-        step = 1 if os.environ.get("SML_DEEP") else 4
-        for number in range(1 + len(table.commits) % step, 200, step):
-            store = place.open()
-            assert isinstance(store, DatabaseStore)
-            event.listen(store._engine, "before_cursor_execute", _killer(number))
-            try:
-                send(store, table)
-            except Killed:
-                died += 1
-            else:
-                break
-            if old is not None:
-                assert sorted(place.rows(), key=repr) in (old, new), number
-
-    publish_rounds(place, kill_all)
-    assert died > 25
+    assert publish_killed(place, 1 if os.environ.get("SML_DEEP") else 4) > 25
 
 
 def _utc(value: object) -> object:
     return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value
-
-
-def _killer(number: int) -> Callable[..., None]:
-    count = 0
-
-    def kill(*_: object) -> None:
-        nonlocal count
-        count += 1
-        if count == number:
-            raise Killed
-
-    return kill
 
 
 _PROFILE = """

@@ -14,6 +14,7 @@ import pytest
 import sqlmesh_like
 from sqlmesh_like.cli import app
 from sqlmesh_like.cli.app import COMMANDS, main
+from tests.projects import enter_project
 
 FILES = {
     "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\nclean-targets = ["target", "logs"]\n',
@@ -27,11 +28,7 @@ Shown = pytest.CaptureFixture[str]
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for path, text in FILES.items():
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        (tmp_path / path).write_text(text)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
+    enter_project(tmp_path, monkeypatch, FILES)
     return tmp_path
 
 

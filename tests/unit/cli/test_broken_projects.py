@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.cli.app import main
+from tests.projects import enter_project
 
 Shown = pytest.CaptureFixture[str]
 SETTINGS = """name: shop
@@ -219,11 +220,7 @@ def broken() -> Iterator[tuple[str, str, str, int]]:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for path, text in FILES.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
+    enter_project(tmp_path, monkeypatch, FILES)
     return tmp_path
 
 

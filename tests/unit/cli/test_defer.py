@@ -14,6 +14,7 @@ from sqlmesh_like.cli.lake import open_lake
 from sqlmesh_like.cli.options import Flags
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.run.retention import AT_LEAST, SLACK, due
+from tests.projects import enter_project
 from tests.unit.engine.test_timeline import Lake
 
 SCHEMA = json.dumps({"type": "record", "name": "t", "fields": [{"name": "id", "type": ["null", "int"]}]})
@@ -34,11 +35,7 @@ Shown = pytest.CaptureFixture[str]
 @pytest.fixture(autouse=True)
 def users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> Lake:
     """Production has the source and `users`; its manifest lies in `state`."""
-    for path, text in FILES.items():
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        (tmp_path / path).write_text(text)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
+    enter_project(tmp_path, monkeypatch, FILES)
     assert main(["compile", "-q"]) == 0
     shutil.copytree("target", "state")
     Lake(tmp_path / "prod/ods/user").commit(1, ["a"], extra=EXTRA)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sqlmesh_like.cli.app import main
+from tests.projects import enter_project
 
 FILES = {
     "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\n',
@@ -29,11 +30,7 @@ Shown = pytest.CaptureFixture[str]
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
-    for path, text in FILES.items():
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        (tmp_path / path).write_text(text)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
+    enter_project(tmp_path, monkeypatch, FILES)
     assert main(["compile", "--no-check", "-q"]) == 0
     shutil.copytree("target", "prod")
     capsys.readouterr()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.cli.app import main
+from tests.projects import enter_project
 
 Shown = pytest.CaptureFixture[str]
 FILES = {
@@ -25,11 +26,7 @@ sources:
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for path, text in FILES.items():
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        (tmp_path / path).write_text(text)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
+    enter_project(tmp_path, monkeypatch, FILES)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.commands import retry
 from sqlmesh_like.cli.options import Flags
+from tests.projects import enter_project
 
 FILES = {
     "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\n',
@@ -28,11 +29,7 @@ Shown = pytest.CaptureFixture[str]
 @pytest.fixture(autouse=True)
 def failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
     """A project whose last call left one model failed, one skipped and one done."""
-    for path, text in FILES.items():
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        (tmp_path / path).write_text(text)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
+    enter_project(tmp_path, monkeypatch, FILES)
     assert main(["run", "--now", "2024-05-01T00:00:00Z", "--threads", "3"]) == 1
     capsys.readouterr()
 

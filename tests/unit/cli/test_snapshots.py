@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.cli.app import main
+from tests.projects import enter_project
 
 Shown = pytest.CaptureFixture[str]
 FILES = {
@@ -32,11 +33,7 @@ snapshots:
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for path, text in FILES.items():
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        (tmp_path / path).write_text(text)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
+    enter_project(tmp_path, monkeypatch, FILES)
 
 
 def test_both_forms_are_snapshots_and_read_like_tables(capsys: Shown) -> None:

@@ -2,48 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
-# Tests without a JVM have folders that hold one taken off their PATH: a browser may be there too.
-_PATH = os.pathsep.join([os.environ.get("PATH", ""), os.defpath])
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-CHROMIUM = next((found for name in _NAMES if (found := shutil.which(name, path=_PATH))), None)
-expect.set_options(timeout=20_000)  # a busy machine is no failure
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; on Debian: apt-get install chromium")
+from tests.browser import browser as browser
+from tests.browser import needs_browser, silent_page
 
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"], env={**os.environ, "PATH": _PATH}
-        )
-        yield started
-        started.close()
+pytestmark = needs_browser
 
 
 @pytest.fixture
 def page(browser: Browser, site: Path) -> Iterator[Page]:
     """The first page; whatever a test does, nothing may be asked for, logged or thrown."""
-    page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="light")
-    page.set_default_timeout(20_000)
-    heard: list[str] = []
-    page.on("console", lambda message: heard.append(message.text))
-    page.on("pageerror", lambda error: heard.append(str(error)))
-    page.on("request", lambda request: heard.append(request.url) if request.url.startswith("http") else None)
-    page.goto(site.as_uri())
-    yield page
-    page.close()
-    assert heard == []
+    with silent_page(browser, site) as page:
+        yield page
 
 
 def test_the_first_page_tells_of_the_project(page: Page) -> None:

@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
@@ -24,11 +24,7 @@ from sqlmesh_like.publish.database import DatabaseStore
 from sqlmesh_like.publish.duckdb_file import DuckDBStore
 from sqlmesh_like.publish.parquet_file import ParquetStore
 from sqlmesh_like.publish.store import KEY, Published
-from tests.published import Place, Row, Table, publish_rounds, rounds, row, send
-
-
-class Killed(BaseException):
-    """A process that is no more: nobody handles it."""
+from tests.published import Killed, Place, Row, Table, publish_killed, publish_rounds, rounds, row, send
 
 
 def sqlite_place(root: Path) -> Place:
@@ -145,44 +141,7 @@ def test_rows_stay_as_they_were_where_reading_stops_half_way(place: Place) -> No
 
 
 def test_a_killed_statement_leaves_the_old_rows_or_the_new(tmp_path: Path) -> None:
-    """Killed before each statement in turn, in every round: the next publication makes it right."""
-    from sqlalchemy import event
-
-    place = sqlite_place(tmp_path)
-    died = 0
-
-    def kill_all(table: Table) -> None:
-        nonlocal died
-        old = sorted(place.rows(), key=repr) if len(table.commits) > 1 else None
-        new = sorted(map(place.spell, table.rows.values()), key=repr)
-        for number in range(1, 200):
-            store = place.open()
-            assert isinstance(store, DatabaseStore)
-            event.listen(store._engine, "before_cursor_execute", _killer(number))
-            try:
-                send(store, table)
-            except Killed:
-                died += 1
-            else:
-                break
-            if old is not None:
-                assert sorted(place.rows(), key=repr) in (old, new), number
-        place.expect(table)
-
-    publish_rounds(place, kill_all)
-    assert died > 50
-
-
-def _killer(number: int) -> Callable[..., None]:
-    count = 0
-
-    def kill(*_: object) -> None:
-        nonlocal count
-        count += 1
-        if count == number:
-            raise Killed
-
-    return kill
+    assert publish_killed(sqlite_place(tmp_path)) > 50
 
 
 _CHILD = """

@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
-from tests.unit.docs.test_browser import CHROMIUM
+from tests.browser import browser as browser
+from tests.browser import needs_browser, silent_page
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; on Debian: apt-get install chromium")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    assert CHROMIUM is not None and shutil.which(CHROMIUM)
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
+pytestmark = needs_browser
 
 
 @pytest.fixture
 def page(browser: Browser, report_page: Path) -> Iterator[Page]:
     """The report; whatever a test does, nothing may be asked for, logged or thrown."""
-    page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="light")
-    page.set_default_timeout(20_000)
-    heard: list[str] = []
-    page.on("console", lambda message: heard.append(message.text))
-    page.on("pageerror", lambda error: heard.append(str(error)))
-    page.on("request", lambda request: heard.append(request.url) if request.url.startswith("http") else None)
-    page.goto(report_page.as_uri())
-    yield page
-    page.close()
-    assert heard == []
+    with silent_page(browser, report_page) as page:
+        yield page
 
 
 def test_charts_are_drawn_and_told(page: Page) -> None:

@@ -1,0 +1,48 @@
+"""A real browser for the pages we write. Owns starting it, and that a page asks for nothing and says nothing.
+
+Import `browser` where tests use it: it is started once for their module.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+# Tests without a JVM have folders that hold one taken off their PATH: a browser may be there too.
+_PATH = os.pathsep.join([os.environ.get("PATH", ""), os.defpath])
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+_CHROMIUM = next((found for name in _NAMES if (found := shutil.which(name, path=_PATH))), None)
+_PATIENCE_MS = 20_000  # a busy machine is no failure
+expect.set_options(timeout=_PATIENCE_MS)
+needs_browser = pytest.mark.skipif(_CHROMIUM is None, reason="no Chromium here; on Debian: apt-get install chromium")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=_CHROMIUM, args=["--no-sandbox"], env={**os.environ, "PATH": _PATH}
+        )
+        yield started
+        started.close()
+
+
+@contextmanager
+def silent_page(browser: Browser, file: Path) -> Iterator[Page]:
+    """A file as a page; whatever a test does with it, nothing may be asked for, logged or thrown."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="light")
+    page.set_default_timeout(_PATIENCE_MS)
+    heard: list[str] = []
+    page.on("console", lambda message: heard.append(message.text))
+    page.on("pageerror", lambda error: heard.append(str(error)))
+    page.on("request", lambda request: heard.append(request.url) if request.url.startswith("http") else None)
+    page.goto(file.as_uri())
+    yield page
+    page.close()
+    assert heard == []
