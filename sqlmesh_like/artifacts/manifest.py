@@ -212,7 +212,8 @@ def _test(test: RenderedTest, project: ParsedProject) -> dict[str, object]:
         **_common(test.unique_id, test.name, "test", test.path),
         "path": f"{test.name}.sql",
         "schema": "dbt_test__audit",
-        "fqn": [project.name, test.name],
+        "fqn": list(test.fqn),
+        "description": test.description,
         "alias": test.name,
         "checksum": {"name": "none", "checksum": ""},
         "config": {

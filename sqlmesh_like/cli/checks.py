@@ -18,7 +18,7 @@ from sqlmesh_like.engine.jars import ensure_jars, jar_path, jar_state, locked_ja
 from sqlmesh_like.engine.java import find_jdk
 from sqlmesh_like.errors import MachineError, SmlError
 from sqlmesh_like.project.loader import load_project
-from sqlmesh_like.project.profile import load_target
+from sqlmesh_like.project.profile import Profiled, load_target
 from sqlmesh_like.project.settings import find_project
 from sqlmesh_like.project.spec import ParsedProject, Target
 
@@ -93,15 +93,19 @@ def _checked(name: str, look: Callable[[], str]) -> Check:
 
 def _project(asked: Asked) -> tuple[ParsedProject | None, Check]:
     try:
-        project = load_project(find_project(asked.start), asked.cli_vars or {})
+        project = load_project(find_project(asked.start), asked.cli_vars or {}, lambda found: _aimed(asked, found))
     except SmlError as error:
         return None, Check("project", False, str(error))
     return project, Check("project", True, f"{project.name} ({project.root / project.settings_file})")
 
 
+def _aimed(asked: Asked, project: ParsedProject | Profiled) -> Target:
+    return load_target(project, asked.profiles_dir, asked.profile, asked.target, asked.cli_vars or {})
+
+
 def _target(asked: Asked, project: ParsedProject) -> tuple[Target | None, Check]:
     try:
-        target = load_target(project, asked.profiles_dir, asked.profile, asked.target, asked.cli_vars or {})
+        target = _aimed(asked, project)
     except SmlError as error:
         return None, Check("profile", False, str(error))
     runs_on = f"Spark, master {target.master}" if target.type == "spark" else "DuckDB, no JVM"

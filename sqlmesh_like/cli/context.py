@@ -23,7 +23,7 @@ from sqlmesh_like.plan.graph import Graph, Node, build_graph
 from sqlmesh_like.plan.past import Past
 from sqlmesh_like.plan.selector import compares, select
 from sqlmesh_like.project.loader import find_project, load_project
-from sqlmesh_like.project.profile import load_target
+from sqlmesh_like.project.profile import Profiled, load_target
 from sqlmesh_like.project.selection import Selector
 from sqlmesh_like.project.selectors import load_selectors
 from sqlmesh_like.project.spec import ParsedProject, Target
@@ -122,7 +122,7 @@ def load(flags: Flags, *, now: datetime.datetime = EPOCH) -> Loaded:
     log = _log_to(output)
     root, variables = find_project(_start(flags)), parse_vars(flags.vars)
 
-    def aim(project: ParsedProject) -> Target:
+    def aim(project: ParsedProject | Profiled) -> Target:
         target = load_target(project, flags.profiles_dir, flags.profile, flags.target, variables)
         return target if flags.threads is None else replace(target, threads=flags.threads)
 
@@ -130,7 +130,7 @@ def load(flags: Flags, *, now: datetime.datetime = EPOCH) -> Loaded:
         rendered = render_project(project, target, now=now, full_refresh=flags.full_refresh)
         return rendered, build_graph(project, rendered)
 
-    found = kept_project(root, flags, lambda: load_project(root, variables), aim, render, lambda: not log.told)
+    found = kept_project(root, flags, lambda: load_project(root, variables, aim), aim, render, lambda: not log.told)
     for warning in found.project.warnings:
         output.line(f"warning: {warning}", "warn")
     return Loaded(flags, found.project, found.target, found.rendered, found.graph, found.kept)
@@ -138,7 +138,12 @@ def load(flags: Flags, *, now: datetime.datetime = EPOCH) -> Loaded:
 
 def load_parsed(flags: Flags) -> ParsedProject:
     """The project's files alone: no profile, no Jinja in SQL."""
-    return load_project(find_project(_start(flags)), parse_vars(flags.vars))
+    variables = parse_vars(flags.vars)
+
+    def aim(project: Profiled) -> Target:
+        return load_target(project, flags.profiles_dir, flags.profile, flags.target, variables)
+
+    return load_project(find_project(_start(flags)), variables, aim)
 
 
 def _start(flags: Flags) -> Path:

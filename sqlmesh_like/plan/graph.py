@@ -86,7 +86,7 @@ def build_graph(project: ParsedProject, rendered: RenderedProject) -> Graph:
         *_sources(project),
         *(_seed(seed) for seed in rendered.seeds),
         *(_model(model) for model in rendered.models),
-        *(_test(test, project.name) for test in rendered.tests),
+        *(_test(test) for test in rendered.tests),
         *(_unit_test(test, project.name) for test in rendered.unit_tests),
         *(_exposure(exposure.exposure) for exposure in rendered.exposures),
         *(_model(analysis) for analysis in rendered.analyses),
@@ -136,13 +136,13 @@ def _model(model: RenderedModel) -> Node:
     )
 
 
-def _test(test: RenderedTest, project: str) -> Node:
+def _test(test: RenderedTest) -> Node:
     return Node(
         unique_id=test.unique_id,
         name=test.name,
         resource_type="test",
         path=test.path,
-        fqn=(project, test.name),
+        fqn=test.fqn,
         tags=test.tags,
         config={**test.config, "severity": test.severity, "materialized": "test"},
         test_type=test.test_type,

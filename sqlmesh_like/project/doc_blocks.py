@@ -16,7 +16,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from sqlmesh_like.errors import JinjaError, Location, ProjectError, nearest
 from sqlmesh_like.project.files import files_under, read_text, relative
 from sqlmesh_like.project.spec import ColumnDoc, DocBlock
-from sqlmesh_like.project.values import ValueRenderer
+from sqlmesh_like.project.values import YamlWords
 from sqlmesh_like.project.yaml_node import YamlNode
 
 _TAG = re.compile(r"\{%[-+]?\s*(?P<end>end)?docs\b\s*(?P<name>[^%\s]*)\s*[-+]?%\}")
@@ -100,8 +100,8 @@ class Docs:
 class Descriptions:
     """Reads what YAML says of a thing: its `description`, with Jinja rendered, `doc()` included."""
 
-    def __init__(self, variables: Mapping[str, object], docs: Docs) -> None:
-        self._values = ValueRenderer(variables, secrets=False, functions={"doc": docs})
+    def __init__(self, words: YamlWords, docs: Docs) -> None:
+        self._values = words.values(functions={"doc": docs})
 
     def of(self, node: YamlNode) -> str:
         """The description of an entry, empty where it has none. Raises ProjectError or JinjaError at its place."""

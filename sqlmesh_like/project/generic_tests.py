@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, cast
 
+from sqlmesh_like.project.data_test_config import KEYS, checked_test_setting
 from sqlmesh_like.project.spec import TestFile
+from sqlmesh_like.project.values import ValueRenderer
 from sqlmesh_like.project.yaml_node import YamlNode
 
 _EXPRESSION = re.compile(r"\s*(?:env_var|ref|var|source|doc)\s*\(.+\)\s*", re.DOTALL)
 _WHOLE = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)
-_CONFIG_KEYS = (
-    *("severity", "where", "tags", "store_failures", "store_failures_as", "limit", "error_if", "warn_if", "fail_calc"),
-    *("enabled", "meta", "schema", "alias", "database", "group", "sql_header"),
-)
-_OWN_KEYS = frozenset({"name", "test_name", "description", "config", "arguments", *_CONFIG_KEYS})
+_PART = re.compile(r"\{\{-?((?:(?!\}\}).)*?)-?\}\}", re.DOTALL)
+_OWN_KEYS = frozenset({"name", "test_name", "description", "config", "arguments", *KEYS})
 
 
 @dataclass(frozen=True)
@@ -31,30 +29,45 @@ class Tested:
     column: str | None
 
 
-def generic_test(node: YamlNode, tested: Tested) -> TestFile | None:
+@dataclass(frozen=True)
+class TestSettings:
+    """What the project's settings say of tests: by their fqn, and in which folders a file is, for it."""
+
+    __test__ = False
+
+    values: ValueRenderer
+    by_fqn: Callable[[tuple[str, ...]], Mapping[str, object]]
+    folders: Callable[[str], tuple[str, ...]]
+
+
+def generic_test(node: YamlNode, tested: Tested, settings: TestSettings) -> TestFile | None:
     """The test that one entry of `data_tests:` declares, or None where it is disabled.
 
     Raises ProjectError where the entry is neither a name nor a mapping, or a setting has a wrong value.
     """
     macro, body = _macro_and_body(node)
-    config = _config(body)
-    enabled = config.get("enabled")
-    if enabled is not None and enabled.value is False:
-        return None
+    config = _config(body, settings.values)
     arguments = _arguments(body)
     name = _given_name(body) or _derived_name(macro, tested, arguments)
+    fqn = (tested.project, *settings.folders(node.location.path), name)
+    weaker = settings.by_fqn(fqn)
+    effective = {**weaker, **config}
+    if effective.get("enabled") is False:
+        return None
+    description = body.get("description")
     return TestFile(
         unique_id=f"test.{tested.project}.{name}",
         name=name,
         path=node.location.path,
-        raw_sql=_call(macro, tested, arguments, config.get("where")),
-        severity=_severity(config.get("severity")),
+        raw_sql=_call(macro, tested, arguments, is_filtered=bool(effective.get("where"))),
         attached_to=tested.unique_id,
         declared_at=node.location,
-        tags=config["tags"].texts("tags") if "tags" in config else (),
         column_name=tested.column,
         test_type="generic",
-        config={key: child.value for key, child in config.items()},
+        config=config,
+        weaker=weaker,
+        fqn=fqn,
+        description="" if description is None else settings.values.render(description).text("description"),
     )
 
 
@@ -72,25 +85,19 @@ def _macro_and_body(node: YamlNode) -> tuple[str, YamlNode]:
     return name, empty if inner.value is None else inner.mapping(f"the settings of data test {name!r}")
 
 
-def _config(body: YamlNode) -> Mapping[str, YamlNode]:
+def _config(body: YamlNode, values: ValueRenderer) -> dict[str, object]:
     nested = body.get("config")
     inner = {} if nested is None else nested.mapping("config").children
     if nested is not None:
-        nested.expect_keys("the config of a data test", _CONFIG_KEYS)
-    return {**{key: child for key, child in body.items() if key in _CONFIG_KEYS}, **inner}
+        nested.expect_keys("the config of a data test", KEYS)
+    written = {**{key: child for key, child in body.items() if key in KEYS}, **inner}
+    return {key: checked_test_setting(key, child, values) for key, child in written.items()}
 
 
 def _arguments(body: YamlNode) -> Mapping[str, object]:
     nested = body.get("arguments")
     inner = {} if nested is None else {key: node.value for key, node in nested.mapping("arguments").items()}
     return {**{key: node.value for key, node in body.items() if key not in _OWN_KEYS}, **inner}
-
-
-def _severity(node: YamlNode | None) -> Literal["error", "warn"]:
-    if node is None:
-        return "error"
-    word = YamlNode(node.text("severity").lower(), node.location, node.key_location)
-    return cast(Literal["error", "warn"], word.choice("severity", ("error", "warn")))
 
 
 def _given_name(body: YamlNode) -> str | None:
@@ -123,12 +130,11 @@ def _words(value: object) -> list[str]:
     return [str(value)]
 
 
-def _call(macro: str, tested: Tested, arguments: Mapping[str, object], where: YamlNode | None) -> str:
+def _call(macro: str, tested: Tested, arguments: Mapping[str, object], *, is_filtered: bool) -> str:
+    """`where` is the macro's matter, which a project may have itself: it reads the test's config."""
     *package, name = macro.split(".")
     function = ".".join([*package, f"test_{name}"])
-    relation = tested.relation
-    if where is not None and where.value is not None:
-        relation = f"sml_filtered({relation}, {jinja_literal(where.text('where'))})"
+    relation = f"get_where_subquery({tested.relation})" if is_filtered else tested.relation
     column = [] if tested.column is None else [f"column_name={jinja_literal(tested.column)}"]
     given = [f"{key}={jinja_literal(value)}" for key, value in arguments.items()]
     return "{{ " + f"{function}({', '.join([f'model={relation}', *column, *given])})" + " }}"
@@ -139,6 +145,8 @@ def jinja_literal(value: object) -> str:
 
     >>> jinja_literal(["a'b", 1, None]), jinja_literal("ref('x')")
     ('["a\\'b", 1, none]', "ref('x')")
+    >>> jinja_literal("v > {{ var('least') }}")
+    "('v > ' ~ (var('least')))"
     """
     match value:
         case None:
@@ -154,4 +162,18 @@ def jinja_literal(value: object) -> str:
         case _:
             text = str(value)
             whole = _WHOLE.fullmatch(text)
-            return whole[1].strip() if whole else text if _EXPRESSION.fullmatch(text) else repr(text)
+            if whole or _EXPRESSION.fullmatch(text):
+                return whole[1].strip() if whole else text
+            return _joined(text) if _PART.search(text) else repr(text)
+
+
+def _joined(text: str) -> str:
+    """Text with templates in it: its parts, put together when the test is rendered."""
+    parts: list[str] = []
+    position = 0
+    for found in _PART.finditer(text):
+        parts += [repr(text[position : found.start()])] if found.start() > position else []
+        parts.append(f"({found[1].strip()})")
+        position = found.end()
+    parts += [repr(text[position:])] if position < len(text) else []
+    return f"({' ~ '.join(parts)})"

@@ -5,26 +5,35 @@ Jinja inside SQL is `render`'s. Nothing here starts an engine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from sqlmesh_like.project.files import files_under, read_text, relative
 from sqlmesh_like.project.packages import installed_packages
 from sqlmesh_like.project.part import Part, read_part, refuse_duplicates
-from sqlmesh_like.project.settings import find_project, load_settings
-from sqlmesh_like.project.spec import ParsedProject
+from sqlmesh_like.project.profile import Profiled, TargetWords
+from sqlmesh_like.project.settings import Settings, find_project, load_settings
+from sqlmesh_like.project.spec import ParsedProject, Target
 from sqlmesh_like.project.unit_test_spec import UnitTestFile
 from sqlmesh_like.project.unit_tests import FixtureFile, unit_tests_of
 
 __all__ = ["find_project", "load_project"]
 
 
-def load_project(root: Path, cli_vars: Mapping[str, object]) -> ParsedProject:
+Aim = Callable[[Profiled], Target]
+"""Finds the target of a call, asked only where some template in YAML wants it."""
+
+
+def load_project(root: Path, cli_vars: Mapping[str, object], aim: Aim | None = None) -> ParsedProject:
     """Everything the project's files declare. Raises ProjectError at the first thing that is wrong."""
     root = root.resolve()
-    settings = load_settings(root, cli_vars)
+    settings = _aimed(load_settings(root, cli_vars), root, aim)
     own = read_part(root, settings)
-    packages = [read_part(root, package, settings) for package in installed_packages(root, settings, cli_vars)]
+    packages = [
+        read_part(root, replace(package, target=settings.target), settings)
+        for package in installed_packages(root, settings, cli_vars)
+    ]
     parts = (own, *packages)
     named = [(model.name, model.path) for part in parts for model in part.models]
     refuse_duplicates([*named, *((seed.name, seed.path) for part in parts for seed in part.seeds)])
@@ -55,6 +64,13 @@ def load_project(root: Path, cli_vars: Mapping[str, object]) -> ParsedProject:
     )
 
 
+def _aimed(settings: Settings, root: Path, aim: Aim | None) -> Settings:
+    if aim is None:
+        return settings
+    asking = Profiled(root, settings.vars, settings.profile)
+    return replace(settings, target=TargetWords(lambda: aim(asking)))
+
+
 def _unit_tests(root: Path, own: Part) -> tuple[UnitTestFile, ...]:
     """Those of the project; as in dbt a package's are its maker's."""
     settings, properties = own.settings, own.properties
@@ -62,4 +78,4 @@ def _unit_tests(root: Path, own: Part) -> tuple[UnitTestFile, ...]:
     # Read only where a unit test may want them.
     files = [FixtureFile(relative(path, root), read_text(path, root)) for path in paths if properties.unit_tests]
     names = [model.name for model in own.models]
-    return unit_tests_of(properties.unit_tests, settings.name, names, files, settings.vars)
+    return unit_tests_of(properties.unit_tests, settings.name, names, files, settings.words)

@@ -14,9 +14,10 @@ from pathlib import Path, PurePosixPath
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import merge
+from sqlmesh_like.project.data_test_config import merged
 from sqlmesh_like.project.doc_blocks import read_doc_blocks
 from sqlmesh_like.project.files import files_under, read_text, relative
-from sqlmesh_like.project.generic_tests import Tested
+from sqlmesh_like.project.generic_tests import Tested, TestSettings
 from sqlmesh_like.project.properties import NodeProperties, Properties, node_tests, parse_properties
 from sqlmesh_like.project.settings import Settings
 from sqlmesh_like.project.snapshots import SnapshotText, relation_text, snapshot_blocks
@@ -46,8 +47,9 @@ def read_part(root: Path, settings: Settings, over: Settings | None = None) -> P
     Raises ProjectError at the first thing that is wrong.
     """
     docs = read_doc_blocks(root, settings.docs_paths, settings.name)
-    properties = _properties(root, settings, docs)
-    values = ValueRenderer(settings.vars, secrets=False)
+    tests = _test_settings(settings, over)
+    properties = _properties(root, settings, docs, tests)
+    values = settings.words.values()
     models = tuple(_model(file, root, settings, properties, values, over) for file in _model_paths(root, settings))
     models += _snapshots(root, settings, properties, values, over)
     seeds = tuple(_seed(path, root, settings, properties, values, over) for path in _seed_paths(root, settings))
@@ -56,7 +58,7 @@ def read_part(root: Path, settings: Settings, over: Settings | None = None) -> P
         properties,
         models,
         seeds,
-        _tests(root, settings, properties, models, seeds),
+        _tests(root, settings, properties, (*models, *seeds), tests),
         _macros(root, settings, settings.name if over else None),
         docs,
         _analyses(root, settings, properties),
@@ -64,12 +66,27 @@ def read_part(root: Path, settings: Settings, over: Settings | None = None) -> P
     )
 
 
-def _properties(root: Path, settings: Settings, docs: tuple[DocBlock, ...]) -> Properties:
+def _properties(root: Path, settings: Settings, docs: tuple[DocBlock, ...], tests: TestSettings) -> Properties:
     folders = (*settings.model_paths, *settings.seed_paths, *settings.macro_paths, *settings.analysis_paths)
-    folders = (*folders, *settings.snapshot_paths)
+    folders = (*folders, *settings.snapshot_paths, *_described_tests(settings))
     paths = files_under(root, folders, (".yml", ".yaml"))
     files = tuple(parse_yaml(read_text(path, root), relative(path, root)) for path in paths)
-    return parse_properties(files, settings.name, settings.vars, docs)
+    return parse_properties(files, settings.name, settings.words, docs, tests)
+
+
+def _described_tests(settings: Settings) -> tuple[str, ...]:
+    """Folders of data tests with properties. A default `tests/` may be one of Python's, with YAML of its own."""
+    return settings.test_paths if settings.is_dbt or settings.test_paths != ("tests",) else ()
+
+
+def _test_settings(settings: Settings, over: Settings | None) -> TestSettings:
+    values = settings.words.values()
+    bases = (*settings.model_paths, *settings.seed_paths, *settings.snapshot_paths, *settings.test_paths)
+
+    def by_fqn(fqn: tuple[str, ...]) -> Mapping[str, object]:
+        return merged(settings.test_config(fqn, values), over.test_config(fqn, values) if over else {})
+
+    return TestSettings(values, by_fqn, lambda path: _folders(Path(path), Path(), bases))
 
 
 def _model_paths(root: Path, settings: Settings) -> list[tuple[Path, tuple[str, ...]]]:
@@ -192,28 +209,26 @@ def _check_name(kind: str, name: str, path: str) -> None:
 
 
 def _tests(
-    root: Path, settings: Settings, properties: Properties, models: tuple[ModelFile, ...], seeds: tuple[SeedFile, ...]
+    root: Path,
+    settings: Settings,
+    properties: Properties,
+    nodes: tuple[ModelFile | SeedFile, ...],
+    of_tests: TestSettings,
 ) -> tuple[TestFile, ...]:
     tests = list(properties.source_tests)
-    for node, described in _described(properties, models, seeds):
+    for node, described in _described(properties, nodes):
         tested = Tested(settings.name, node.unique_id, node.name, f"ref({node.name!r})", None)
-        tests += node_tests(described.node, tested)
-    tests += [_singular_test(path, root, settings) for path in _singular_paths(root, settings)]
+        tests += node_tests(described.node, tested, of_tests)
+    tests += [_singular_test(path, root, settings, properties, of_tests) for path in _singular_paths(root, settings)]
     return _with_distinct_ids(tests)
 
 
 def _described(
-    properties: Properties, models: tuple[ModelFile, ...], seeds: tuple[SeedFile, ...]
+    properties: Properties, nodes: tuple[ModelFile | SeedFile, ...]
 ) -> list[tuple[ModelFile | SeedFile, NodeProperties]]:
-    found: list[tuple[ModelFile | SeedFile, NodeProperties]] = []
-    found += [(model, properties.models[model.name]) for model in models if model.name in properties.models]
-    found += [(model, properties.snapshots[model.name]) for model in models if _is_described(model, properties)]
-    found += [(seed, properties.seeds[seed.name]) for seed in seeds if seed.name in properties.seeds]
-    return found
-
-
-def _is_described(model: ModelFile, properties: Properties) -> bool:
-    return model.unique_id.startswith("snapshot.") and model.name in properties.snapshots
+    kinds = {"model": properties.models, "snapshot": properties.snapshots, "seed": properties.seeds}
+    known = ((node, kinds[node.unique_id.partition(".")[0]].get(node.name)) for node in nodes)
+    return [(node, described) for node, described in known if described is not None]
 
 
 def _snapshots(
@@ -259,16 +274,23 @@ def _singular_paths(root: Path, settings: Settings) -> list[Path]:
     return [path for path in paths if not any(path.is_relative_to(folder) for folder in others)]
 
 
-def _singular_test(path: Path, root: Path, settings: Settings) -> TestFile:
+def _singular_test(
+    path: Path, root: Path, settings: Settings, properties: Properties, of_tests: TestSettings
+) -> TestFile:
     where = relative(path, root)
+    described = properties.singular_tests.get(path.stem)
+    fqn = (settings.name, *of_tests.folders(where), path.stem)
     return TestFile(
         unique_id=f"test.{settings.name}.{path.stem}",
         name=path.stem,
         path=where,
         raw_sql=read_text(path, root),
-        severity="error",
         attached_to=None,
         declared_at=Location(where, 1, 1),
+        config=described.config if described else {},
+        weaker=of_tests.by_fqn(fqn),
+        fqn=fqn,
+        description=described.description if described else "",
     )
 
 

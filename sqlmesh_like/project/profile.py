@@ -8,7 +8,8 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
@@ -25,8 +26,53 @@ _CATALOGS = ("none", "hive", "glue")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://?")
 
 
+@dataclass(frozen=True)
+class Profiled:
+    """What of a project decides its profile, before the rest of its files is read."""
+
+    root: Path
+    vars: Mapping[str, object]
+    profile_name: str | None
+
+
+def target_words(target: Target) -> dict[str, object]:
+    """`target` of templates. Nothing that may be a secret is in it."""
+    return {
+        "name": target.name,
+        "target_name": target.name,
+        "profile_name": target.profile,
+        "type": target.type,
+        "schema": target.schema,
+        "database": None,
+        "threads": target.threads,
+        "warehouse": target.warehouse,
+    }
+
+
+class TargetWords(Mapping[str, object]):
+    """`target` of templates in YAML: the profile is read when one of them asks for it."""
+
+    def __init__(self, find: Callable[[], Target]) -> None:
+        self._find = find
+        self._found: dict[str, object] | None = None
+
+    def _words(self) -> dict[str, object]:
+        if self._found is None:
+            self._found = target_words(self._find())
+        return self._found
+
+    def __getitem__(self, name: str) -> object:
+        return self._words()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._words())
+
+    def __len__(self) -> int:
+        return len(self._words())
+
+
 def load_target(
-    project: ParsedProject,
+    project: ParsedProject | Profiled,
     profiles_dir: Path | None,
     profile: str | None,
     target: str | None,

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.names import Column
 from sqlmesh_like.project.config import HOOKS, canonical, merge
+from sqlmesh_like.project.data_test_config import checked_test_setting
 from sqlmesh_like.project.doc_blocks import Descriptions, Docs
 from sqlmesh_like.project.exposures import parse_exposures, parse_groups
-from sqlmesh_like.project.generic_tests import Tested, generic_test
+from sqlmesh_like.project.generic_tests import Tested, TestSettings, generic_test
 from sqlmesh_like.project.settings import checked
 from sqlmesh_like.project.sources import optional, parse_columns, parse_source, required
 from sqlmesh_like.project.spec import ColumnDoc, DocBlock, Exposure, Group, MacroDoc, Source, TestFile
-from sqlmesh_like.project.values import ValueRenderer
+from sqlmesh_like.project.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.yaml_node import YamlNode
 
 _FILE_KEYS = (
@@ -26,6 +27,7 @@ _NODE_KEYS = (
     *("constraints", "deprecation_date", "latest_version", "versions", "time_spine", "primary_key", "quote_columns"),
     "relation",
 )
+_TEST_KEYS = ("name", "description", "config", "meta", "docs")
 _MACRO_KEYS = ("name", "description", "arguments", "meta", "docs", "config")
 _COLUMN_KEYS = (
     *("name", "description", "data_type", "data_tests", "tests", "meta", "tags", "quote", "constraints", "config"),
@@ -60,17 +62,27 @@ class Properties:
     macro_docs: Mapping[str, MacroDoc]
     exposures: tuple[Exposure, ...]
     groups: tuple[Group, ...]
+    singular_tests: Mapping[str, SingularProperties]
+
+
+@dataclass(frozen=True)
+class SingularProperties:
+    """What `data_tests:` of properties YAML says of a test that is a file of its own; `config` is checked."""
+
+    description: str
+    config: Mapping[str, object]
+    declared_at: Location
 
 
 def parse_properties(
-    files: tuple[YamlNode, ...], project: str, variables: Mapping[str, object], docs: tuple[DocBlock, ...] = ()
+    files: tuple[YamlNode, ...], project: str, words: YamlWords, docs: tuple[DocBlock, ...], tests: TestSettings
 ) -> Properties:
     """All properties files as one. Raises ProjectError for wrong keys and values and for a name described twice."""
     for file in files:
         file.mapping("a properties file").expect_keys("a properties file", _FILE_KEYS)
-    values = ValueRenderer(variables, secrets=False)
-    descriptions = Descriptions(variables, Docs(project, {block.name: block.text for block in docs}))
-    nodes = tuple(_render_source(node, variables) for node in _entries(files, "sources"))
+    values = words.values()
+    descriptions = Descriptions(words, Docs(project, {block.name: block.text for block in docs}))
+    nodes = tuple(_render_source(node, words) for node in _entries(files, "sources"))
     sources = tuple(parse_source(node, project, descriptions) for node in nodes)
     _refuse_twice([(f"source {source.name!r}", source.declared_at) for source in sources])
     tables = [table for source in sources for table in source.tables]
@@ -83,14 +95,32 @@ def parse_properties(
         models=_by_name("model", _entries(files, "models"), values, descriptions),
         seeds=_by_name("seed", _entries(files, "seeds"), values, descriptions),
         sources=sources,
-        source_tests=tuple(test for node in nodes for test in _source_tests(node, project)),
+        source_tests=tuple(test for node in nodes for test in _source_tests(node, project, tests)),
         unit_tests=_entries(files, "unit_tests"),
         snapshots=_by_name("snapshot", _entries(files, "snapshots"), values, descriptions),
         analyses=_by_name("analysis", _entries(files, "analyses"), values, descriptions),
         macro_docs=dict(_macro_doc(node, project, descriptions) for node in _entries(files, "macros")),
         exposures=exposures,
         groups=groups,
+        singular_tests=_singular_tests(_entries(files, "data_tests"), values, descriptions),
     )
+
+
+def _singular_tests(
+    nodes: tuple[YamlNode, ...], values: ValueRenderer, descriptions: Descriptions
+) -> dict[str, SingularProperties]:
+    found: dict[str, SingularProperties] = {}
+    for node in nodes:
+        node.mapping("a data test").expect_keys("a data test", _TEST_KEYS)
+        name, config = required(node, "name", "a data test"), node.get("config")
+        settings = {} if config is None else config.mapping("config").children
+        meta = {"meta": node.children["meta"]} if node.get("meta") is not None else {}
+        if name in found:
+            first = f"the first time in {found[name].declared_at}"
+            raise node.error(f"data test {name!r} is described twice", first)
+        checked_config = {key: checked_test_setting(key, child, values) for key, child in {**meta, **settings}.items()}
+        found[name] = SingularProperties(descriptions.of(node), checked_config, node.location)
+    return found
 
 
 def _entries(files: tuple[YamlNode, ...], key: str) -> tuple[YamlNode, ...]:
@@ -98,14 +128,14 @@ def _entries(files: tuple[YamlNode, ...], key: str) -> tuple[YamlNode, ...]:
     return tuple(entry for node in found if node is not None for entry in node.sequence(key))
 
 
-def _render_source(node: YamlNode, variables: Mapping[str, object]) -> YamlNode:
+def _render_source(node: YamlNode, words: YamlWords) -> YamlNode:
     """Secrets may be used inside `ingest:` only: nothing of it is ever written to an artifact."""
     keep = frozenset({"description", "tests", "data_tests", "columns", "ingest"})
-    node = ValueRenderer(variables, secrets=False).render(node, skip=keep)
+    node = words.values().render(node, skip=keep)
     ingest = node.children.get("ingest")
     if ingest is None:
         return node
-    children = {**node.children, "ingest": ValueRenderer(variables, secrets=True).render(ingest)}
+    children = {**node.children, "ingest": words.values(secrets=True).render(ingest)}
     value = {key: child.value for key, child in children.items()}
     return YamlNode(value, node.location, node.key_location, children)
 
@@ -157,24 +187,24 @@ def _config(node: YamlNode, values: ValueRenderer) -> dict[str, object]:
     return config
 
 
-def _source_tests(source: YamlNode, project: str) -> list[TestFile]:
+def _source_tests(source: YamlNode, project: str, settings: TestSettings) -> list[TestFile]:
     tables = source.get("tables")
     found: list[TestFile] = []
     for table in () if tables is None else tables.sequence("tables"):
         name, of = required(table, "name", "a source table"), required(source, "name", "a source")
         tested = Tested(project, f"source.{project}.{of}.{name}", f"{of}_{name}", f"source({of!r}, {name!r})", None)
-        found += node_tests(table, tested)
+        found += node_tests(table, tested, settings)
     return found
 
 
-def node_tests(node: YamlNode, tested: Tested) -> list[TestFile]:
+def node_tests(node: YamlNode, tested: Tested, settings: TestSettings) -> list[TestFile]:
     """The data tests that an entry declares for itself and for its columns."""
-    found = [generic_test(entry, tested) for entry in _test_entries(node)]
+    found = [generic_test(entry, tested, settings) for entry in _test_entries(node)]
     columns = node.get("columns")
     for column in () if columns is None else columns.sequence("columns"):
         name = required(column, "name", "a column")
         of_column = Tested(tested.project, tested.unique_id, tested.name, tested.relation, name)
-        found += [generic_test(entry, of_column) for entry in _test_entries(column)]
+        found += [generic_test(entry, of_column, settings) for entry in _test_entries(column)]
     return [test for test in found if test is not None]
 
 

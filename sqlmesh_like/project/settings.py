@@ -11,9 +11,10 @@ from pathlib import Path
 
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.project.config import HOOKS, ConfigFault, canonical, check_setting, is_config_key, merge
+from sqlmesh_like.project.data_test_config import merged, setting_by_folder
 from sqlmesh_like.project.files import read_text
 from sqlmesh_like.project.reads import note_file
-from sqlmesh_like.project.values import ValueRenderer
+from sqlmesh_like.project.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.yaml_node import YamlNode, parse_toml, parse_yaml
 
 DBT_FILE = "dbt_project.yml"
@@ -35,6 +36,8 @@ _KEYS = (
     *("tests", "data_tests", "unit_tests", "exposures", "metrics", "config-version", "require-dbt-version", "quoting"),
     *("on-run-start", "on-run-end", "dispatch", "flags", "query-comment", "restrict-access", "functions", "profiles"),
 )
+_TREES = ("models", "seeds", "snapshots", "tests", "data_tests", "unit_tests", "sources", "exposures")
+"""Settings of nodes by folder. They are rendered node by node: only what applies to one is."""
 _EMPTY = YamlNode({}, Location(OWN_FILE), Location(OWN_FILE))
 
 
@@ -57,11 +60,19 @@ class Settings:
     models: YamlNode = field(default=_EMPTY)
     seeds: YamlNode = field(default=_EMPTY)
     snapshots: YamlNode = field(default=_EMPTY)
+    data_tests: YamlNode = field(default=_EMPTY)
+    others: Mapping[str, YamlNode] = field(default_factory=dict)  # `unit_tests`, `sources` and `exposures`
     snapshot_paths: tuple[str, ...] = ()
     packages_path: str = "dbt_packages"
     dispatch: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     on_run_start: tuple[str, ...] = ()
     on_run_end: tuple[str, ...] = ()
+    target: Mapping[str, object] | None = None  # what templates in YAML know as `target`
+
+    @property
+    def words(self) -> YamlWords:
+        """What templates in the project's YAML know."""
+        return YamlWords(self.vars, self.target)
 
     @property
     def is_dbt(self) -> bool:
@@ -78,6 +89,21 @@ class Settings:
         for level in _levels(kind, fqn, is_own=fqn[0] == self.name):
             config = merge(config, _own_config(level, values))
         return config
+
+    def test_config(self, fqn: tuple[str, ...], values: ValueRenderer) -> dict[str, object]:
+        """As `folder_config`, of a data test."""
+        levels = _levels(self.data_tests, fqn, is_own=fqn[0] == self.name)
+        return merged(*(_test_config(level, values) for level in levels))
+
+    def is_off(self, kind: str, fqn: tuple[str, ...], values: ValueRenderer) -> bool:
+        """Whether the settings say `+enabled: false` of a source table, an exposure or a unit test."""
+        found = [
+            values.render(child).value
+            for level in _levels(self.others.get(kind, _EMPTY), fqn, is_own=fqn[0] == self.name)
+            for key, child in level.items()
+            if canonical(key) == "enabled" and not isinstance(child.value, dict)
+        ]
+        return bool(found) and found[-1] in (False, "false", "False")
 
 
 def find_project(start: Path) -> Path:
@@ -116,7 +142,7 @@ def load_settings(root: Path, cli_vars: Mapping[str, object], shown: str = DBT_F
 def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object]) -> Settings:
     node.expect_keys("the project's settings", _KEYS)
     variables = {**_vars(node), **cli_vars}
-    trees = frozenset({"models", "seeds", "snapshots", "vars", "on-run-start", "on-run-end"})
+    trees = frozenset({*_TREES, "vars", "on-run-start", "on-run-end"})
     node = ValueRenderer(variables, secrets=False).render(node, skip=trees)
     target_path = _text(node, "target-path") or "target"
     paths = {key: _texts(node, key, (default,)) for key, default in _PATHS.items()}
@@ -137,6 +163,8 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
         models=_tree(node, "models"),
         seeds=_tree(node, "seeds"),
         snapshots=_tree(node, "snapshots"),
+        data_tests=_tree(node, "data_tests" if "data_tests" in node.children else "tests"),
+        others={key: _tree(node, key) for key in ("unit_tests", "sources", "exposures")},
         snapshot_paths=paths["snapshot-paths"],
         packages_path=_text(node, "packages-install-path") or "dbt_packages",
         dispatch=_dispatch(node),
@@ -212,6 +240,11 @@ def _own_config(level: YamlNode, values: ValueRenderer) -> dict[str, object]:
             known = nearest(key, ("materialized", "schema", "tags", "unique_key", "refresh"))
             raise node.error(f"unknown config key {key!r}", known or "settings by folder are written +key: value")
     return config
+
+
+def _test_config(level: YamlNode, values: ValueRenderer) -> dict[str, object]:
+    found = (setting_by_folder(key, node, values) for key, node in level.items())
+    return dict(setting for setting in found if setting is not None)
 
 
 def checked(key: str, node: YamlNode) -> object:

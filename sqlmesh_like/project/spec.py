@@ -205,13 +205,14 @@ class TestFile:
     name: str
     path: str
     raw_sql: str
-    severity: Literal["error", "warn"]
     attached_to: str | None
     declared_at: Location
-    tags: tuple[str, ...] = ()
     column_name: str | None = None
     test_type: Literal["generic", "singular"] = "singular"
-    config: Mapping[str, object] = field(default_factory=dict)  # where, store_failures, limit …, as written
+    config: Mapping[str, object] = field(default_factory=dict)  # where, store_failures, limit …, as its entry says
+    weaker: Mapping[str, object] = field(default_factory=dict)  # what the project's settings say of it
+    fqn: tuple[str, ...] = ()  # project, folders of its file, name
+    description: str = ""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import cast
 from sqlmesh_like.errors import ProjectError, nearest
 from sqlmesh_like.project.sources import optional, required, texts
 from sqlmesh_like.project.unit_test_spec import ChangedInput, Fixture, FixtureFormat, GivenInput, UnitTestFile
-from sqlmesh_like.project.values import ValueRenderer
+from sqlmesh_like.project.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.yaml_node import YamlNode
 
 _KEYS = (
@@ -75,10 +75,10 @@ def unit_tests_of(
     project: str,
     models: Iterable[str],
     fixtures: Iterable[FixtureFile],
-    variables: Mapping[str, object],
+    words: YamlWords,
 ) -> tuple[UnitTestFile, ...]:
     """All enabled unit tests. Raises ProjectError for wrong entries, unknown models and a name given twice."""
-    known, values = tuple(models), ValueRenderer(variables, secrets=False)
+    known, values = tuple(models), words.values()
     by_name = {PurePosixPath(file.path).name: file for file in fixtures}
     seen: dict[str, UnitTestFile] = {}
     for node in nodes:

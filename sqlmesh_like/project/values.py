@@ -94,6 +94,18 @@ def parse_vars(text: str) -> dict[str, object]:
     return {str(key): value for key, value in data.items()}
 
 
+@dataclass(frozen=True)
+class YamlWords:
+    """What templates in YAML know of a call: variables, and the target, None where it is not known yet."""
+
+    vars: Mapping[str, object]
+    target: Mapping[str, object] | None = None
+
+    def values(self, *, secrets: bool = False, functions: Mapping[str, object] | None = None) -> ValueRenderer:
+        known = {} if self.target is None else {"target": self.target}
+        return ValueRenderer(self.vars, secrets=secrets, functions={**known, **(functions or {})})
+
+
 class ValueRenderer:
     """Renders the strings of a YAML value that hold Jinja. A value that is one `{{ … }}` keeps its native type."""
 
@@ -126,7 +138,7 @@ class ValueRenderer:
                 return str(value) if isinstance(value, StrictUndefined) else value
             return self._environment.from_string(text).render()
         except UndefinedError as error:
-            hint = f"{'(…), '.join(self._environment.globals)}(…) are known here"
+            hint = f"{', '.join(self._environment.globals)} are known here"
             raise JinjaError(str(error.message), location=node.location, hint=hint) from error
         except TemplateError as error:
             raise JinjaError(f"invalid Jinja: {error.message}", location=node.location) from error

@@ -19,6 +19,7 @@ import yaml
 
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import ConfigFault, canonical, merge
+from sqlmesh_like.project.profile import target_words
 from sqlmesh_like.project.spec import Target
 from sqlmesh_like.project.values import Vars, public_env_var
 from sqlmesh_like.render.asking import Asking, ColumnOf, Lake
@@ -155,20 +156,10 @@ def _is_incremental(findings: Findings, incremental: bool) -> Callable[[], bool]
 
 def _values(around: Surroundings, package: str) -> dict[str, object]:
     target = around.target
-    shown = {
-        "name": target.name,
-        "target_name": target.name,
-        "profile_name": target.profile,
-        "type": target.type,
-        "schema": target.schema,
-        "database": None,
-        "threads": target.threads,
-        "warehouse": target.warehouse,
-    }
     return {
         "var": Vars(around.vars_of(package)),
         "env_var": public_env_var,
-        "target": shown,
+        "target": target_words(target),
         "schema": target.schema,
         "database": None,
         "project_name": around.project,

@@ -18,7 +18,7 @@ from sqlmesh_like.render.source_map import CLOSE, OPEN
 _TAG = re.compile(r"\{\{(?![-+])(.*?)(?<![-+])\}\}", re.DOTALL)
 _ELSEWHERE = re.compile(r"\{[%#]|\r|\{\{[-+]|[" + OPEN + CLOSE + "]")
 _STRANGE = re.compile(r"[\\#]")  # escapes and comments: Python has its own
-_CALLED = frozenset({"ref", "source", "config", "var", "env_var"})
+_CALLED = frozenset({"ref", "source", "config", "var", "env_var", "get_where_subquery"})
 _WORDS: Mapping[str, object] = {"true": True, "false": False, "none": None}
 
 

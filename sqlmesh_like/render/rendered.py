@@ -116,6 +116,8 @@ class RenderedTest:
     asks_lake: bool = False
     declared_at: Location | None = None
     table: TableName | None = None  # where its failures are stored; None: nowhere
+    fqn: tuple[str, ...] = ()
+    description: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Literal
 
-from sqlmesh_like.errors import JinjaError, Location, ProjectError, nearest
+from sqlmesh_like.errors import JinjaError, ProjectError
 from sqlmesh_like.names import TableName
-from sqlmesh_like.project.config import ConfigFault
+from sqlmesh_like.project.data_test_config import check_test_setting, merged
 from sqlmesh_like.project.spec import TestFile
 from sqlmesh_like.render.context import ConfigCall, Findings, Surroundings, build_scope
 from sqlmesh_like.render.macros import Scope
 from sqlmesh_like.render.relations import Registry
 from sqlmesh_like.render.rendered import RenderedTest, SourceMap
 from sqlmesh_like.render.templates import Templates
-
-_KEYS = (
-    *("severity", "enabled", "tags", "where", "limit", "store_failures", "store_failures_as", "error_if", "warn_if"),
-    *("fail_calc", "meta", "schema", "alias", "database", "group", "materialized", "sql_header"),
-)
 
 
 def render_tests(
@@ -38,7 +32,7 @@ def render_tests(
 def render_test(test: TestFile, registry: Registry, around: Surroundings, templates: Templates) -> RenderedTest | None:
     """One test, None where it is disabled. Raises as `render_tests` does."""
     findings = Findings()
-    config = ConfigCall(test.config, findings, _check)
+    config = ConfigCall(merged(test.weaker, test.config), findings, check_test_setting)
     this = TableName(around.target.schema, test.name)
     node: Mapping[str, object] = {"unique_id": test.unique_id, "name": test.name, "resource_type": "test"}
     scope = build_scope(around, registry, node, this, config, findings)
@@ -46,27 +40,37 @@ def render_test(test: TestFile, registry: Registry, around: Surroundings, templa
         source_map = _at_declaration(test, templates, scope)
     else:
         source_map = templates.render(test.path, test.raw_sql, scope)
-    if findings.config.get("enabled") is False:
+    effective = _effective(test, findings)
+    if effective.get("enabled") is False:
         return None
     return RenderedTest(
         unique_id=test.unique_id,
         name=test.name,
         path=test.path,
         sql=source_map.compiled.strip(),
-        severity=_severity(test, findings),
+        severity="warn" if effective.get("severity") == "warn" else "error",
         inputs=tuple(findings.inputs.values()),
         attached_to=test.attached_to,
         raw_sql=test.raw_sql,
         source_map=source_map,
-        tags=tuple(dict.fromkeys((*test.tags, *_texts(findings.config.get("tags"))))),
+        tags=_tags(effective.get("tags")),
         column_name=test.column_name,
         test_type=test.test_type,
-        config={**test.config, **findings.config},
+        config=effective,
         macros=tuple(sorted(findings.macros)),
         asks_lake=findings.asked_lake,
         declared_at=test.declared_at,
-        table=_table(test, {**test.config, **findings.config}, around.target.schema),
+        table=_table(test, effective, around.target.schema),
+        fqn=test.fqn,
+        description=test.description,
     )
+
+
+def _effective(test: TestFile, findings: Findings) -> dict[str, object]:
+    """What a macro says is for all tests that it makes: the entry of one of them wins over it."""
+    if test.test_type == "generic":
+        return merged(test.weaker, findings.config, test.config)
+    return merged(test.weaker, test.config, findings.config)
 
 
 def storing_failures(tests: Iterable[RenderedTest], schema: str) -> tuple[RenderedTest, ...]:
@@ -97,27 +101,5 @@ def _at_declaration(test: TestFile, templates: Templates, scope: Scope) -> Sourc
         raise JinjaError(error.message, location=test.declared_at, hint=error.hint) from error
 
 
-def _check(key: str, value: object) -> object:
-    if key not in _KEYS:
-        raise ConfigFault(key, f"unknown config key {key!r} of a data test", nearest(key, _KEYS))
-    return _texts(value) if key == "tags" else value
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    parts = value if isinstance(value, list | tuple) else () if value is None else [value]
-    return tuple(str(part) for part in parts)
-
-
-def _severity(test: TestFile, findings: Findings) -> Literal["error", "warn"]:
-    """In-file config wins only where the YAML entry says nothing."""
-    given = findings.config.get("severity")
-    if given is None or "severity" in test.config:
-        return test.severity
-    match str(given).lower():
-        case "warn":
-            return "warn"
-        case "error":
-            return "error"
-        case _:
-            message = f"severity is {given!r}; it must be one of error, warn"
-            raise ProjectError(message, location=Location(test.path, test.declared_at.line))
+def _tags(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else ()

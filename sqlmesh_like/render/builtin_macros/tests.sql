@@ -27,12 +27,13 @@ group by {{ column_name }}
 
 {% test relationships(model, column_name, to, field) %}
 {%- if not to or not field %}{% do exceptions.raise_compiler_error('relationships needs to and field') %}{% endif %}
-select child.{{ column_name }} as from_field
-from {{ model }} as child
-left join {{ to }} as parent on child.{{ column_name }} = parent.{{ field }}
-where child.{{ column_name }} is not null and parent.{{ field }} is null
+with child as (select {{ column_name }} as from_field from {{ model }} where {{ column_name }} is not null),
+parent as (select {{ field }} as to_field from {{ to }})
+select child.from_field from child left join parent on child.from_field = parent.to_field where parent.to_field is null
 {% endtest %}
 
-{% macro sml_filtered(relation, condition) -%}
-(select * from {{ relation }} where {{ condition }})
+{% macro get_where_subquery(relation) %}{{ return(adapter.dispatch('get_where_subquery', 'dbt')(relation)) }}{% endmacro %}
+{% macro default__get_where_subquery(relation) -%}
+  {%- set where = config.get('where') -%}
+  {%- if where -%}(select * from {{ relation }} where {{ where }}){%- else -%}{{ return(relation) }}{%- endif -%}
 {%- endmacro %}

@@ -148,8 +148,8 @@ models:
     tests = {test.name: test for test in load(root).tests}
     assert tests["own_test_m_3"].raw_sql == "{{ test_own_test(model=ref('m'), n=3) }}"
     not_null = tests["not_null_m_id"]
-    assert not_null.raw_sql == """{{ test_not_null(model=sml_filtered(ref('m'), 'id > 0'), column_name='id') }}"""
-    assert (not_null.severity, not_null.attached_to) == ("warn", "model.shop.m")
+    assert not_null.raw_sql == "{{ test_not_null(model=get_where_subquery(ref('m')), column_name='id') }}"
+    assert (not_null.config["severity"], not_null.attached_to) == ("warn", "model.shop.m")
     assert "to=ref('m'), field='id'" in tests["relationships_m_id__id__ref_m_"].raw_sql
     assert """values=["it's", 2]""" in tests["accepted_values_m_id__it_s__2"].raw_sql
 

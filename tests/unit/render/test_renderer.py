@@ -165,7 +165,7 @@ models:
     assert tests["not_null_m_a"].sql == "select * from (select * from `dws`.`m` where a > 0) where a is null"
     assert r"not in ('it\'s')" in tests["accepted_values_m_a__it_s"].sql
     related = tests["relationships_m_a__id__source_shop_user_"]
-    assert "left join `ods`.`user` as parent on child.a = parent.id" in related.sql
+    assert "parent as (select id as to_field from `ods`.`user`)" in related.sql
     assert {found.unique_id for found in related.inputs} == {"model.shop.m", "source.shop.shop.user"}
     assert (tests["positive_m_a"].sql, tests["positive_m_a"].severity) == (
         "select * from `dws`.`m` where a < 0",

@@ -1,0 +1,148 @@
+"""Usages that dbt's documentation shows, each in a project of its own: calls, their exit codes and what they tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from sqlmesh_like.cli.app import main
+
+Shown = pytest.CaptureFixture[str]
+SETTINGS = "name: p\nversion: '1.0'\nprofile: lake\nvars: {least: 1}\n"
+BASE = {
+    "dbt_project.yml": SETTINGS,
+    "profiles.yml": "lake: {target: dev, outputs: {dev: {type: duckdb, schema: main}, "
+    "prod: {type: duckdb, schema: prod}}}\n",
+    "seeds/raw.csv": "id,name,v\n1,a,10\n2,b,20\n3,,30\n",
+    "models/stg.sql": "select id, name, v from {{ ref('raw') }}",
+}
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Files beside the base, and calls with their exit code and a text that they tell; `!text` must not be told."""
+
+    files: Mapping[str, str]
+    calls: tuple[tuple[str, int, str], ...]
+
+
+def entry(test: str, column: str = "name") -> str:
+    return f"models: [{{name: stg, columns: [{{name: {column}, data_tests: [{test}]}}]}}]\n"
+
+
+FAILS = entry("not_null")
+WARNS = "PASS=2 WARN=1"
+USAGES: dict[str, Usage] = {
+    "a test may be less severe in a target": Usage(
+        {
+            "models/p.yml": entry(
+                """not_null: {config: {severity: "{{ 'error' if target.name == 'prod' else 'warn' }}"}}"""
+            )
+        },
+        (("build", 0, WARNS), ("build -t prod", 1, "ERROR=1")),
+    ),
+    "a variable turns a test off": Usage(
+        {"models/p.yml": entry("""not_null: {config: {enabled: "{{ var('strict', false) }}"}}""")},
+        (("build", 0, "PASS=2 WARN=0"), ("build --vars {strict:\xa0true}", 1, "ERROR=1")),
+    ),
+    "where holds templates": Usage(
+        {"models/p.yml": entry("""not_null: {config: {where: "id < {{ var('until', 3) }}"}}""")},
+        (("build", 0, "PASS=3"),),
+    ),
+    "a project has its own get_where_subquery": Usage(
+        {
+            "models/p.yml": entry("not_null: {config: {where: id < __until__}}"),
+            "macros/w.sql": "{% macro get_where_subquery(relation) -%}{% set where = config.get('where') %}"
+            "{%- set filtered -%}(select * from {{ relation }} "
+            "where {{ where | replace('__until__', '3') }}) dbt_subquery{%- endset -%}"
+            "{% do return(filtered) %}{%- endmacro %}",
+        },
+        (("build", 0, "PASS=3"),),
+    ),
+    "a test's argument holds templates": Usage(
+        {
+            "models/p.yml": entry("""holds: {arguments: {expression: "v >= {{ var('least') }} * 10"}}""", "v"),
+            "tests/generic/holds.sql": "{% test holds(model, column_name, expression) %}"
+            "select * from {{ model }} where not ({{ expression }}){% endtest %}",
+        },
+        (("build", 0, "PASS=3"), ("test --vars {least:\xa02}", 1, "Got 1 result")),
+    ),
+    "settings of the project make tests warn": Usage(
+        {"models/p.yml": FAILS, "dbt_project.yml": SETTINGS + "data_tests: {+severity: warn, p: {+tags: slow}}\n"},
+        (("build", 0, WARNS), ("ls -s tag:slow --output name", 0, "not_null_stg_name")),
+    ),
+    "tests: is the older word for them": Usage(
+        {"models/p.yml": FAILS, "dbt_project.yml": SETTINGS + "tests: {p: {severity: warn}}\n"}, (("build", 0, WARNS),)
+    ),
+    "settings of tests go by folder, and an entry wins": Usage(
+        {
+            "models/sub/m.sql": "select * from {{ ref('stg') }}",
+            "models/sub/p.yml": "models: [{name: m, columns: [{name: name, data_tests: [not_null]}, "
+            "{name: v, data_tests: [{accepted_values: {values: [1], config: {severity: error}}}]}]}]\n",
+            "dbt_project.yml": SETTINGS + "data_tests: {p: {sub: {+severity: warn}}}\n",
+        },
+        (("build", 1, "PASS=3 WARN=1 ERROR=1"), ("ls -s p.sub --resource-type test", 0, "p.sub.not_null_m_name")),
+    ),
+    "settings of the project filter tests and turn them off": Usage(
+        {"models/p.yml": FAILS, "dbt_project.yml": SETTINGS + "data_tests: {+where: id < 3}\n"},
+        (("build", 0, "PASS=3"),),
+    ),
+    "all tests are off": Usage(
+        {
+            "models/p.yml": FAILS,
+            "tests/one.sql": "select 1",
+            "dbt_project.yml": SETTINGS + "data_tests: {+enabled: false}\n",
+        },
+        (("build", 0, "TOTAL=2"),),
+    ),
+    "an entry wins over the macro of its test": Usage(
+        {
+            "models/p.yml": "models: [{name: stg, columns: [{name: id, data_tests: [{odd: {config: {severity: error}}}"
+            ", {odd: {name: other}}]}]}]\n",
+            "tests/generic/odd.sql": "{% test odd(model, column_name) %}{{ config(severity='warn') }}"
+            "select * from {{ model }} where {{ column_name }} % 2 = 1{% endtest %}",
+        },
+        (("build", 1, "PASS=2 WARN=1 ERROR=1"),),
+    ),
+    "YAML describes and sets a singular test": Usage(
+        {
+            "tests/bad.sql": "select * from {{ ref('stg') }}",
+            "tests/p.yml": "data_tests:\n- {name: bad, description: it fails, config: {severity: warn, tags: [z]}}\n",
+        },
+        (("build", 0, WARNS), ("ls -s tag:z --output name", 0, "bad")),
+    ),
+    "a source lies where the target says": Usage(
+        {
+            "models/p.yml": 'sources: [{name: s, database: "{{ target.database }}", schema: "{{ target.schema }}_raw", '
+            "tables: [{name: t}]}]\n",
+            "fixtures/s/t.csv": "id\n1\n",
+            "models/b.sql": "select * from {{ source('s', 't') }}",
+        },
+        (("compile -s b", 0, "`main_raw`.`t`"), ("compile -s b -t prod", 0, "`prod_raw`.`t`")),
+    ),
+    "folders are on in one target": Usage(
+        {"dbt_project.yml": SETTINGS + "models: {p: {+enabled: \"{{ target.name == 'prod' }}\"}}\n"},
+        (("ls --output name", 0, "!stg"), ("ls -t prod --output name", 0, "stg")),
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
+
+
+@pytest.mark.parametrize("name", USAGES)
+def test_it_ends_as_documented(name: str, capsys: Shown) -> None:
+    for path, text in {**BASE, **USAGES[name].files}.items():
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(text)
+    for call, code, told in USAGES[name].calls:
+        found = main([word.replace("\xa0", " ") for word in call.split(" ")])
+        out, err = capsys.readouterr()
+        assert found == code, f"{call}: exit {found}\n{out}{err}"
+        assert (told[1:] not in out + err) if told.startswith("!") else (told in out + err), f"{call}:\n{out}{err}"
