@@ -68,8 +68,8 @@ class _Program:
     @property
     def _updated_at(self) -> str:
         """When a row of the query became what it is."""
-        name = self.config.updated_at
-        return f"cast(s.{_q(name)} as timestamp)" if self.config.strategy == "timestamp" and name else self.now
+        name = self.config.updated_at  # with `check` too, as in dbt's snapshot_check_strategy
+        return f"cast(s.{_q(name)} as timestamp)" if name else self.now
 
     @property
     def _end(self) -> str:
@@ -143,9 +143,9 @@ class _Program:
             return f"o.{_q(self.config.names['dbt_valid_from'])} < {self._updated_at}"
         stored = {column.name.lower() for column in self.stored}
         checked = self.config.check or tuple(column.name for column in self.source)
-        pairs = [(name, name.lower() in stored) for name in checked]
-        differs = [f"not (s.{_q(name)} <=> {f'o.{_q(name)}' if known else 'null'})" for name, known in pairs]
-        return f"({' or '.join(differs)})"
+        if any(name.lower() not in stored for name in checked):
+            return "true"  # as in dbt: with a column more every row is another version
+        return f"({' or '.join(f'not (s.{_q(name)} <=> o.{_q(name)})' for name in checked)})"
 
     def _closed(self, relation: str, condition: str, moment: str) -> str:
         """Open versions as they were, with an end."""

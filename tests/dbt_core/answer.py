@@ -10,6 +10,10 @@ def answer(runner, words):
     told = io.StringIO()
     with redirect_stdout(told):
         found = runner.invoke([*words, "--profiles-dir", ".", "--quiet"])
+    if words[0] == "show":
+        shown = [one.agate_table for one in found.result.results] if found.success else []
+        rows = [[str(v) if v is not None else None for v in row.values()] for table in shown for row in table.rows]
+        return {"success": bool(found.success), "rows": rows, "told": told.getvalue()[-500:]}
     if words[0] == "ls":
         return {"success": bool(found.success), "names": list(found.result or [])}
     results = getattr(found.result, "results", None) or []

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Sequence
 
-import duckdb
 import pytest
-import sqlglot
 
-from sqlmesh_like.delta.snapshot import SOURCE, STORED, added_columns, snapshot_program
-from sqlmesh_like.engine.duck_text import duck_text
 from sqlmesh_like.errors import Location, ProjectError
-from sqlmesh_like.names import KEY, Column, Schema
+from sqlmesh_like.names import Column
 from sqlmesh_like.project.snapshots import SnapshotConfig, snapshot_config
+from tests.snapshot_table import COLUMNS, Kept, day
 
 PLACE = Location("snapshots/s.sql", 1, 1)
-COLUMNS = (Column("id", "int"), Column("v", "string"), Column("ts", "timestamp"))
-Row = tuple[object, ...]
 
 
 def config(**values: object) -> SnapshotConfig:
@@ -27,53 +21,6 @@ def config(**values: object) -> SnapshotConfig:
 
 def by_time(**values: object) -> SnapshotConfig:
     return config(strategy="timestamp", updated_at="ts", check_cols=None, **values)
-
-
-def day(number: int) -> str:
-    return f"2024-01-{number:02d} 00:00:00"
-
-
-class Kept:
-    """A snapshot's table, brought up to date day by day."""
-
-    def __init__(self, how: SnapshotConfig, columns: Schema = COLUMNS) -> None:
-        self.how = how
-        self.columns = columns
-        self.stored: Schema | None = None
-        self.db = duckdb.connect(":memory:")
-
-    def take(self, today: int, *rows: Sequence[object], columns: Schema | None = None) -> int:
-        """How many rows are written for the query's rows of this day."""
-        self.columns = columns or self.columns
-        types = ", ".join(f"{c.name} {'text' if c.type == 'string' else c.type}" for c in self.columns)
-        self.db.execute(f"create or replace table {SOURCE} ({types})")
-        for row in rows:
-            self.db.execute(f"insert into {SOURCE} values ({', '.join('?' * len(row))})", list(row))
-        program = snapshot_program(self.how, self.columns, self.stored, day(today))
-        if self.stored is None:
-            self.db.execute(f"create table kept as {self.text(program.first)}")
-            self.stored = (*self.columns, *added_columns(self.how))
-            return len(rows)
-        self.db.execute(f"create or replace view {STORED} as select * exclude ({KEY}) from kept")
-        self.db.execute(f"create or replace temp table written as {self.text(program.changes)}")
-        ((count, distinct),) = self.db.execute(f"select count(*), count(distinct {KEY}) from written").fetchall()
-        assert count == distinct, "two versions of one key in a commit"
-        new = [c for c in self.columns if c.name not in {known.name for known in self.stored}]
-        for column in new:
-            self.db.execute(f"alter table kept add column {column.name} {column.type}")
-        self.stored = (*self.stored, *new)
-        self.db.execute(f"delete from kept where {KEY} in (select {KEY} from written)")
-        self.db.execute("insert into kept by name select * from written")
-        return int(count)
-
-    def text(self, sql: str) -> str:
-        return duck_text(sqlglot.parse_one(sql, dialect="spark"))
-
-    def versions(self, *names: str) -> list[Row]:
-        """Values, first and end day of each version (None: it is valid), and other columns asked for."""
-        more = "".join(f", {name}" for name in names)
-        found = self.db.execute(f"select id, v, day(dbt_valid_from), day(dbt_valid_to){more} from kept").fetchall()
-        return sorted(found, key=lambda row: (row[0], row[2], row[3] or 99))
 
 
 def test_a_changed_row_ends_one_version_and_begins_another() -> None:
@@ -151,6 +98,25 @@ def test_keys_of_several_columns_are_told_apart() -> None:
     kept = Kept(config(unique_key=["id", "v"]))
     assert kept.take(1, (1, "a", None), (1, "b", None)) == 2
     assert kept.take(2, (1, "a", None), (1, "b", day(1))) == 2
+
+
+def test_a_check_may_take_its_time_from_a_column() -> None:
+    kept = Kept(config(updated_at="ts", check_cols=["v"]))
+    kept.take(5, (1, "a", day(1)), (2, "b", day(2)))
+    assert kept.take(6, (1, "x", day(4)), (2, "b", day(5))) == 2
+    assert kept.versions() == [(1, "a", 1, 4), (1, "x", 4, None), (2, "b", 2, None)]
+
+
+def test_a_new_column_among_those_that_are_checked_makes_every_row_another_version() -> None:
+    more = (*COLUMNS, Column("w", "int"))
+    kept, other = Kept(config()), Kept(config(check_cols=["v"]))
+    for table in (kept, other):
+        table.take(1, (1, "a", None))
+    assert (kept.take(2, (1, "a", None, None), columns=more), other.take(2, (1, "a", None, None), columns=more)) == (
+        2,
+        0,
+    )
+    assert kept.take(3, (1, "a", None, None)) == 0
 
 
 @pytest.mark.parametrize("seed", range(20))
