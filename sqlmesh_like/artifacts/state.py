@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,21 +12,24 @@ from sqlmesh_like.artifacts.compare import Artifact, compared
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.plan.past import Past
 
-MANIFEST, RESULTS = "manifest.json", "run_results.json"
+MANIFEST, RESULTS, SOURCES = "manifest.json", "run_results.json", "sources.json"
 
 
 @dataclass(frozen=True)
 class State:
-    """What a folder holds of manifest.json and run_results.json; at least one of them."""
+    """What a folder holds of manifest.json, run_results.json and sources.json; at least one of them."""
 
     folder: Path
     manifest: Artifact | None
     results: Artifact | None
+    sources: Artifact | None = None
 
-    def past(self, current: Artifact) -> Past:
-        """Compared with the project as it is, given by its manifest."""
+    def past(self, current: Artifact, sources: Artifact | None = None) -> Past:
+        """Compared with the project as it is, given by its manifest, and with the newest word on its sources."""
         changes = None if self.manifest is None else compared(self.manifest, current)
-        return Past(str(self.folder), changes, None if self.results is None else statuses(self.results))
+        known = None if self.results is None else statuses(self.results)
+        fresher = None if self.sources is None or sources is None else _fresher(self.sources, sources)
+        return Past(str(self.folder), changes, known, fresher)
 
     def locations(self, warehouse: str) -> dict[str, str]:
         """Where each table of the state lies, by unique id. A manifest that does not say (dbt's) means `warehouse`.
@@ -42,11 +46,11 @@ class State:
 
 def read_state(folder: Path) -> State:
     """Raises UsageError where the folder holds neither artifact, or one that cannot be read."""
-    manifest, results = read_artifact(folder / MANIFEST), read_artifact(folder / RESULTS)
-    if manifest is None and results is None:
+    manifest, results, sources = (read_artifact(folder / name) for name in (MANIFEST, RESULTS, SOURCES))
+    if manifest is None and results is None and sources is None:
         hint = "give the target folder of an earlier call, or a copy of it"
         raise UsageError(f"--state {folder} holds neither {MANIFEST} nor {RESULTS}", hint=hint)
-    return State(folder, manifest, results)
+    return State(folder, manifest, results, sources)
 
 
 def read_artifact(path: Path) -> Artifact | None:
@@ -67,6 +71,27 @@ def statuses(results: Artifact) -> dict[str, str]:
     rows = results.get("results")
     found = [_mapping(row) for row in (rows if isinstance(rows, list) else [])]
     return {str(row.get("unique_id")): str(row.get("status")) for row in found}
+
+
+def _fresher(before: Artifact, now: Artifact) -> frozenset[str]:
+    """Sources whose newest row is newer, or was not known. Those that could not be asked are none, as in dbt."""
+    old, new = _newest(before), _newest(now)
+    return frozenset(unique_id for unique_id, moment in new.items() if unique_id not in old or moment > old[unique_id])
+
+
+def _newest(sources: Artifact) -> dict[str, datetime.datetime]:
+    """Of each source when its newest row came."""
+    rows = sources.get("results")
+    found = [_mapping(row) for row in (rows if isinstance(rows, list) else [])]
+    return {str(row.get("unique_id")): _moment(row["max_loaded_at"]) for row in found if row.get("max_loaded_at")}
+
+
+def _moment(text: object) -> datetime.datetime:
+    try:
+        found = datetime.datetime.fromisoformat(str(text))
+    except ValueError as error:
+        raise UsageError(f"{SOURCES} has no moment: {text!r}", hint="write it anew: sml freshness") from error
+    return found if found.tzinfo else found.replace(tzinfo=datetime.UTC)
 
 
 def _location(node: Artifact, warehouse: str) -> str | None:

@@ -43,6 +43,7 @@ COMMANDS = {
     "changes": "Print what changed in a table since a commit.",
     "verify": "Compare tables with a full recompute.",
     "freshness": "Say which sources are stale.",
+    "source": "source freshness: the same, as dbt spells it.",
     "history": "Show a table's commits.",
     "ddl": "Print the DDL of an external table for Hive or Athena.",
     "maintain": "Compact tables and remove history that nothing needs.",
@@ -55,7 +56,7 @@ COMMANDS = {
 }
 
 
-_BELOW = ("generate", "serve")
+_BELOW = ("generate", "serve", "freshness")
 """Commands of commands, which get the flags before the command as well."""
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TextIO
 
 from sqlmesh_like.artifacts.files import json_text
-from sqlmesh_like.artifacts.state import State, read_state
+from sqlmesh_like.artifacts.state import SOURCES, State, read_artifact, read_state
 from sqlmesh_like.cli.kept import kept_project, text_beside
 from sqlmesh_like.cli.options import Flags
 from sqlmesh_like.cli.output import Level, Output
@@ -102,7 +102,9 @@ class Loaded:
     @cached_property
     def past(self) -> Past | None:
         """The project as `--state` knows it, compared with this one."""
-        return None if self.state is None else self.state.past(self.manifest)
+        if self.state is None:
+            return None
+        return self.state.past(self.manifest, read_artifact(self.target_folder / SOURCES))
 
     def manifest_text(self) -> str:
         """The manifest as the JSON that a file has, without what each call says of itself."""

@@ -14,7 +14,12 @@ from sqlmesh_like.cli.completion import complete_selectors
 from sqlmesh_like.project.selection import INDIRECT, Indirect
 
 _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
-_MULTI = frozenset({"-s", "--select", "-m", "--models", "--exclude"})
+_MULTI = frozenset(
+    {
+        *("-s", "--select", "-m", "--models", "--exclude", "--output-keys"),
+        *("--resource-type", "--resource-types", "--exclude-resource-type", "--exclude-resource-types"),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,7 @@ def _options() -> list[click.Option]:
         click.Option(["--defer"], help="Read tables that are not here from where --state has them.", is_flag=True),
         click.Option(["--log-format"], help="text or json.", type=click.Choice(["text", "json"]), default="text"),
         click.Option(["-q", "--quiet"], help="Print results and errors only.", is_flag=True),
-        click.Option(["--no-color"], help="Print without colours.", is_flag=True),
+        click.Option(["--no-color", "--no-use-colors"], help="Print without colours.", is_flag=True),
         click.Option(["--debug"], help="Show the traceback of an unexpected error.", is_flag=True),
     ]
 

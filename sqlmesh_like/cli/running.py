@@ -17,6 +17,7 @@ from sqlmesh_like.cli.lines import Lines, problems, write_results
 from sqlmesh_like.cli.options import Flags
 from sqlmesh_like.cli.output import Output
 from sqlmesh_like.cli.publishing import publisher_of
+from sqlmesh_like.cli.resource_types import ALL_TYPES, ResourceTypes
 from sqlmesh_like.errors import SelectionError
 from sqlmesh_like.plan.graph import ResourceType
 from sqlmesh_like.run.executor import Executor
@@ -44,16 +45,19 @@ def run_selected(
     *,
     store_failures: bool = False,
     units_on: str = "duckdb",
+    types: ResourceTypes = ALL_TYPES,
 ) -> int:
     """Run what is selected for a command, in the order of the graph; the exit code, 0 or 1.
 
     `only` stands in the place of a selection; `store_failures`: of every data test that does not say no; `units_on`:
-    the engine of unit tests. Raises UsageError, before anything is read or written, where a seed or model is wrong.
+    the engine of unit tests; `types`: of which nodes. Raises UsageError, before anything is read or written, where a
+    seed or model is wrong.
     """
     started = perf_counter()
     loaded = load(flags, now=clock(now))
     loaded = loaded.storing_failures() if store_failures else loaded
-    selected = _selected(loaded, KINDS[command]) if only is None else list(loaded.graph.order(only))
+    kinds = tuple(kind for kind in KINDS[command] if types.take(kind))
+    selected = _selected(loaded, kinds) if only is None else list(loaded.graph.order(only))
     written = [unique_id for unique_id in selected if loaded.graph.nodes[unique_id].resource_type not in _READING]
     output = make_output(flags, bar=True)
     if not selected:  # a comparison that found nothing of this kind
@@ -122,10 +126,10 @@ def _run_units(loaded: Loaded, selected: Collection[str], units: UnitWork, outpu
 
 
 def _selected(loaded: Loaded, kinds: tuple[ResourceType, ...]) -> list[str]:
-    selected = [node.unique_id for node in loaded.selected(*kinds)]
+    selected = [node.unique_id for node in loaded.selected() if node.resource_type in kinds]
     if not selected and not loaded.is_comparing:
-        what = " or ".join(kinds)
-        hint = f"`sml ls --resource-type {kinds[0]}` lists them"
+        what = " or ".join(kinds) or "node of the types that are asked for"
+        hint = f"`sml ls --resource-type {kinds[0]}` lists them" if kinds else "see --resource-type"
         raise SelectionError(f"the selection holds no {what}", hint=hint)
     return selected
 

@@ -7,15 +7,15 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from sqlmesh_like.plan.graph import Graph, Node
-from sqlmesh_like.plan.past import Past, result_test, state_test
+from sqlmesh_like.plan.past import Past, result_test, source_test, state_test
 from sqlmesh_like.project.selection import Term
 
 
 def matches(graph: Graph, term: Term, past: Past | None) -> frozenset[str]:
     """Unique ids that the term's method and value choose. Raises SelectionError where it needs a state and has none."""
     method, _, argument = term.method.partition(".")
-    if method in ("state", "result"):
-        is_chosen = state_test(past, term.value) if method == "state" else result_test(past, term.value)
+    if method in _COMPARISONS:
+        is_chosen = _COMPARISONS[method](past, term.value)
         return frozenset(unique_id for unique_id in graph.nodes if is_chosen(unique_id))
     test = _TESTS[method]
     return frozenset(unique_id for unique_id, node in graph.nodes.items() if test(node, term.value, argument))
@@ -41,7 +41,8 @@ def _by_path(node: Node, value: str, _: str) -> bool:
 
 
 def _by_file(node: Node, value: str, _: str) -> bool:
-    return fnmatchcase(PurePosixPath(node.path).name, value)
+    path = PurePosixPath(node.path)
+    return fnmatchcase(path.name, value) or fnmatchcase(path.stem, value)
 
 
 def _by_tag(node: Node, value: str, _: str) -> bool:
@@ -111,6 +112,11 @@ def _by_package(node: Node, value: str, _: str) -> bool:
     return fnmatchcase(node.fqn[0], value) or value == "this"
 
 
+_COMPARISONS: Mapping[str, Callable[[Past | None, str], Callable[[str], bool]]] = {
+    "state": state_test,
+    "result": result_test,
+    "source_status": source_test,
+}
 _TESTS: Mapping[str, Callable[[Node, str, str], bool]] = {
     "fqn": _by_fqn,
     "path": _by_path,

@@ -30,6 +30,14 @@ class Past:
     folder: str
     changes: Mapping[str, frozenset[Difference]] | None
     statuses: Mapping[str, str] | None
+    fresher: frozenset[str] | None = None  # sources with newer rows than `sources.json` of the folder tells of
+
+
+def source_test(past: Past | None, value: str) -> Callable[[str], bool]:
+    """Whether `source_status:<value>` chooses a unique id. Raises SelectionError as `state_test` does."""
+    _refuse_unknown("source_status", value, ("fresher",))
+    fresher = _given(past, "source_status", "sources.json", past.fresher if past else None)
+    return lambda unique_id: unique_id in fresher
 
 
 def state_test(past: Past | None, value: str) -> Callable[[str], bool]:
@@ -73,6 +81,9 @@ def _given(past: Past | None, method: str, file: str, found: _T | None) -> _T:
         hint = f"give --state PATH, the folder of an earlier {file}"
         raise SelectionError(f"{method}: needs something to compare with", hint=hint)
     if found is None:
-        hint = "`sml compile` writes manifest.json, `sml run` and the like run_results.json"
-        raise SelectionError(f"{method}: needs {file}, which is not in {past.folder}", hint=hint)
+        hint = (
+            "`sml compile` writes manifest.json, `sml run` and the like run_results.json, `sml freshness` sources.json"
+        )
+        where = f"{past.folder} or not in the target folder" if method == "source_status" else past.folder
+        raise SelectionError(f"{method}: needs {file}, which is not in {where}", hint=hint)
     return found

@@ -65,7 +65,7 @@ def _each(evaluation: _Evaluation, graph: Graph, select: tuple[str, ...]) -> _Fo
 
 
 def compares(select: tuple[str, ...], named: Selector | None = None) -> bool:
-    """Whether a selection asks what differs from an earlier state, by `state:` or `result:`.
+    """Whether a selection asks what differs from an earlier state, by `state:`, `result:` or `source_status:`.
 
     >>> compares(("state:modified+",)), compares(("orders",))
     (True, False)
@@ -82,7 +82,7 @@ def _may_be_empty(evaluation: _Evaluation, word: Selector) -> bool:
 
 
 def _is_comparison(term: Term) -> bool:
-    return term.method.partition(".")[0] in ("state", "result")
+    return term.method.partition(".")[0] in ("state", "result", "source_status")
 
 
 def _terms(selector: Selector) -> list[Term]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sqlmesh_like.project.by_folder import ByFolder
 from sqlmesh_like.project.data_test_config import KEYS, checked_test_setting
 from sqlmesh_like.project.spec import TestFile
 from sqlmesh_like.project.values import ValueRenderer
@@ -29,18 +30,7 @@ class Tested:
     column: str | None
 
 
-@dataclass(frozen=True)
-class TestSettings:
-    """What the project's settings say of tests: by their fqn, and in which folders a file is, for it."""
-
-    __test__ = False
-
-    values: ValueRenderer
-    by_fqn: Callable[[tuple[str, ...]], Mapping[str, object]]
-    folders: Callable[[str], tuple[str, ...]]
-
-
-def generic_test(node: YamlNode, tested: Tested, settings: TestSettings) -> TestFile | None:
+def generic_test(node: YamlNode, tested: Tested, settings: ByFolder) -> TestFile | None:
     """The test that one entry of `data_tests:` declares, or None where it is disabled.
 
     Raises ProjectError where the entry is neither a name nor a mapping, or a setting has a wrong value.
@@ -50,7 +40,7 @@ def generic_test(node: YamlNode, tested: Tested, settings: TestSettings) -> Test
     arguments = _arguments(body)
     name = _given_name(body) or _derived_name(macro, tested, arguments)
     fqn = (tested.project, *settings.folders(node.location.path), name)
-    weaker = settings.by_fqn(fqn)
+    weaker = settings.test_config(fqn)
     effective = {**weaker, **config}
     if effective.get("enabled") is False:
         return None

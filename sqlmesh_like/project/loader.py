@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from sqlmesh_like.project.by_folder import ByFolder
 from sqlmesh_like.project.files import files_under, read_text, relative
 from sqlmesh_like.project.packages import installed_packages
 from sqlmesh_like.project.part import Part, read_part, refuse_duplicates
@@ -78,4 +79,6 @@ def _unit_tests(root: Path, own: Part) -> tuple[UnitTestFile, ...]:
     # Read only where a unit test may want them.
     files = [FixtureFile(relative(path, root), read_text(path, root)) for path in paths if properties.unit_tests]
     names = [model.name for model in own.models]
-    return unit_tests_of(properties.unit_tests, settings.name, names, files, settings.words)
+    found = unit_tests_of(properties.unit_tests, settings.name, names, files, settings.words)
+    by_folder = ByFolder(settings, settings.words.values())
+    return tuple(test for test in found if not by_folder.is_off("unit_tests", test.path, test.model, test.name))

@@ -13,11 +13,11 @@ from pathlib import Path, PurePosixPath
 
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.names import TableName
+from sqlmesh_like.project.by_folder import ByFolder
 from sqlmesh_like.project.config import merge
-from sqlmesh_like.project.data_test_config import merged
 from sqlmesh_like.project.doc_blocks import read_doc_blocks
 from sqlmesh_like.project.files import files_under, read_text, relative
-from sqlmesh_like.project.generic_tests import Tested, TestSettings
+from sqlmesh_like.project.generic_tests import Tested
 from sqlmesh_like.project.properties import NodeProperties, Properties, node_tests, parse_properties
 from sqlmesh_like.project.settings import Settings
 from sqlmesh_like.project.snapshots import SnapshotText, relation_text, snapshot_blocks
@@ -47,7 +47,7 @@ def read_part(root: Path, settings: Settings, over: Settings | None = None) -> P
     Raises ProjectError at the first thing that is wrong.
     """
     docs = read_doc_blocks(root, settings.docs_paths, settings.name)
-    tests = _test_settings(settings, over)
+    tests = ByFolder(settings, settings.words.values(), over)
     properties = _properties(root, settings, docs, tests)
     values = settings.words.values()
     models = tuple(_model(file, root, settings, properties, values, over) for file in _model_paths(root, settings))
@@ -66,7 +66,7 @@ def read_part(root: Path, settings: Settings, over: Settings | None = None) -> P
     )
 
 
-def _properties(root: Path, settings: Settings, docs: tuple[DocBlock, ...], tests: TestSettings) -> Properties:
+def _properties(root: Path, settings: Settings, docs: tuple[DocBlock, ...], tests: ByFolder) -> Properties:
     folders = (*settings.model_paths, *settings.seed_paths, *settings.macro_paths, *settings.analysis_paths)
     folders = (*folders, *settings.snapshot_paths, *_described_tests(settings))
     paths = files_under(root, folders, (".yml", ".yaml"))
@@ -77,16 +77,6 @@ def _properties(root: Path, settings: Settings, docs: tuple[DocBlock, ...], test
 def _described_tests(settings: Settings) -> tuple[str, ...]:
     """Folders of data tests with properties. A default `tests/` may be one of Python's, with YAML of its own."""
     return settings.test_paths if settings.is_dbt or settings.test_paths != ("tests",) else ()
-
-
-def _test_settings(settings: Settings, over: Settings | None) -> TestSettings:
-    values = settings.words.values()
-    bases = (*settings.model_paths, *settings.seed_paths, *settings.snapshot_paths, *settings.test_paths)
-
-    def by_fqn(fqn: tuple[str, ...]) -> Mapping[str, object]:
-        return merged(settings.test_config(fqn, values), over.test_config(fqn, values) if over else {})
-
-    return TestSettings(values, by_fqn, lambda path: _folders(Path(path), Path(), bases))
 
 
 def _model_paths(root: Path, settings: Settings) -> list[tuple[Path, tuple[str, ...]]]:
@@ -213,7 +203,7 @@ def _tests(
     settings: Settings,
     properties: Properties,
     nodes: tuple[ModelFile | SeedFile, ...],
-    of_tests: TestSettings,
+    of_tests: ByFolder,
 ) -> tuple[TestFile, ...]:
     tests = list(properties.source_tests)
     for node, described in _described(properties, nodes):
@@ -274,9 +264,7 @@ def _singular_paths(root: Path, settings: Settings) -> list[Path]:
     return [path for path in paths if not any(path.is_relative_to(folder) for folder in others)]
 
 
-def _singular_test(
-    path: Path, root: Path, settings: Settings, properties: Properties, of_tests: TestSettings
-) -> TestFile:
+def _singular_test(path: Path, root: Path, settings: Settings, properties: Properties, of_tests: ByFolder) -> TestFile:
     where = relative(path, root)
     described = properties.singular_tests.get(path.stem)
     fqn = (settings.name, *of_tests.folders(where), path.stem)
@@ -288,7 +276,7 @@ def _singular_test(
         attached_to=None,
         declared_at=Location(where, 1, 1),
         config=described.config if described else {},
-        weaker=of_tests.by_fqn(fqn),
+        weaker=of_tests.test_config(fqn),
         fqn=fqn,
         description=described.description if described else "",
     )

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.names import Column
+from sqlmesh_like.project.by_folder import ByFolder
 from sqlmesh_like.project.config import HOOKS, canonical, merge
 from sqlmesh_like.project.data_test_config import checked_test_setting
 from sqlmesh_like.project.doc_blocks import Descriptions, Docs
 from sqlmesh_like.project.exposures import parse_exposures, parse_groups
-from sqlmesh_like.project.generic_tests import Tested, TestSettings, generic_test
+from sqlmesh_like.project.generic_tests import Tested, generic_test
 from sqlmesh_like.project.settings import checked
 from sqlmesh_like.project.sources import optional, parse_columns, parse_source, required
 from sqlmesh_like.project.spec import ColumnDoc, DocBlock, Exposure, Group, MacroDoc, Source, TestFile
@@ -75,19 +76,21 @@ class SingularProperties:
 
 
 def parse_properties(
-    files: tuple[YamlNode, ...], project: str, words: YamlWords, docs: tuple[DocBlock, ...], tests: TestSettings
+    files: tuple[YamlNode, ...], project: str, words: YamlWords, docs: tuple[DocBlock, ...], tests: ByFolder
 ) -> Properties:
     """All properties files as one. Raises ProjectError for wrong keys and values and for a name described twice."""
     for file in files:
         file.mapping("a properties file").expect_keys("a properties file", _FILE_KEYS)
     values = words.values()
     descriptions = Descriptions(words, Docs(project, {block.name: block.text for block in docs}))
-    nodes = tuple(_render_source(node, words) for node in _entries(files, "sources"))
+    rendered = (_enabled_tables(_render_source(node, words), tests) for node in _entries(files, "sources"))
+    nodes = tuple(node for node in rendered if node is not None)
     sources = tuple(parse_source(node, project, descriptions) for node in nodes)
     _refuse_twice([(f"source {source.name!r}", source.declared_at) for source in sources])
     tables = [table for source in sources for table in source.tables]
     _refuse_twice([(f"table {table.name!r} of source {table.source_name!r}", table.declared_at) for table in tables])
     exposures = parse_exposures(_entries(files, "exposures"), project, values, descriptions)
+    exposures = tuple(one for one in exposures if not tests.is_off("exposures", one.declared_at.path, one.name))
     groups = parse_groups(_entries(files, "groups"), project, descriptions)
     _refuse_twice([(f"exposure {exposure.name!r}", exposure.declared_at) for exposure in exposures])
     _refuse_twice([(f"group {group.name!r}", group.declared_at) for group in groups])
@@ -140,6 +143,35 @@ def _render_source(node: YamlNode, words: YamlWords) -> YamlNode:
     return YamlNode(value, node.location, node.key_location, children)
 
 
+def _enabled_tables(node: YamlNode, settings: ByFolder) -> YamlNode | None:
+    """The source with those of its tables that are enabled; None where it is not itself."""
+    tables = node.get("tables")
+    says = _says_enabled(node)
+    if says is False:
+        return None
+    if tables is None:
+        return node
+    source = str(node.children["name"].value) if "name" in node.children else ""
+
+    def is_on(table: YamlNode) -> bool:
+        said = _says_enabled(table) if isinstance(table.value, dict) else None
+        name = str(table.children["name"].value) if "name" in table.children else ""
+        if said is not None or says is not None:
+            return said is not False
+        return not settings.is_off("sources", node.location.path, source, name)
+
+    kept = tuple(filter(is_on, tables.sequence("tables")))
+    listed = YamlNode([table.value for table in kept], tables.location, tables.key_location, elements=kept)
+    children = {**node.children, "tables": listed}
+    return YamlNode({key: child.value for key, child in children.items()}, node.location, node.key_location, children)
+
+
+def _says_enabled(node: YamlNode) -> bool | None:
+    config = node.get("config") if isinstance(node.value, dict) else None
+    child = None if config is None else config.mapping("config").get("enabled")
+    return None if child is None else child.flag("enabled")
+
+
 def _by_name(
     kind: str, nodes: tuple[YamlNode, ...], values: ValueRenderer, descriptions: Descriptions
 ) -> dict[str, NodeProperties]:
@@ -187,7 +219,7 @@ def _config(node: YamlNode, values: ValueRenderer) -> dict[str, object]:
     return config
 
 
-def _source_tests(source: YamlNode, project: str, settings: TestSettings) -> list[TestFile]:
+def _source_tests(source: YamlNode, project: str, settings: ByFolder) -> list[TestFile]:
     tables = source.get("tables")
     found: list[TestFile] = []
     for table in () if tables is None else tables.sequence("tables"):
@@ -197,7 +229,7 @@ def _source_tests(source: YamlNode, project: str, settings: TestSettings) -> lis
     return found
 
 
-def node_tests(node: YamlNode, tested: Tested, settings: TestSettings) -> list[TestFile]:
+def node_tests(node: YamlNode, tested: Tested, settings: ByFolder) -> list[TestFile]:
     """The data tests that an entry declares for itself and for its columns."""
     found = [generic_test(entry, tested, settings) for entry in _test_entries(node)]
     columns = node.get("columns")

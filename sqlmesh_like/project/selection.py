@@ -25,6 +25,7 @@ Method = Literal[
     "package",
     "state",
     "result",
+    "source_status",
 ]
 Indirect = Literal["eager", "cautious", "buildable", "empty"]
 """Which tests come along with the nodes that they read: with any; with all; with all or those above them; none."""

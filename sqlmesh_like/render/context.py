@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import itertools
 import json
 import logging
 import re
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -24,6 +24,7 @@ from sqlmesh_like.project.spec import Target
 from sqlmesh_like.project.values import Vars, public_env_var
 from sqlmesh_like.render.asking import Asking, ColumnOf, Lake
 from sqlmesh_like.render.macros import Macros, Scope
+from sqlmesh_like.render.modules import MODULES
 from sqlmesh_like.render.overrides import Overrides
 from sqlmesh_like.render.relations import Registry, Relation
 from sqlmesh_like.render.rendered import InputRef
@@ -31,6 +32,10 @@ from sqlmesh_like.render.templates import Fault, MacroReturn
 
 _log = logging.getLogger("sqlmesh_like.render")
 _NOTHING = object()
+DBT_VERSION = "1.11.16"
+"""The dbt whose outcomes ours are compared with, as templates and packages ask for it."""
+INVOCATION = str(uuid.uuid4())
+"""`invocation_id`: one of this process. A project whose text has the word is read anew each time (`project.reads`)."""
 CheckSetting = Callable[[str, object], object]
 
 
@@ -89,6 +94,16 @@ class ConfigCall:
     def get(self, key: str, default: object = None, _validator: object = None) -> object:
         value = merge(self._weaker, self._findings.config).get(key)
         return default if value is None else value
+
+    def meta_get(self, key: str, default: object = None) -> object:
+        found = self.get("meta")
+        return found.get(key, default) if isinstance(found, Mapping) else default
+
+    def meta_require(self, key: str) -> object:
+        value = self.meta_get(key, _NOTHING)
+        if value is _NOTHING:
+            raise Fault(f"meta {key!r} is required here", rf"meta_require\s*\(\s*['\"]{re.escape(key)}")
+        return value
 
     def require(self, key: str, _validator: object = None) -> object:
         value = self.get(key, _NOTHING)
@@ -165,7 +180,8 @@ def _values(around: Surroundings, package: str) -> dict[str, object]:
         "project_name": around.project,
         "flags": {"FULL_REFRESH": around.full_refresh, "WHICH": "run"},
         "run_started_at": around.now,
-        "modules": _MODULES,
+        "modules": MODULES,
+        "invocation_id": INVOCATION,
     }
 
 
@@ -225,7 +241,7 @@ _ACTIONS: Mapping[str, object] = {
     "return": _return,
     "log": _log_message,
     "print": _log_message,
-    "exceptions": SimpleNamespace(raise_compiler_error=_raise, warn=_warn),
+    "exceptions": SimpleNamespace(raise_compiler_error=_raise, raise_not_implemented=_raise, warn=_warn),
     "api": SimpleNamespace(
         Relation=SimpleNamespace(create=_create_relation, add_ephemeral_prefix=_ephemeral_name),
         Column=SimpleNamespace(create=ColumnOf, translate_type=_spark_type),
@@ -237,22 +253,9 @@ _ACTIONS: Mapping[str, object] = {
     "toyaml": _to_yaml,
     "set": set,
     "zip": zip,
+    "set_strict": set,
+    "zip_strict": zip,
+    "dbt_version": DBT_VERSION,
+    "thread_id": "MainThread",
     "local_md5": _md5,
 }
-
-# Chosen functions only: a module itself would lead out of the sandbox (`modules.datetime.sys`).
-_MODULES = SimpleNamespace(
-    datetime=SimpleNamespace(
-        datetime=datetime.datetime,
-        date=datetime.date,
-        time=datetime.time,
-        timedelta=datetime.timedelta,
-        timezone=datetime.timezone,
-    ),
-    re=SimpleNamespace(
-        **{name: getattr(re, name) for name in ("match", "search", "fullmatch", "sub", "split", "findall", "escape")}
-    ),
-    itertools=SimpleNamespace(
-        **{name: getattr(itertools, name) for name in ("chain", "product", "combinations", "permutations", "islice")}
-    ),
-)

@@ -43,14 +43,29 @@ class TestTag(Extension):
     """`{% test name(model, column_name) %} … {% endtest %}` defines the macro `test_name`, as dbt does."""
 
     __test__ = False
-    tags = {"test"}  # noqa: RUF012 (an instance variable of the base class)
+    tags = {"test", "data_test"}  # noqa: RUF012 (an instance variable of the base class)
 
     def parse(self, parser: Parser) -> nodes.Node:
         node = nodes.Macro(lineno=next(parser.stream).lineno)
         node.name = f"test_{parser.parse_assign_target(name_only=True).name}"
         parser.parse_signature(node)
-        node.body = parser.parse_statements(("name:endtest",), drop_needle=True)
+        node.body = parser.parse_statements(("name:endtest", "name:enddata_test"), drop_needle=True)
         return node
+
+
+class MaterializationTag(Extension):
+    """`{% materialization … %} … {% endmaterialization %}` is passed over: what it does is for dbt's adapters.
+
+    A model that asks for one is refused where it does.
+    """
+
+    tags = {"materialization"}  # noqa: RUF012 (an instance variable of the base class)
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:
+        while not parser.stream.current.test("block_end"):
+            next(parser.stream)
+        parser.parse_statements(("name:endmaterialization",), drop_needle=True)
+        return []
 
 
 class LoudUndefined(Undefined):
@@ -67,6 +82,10 @@ class LoudUndefined(Undefined):
         return ""
 
 
+def _same(value: object) -> object:
+    return value
+
+
 def environment(assigned: set[str]) -> Environment:
     """A new sandboxed environment; templates reach nothing but what their scope holds.
 
@@ -74,11 +93,13 @@ def environment(assigned: set[str]) -> Environment:
     """
     made = SandboxedEnvironment(
         undefined=type("LoudUndefined", (LoudUndefined,), {"assigned": assigned}),
-        extensions=[TestTag, "jinja2.ext.do", "jinja2.ext.loopcontrols"],
+        extensions=[TestTag, MaterializationTag, "jinja2.ext.do", "jinja2.ext.loopcontrols"],
     )
     # What differs from one rendering to the next would change a model without anybody changing it.
     made.globals.pop("lipsum")
     made.filters.pop("random")
+    # In YAML these give native values; in SQL, as in dbt, the text is what it is.
+    made.filters.update(dict.fromkeys(("as_text", "as_native", "as_number", "as_bool"), _same))
     return made
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import click
 
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.resource_types import ResourceTypes, resource_types
 from sqlmesh_like.cli.running import run_selected
 
 
 @click.command("build")
 @click.option("--now", help="Clock of the run, ISO 8601 (default: the machine's).", metavar="TIME")
 @click.option("--store-failures", is_flag=True, help="Keep the failing rows of each data test in a table.")
+@resource_types
 @shared_options
-def command(flags: Flags, now: str | None, store_failures: bool) -> int:
+def command(flags: Flags, now: str | None, store_failures: bool, types: ResourceTypes) -> int:
     """Load seeds, test and run models, in the order of the graph; what follows a failed test is skipped."""
-    return run_selected(flags, "build", now, store_failures=store_failures)
+    return run_selected(flags, "build", now, store_failures=store_failures, types=types)

@@ -16,18 +16,24 @@ from sqlmesh_like.errors import SmlError
 from sqlmesh_like.plan.check import SeveralErrors
 from sqlmesh_like.plan.mismatches import Mismatch
 from sqlmesh_like.render.rendered import RenderedModel
+from sqlmesh_like.render.renderer import render_inline
 
 
 @click.command("compile")
 @click.option("--no-check", is_flag=True, help="Render only; do not bind names and types.")
 @click.option("--output", "form", type=click.Choice(FORMS), default="text", help="Errors for people, or for CI.")
+@click.option("--inline", metavar="SQL", help="Print this SELECT rendered, and nothing else.")
 @shared_options
-def command(flags: Flags, no_check: bool, form: str) -> int:
+def command(flags: Flags, no_check: bool, form: str, inline: str | None) -> int:
     """Render models and tests into <target-path>/compiled and write manifest.json. Starts no JVM.
 
     Models named by --select are printed, hand-written incremental SQL with both branches. With --output
     json, github or sarif all errors and warnings go to standard output in that form; errors end with code 2 as well.
     """
+    if inline is not None:
+        loaded = load(flags)
+        click.echo(render_inline(loaded.project, loaded.target, inline).sql.strip())
+        return 0
     if form == "text":
         for warning in _compile(flags, no_check):
             make_output(flags, sys.stderr).line(f"warning: {of_mismatch(warning)}", "warn")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import click
 
 from sqlmesh_like.cli.context import Loaded, load
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.resource_types import ResourceTypes, resource_types
 from sqlmesh_like.plan.graph import Node
 
-_TYPES = ("model", "seed", "snapshot", "source", "test", "unit_test", "exposure", "analysis", "all", "default")
+_KINDS = ("nodes", "sources", "exposures", "unit_tests")
 _PREFIXES = {"source": "source:", "exposure": "exposure:"}
 _CONFIG = ("enabled", "materialized", "schema", "alias", "tags", "unique_key", "partition_by", "table_type", "refresh")
 
@@ -24,27 +25,51 @@ _CONFIG = ("enabled", "materialized", "schema", "alias", "tags", "unique_key", "
     default="selector",
     help="What to print of each node.",
 )
-@click.option("--resource-type", "types", multiple=True, type=click.Choice(_TYPES), help="Only nodes of this type.")
+@click.option("--output-keys", "keys", multiple=True, metavar="KEY…", help="Of json: these keys, config.x too.")
+@resource_types
 @shared_options
-def command(flags: Flags, form: str, types: tuple[str, ...]) -> None:
+def command(flags: Flags, form: str, keys: tuple[str, ...], types: ResourceTypes) -> None:
     """List the selected nodes, every one after its inputs. Starts no JVM."""
     loaded = load(flags)
-    wanted = () if {"all", "default"} & set(types) else types
-    for line in lines(loaded, loaded.selected(*wanted), form):
+    wanted = [node for node in loaded.selected() if types.take(node.resource_type)]
+    for line in lines(loaded, wanted, form, tuple(word for text in keys for word in text.replace(",", " ").split())):
         click.echo(line)
 
 
-def lines(loaded: Loaded, nodes: Iterable[Node], form: str) -> list[str]:
-    """One line a node, in dbt's forms."""
+def lines(loaded: Loaded, nodes: Iterable[Node], form: str, keys: tuple[str, ...] = ()) -> list[str]:
+    """One line a node, in dbt's forms; `keys` are those that an object of JSON has."""
     match form:
         case "name":
             return [node.name for node in nodes]
         case "path":
             return [node.path for node in nodes]
         case "json":
-            return [json.dumps(_record(loaded, node), ensure_ascii=False) for node in nodes]
+            make = _chosen(loaded, keys) if keys else lambda node: _record(loaded, node)
+            return [json.dumps(make(node), ensure_ascii=False, default=str) for node in nodes]
         case _:
             return [f"{_PREFIXES.get(node.resource_type, '')}{'.'.join(node.fqn)}" for node in nodes]
+
+
+def _chosen(loaded: Loaded, keys: tuple[str, ...]) -> Callable[[Node], dict[str, object]]:
+    """The keys of a node as manifest.json has them; those that it has not are left out, as in dbt."""
+    manifest = loaded.manifest
+    known = {unique_id: node for kind in _KINDS for unique_id, node in _mapping(manifest.get(kind)).items()}
+
+    def record(node: Node) -> dict[str, object]:
+        found = ((key, _inside(known.get(node.unique_id), key.split("."))) for key in keys)
+        return {key: value for key, value in found if value is not None or "." not in key}
+
+    return record
+
+
+def _inside(found: object, path: list[str]) -> object:
+    for name in path:
+        found = _mapping(found).get(name)
+    return found
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _record(loaded: Loaded, node: Node) -> dict[str, object]:
@@ -53,7 +78,7 @@ def _record(loaded: Loaded, node: Node) -> dict[str, object]:
         "unique_id": node.unique_id,
         "name": node.name,
         "resource_type": node.resource_type,
-        "package_name": loaded.project.name,
+        "package_name": node.unique_id.split(".")[1],
         "original_file_path": node.path,
         "tags": list(node.tags),
         "config": shown,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.resource_types import ResourceTypes, resource_types
 from sqlmesh_like.cli.running import run_selected
 
 
@@ -16,10 +17,11 @@ from sqlmesh_like.cli.running import run_selected
     default="duckdb",
     help="What unit tests run on (default: duckdb).",
 )
+@resource_types
 @shared_options
-def command(flags: Flags, store_failures: bool, engine: str) -> int:
+def command(flags: Flags, store_failures: bool, engine: str, types: ResourceTypes) -> int:
     """Run data tests on the lake as it is, and unit tests on DuckDB; unit tests alone need no JVM and no lake.
 
     With --engine spark unit tests run on the target's Spark, those that DuckDB is not trusted with too.
     """
-    return run_selected(flags, "test", store_failures=store_failures, units_on=engine)
+    return run_selected(flags, "test", store_failures=store_failures, units_on=engine, types=types)

@@ -18,3 +18,8 @@
 {% macro default__generate_alias_name(custom_alias_name=none, node=none) -%}
   {{ custom_alias_name | trim if custom_alias_name else node.name }}
 {%- endmacro %}
+
+{# Hooks inside or outside of a transaction: there are none here, a statement is one of its own. #}
+{% macro before_begin(sql) %}{{ return(sql) }}{% endmacro %}
+{% macro in_transaction(sql) %}{{ return(sql) }}{% endmacro %}
+{% macro after_commit(sql) %}{{ return(sql) }}{% endmacro %}

@@ -127,6 +127,67 @@ USAGES: dict[str, Usage] = {
         {"dbt_project.yml": SETTINGS + "models: {p: {+enabled: \"{{ target.name == 'prod' }}\"}}\n"},
         (("ls --output name", 0, "!stg"), ("ls -t prod --output name", 0, "stg")),
     ),
+    "a source, an exposure and a unit test are off where settings or their own config say so": Usage(
+        {
+            "dbt_project.yml": SETTINGS + "unit_tests: {+enabled: false}\nexposures: {p: {+enabled: false}}\n"
+            "sources: {p: {s: {+enabled: false}}}\n",
+            "models/p.yml": "sources:\n- {name: s, tables: [{name: t, columns: [{name: id, data_tests: [unique]}]}]}\n"
+            "- {name: o, config: {enabled: false}, tables: [{name: t}]}\n"
+            "- {name: q, tables: [{name: t, config: {enabled: false}}]}\n"
+            "exposures: [{name: e, type: dashboard, owner: {email: a@b.c}}]\n"
+            "unit_tests: [{name: u, model: stg, given: [{input: ref('raw'), rows: []}], expect: {rows: [{id: 2}]}}]\n",
+        },
+        (("build", 0, "TOTAL=2"), ("ls --output name", 0, "!t\n")),
+    ),
+    "types are chosen and left out": Usage(
+        {"models/p.yml": entry("unique", "id")},
+        (
+            ("build --resource-type seed", 0, "PASS=1 "),
+            ("build --resource-types model seed", 0, "PASS=2 "),
+            ("build --exclude-resource-type test", 0, "PASS=2 "),
+            ("test --exclude-resource-types unit_test", 0, "PASS=1 "),
+            ("test --resource-type unit_test", 2, "holds no unit_test"),
+            ("ls --output name --exclude-resource-type model seed", 0, "unique_stg_id"),
+        ),
+    ),
+    "ls prints the keys that are asked for": Usage(
+        {},
+        (
+            ("ls -s raw --output json --output-keys name resource_type", 0, '{"name": "raw", "resource_type": "seed"}'),
+            (
+                "ls -s stg --output json --output-keys config.materialized,alias",
+                0,
+                '{"config.materialized": "view", "alias": "stg"}',
+            ),
+        ),
+    ),
+    "a query is compiled": Usage(
+        {}, (("compile --inline select\xa0*\xa0from\xa0{{ref('stg')}}", 0, "select * from `main`.`stg`"),)
+    ),
+    "colours have dbt's flag too": Usage({}, (("build --no-use-colors", 0, "PASS=2"),)),
+    "a file is chosen with and without its suffix": Usage(
+        {}, (("ls -s file:stg.sql", 0, "p.stg"), ("ls -s file:stg", 0, "p.stg"))
+    ),
+    "templates know zones, versions and meta": Usage(
+        {
+            "models/m.sql": """{{ config(meta={'who': 'ada'}, pre_hook=before_begin('select 1')) }}
+{%- set noon = modules.pytz.timezone('America/New_York').localize(modules.datetime.datetime(2024, 1, 1, 12)) %}
+select '{{ noon.astimezone(modules.pytz.utc).hour }}' as h, '{{ dbt_version.split('.')[0] }}' as v,
+'{{ config.meta_get('who') }}' as w, {{ invocation_id | length }} as n, {{ set_strict([1, 1]) | length }} as s,
+{{ zip_strict([1], [2]) | list | length }} as z, {{ '7' | as_number }} as k"""
+        },
+        (("show m --output csv", 0, "17,1,ada,36,1,1,7"),),
+    ),
+    "a materialization of dbt's is passed over, and a model that asks for it refused": Usage(
+        {
+            "macros/m.sql": "{% materialization mine, default, supported_languages=['sql'] %}"
+            "{% set x = 1 %}{{ return({'relations': []}) }}{% endmaterialization %}{% macro one() %}1{% endmacro %}"
+            "{% data_test never(model) %}select 1 as a where false{% enddata_test %}",
+            "models/m.sql": "select {{ one() }} as a",
+            "models/p.yml": "models: [{name: m, data_tests: [never]}]\n",
+        },
+        (("build", 0, "PASS=4"),),
+    ),
 }
 
 

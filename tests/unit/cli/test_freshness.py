@@ -107,6 +107,32 @@ def test_what_is_asked_wrongly_is_said_with_its_place(root: Path, capsys: pytest
     assert "period is 'week'" in shown
 
 
+def test_dbts_spelling_does_the_same_and_later_calls_choose_what_is_fresher(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_project(root, f"      - {{name: user, loaded_at_field: came, freshness: {HOURS}}}\n")
+    lake_with(root, "user", datetime.timedelta(minutes=5))
+    assert main(["source", "freshness"]) == 0
+    target, before = root / "target", root / "before"
+    told = json.loads((target / "sources.json").read_text())
+    newest = [row["unique_id"] for row in told["results"] if row.get("max_loaded_at")]
+    assert newest
+    before.mkdir()
+    (before / "sources.json").write_text(json.dumps(told))
+    capsys.readouterr()
+    words = ["ls", "-s", "source_status:fresher", "--state", "before", "--output", "name"]
+    assert main(words) == 0
+    assert capsys.readouterr().out == ""
+    for row in told["results"]:
+        row.pop("max_loaded_at", None)
+    (before / "sources.json").write_text(json.dumps(told))
+    assert main(words) == 0
+    assert sorted(capsys.readouterr().out.split()) == sorted(name.rpartition(".")[2] for name in newest)
+    (target / "sources.json").unlink()
+    assert main(words) == 2
+    assert "needs sources.json" in capsys.readouterr().err
+
+
 def test_where_nobody_asks_there_is_nothing_to_do(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_project(root, "      - {name: t}\n")
     assert main(["freshness"]) == 0

@@ -1,0 +1,15 @@
+"""`sml source freshness`: `sml freshness` as dbt spells it. Owns the word alone."""
+
+from __future__ import annotations
+
+import click
+
+from sqlmesh_like.cli.commands.freshness import command as freshness
+
+
+@click.group("source")
+def command() -> None:
+    """What is asked of sources."""
+
+
+command.add_command(freshness)
