@@ -20,13 +20,15 @@ _RANGED = {"int", "bigint", "string", "date"}
 @dataclass(frozen=True)
 class Counts:
     """Events by what they are (grain: event): taken in or not, of a row that stood nobody knows where, without a value
-    that had not changed, deletes, moves to another partition, changes of a key. `of_a_key`: of one key at the most.
+    that had not changed, to be read again, deletes, moves to another partition, changes of a key. `of_a_key`: of one
+    key at the most.
     """
 
     good: int
     bad: int
     blind: int
     partial: int
+    unsure: int
     deletes: int
     moves: int
     rekeyed: int
@@ -40,6 +42,7 @@ def count(events: DataFrame, layout: Layout) -> Counts:
         "bad": "reason is not null",
         "blind": "is_blind",
         "partial": "size(missing) > 0",
+        "unsure": "unsure is not null",
         "deletes": "reason is null and kind = 'delete'",
         "moves": f"reason is null and {_moves(layout)}",
         "rekeyed": f"reason is null and {is_rekeyed(layout)}",

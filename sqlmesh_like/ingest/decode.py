@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.ingest import typed
 from sqlmesh_like.ingest.column_record import spellings_of
 from sqlmesh_like.ingest.counts import Counts, count
 from sqlmesh_like.ingest.defaults import added, given
@@ -22,6 +23,7 @@ from sqlmesh_like.ingest.guess import guessed
 from sqlmesh_like.ingest.held import Held, held
 from sqlmesh_like.ingest.images import (
     IMAGES,
+    NOTHING,
     Shape,
     has_member,
     image,
@@ -33,15 +35,13 @@ from sqlmesh_like.ingest.images import (
     texts,
     unreadable,
 )
+from sqlmesh_like.ingest.judge import LINE, judge
 from sqlmesh_like.ingest.layout import Layout
-from sqlmesh_like.ingest.log import LOG_COLUMNS
 from sqlmesh_like.ingest.message import CHANGES
 from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.types import Field, literal, quoted
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.project.spec import SourceTable
-
-_LINE = ("value", "file", "line", "position", "kind", "op", "origin", *LOG_COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -101,15 +101,21 @@ def decode(
     defaults = added(layout, known, settled.shapes)
     settled_frames = [(frame, shape) for (frame, _), shape in zip(readable, settled.shapes, strict=True)]
     shapes = given(settled_frames, defaults, in_order=in_order)
-    frames = [_images(frame, shape, layout) for (frame, _), shape in zip(readable, shapes, strict=True)]
+    sources = [(frame, shape) for (frame, _), shape in zip(readable, shapes, strict=True)]
+    frames = [_read(number, frame, shape, layout) for number, (frame, shape) in enumerate(sources)]
     frames += [_without_rows(frame, layout, "its schema cannot be read") for frame, shape in shaped if shape is None]
     truncates, refused = _truncates(events, layout) if share.has_truncates else ((), None)
     if refused is not None:
         why = "a truncate of one of several merged tables: declare `origin`, so that its rows can be told"
         frames.append(_without_rows(refused, layout, why))
     frames = frames or [_without_rows(events.where("false"), layout, "")]
-    judged = held(_judged(reduce(DataFrame.unionByName, frames), layout))
+    judged = held(judge(reduce(DataFrame.unionByName, frames), layout))
     counts = count(judged.frame, layout)
+    if counts.unsure:
+        sure = held(_reread(judged.frame, shapes, layout))
+        counts = count(sure.frame, layout)
+        judged.release()
+        judged = sure
     if counts.partial:
         table = spark.read.format("hudi").load(uri) if stored else None
         whole = held(filled(judged.frame, layout, table, letters))
@@ -178,21 +184,45 @@ def _stored_columns(spark: SparkSession, uri: str) -> Schema:
     return tuple(Column(field.name, field.dataType.simpleString()) for field in fields)
 
 
+def _read(number: int, frame: DataFrame, shape: Shape, layout: Layout) -> DataFrame:
+    """The events of the shape of this number as images; `unsure` has the number where one must be read again."""
+    if not typed.can_be_typed(shape, partial=layout.ingest.updates == "partial"):
+        return _images(frame, shape, layout).selectExpr("*", _SURE)
+    read = frame.selectExpr(*LINE, f"{typed.read(shape)} as all_f").selectExpr(*LINE, *_named(typed.rows(shape)))
+    own = tuple(column for column in layout.columns if column.name != layout.ingest.origin)
+    images = (f"{_with_origin(typed.image(shape, name, own), layout)} as {name}" for name in IMAGES)
+    nothing = {"unreadable": "cast(null as string)", "missing": NOTHING, "is_told": "true"}
+    found = {**nothing, "unsure": f"if({typed.unsure(shape)}, {number}, null)"}
+    return read.selectExpr("*", "0 as item", *images).selectExpr(*LINE, "item", *IMAGES, *_named(found))
+
+
+def _reread(judged: DataFrame, shapes: Sequence[Shape], layout: Layout) -> DataFrame:
+    """The events (grain: event), those that are `unsure` read again value by value."""
+    partial = layout.ingest.updates == "partial"
+    typed_once = (each for each in enumerate(shapes) if typed.can_be_typed(each[1], partial=partial))
+    again = (_images(judged.where(f"unsure = {number}"), shape, layout) for number, shape in typed_once)
+    read = (judge(frame.selectExpr("*", _SURE), layout) for frame in again)
+    return reduce(DataFrame.unionByName, read, judged.where("unsure is null"))
+
+
+_SURE = "cast(null as int) as unsure"
+
+
 def _images(frame: DataFrame, shape: Shape, layout: Layout) -> DataFrame:
     """Adds the typed rows before and after, what of them cannot be read and what of them is missing."""
     partial = layout.ingest.updates == "partial"
-    read = frame.selectExpr(*_LINE, *_named(parsed(shape, partial=partial)))
-    row = read.selectExpr("*", items(shape)).selectExpr(*_LINE, "item", *_named(rows(shape, partial=partial)))
+    read = frame.selectExpr(*LINE, *_named(parsed(shape, partial=partial)))
+    row = read.selectExpr("*", items(shape)).selectExpr(*LINE, "item", *_named(rows(shape, partial=partial)))
     if shape.message.is_list:
         row = row.withColumn("position", F.expr("concat(position, '|', lpad(item, 6, '0'))"))
-    kept = [*_LINE, "item", *(["mentioned"] if partial else [])]
+    kept = [*LINE, "item", *(["mentioned"] if partial else [])]
     text = row.selectExpr(*kept, *_named(texts(shape)))
     own = tuple(column for column in layout.columns if column.name != layout.ingest.origin)
-    typed = text.selectExpr("*", *(f"{_with_origin(image(shape, name, own), layout)} as {name}" for name in IMAGES))
+    images = text.selectExpr("*", *(f"{_with_origin(image(shape, name, own), layout)} as {name}" for name in IMAGES))
     found = {"unreadable": unreadable(shape), "missing": missing(shape, own, partial=partial)}
     # A message of one row cannot say where the row stood before, not even when it is deleted.
     found["is_told"] = str(shape.message.style != "row").lower()
-    return typed.selectExpr(*_LINE, "item", *IMAGES, *_named(found))
+    return images.selectExpr(*LINE, "item", *IMAGES, *_named(found))
 
 
 def _with_origin(row: str, layout: Layout) -> str:
@@ -216,12 +246,13 @@ def _without_rows(events: DataFrame, layout: Layout, why: str) -> DataFrame:
     empty = f"cast(null as struct<{fields}>)"
     columns = [f"{empty} as {name}" for name in IMAGES]
     return events.selectExpr(
-        *_LINE,
+        *LINE,
         "0 as item",
         *columns,
         f"{literal(why)} as unreadable",
-        "cast(array() as array<string>) as missing",
+        f"{NOTHING} as missing",
         "true as is_told",
+        _SURE,
     )
 
 
@@ -234,35 +265,3 @@ def _truncates(events: DataFrame, layout: Layout) -> tuple[tuple[Truncate, ...],
         return (), found
     latest = found.groupBy("origin").agg(F.max("position").alias("position")).collect()
     return tuple(Truncate(row["position"], row["origin"] if ingest.origin else None) for row in latest), None
-
-
-def _judged(frame: DataFrame, layout: Layout) -> DataFrame:
-    """Adds why an event cannot be taken in, and whether it hides where its row stood (`is_blind`)."""
-    lonely = layout.is_key_only("before")
-    reason = f"coalesce(unreadable, {', '.join(_reasons(layout, lonely))})"
-    moves = "true" if layout.partition_field and layout.ingest.primary_key else "false"
-    # So may an insert: it can be older than the row that stands, whose partition is another by now.
-    is_bare = f"(before is null or {lonely})"
-    is_other = f"{layout.key('before')} != {layout.key('after')}" if layout.has_key else "false"
-    blind = (
-        f"{moves} and ((kind = 'upsert' and ({is_bare} or {is_other}))"
-        f" or (kind = 'delete' and ({lonely} or not is_told)))"
-    )
-    judged = frame.selectExpr("*", "if(kind = 'delete', before, after) as row")
-    return judged.selectExpr(
-        *_LINE, "item", *IMAGES, "row", "missing", f"{reason} as reason", f"coalesce({blind}, false) as is_blind"
-    )
-
-
-def _reasons(layout: Layout, lonely: str) -> Sequence[str]:
-    reasons = [
-        layout.missing_key("row"),
-        f"if({layout.partition('row')} is null, 'the partition column holds no moment', null)",
-    ]
-    if layout.ingest.order_by:
-        why = "a delete whose `before` has only the key has no order: let the source log full rows"
-        reasons.append(f"if(kind = 'delete' and {lonely}, {literal(why)}, null)")
-    if not layout.ingest.primary_key:
-        why = "updates and deletes need a primary_key: a table without one only takes inserts"
-        reasons.append(f"if(op in ('u', 'd'), {literal(why)}, null)")
-    return reasons

@@ -16,6 +16,8 @@ from sqlmesh_like.ingest.types import Encoding, Field, decoder, exact_type, lite
 from sqlmesh_like.names import Column, Schema
 
 IMAGES = ("before", "after")
+NOTHING = "cast(array() as array<string>)"
+"""Spark SQL of names, of which there are none."""
 _MARK = "__debezium_unavailable_value"
 UNAVAILABLE = (_MARK, "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==", f'["{_MARK}"]')
 """What Debezium writes for a value that the source did not log because it had not changed: text, bytes, list."""
@@ -53,26 +55,32 @@ def shape_of(message: Message, fields: Sequence[Field], known: Collection[str]) 
 def parsed(shape: Shape, *, partial: bool = False) -> dict[str, str]:
     """Spark SQL of the message's members: `all_t` (as texts), `all_x` (decimals), `all_k` (which values are there)."""
     texts = [(field.member, "STRING") for field in shape.fields]
-    found = {"all_t": _from_json(shape.message, _struct(texts))}
+    found = {"all_t": _from_json(shape.message, struct_of(texts))}
     if exact := [(field.member, kind) for field in shape.fields if (kind := exact_type(field))]:
-        found["all_x"] = _from_json(shape.message, _struct(exact))
+        found["all_x"] = _from_json(shape.message, struct_of(exact))
     if shape.message.style == "overlay" or partial:
         found["all_k"] = _from_json(shape.message, "MAP<STRING, STRING>")
     return found
 
 
-def _struct(columns: Sequence[tuple[str, str]]) -> str:
+def struct_of(columns: Sequence[tuple[str, str]]) -> str:
+    """The type of a struct with these members (name, type)."""
     return f"STRUCT<{', '.join(f'{quoted(name)}: {kind}' for name, kind in columns)}>"
 
 
 def _from_json(message: Message, row: str) -> str:
     if not message.members:
         return f"from_json(value, {literal(row)})"
+    return f"from_json(value, {literal(within_path(message, row))})" + "".join(f".{name}" for name in message.path)
+
+
+def within_path(message: Message, row: str, beside: str = "") -> str:
+    """The type of a message whose rows are of this type, with members `beside` the outermost."""
     one = f"ARRAY<{row}>" if message.is_list else row
-    ddl = f"STRUCT<{', '.join(f'{quoted(name)}: {one}' for name in message.members)}>"
+    members = ", ".join(f"{quoted(name)}: {one}" for name in message.members)
     for name in reversed(message.path):
-        ddl = f"STRUCT<{name}: {ddl}>"
-    return f"from_json(value, {literal(ddl)})" + "".join(f".{name}" for name in message.path)
+        members = f"{name}: STRUCT<{members}>"
+    return f"STRUCT<{members}{beside}>"
 
 
 def items(shape: Shape) -> str:
@@ -93,7 +101,7 @@ def rows(shape: Shape, *, partial: bool = False) -> dict[str, str]:
         if message.old:
             found[f"old_{suffix}"] = f"all_{suffix}.{quoted(message.old)}{at}"
     if "k" in suffixes:
-        found["changed"] = f"map_keys(all_k.{quoted(message.old)}{at})" if message.old else _NOTHING
+        found["changed"] = f"map_keys(all_k.{quoted(message.old)}{at})" if message.old else NOTHING
         found["mentioned"] = f"map_keys(all_k{'.' + quoted(message.new) + at if message.new else ''})"
     return found
 
@@ -208,10 +216,7 @@ def missing(shape: Shape, columns: Schema, *, partial: bool) -> str:
         conditions += [f"kind = 'upsert' and op = 'u' and {_is_absent(member, column.name)}"] if partial else []
         if conditions:
             checks.append(f"if({' or '.join(conditions)}, {literal(column.name)}, null)")
-    return f"filter(array({', '.join(checks)}), name -> name is not null)" if checks else _NOTHING
-
-
-_NOTHING = "cast(array() as array<string>)"
+    return f"filter(array({', '.join(checks)}), name -> name is not null)" if checks else NOTHING
 
 
 def _is_absent(member: str | None, column: str) -> str:

@@ -222,11 +222,11 @@ def _plain(spark_type: str, text: str, exact: str) -> str:
             return f"try_to_binary({text}, 'BASE64')"
         case "date":
             days = f"date_from_unix_date(try_cast({text} as int))"
-            return f"case when {is_number} then {days} when {_starts_as_date(text)} then try_cast({text} as date) end"
+            return f"case when {_starts_as_date(text)} then try_cast({text} as date) when {is_number} then {days} end"
         case "timestamp":
             epoch = _timestamp(f"try_cast({text} as bigint)", None)
             read = f"try_cast({text} as timestamp)"
-            return f"case when {is_number} then {epoch} when {_starts_as_date(text)} then {read} end"
+            return f"case when {_starts_as_date(text)} then {read} when {is_number} then {epoch} end"
         case _:
             return f"try_cast({text} as {spark_type})"
 

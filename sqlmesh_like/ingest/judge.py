@@ -1,0 +1,48 @@
+"""Which events cannot be taken in, and why. Owns the reasons that the rows of a table give, whatever their format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+
+from sqlmesh_like.ingest.images import IMAGES
+from sqlmesh_like.ingest.layout import Layout
+from sqlmesh_like.ingest.log import LOG_COLUMNS
+from sqlmesh_like.ingest.types import literal
+
+LINE = ("value", "file", "line", "position", "kind", "op", "origin", *LOG_COLUMNS)
+"""What an event keeps of its line."""
+
+
+def judge(frame: DataFrame, layout: Layout) -> DataFrame:
+    """Adds why an event cannot be taken in, and whether it hides where its row stood (`is_blind`)."""
+    lonely = layout.is_key_only("before")
+    reason = f"coalesce(unreadable, {', '.join(_reasons(layout, lonely))})"
+    moves = "true" if layout.partition_field and layout.ingest.primary_key else "false"
+    # So may an insert: it can be older than the row that stands, whose partition is another by now.
+    is_bare = f"(before is null or {lonely})"
+    is_other = f"{layout.key('before')} != {layout.key('after')}" if layout.has_key else "false"
+    blind = (
+        f"{moves} and ((kind = 'upsert' and ({is_bare} or {is_other}))"
+        f" or (kind = 'delete' and ({lonely} or not is_told)))"
+    )
+    judged = frame.selectExpr("*", "if(kind = 'delete', before, after) as row")
+    return judged.selectExpr(
+        *(*LINE, "item", *IMAGES, "row", "missing", "unsure"),
+        *(f"{reason} as reason", f"coalesce({blind}, false) as is_blind"),
+    )
+
+
+def _reasons(layout: Layout, lonely: str) -> Sequence[str]:
+    reasons = [
+        layout.missing_key("row"),
+        f"if({layout.partition('row')} is null, 'the partition column holds no moment', null)",
+    ]
+    if layout.ingest.order_by:
+        why = "a delete whose `before` has only the key has no order: let the source log full rows"
+        reasons.append(f"if(kind = 'delete' and {lonely}, {literal(why)}, null)")
+    if not layout.ingest.primary_key:
+        why = "updates and deletes need a primary_key: a table without one only takes inserts"
+        reasons.append(f"if(op in ('u', 'd'), {literal(why)}, null)")
+    return reasons
