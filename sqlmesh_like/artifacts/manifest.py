@@ -142,9 +142,10 @@ def _common(unique_id: str, name: str, kind: str, path: str) -> dict[str, object
 
 
 def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
-    config = asdict(model.config)
+    config, version = asdict(model.config), model.version
     return {
-        **_common(model.unique_id, model.name, _kind(model), model.path),
+        **_common(model.unique_id, version.of if version else model.name, _kind(model), model.path),
+        **({"version": version.v, "latest_version": version.latest} if version else {}),
         "schema": model.table.schema,
         "fqn": list(model.fqn),
         "alias": model.table.identifier,

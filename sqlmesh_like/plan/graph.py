@@ -11,6 +11,7 @@ import networkx as nx
 
 from sqlmesh_like.errors import CycleError, Location
 from sqlmesh_like.project.spec import Exposure, ParsedProject
+from sqlmesh_like.project.versions import Version
 from sqlmesh_like.render.rendered import (
     RenderedExposure,
     RenderedModel,
@@ -37,6 +38,7 @@ class Node:
     config: Mapping[str, object] = field(default_factory=dict)
     source_name: str | None = None
     test_type: str | None = None
+    version: Version | None = None
     tests: str | None = None  # of a generic test: which one it is, such as `unique`
 
     @property
@@ -133,6 +135,7 @@ def _model(model: RenderedModel) -> Node:
         fqn=model.fqn,
         tags=model.config.tags,
         config=vars(model.config),
+        version=model.version,
     )
 
 

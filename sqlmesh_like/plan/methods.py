@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
+from sqlmesh_like.errors import SelectionError, nearest
 from sqlmesh_like.plan.graph import Graph, Node
 from sqlmesh_like.plan.past import Past, result_test, source_test, state_test
 from sqlmesh_like.project.selection import Term
+from sqlmesh_like.project.versions import Version
 
 
 def matches(graph: Graph, term: Term, past: Past | None) -> frozenset[str]:
@@ -24,9 +26,11 @@ def matches(graph: Graph, term: Term, past: Past | None) -> frozenset[str]:
 def _by_fqn(node: Node, value: str, _: str) -> bool:
     if node.resource_type == "source":
         return False  # as in dbt: these are chosen by source: only
-    if fnmatchcase(node.name, value):
+    if fnmatchcase(node.name, value) or (node.version is not None and fnmatchcase(node.version.of, value)):
         return True
     parts = value.split(".")
+    if node.version is not None and parts == list(node.fqn[-2:]):
+        return True
     return any(_starts_with(fqn, parts) for fqn in (node.fqn, node.fqn[1:]))
 
 
@@ -108,6 +112,25 @@ def _by_unit_test(node: Node, value: str, _: str) -> bool:
     return is_there and fnmatchcase(node.fqn[0], project or "*")
 
 
+def _by_version(node: Node, value: str, _: str) -> bool:
+    """As in dbt `none` chooses models without versions, and `latest` those alone that have some."""
+    if node.resource_type != "model":
+        return False
+    found = _SIDES.get(value)
+    if found is None:
+        hint = nearest(value, _SIDES) or f"known: {', '.join(f'version:{side}' for side in _SIDES)}"
+        raise SelectionError(f"selector 'version:{value}' is none of version's", hint=hint)
+    return found(node.version)
+
+
+_SIDES: Mapping[str, Callable[[Version | None], bool]] = {
+    "latest": lambda version: version is not None and version.is_latest,
+    "prerelease": lambda version: version is not None and version.is_after_latest,
+    "old": lambda version: version is not None and not version.is_latest and not version.is_after_latest,
+    "none": lambda version: version is None,
+}
+
+
 def _by_package(node: Node, value: str, _: str) -> bool:
     return fnmatchcase(node.fqn[0], value) or value == "this"
 
@@ -132,4 +155,5 @@ _TESTS: Mapping[str, Callable[[Node, str, str], bool]] = {
     "test_name": _by_test_name,
     "unit_test": _by_unit_test,
     "package": _by_package,
+    "version": _by_version,
 }

@@ -79,6 +79,7 @@ def _unit_tests(root: Path, own: Part) -> tuple[UnitTestFile, ...]:
     # Read only where a unit test may want them.
     files = [FixtureFile(relative(path, root), read_text(path, root)) for path in paths if properties.unit_tests]
     names = [model.name for model in own.models]
-    found = unit_tests_of(properties.unit_tests, settings.name, names, files, settings.words)
+    versions = [model.version for model in own.models if model.version is not None]
+    found = unit_tests_of(properties.unit_tests, settings.name, names, versions, files, settings.words)
     by_folder = ByFolder(settings, settings.words.values())
     return tuple(test for test in found if not by_folder.is_off("unit_tests", test.path, test.model, test.name))

@@ -23,6 +23,7 @@ from sqlmesh_like.project.settings import Settings
 from sqlmesh_like.project.snapshots import SnapshotText, relation_text, snapshot_blocks
 from sqlmesh_like.project.spec import DocBlock, MacroFile, ModelFile, SeedFile, TestFile
 from sqlmesh_like.project.values import ValueRenderer
+from sqlmesh_like.project.versions import Version, by_file
 from sqlmesh_like.project.yaml_node import parse_yaml
 
 
@@ -50,7 +51,9 @@ def read_part(root: Path, settings: Settings, over: Settings | None = None) -> P
     tests = ByFolder(settings, settings.words.values(), over)
     properties = _properties(root, settings, docs, tests)
     values = settings.words.values()
-    models = tuple(_model(file, root, settings, properties, values, over) for file in _model_paths(root, settings))
+    paths = _model_paths(root, settings)
+    versions = by_file((v for one in properties.models.values() if (v := one.version)), {p.stem for p, _ in paths})
+    models = tuple(_model(file, root, settings, properties, values, over, versions) for file in paths)
     models += _snapshots(root, settings, properties, values, over)
     seeds = tuple(_seed(path, root, settings, properties, values, over) for path in _seed_paths(root, settings))
     return Part(
@@ -102,15 +105,18 @@ def _model(
     properties: Properties,
     values: ValueRenderer,
     over: Settings | None,
+    versions: Mapping[str, Version],
 ) -> ModelFile:
     path, fqn = file
-    name, where = path.stem, relative(path, root)
+    where, version = relative(path, root), versions.get(path.stem)
+    name = version.name if version else path.stem
+    fqn = (*fqn[:-1], version.of, f"v{version.v}") if version else fqn
     _check_name("model", name, where)
     described = properties.models.get(name)
     default = {"materialized": "view" if settings.is_dbt else "incremental"}
     config = merge(default, settings.folder_config(settings.models, fqn, values))
     return ModelFile(
-        unique_id=f"model.{settings.name}.{name}",
+        unique_id=f"model.{settings.name}.{f'{version.of}.v{version.v}' if version else name}",
         name=name,
         path=where,
         raw_sql=read_text(path, root),
@@ -121,6 +127,7 @@ def _model(
         fqn=fqn,
         root_config=over.folder_config(over.models, fqn, values) if over else {},
         column_docs=described.column_docs if described else {},
+        version=version,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.names import Column
@@ -17,6 +17,7 @@ from sqlmesh_like.project.settings import checked
 from sqlmesh_like.project.sources import optional, parse_columns, parse_source, required
 from sqlmesh_like.project.spec import ColumnDoc, DocBlock, Exposure, Group, MacroDoc, Source, TestFile
 from sqlmesh_like.project.values import ValueRenderer, YamlWords
+from sqlmesh_like.project.versions import Version, spelt_out
 from sqlmesh_like.project.yaml_node import YamlNode
 
 _FILE_KEYS = (
@@ -47,6 +48,7 @@ class NodeProperties:
     declared_at: Location
     node: YamlNode
     column_docs: Mapping[str, ColumnDoc]
+    version: Version | None = None
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def parse_properties(
     _refuse_twice([(f"exposure {exposure.name!r}", exposure.declared_at) for exposure in exposures])
     _refuse_twice([(f"group {group.name!r}", group.declared_at) for group in groups])
     return Properties(
-        models=_by_name("model", _entries(files, "models"), values, descriptions),
+        models=_by_name("model", _entries(files, "models"), values, descriptions),  # one of a version by its own name
         seeds=_by_name("seed", _entries(files, "seeds"), values, descriptions),
         sources=sources,
         source_tests=tuple(test for node in nodes for test in _source_tests(node, project, tests)),
@@ -175,9 +177,18 @@ def _says_enabled(node: YamlNode) -> bool | None:
 def _by_name(
     kind: str, nodes: tuple[YamlNode, ...], values: ValueRenderer, descriptions: Descriptions
 ) -> dict[str, NodeProperties]:
-    parsed = [_node_properties(kind, node, values, descriptions) for node in nodes]
+    parsed = [entry for node in nodes for entry in _versions(kind, node, values, descriptions)]
     _refuse_twice([(f"{kind} {entry.name!r}", entry.declared_at) for entry in parsed])
     return {entry.name: entry for entry in parsed}
+
+
+def _versions(kind: str, node: YamlNode, values: ValueRenderer, descriptions: Descriptions) -> list[NodeProperties]:
+    """An entry, or that of each version of a model."""
+    entry = _node_properties(kind, node, values, descriptions)
+    if kind != "model" or node.get("versions") is None:
+        return [entry]
+    found = [(_node_properties(kind, one, values, descriptions), version) for one, version in spelt_out(node)]
+    return [replace(one, name=version.name, version=version) for one, version in found]
 
 
 def _node_properties(kind: str, node: YamlNode, values: ValueRenderer, descriptions: Descriptions) -> NodeProperties:

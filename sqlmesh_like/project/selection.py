@@ -26,6 +26,7 @@ Method = Literal[
     "state",
     "result",
     "source_status",
+    "version",
 ]
 Indirect = Literal["eager", "cautious", "buildable", "empty"]
 """Which tests come along with the nodes that they read: with any; with all; with all or those above them; none."""

@@ -13,6 +13,7 @@ from sqlmesh_like.project.freshness import Freshness
 from sqlmesh_like.project.publishing import Destination, Publish
 from sqlmesh_like.project.snapshots import SnapshotConfig
 from sqlmesh_like.project.unit_test_spec import UnitTestFile
+from sqlmesh_like.project.versions import Version
 
 Materialized = Literal["incremental", "table", "view", "ephemeral", "snapshot"]
 Refresh = Literal["auto", "incremental", "strict", "full"]
@@ -176,6 +177,7 @@ class ModelFile:
     fqn: tuple[str, ...] = ()  # project, folders below the model path, name
     root_config: Mapping[str, object] = field(default_factory=dict)  # of a package's model: what the root project says
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
+    version: Version | None = None
 
 
 @dataclass(frozen=True)

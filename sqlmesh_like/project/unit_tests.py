@@ -6,7 +6,7 @@ Format: https://docs.getdbt.com/reference/resource-properties/unit-tests; `chang
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import cast
 
@@ -14,6 +14,7 @@ from sqlmesh_like.errors import ProjectError, nearest
 from sqlmesh_like.project.sources import optional, required, texts
 from sqlmesh_like.project.unit_test_spec import ChangedInput, Fixture, FixtureFormat, GivenInput, UnitTestFile
 from sqlmesh_like.project.values import ValueRenderer, YamlWords
+from sqlmesh_like.project.versions import Version
 from sqlmesh_like.project.yaml_node import YamlNode
 
 _KEYS = (
@@ -40,8 +41,6 @@ def parse_unit_test(
     """One entry of `unit_tests:`, None where it is disabled. Raises ProjectError at the first wrong key or value."""
     node.mapping("a unit test").expect_keys("a unit test", _KEYS)
     name, model = required(node, "name", "a unit test"), required(node, "model", "a unit test")
-    if "versions" in node.children:
-        raise node.children["versions"].error("versions of models are not supported")
     config = _config(node, values)
     if config.get("enabled") is False:
         return None
@@ -74,26 +73,49 @@ def unit_tests_of(
     nodes: Iterable[YamlNode],
     project: str,
     models: Iterable[str],
+    versions: Iterable[Version],
     fixtures: Iterable[FixtureFile],
     words: YamlWords,
 ) -> tuple[UnitTestFile, ...]:
     """All enabled unit tests. Raises ProjectError for wrong entries, unknown models and a name given twice."""
-    known, values = tuple(models), words.values()
+    known, values, versioned = tuple(models), words.values(), tuple(versions)
     by_name = {PurePosixPath(file.path).name: file for file in fixtures}
     seen: dict[str, UnitTestFile] = {}
     for node in nodes:
-        test = parse_unit_test(node, project, by_name, values)
-        if test is None:
-            continue
-        if test.model not in known:
-            hint = nearest(test.model, known) or f"known: {', '.join(sorted(known)[:20]) or 'none'}"
-            message = f"unit test {test.name!r} names the model {test.model!r}, which does not exist"
-            raise ProjectError(message, location=test.model_at, hint=hint)
-        if test.unique_id in seen:
-            hint = f"the first is declared at {seen[test.unique_id].declared_at}"
-            raise ProjectError(f"unit test {test.name!r} is declared twice", location=test.declared_at, hint=hint)
-        seen[test.unique_id] = test
+        found = parse_unit_test(node, project, by_name, values)
+        for test in () if found is None else _of_versions(node, found, versioned):
+            _check(test, known, seen)
+            seen[test.unique_id] = test
     return tuple(seen.values())
+
+
+def _of_versions(node: YamlNode, test: UnitTestFile, versions: Iterable[Version]) -> list[UnitTestFile]:
+    """As in dbt a test of a model with versions is one of each, or of those that its `versions` name."""
+    known = [version for version in versions if version.of == test.model]
+    chosen = node.get("versions")
+    if chosen is not None:
+        chosen.mapping("versions").expect_keys("versions", ("include", "exclude"))
+        include, exclude = texts(chosen, "include"), texts(chosen, "exclude")
+        for v in (*include, *exclude):
+            if v not in [version.v for version in known]:
+                raise chosen.error(f"model {test.model!r} has no version {v}")
+        known = [version for version in known if (not include or version.v in include) and version.v not in exclude]
+    if not known:
+        return [test]
+    return [
+        replace(test, model=version.name, unique_id=f"{test.unique_id}_v{version.v}", name=f"{test.name}_v{version.v}")
+        for version in known
+    ]
+
+
+def _check(test: UnitTestFile, known: tuple[str, ...], seen: Mapping[str, UnitTestFile]) -> None:
+    if test.model not in known:
+        hint = nearest(test.model, known) or f"known: {', '.join(sorted(known)[:20]) or 'none'}"
+        message = f"unit test {test.name!r} names the model {test.model!r}, which does not exist"
+        raise ProjectError(message, location=test.model_at, hint=hint)
+    if test.unique_id in seen:
+        hint = f"the first is declared at {seen[test.unique_id].declared_at}"
+        raise ProjectError(f"unit test {test.name!r} is declared twice", location=test.declared_at, hint=hint)
 
 
 def _listed(node: YamlNode, key: str) -> tuple[YamlNode, ...]:

@@ -150,9 +150,10 @@ def _references(registry: Registry | None, findings: Findings) -> dict[str, obje
         return Relation(found.table)
 
     def ref(*names: str, v: object = None, version: object = None) -> Relation:
-        if v is not None or version is not None:
-            raise Fault("versions of models are not supported", r"\bref\s*\(", "ref the model by its name alone")
-        return Relation(TableName("", str(names[-1:]))) if registry is None else use(registry.ref(*names))
+        wanted = version if v is None else v
+        return (
+            Relation(TableName("", str(names[-1:]))) if registry is None else use(registry.ref(*names, version=wanted))
+        )
 
     def source(source_name: str, table_name: str) -> Relation:
         found = None if registry is None else registry.source(source_name, table_name)

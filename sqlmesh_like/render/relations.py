@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlmesh_like.errors import nearest
 from sqlmesh_like.names import TableName
+from sqlmesh_like.project.versions import Version
 from sqlmesh_like.render.rendered import InputRef
 from sqlmesh_like.render.templates import Fault
 
@@ -78,12 +79,16 @@ class Registry:
     sources: Mapping[tuple[str, str], InputRef]
     disabled: Mapping[str, str]  # name → file
     packages: tuple[str, ...] = ()
+    versions: Mapping[str, tuple[Version, ...]] = field(default_factory=dict)  # of models that have some
 
-    def ref(self, *names: str) -> InputRef:
-        """The model or seed of `ref('name')` or `ref('project', 'name')`. Raises Fault where there is none."""
+    def ref(self, *names: str, version: object = None) -> InputRef:
+        """The model or seed of `ref('name')` or `ref('project', 'name')`; of a model with versions the latest one
+        unless `version` names another. Raises Fault where there is none."""
         if not 1 <= len(names) <= 2 or not all(isinstance(name, str) for name in names):
             raise Fault(f"ref takes a name, or a project and a name, not {names!r}", r"\bref\s*\(")
         name, pattern = names[-1], _call("ref", *names)
+        if version is not None or name in self.versions:
+            name = self._version(name, version, pattern)
         if len(names) == 2 and names[0] not in (self.project, *self.packages):
             known = nearest(names[0], self.packages) or f"this project is {self.project!r}"
             raise Fault(f"ref names package {names[0]!r}, which is not installed", pattern, known)
@@ -94,6 +99,16 @@ class Registry:
             raise Fault(f"ref names {name!r}, which is disabled", pattern, hint)
         hint = nearest(name, self.nodes) or f"known: {', '.join(sorted(self.nodes)[:20]) or 'none'}"
         raise Fault(f"no model or seed is named {name!r}", pattern, hint)
+
+    def _version(self, name: str, wanted: object, pattern: str) -> str:
+        known = self.versions.get(name, ())
+        if not known:
+            raise Fault(f"model {name!r} has no versions", pattern, "ref it by its name alone")
+        found = [one for one in known if (one.is_latest if wanted is None else one.v == str(wanted))]
+        if not found:
+            versions = ", ".join(one.v for one in known)
+            raise Fault(f"model {name!r} has no version {wanted}", pattern, f"its versions: {versions}")
+        return found[0].name
 
     def source(self, source: str, name: str) -> InputRef:
         """The table of `source('source', 'name')`. Raises Fault where there is none."""

@@ -12,6 +12,7 @@ from sqlmesh_like.errors import Location
 from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.project.spec import AuthorStrategy, ColumnDoc, Exposure, ModelConfig
 from sqlmesh_like.project.unit_test_spec import Fixture
+from sqlmesh_like.project.versions import Version
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ class RenderedModel:
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
     asks_lake: bool = False  # its text may be another one when the lake answers: it is rendered again when it is run
     incremental_map: SourceMap | None = None  # of `incremental_sql`
+    version: Version | None = None
 
     @property
     def has_contract(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from sqlmesh_like.errors import Location, ProjectError
@@ -17,6 +17,7 @@ from sqlmesh_like.project.config import build_config, check_setting, merge
 from sqlmesh_like.project.settings import DBT_FILE
 from sqlmesh_like.project.snapshots import snapshot_config
 from sqlmesh_like.project.spec import ModelConfig, ModelFile, ParsedProject, SeedFile, Target, TestFile
+from sqlmesh_like.project.versions import Version
 from sqlmesh_like.render.asking import Lake
 from sqlmesh_like.render.context import ConfigCall, Findings, Surroundings, build_scope
 from sqlmesh_like.render.exposures import check_access, render_exposures
@@ -166,6 +167,7 @@ class Renderer:
             },
             disabled={entry.file.name: entry.file.path for entry in placed if not _is_enabled(entry)},
             packages=tuple(self._project.package_vars),
+            versions=_versions(entry.file for entry in enabled),
         )
 
     def _seeds(self) -> tuple[RenderedSeed, ...]:
@@ -234,6 +236,7 @@ class Renderer:
             fqn=placed.file.fqn,
             column_docs=placed.file.column_docs,
             asks_lake=findings.asked_lake,
+            version=placed.file.version,
         )
 
     def _render(self, placed: _Placed, registry: Registry, findings: Findings, incremental: bool) -> SourceMap:
@@ -260,12 +263,22 @@ class Renderer:
         return replace(config, pre_hook=rendered(config.pre_hook), post_hook=rendered(config.post_hook))
 
 
+def _versions(files: Iterable[ModelFile]) -> dict[str, tuple[Version, ...]]:
+    found: dict[str, tuple[Version, ...]] = {}
+    for file in files:
+        if (version := file.version) is not None:
+            found[version.of] = (*found.get(version.of, ()), version)
+    return found
+
+
 def _node(file: ModelFile | SeedFile, config: Mapping[str, object]) -> dict[str, object]:
     """`model` of templates, and the `node` that `generate_schema_name` gets."""
     kind = file.unique_id.partition(".")[0]
+    version = file.version if isinstance(file, ModelFile) else None
     return {
         "unique_id": file.unique_id,
-        "name": file.name,
+        "name": version.of if version else file.name,
+        "version": version.v if version else None,
         "alias": config.get("alias") or file.name,
         "resource_type": kind,
         "original_file_path": file.path,

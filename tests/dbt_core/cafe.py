@@ -13,6 +13,10 @@ models:
     staging: {+materialized: view, +tags: [daily, staging]}
     marts: {+tags: nightly}
 vars: {smallest: 0}
+data_tests:
+  cafe:
+    versioned: {+severity: warn, +tags: odd}
+    described_in_yaml: {+severity: "{{ 'warn' if target.name == 'd' else 'error' }}"}
 """,
     "profiles.yml": "lake: {target: d, outputs: {d: {type: duckdb, path: cafe.duckdb, schema: main}}}\n",
     "seeds/raw_guests.csv": "id,email,tld\n1,ada@home.org,home.org\n2,ben@work.com,work.com\n3,no-address,\n"
@@ -36,6 +40,30 @@ select guest_id, email, is_valid_email from checked""",
 select bill_id, guest_id, amount, written from {{ ref('stg_bills') }} where amount >= {{ var('smallest') }}
 {% if is_incremental() %} and written > (select max(written) from {{ this }}) {% endif %}""",
     "models/marts/above.sql": "select guest_id, sum(amount) as total from {{ ref('fct_bills') }} group by guest_id",
+    "models/versioned/tills_v1.sql": "select 1 as till, 2 as floor",
+    "models/versioned/tills_v2.sql": "select 2 as till union all select 2",
+    "models/versioned/tills_v3.sql": "select 3 as till",
+    "models/versioned/readers.sql": "select till from {{ ref('tills') }} union all "
+    "select till from {{ ref('tills', v=1) }}",
+    "models/versioned/p.yml": """
+models:
+  - name: tills
+    latest_version: 2
+    columns: [{name: till, data_tests: [unique]}, {name: floor, data_tests: [not_null]}]
+    versions:
+      - v: 1
+      - {v: 2, columns: [{include: all, exclude: [floor]}]}
+      - {v: 3, columns: [{include: [till]}], config: {tags: [soon]}}
+  - name: readers
+    columns:
+      - name: till
+        data_tests:
+          - at_least: {arguments: {least: "{{ var('smallest') + 2 }}"}}
+          - at_least: {name: few, arguments: {least: 5}, config: {where: "till < {{ var('smallest') }} + 1"}}
+""",
+    "tests/described_in_yaml.sql": "select bill_id from {{ ref('stg_bills') }} where amount > 30",
+    "tests/described_too.sql": "select bill_id from {{ ref('stg_bills') }} where amount > 30",
+    "tests/p.yml": "data_tests:\n- {name: described_too, description: d, config: {severity: warn, tags: [told]}}\n",
     "models/alone.sql": "{{ config(meta={'owner': 'ada'}, enabled=true) }} select 1 as one",
     "models/off.sql": "{{ config(enabled=false) }} select 1 as one",
     "macros/tests.sql": """
@@ -158,4 +186,6 @@ SELECTIONS = [
     "test_name:is_even", "exposure:board", "+exposure:board", "group:till", "access:public", "unit_test:whole_load",
     "raw_bills+", "dim_guests,test_type:data", "stg_bills,test_name:relationships", "tag:kept", "tag:texts",
     "bills_by_time", "+bills_by_time", "unit_test:emails*", "board", "unit_test:cafe.whole_load",
+    "version:latest", "version:old", "version:prerelease", "version:none", "tills", "tills.v1", "tills_v2", "tills+",
+    "tag:odd", "tag:soon", "tag:told", "file:above", "versioned", "cafe.versioned", "versioned.tills", "1+readers",
 ]  # fmt: skip

@@ -46,7 +46,7 @@ def ended(shown: Shown, words: list[str]) -> list[tuple[str, str, str, object]]:
     shown.readouterr()
     results = json.loads(Path("target/run_results.json").read_text())["results"]
     return sorted(
-        (kind, plain(one["unique_id"].split(".")[-1] if kind != "test" else one["unique_id"].split(".")[2]),
+        (kind, plain(one["unique_id"].split(".")[-1 if kind == "unit_test" else 2]),
          one["status"], one.get("failures"))
         for one in results
         for kind in [one["unique_id"].partition(".")[0]]

@@ -40,7 +40,7 @@ def lines(loaded: Loaded, nodes: Iterable[Node], form: str, keys: tuple[str, ...
     """One line a node, in dbt's forms; `keys` are those that an object of JSON has."""
     match form:
         case "name":
-            return [node.name for node in nodes]
+            return [f"{node.version.of}.v{node.version.v}" if node.version else node.name for node in nodes]
         case "path":
             return [node.path for node in nodes]
         case "json":

@@ -16,7 +16,7 @@
 {%- endmacro %}
 
 {% macro default__generate_alias_name(custom_alias_name=none, node=none) -%}
-  {{ custom_alias_name | trim if custom_alias_name else node.name }}
+  {{ custom_alias_name | trim if custom_alias_name else node.name ~ ('_v' ~ node.version | replace('.', '_') if node.version else '') }}
 {%- endmacro %}
 
 {# Hooks inside or outside of a transaction: there are none here, a statement is one of its own. #}

@@ -188,6 +188,30 @@ select '{{ noon.astimezone(modules.pytz.utc).hour }}' as h, '{{ dbt_version.spli
         },
         (("build", 0, "PASS=4"),),
     ),
+    "models have versions": Usage(
+        {
+            "models/dim_v1.sql": "select 1 as a, 3 as c",
+            "models/dim_of_2.sql": "select 1 as a, 2 as b",
+            "models/p.yml": "models:\n- name: dim\n  latest_version: 2\n  description: all\n"
+            "  columns: [{name: a, data_tests: [unique]}, {name: c, data_tests: [not_null]}]\n"
+            "  versions:\n  - {v: 1, config: {alias: old_dim}}\n  - v: 2\n    defined_in: dim_of_2\n"
+            "    columns: [{include: '*', exclude: [c]}, {name: b, data_tests: [not_null]}]\n"
+            "unit_tests:\n- {name: u, model: dim, given: [], expect: {rows: [{a: 1}]}}\n"
+            "- {name: w, model: dim, versions: {include: [2]}, given: [], expect: {rows: [{b: 2}]}}\n",
+            "models/x.sql": "select a, b from {{ ref('dim') }} union all select a, c from {{ ref('dim', v=1) }} "
+            "union all select a, b from {{ ref('p', 'dim', version=2) }}",
+        },
+        (
+            ("build", 0, "main.old_dim "),
+            ("show x --output csv", 0, "1,2\n1,3\n1,2"),
+            ("ls -s dim --output name --resource-type model", 0, "dim.v2\ndim.v1"),
+            ("ls -s dim.v2 --resource-type test unit_test --output name", 0, "w_v2"),
+            ("ls -s version:latest --resource-type model", 0, "p.dim.v2"),
+            ("ls -s version:lates", 2, "did you mean 'latest'"),
+            ("compile --inline {{ref('dim',v=3)}}", 2, "no version 3"),
+            ("compile --inline {{ref('stg',v=3)}}", 2, "has no versions"),
+        ),
+    ),
 }
 
 
