@@ -50,7 +50,7 @@ function relationsPanel(node) {
 function overviewPage() {
   document.title = data.project;
   const of = (type) => nodes.filter((node) => node.type === type);
-  const tiles = Object.entries(KINDS).filter(([type]) => of(type).length).map(([type, name]) => el("div", { class: `tile k-${type}` }, el("b", {}, count(of(type).length)), el("span", {}, name.toLowerCase())));
+  const tiles = Object.entries(KINDS).filter(([type]) => of(type).length).map(([type, name]) => el("div", { class: `tile k-${type}` }, el("b", {}, count(of(type).length)), el("span", {}, of(type).length === 1 ? name.toLowerCase().replace(/s$/, "") : name.toLowerCase())));
   const tables = nodes.filter((node) => TABLES.has(node.type));
   const all = tables.flatMap((node) => node.columns), told = all.filter((column) => column.description);
   return [
@@ -70,7 +70,7 @@ function strategiesPanel(models) {
       part.style.flexGrow = found.length;
       return part;
     })),
-    el("ul", { class: "strategies" }, groups.map(([strategy, found]) => el("li", {}, strategyBadge(strategy), " ", el("span", { class: "faint" }, count(found.length)),
+    el("ul", { class: "strategies" }, groups.map(([strategy, found]) => el("li", {}, strategyBadge(strategy), el("span", { class: "faint" }, count(found.length)),
       el("span", { class: "names" }, found.slice(0, 12).map((node) => el("a", { href: link(node) }, node.name)), found.length > 12 ? `and ${count(found.length - 12)} more` : null)))));
 }
 

@@ -28,6 +28,7 @@ def test_the_first_page_tells_of_the_project(page: Page) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("shop")
     expect(page.get_by_text("Sales of the whole shop.")).to_be_visible()
     expect(page.locator(".tile.k-model")).to_have_text("3models")
+    expect(page.locator(".tile.k-seed")).to_have_text("1seed")
     expect(page.locator(".graph .card")).to_have_count(7)
     sources = page.get_by_role("group", name="Sources").locator("tbody tr")
     expect(sources).to_have_text(re.compile("shop.orders.*2024-01-01 00:00:00.*warn"))

@@ -102,6 +102,20 @@ def test_a_model_whose_text_the_lake_decides_has_no_plan_and_stops_nothing(tmp_p
     assert node(told, "model.shop.after")["plan"]
 
 
+def test_a_program_that_nobody_can_read_is_left_to_explain(tmp_path: Path) -> None:
+    root = make_project(tmp_path)
+    paid = "{{ ref('paid') }}"
+    for joins in (3, 4):
+        others = " ".join(f"join {paid} p{n} on p{n}.id = p.id" for n in range(joins))
+        (root / f"models/met_{joins}.sql").write_text(f"select p.id from {paid} p {others}")
+    assert generate(root, "-q") == 0
+    told = told_by(root / "target/index.html")
+    assert "-- full build" in str(node(told, "model.shop.met_3")["program"])
+    assert node(told, "model.shop.met_4")["program"] == (
+        "-- 4 joins make a long program: `sml explain met_4 --sql` prints it"
+    )
+
+
 def test_every_rule_that_a_plan_names_is_told(told: Told) -> None:
     rules, nodes = told["rules"], told["nodes"]
     assert isinstance(rules, list) and isinstance(nodes, list)
