@@ -90,9 +90,10 @@ def write_options(table: HudiTable) -> dict[str, str]:
         "hoodie.metadata.enable": "false",
         # A bloom filter makes a 435 kB file of a one-row one and the bucket index never reads it.
         "hoodie.parquet.bloom.filter.enabled": "false",
-        # bulk_insert writes one whatever is asked: let it be of one entry.
+        # bulk_insert writes one whatever is asked: let it be of one entry, and quickly filled.
         "hoodie.index.bloom.num_entries": "1",
-        "hoodie.bloom.index.filter.dynamic.max.entries": "1",
+        "hoodie.bloom.index.filter.type": "SIMPLE",
+        "hoodie.index.bloom.fpp": "0.5",
         # The default, LOCAL, goes backwards when clocks change.
         "hoodie.table.timeline.timezone": "UTC",
         # History is what consumers read changes from: it is removed only by our own retention.

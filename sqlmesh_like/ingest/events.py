@@ -27,6 +27,8 @@ EVENT_COLUMNS = (
 )
 _SAID_OF = ("value", *LOG_COLUMNS)
 """What an envelope is read from."""
+_NUMBER = "xxhash64(position)"
+"""Of an event: two may share one, which does no harm to an example."""
 # Spark replaces invalid bytes without a word wherever it reads text.
 _IS_UTF8 = "encode(decode(cast(value as binary), 'UTF-8'), 'UTF-8') = cast(value as binary)"
 
@@ -116,8 +118,11 @@ def routed(place: Place, events: DataFrame) -> Routed:
     """Which table takes which events. Raises ProjectError where two declarations claim the same."""
     by = ("kind", *_SOURCE, "message", "schema_id", "members")
     marked = " or ".join(f"contains(value, {literal(mark)})" for mark in UNAVAILABLE[:2])
-    columns = {"example": "first(position)", "lines": "count(*)", "marked": f"max({marked})"}
-    columns |= {"logged_at": "max(logged_at)", "key_columns": "first(key_columns, true)"}
+    # Numbers alone: for a text or a list Spark would sort all events.
+    columns = {"example": f"max({_NUMBER})", "lines": "count(*)", "marked": f"max({marked})"}
+    columns |= {"logged_at": "max(logged_at)"}
+    if place.source.ingest is not None and place.source.ingest.discover:
+        columns["key_columns"] = "first(key_columns, true)"
     groups = events.groupBy(*by).agg(*(F.expr(sql).alias(name) for name, sql in columns.items())).collect()
     source_tables = _with_discovered(place, groups).source
     assert place.source.ingest is not None
@@ -153,7 +158,7 @@ def _schema_texts(events: DataFrame, ingest: IngestSource, groups: Iterable[Row]
     examples = {row["schema_id"]: row["example"] for row in groups if row["schema_id"] and row["kind"] in CHANGES}
     if not examples:
         return {}
-    few = events.where(F.col("position").isin(sorted(set(examples.values())))).select("schema_id", *_SAID_OF)
+    few = events.where(F.expr(_NUMBER).isin(sorted(set(examples.values())))).select("schema_id", *_SAID_OF)
     found: dict[str, str] = {}
     for condition, dialect in FORMATS[ingest.format]:
         said = (f"{sql} as {name}" for name, sql in dialect.envelope("value").items())

@@ -19,6 +19,7 @@ from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.ingest.check import fixed_part
 from sqlmesh_like.ingest.extent import Extent, Files, files_of
 from sqlmesh_like.ingest.log import LINE_COLUMNS
+from sqlmesh_like.ingest.told import told
 from sqlmesh_like.ingest.types import literal
 
 _COLUMNS = (
@@ -112,5 +113,5 @@ def _numbered(lines: DataFrame, blocks: list[_Block]) -> DataFrame:
     for block in blocks:
         shifts.append((block.file, block.block, before.get(block.file, 0) - block.first + 1))
         before[block.file] = before.get(block.file, 0) + block.size
-    known = lines.sparkSession.createDataFrame(shifts, "file STRING, block BIGINT, shift BIGINT")
+    known = told(lines.sparkSession, shifts, "file STRING, block BIGINT, shift BIGINT")
     return lines.join(F.broadcast(known), ["file", "block"]).withColumn("line", F.expr("seen + shift"))

@@ -15,6 +15,10 @@ from sqlmesh_like.ingest.net import KEY
 from sqlmesh_like.ingest.types import literal, quoted
 
 _GONE = ": the source did not log this value, and no earlier version of the row is known"
+# PostgreSQL logs the delete of the old key first: by the time the new row comes, what it had is gone.
+_GONE += (
+    " (its key changed? set REPLICA IDENTITY FULL at the source, update the row there, then replay the dead letters)"
+)
 _LOST = ": the source did not log this value, and an earlier event of the row is a dead letter"
 
 

@@ -149,9 +149,11 @@ def rows(layout: Layout, *, with_floors: bool) -> str:
         columns += [f"{is_own} and w.removed as {SOFT_DELETED}", f"not ({is_own}) as {DELETED}"]
     else:
         columns.append(f"not ({is_own}) or w.removed as {DELETED}")
+    # Without partitions every row stands in the same place.
+    place = "explode(parts)" if layout.partition_field else "''"
     return f"""
 select {", ".join(columns)}
-from (select *, explode(parts) as place from {{decisions}})
+from (select *, {place} as place from {{decisions}})
 where not ({late})"""
 
 

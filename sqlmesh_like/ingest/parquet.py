@@ -20,6 +20,7 @@ from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.ingest.extent import Extent, Files, files_of
 from sqlmesh_like.ingest.files import POSITION, has_files, named_by_folder, stream_options
 from sqlmesh_like.ingest.log import LINE_COLUMNS
+from sqlmesh_like.ingest.told import told
 from sqlmesh_like.ingest.types import literal, normal_type, quoted
 
 _COLUMNS = ("path as file", "unix_millis(modificationTime) as modified")
@@ -43,7 +44,7 @@ class ParquetLog:
     def read(self, spark: SparkSession, extent: Extent) -> DataFrame:
         assert isinstance(extent, Files)
         rows = [(path, time) for time, path in extent.files]
-        return spark.createDataFrame(rows, "file STRING, modified BIGINT")
+        return told(spark, rows, "file STRING, modified BIGINT")
 
     @contextmanager
     def lines(self, batch: DataFrame) -> Iterator[tuple[DataFrame, Extent]]:
@@ -54,7 +55,7 @@ class ParquetLog:
         for file in found:
             groups[spark.read.parquet(file).schema.json()].append(file)
         frames = [_lines(spark, files, StructType.fromJson(json.loads(text))) for text, files in groups.items()]
-        empty = spark.createDataFrame([], "value STRING, file STRING, modified BIGINT, line BIGINT, log_schema STRING")
+        empty = told(spark, [], "value STRING, file STRING, modified BIGINT, line BIGINT, log_schema STRING")
         united = reduce(DataFrame.unionByName, frames, empty)
         named = {
             **named_by_folder(self.glob),

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.errors import IngestError
+from sqlmesh_like.ingest.told import told
 from tests.spark.ingest_lake import Lake, base64_decimal, event, report_of, table
 
 DECIMAL = {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "parameters": {"scale": "6"}}
@@ -112,3 +113,25 @@ def test_a_column_of_nulls_has_no_type_yet(spark: SparkSession, tmp_path: Path) 
     shop.ingest(event("c", {"id": 1, "late": None, "deep": {"a": [1, "ü"]}}))
     assert shop.types() == {"id": "bigint", "deep": "string"}
     assert json.loads(shop.rows()[0][1]) == {"a": [1, "ü"]}
+
+
+def test_stored_rows_get_the_default_of_a_column_that_was_added_not_null(spark: SparkSession, tmp_path: Path) -> None:
+    shop = Lake(spark, tmp_path, (table(),))
+    text = {"field": "v", "type": "string"}
+    shop.ingest(*(event("c", {"id": id, "v": "a"}, fields=(ID, text)) for id in (1, 2)))
+    age = {"field": "age", "type": "int32", "optional": False, "default": 18}
+    price = {**DECIMAL, "field": "price", "optional": False, "default": base64_decimal(int(EXACT.scaleb(6)))}
+    # The source stores 0 where there is no default to state; of that no event tells.
+    bare = {"field": "bare", "type": "int32", "optional": False}
+    new = {"age": 30, "id": 2, "price": base64_decimal(-1), "v": "b", "bare": 7}
+    shop.ingest(event("u", new, {**new, "v": "a"}, fields=(age, ID, price, text, bare)))
+    assert shop.rows("t", "id", "v", "age", "price", "bare") == [
+        (1, "a", 18, EXACT, None),
+        (2, "b", 30, Decimal("-0.000001"), 7),
+    ]
+
+
+def test_rows_known_in_python_are_a_frame_with_every_sign_kept(spark: SparkSession) -> None:
+    rows = [("file:///a 'b' \\ \"c\"/ü%20{x}.jsonl", 2**40), ("", -1)]
+    assert [tuple(row) for row in told(spark, rows, "file STRING, block BIGINT").collect()] == rows
+    assert told(spark, [], "file STRING, block BIGINT").dtypes == [("file", "string"), ("block", "bigint")]
