@@ -80,6 +80,7 @@ def test_keys_that_come_once_become_the_same_without_grouping(spark: SparkSessio
     events = spark.range(30).selectExpr(*(f"{sql} as {name}" for name, sql in told.items()))
     events = events.selectExpr("*", "coalesce(after, before) as row", "before is null as is_blind")
     events = events.selectExpr("*", "cast(null as string) as reason", "cast(array() as array<string>) as missing")
+    events = events.selectExpr("*", "cast(null as int) as unsure")
     counts = count(events, layout)
     assert (counts.good, counts.deletes, counts.moves, counts.rekeyed, counts.of_a_key) == (30, 10, 5, 0, 1)
     assert count(events.union(events.limit(1)), layout).of_a_key == 2
