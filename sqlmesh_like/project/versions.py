@@ -110,6 +110,8 @@ def _columns(node: YamlNode, version: YamlNode) -> tuple[YamlNode, ...]:
     base, own = node.get("columns"), version.get("columns")
     listed = () if own is None else own.sequence("columns")
     rules = [one for one in listed if "include" in one.children or "exclude" in one.children]
+    for rule in rules:
+        rule.expect_keys("a rule for columns", ("include", "exclude"))
     if len(rules) > 1:
         raise rules[1].error("columns of a version have more than one include or exclude", "put them in one entry")
     said = {_name(one): one for one in listed if one not in rules}

@@ -28,6 +28,9 @@ models:
     +table_type: cow
 seeds:
   +delimiter: ","
+data_tests:
+  shop:
+    +severity: "{{ 'warn' if target.name == 'dev' else 'error' }}"
 on-run-start: []
 """
 SCHEMA = """version: 2
@@ -87,6 +90,32 @@ FILES = {
     "dbt_project.yml": SETTINGS,
     "profiles.yml": "lake:\n  target: t\n  outputs:\n    t:\n      type: duckdb\n      threads: 1\n",
     "models/schema.yml": SCHEMA,
+    "models/shelves.yml": """version: 2
+models:
+  - name: shelf
+    latest_version: 2
+    columns:
+      - name: id
+        data_tests:
+          - unique
+      - name: wide
+    versions:
+      - v: 1
+        defined_in: shelf_old
+      - v: 2
+        columns:
+          - include: all
+            exclude: [wide]
+data_tests:
+  - name: no_shelf_is_wide
+    description: none of the old ones
+    config:
+      severity: warn
+      where: "id < {{ var('least') }}"
+""",
+    "models/shelf_old.sql": "select 1 as id, 2 as wide",
+    "models/shelf_v2.sql": "select id from {{ ref('shelf', v=1) }}",
+    "tests/no_shelf_is_wide.sql": "select id from {{ ref('shelf', v=1) }} where wide > 10",
     "models/staging/stg_orders.sql": """{{ config(table_type='cow', tags=['daily']) }}
 select id, product, amount, cast(at as date) as day
 from {{ source('ods', 'orders') }}
@@ -124,7 +153,7 @@ select * from {{ model }} where {{ column_name }} < 0
 SQL = r"(models|tests)/.*\.sql"
 MODEL = r"models/.*\.sql"
 YAML = r".*\.yml"
-PROPERTIES = "models/schema.yml"
+PROPERTIES, SHELVES = "models/schema.yml", "models/shelves.yml"
 RULES: dict[str, tuple[str, str, str]] = {
     "an unknown column": (MODEL, r"\b(amount|product|id|at|price)\b(?=[ ,)\n])(?! as)", "nowhere"),
     "a column of another table": (MODEL, r"\b([op])\.(day|product|amount|price)\b", r"\1.elsewhere"),
@@ -151,6 +180,20 @@ RULES: dict[str, tuple[str, str, str]] = {
     "a variable that is not set": (SQL, r"var\('least'\)", "var('lest')"),
     "a setting misspelt": (MODEL, r"table_type=", "table_typ="),
     "a setting of a wrong value": (MODEL, r"'cow'", "'horse'"),
+    "a version that is not there": (SQL, r"v=1", "v=7"),
+    "a latest version that is not there": (SHELVES, r"latest_version: 2", "latest_version: 9"),
+    "a version without a number": (SHELVES, r"- v: \d", "- description: x"),
+    "a version that is there twice": (SHELVES, r"- v: 2", "- v: 1"),
+    "a rule for columns that is none": (SHELVES, r"include: all", "includes: all"),
+    "a word that a target does not have": (YAML, r"target\.name", "target.nam"),
+    "a severity by folder that is not there": ("dbt_project.yml", r"'error' }}", "'fatal' }}"),
+    "a description of a test that is not there": (
+        SHELVES,
+        r"(?m)^data_tests:\n(.|\n)*\Z",
+        "data_tests: [{name: x, colour: red}]",
+    ),
+    "a condition of a test that is none": (SHELVES, r"where: .*", "where: [1]"),
+    "a key of a version misspelt": (SHELVES, r"defined_in|exclude|latest_version", r"\g<0>x"),
     "a filter that is not there": (SQL, r"var\('least'\)", "var('least') | upperr"),
     "a quote in YAML that is not closed": (YAML, r"(?m)(?<=: )(?=\w+$)", '"'),
     "a tab in YAML": (YAML, r"(?m)^  (?=\s*- name|\s*\w+:)", "\t"),
