@@ -15,6 +15,8 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from sqlmesh_like.analyze.clock import frozen
+from sqlmesh_like.analyze.predicates import read_predicate
 from sqlmesh_like.engine import sink as sinks
 from sqlmesh_like.engine.bindings import shown
 from sqlmesh_like.engine.fitting import fitted
@@ -43,9 +45,10 @@ def write_branch(planned: PlannedModel, given: DataFrame, stored: DataFrame, tar
     match planned.strategy:
         case "merge" if keys:
             sinks.check_rows(rows, target)
-            actions = _merged(rows, stored, target, keys, _kept_columns(planned, rows))
+            actions = _merged(rows, stored, target, _matching(planned), _kept_columns(planned, rows))
         case "delete+insert" if keys:
-            leaving = stored.join(rows.select(*keys).distinct(), list(keys), "left_semi")
+            old = _renamed(stored)
+            leaving = old.join(rows, _matching(planned), "left_semi").toDF(*stored.columns)
             actions = _entering(rows, target).unionByName(_leaving(leaving), allowMissingColumns=True)
         case _:
             actions = _entering(rows, target)
@@ -96,10 +99,21 @@ def _leaving(stored: DataFrame) -> DataFrame:
     return stored.withColumn(DELETED, F.lit(True))
 
 
-def _merged(rows: DataFrame, stored: DataFrame, target: Sink, keys: Sequence[str], kept: Sequence[str]) -> DataFrame:
+def _renamed(stored: DataFrame) -> DataFrame:
+    return stored.select(*[F.col(f"`{name}`").alias(_OLD + name) for name in stored.columns])
+
+
+def _matching(planned: PlannedModel) -> SparkColumn:
+    """Which stored row a row stands for: that of its unique_key, where the author's predicates do not hide it."""
+    config = planned.compiled.model.config
+    same = [F.col(f"`{name}`") == F.col(f"`{_OLD}{name}`") for name in config.unique_key]
+    read = (read_predicate(text, lambda name: _OLD + name) for text in config.incremental_predicates)
+    return reduce(SparkColumn.__and__, [*same, *(F.expr(frozen(tree, planned.now).sql("spark")) for tree in read)])
+
+
+def _merged(rows: DataFrame, stored: DataFrame, target: Sink, same: SparkColumn, kept: Sequence[str]) -> DataFrame:
     """Each row under the key of the stored row that it replaces, of which the `kept` columns stay."""
-    old = stored.select(*[F.col(f"`{name}`").alias(_OLD + name) for name in stored.columns])
-    same = reduce(SparkColumn.__and__, (F.col(f"`{name}`") == F.col(f"`{_OLD}{name}`") for name in keys))
+    old = _renamed(stored)
     is_there = F.col(f"`{_OLD}{KEY}`").isNotNull()
     kept_values = {name: F.when(is_there, F.col(f"`{_OLD}{name}`")).otherwise(F.col(f"`{name}`")) for name in kept}
     key = F.coalesce(F.col(f"`{_OLD}{KEY}`"), F.col(KEY))

@@ -11,6 +11,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.facts import QueryFacts, locate, parse
 from sqlmesh_like.analyze.functions import judge
 from sqlmesh_like.analyze.gaps import first_gap
+from sqlmesh_like.analyze.predicates import PredicateFault, read_predicate
 from sqlmesh_like.analyze.scope import offset_of
 from sqlmesh_like.analyze.spark_functions import SPARK_FUNCTIONS
 from sqlmesh_like.analyze.unresolved import ColumnsOf, Unresolved, first_unresolved, foreign_tables, output_names
@@ -150,9 +151,7 @@ class _Check:
 
     def _check_branch(self, branch: RenderedModel, shown: Schema | None) -> None:
         """Where is_incremental() is true the query reads the table so far, and must give all of its columns."""
-        if branch.author_strategy and branch.config.incremental_predicates:
-            place = _config_place(branch, "incremental_predicates")
-            raise SqlError("incremental_predicates are not supported", location=place, hint="leave them out")
+        _check_predicates(branch)
         this = replace(branch, unique_id=f"{branch.unique_id}{_BRANCH}")
         self._schemas[branch.unique_id] = shown
         found = self._shown(self._checked(this))
@@ -233,6 +232,21 @@ def _refuse_foreign_tables(model: RenderedModel, tree: exp.Expr) -> None:
 
 def _error(model: RenderedModel, found: Unresolved) -> SqlError:
     return SqlError(found.message, location=locate(model, offset_of(found.node)), hint=found.hint)
+
+
+def _check_predicates(branch: RenderedModel) -> None:
+    """They narrow what `merge` and `delete+insert` touch; the other strategies match no rows."""
+    predicates, strategy = branch.config.incremental_predicates, branch.author_strategy
+    if not predicates or strategy is None:
+        return
+    place = _config_place(branch, "incremental_predicates")
+    if strategy not in ("merge", "delete+insert"):
+        raise SqlError(f"incremental_predicates have no meaning with {strategy}", location=place, hint="leave them out")
+    for text in predicates:
+        try:
+            read_predicate(text, str)
+        except PredicateFault as fault:
+            raise SqlError(str(fault), location=place, hint="e.g. \"DBT_INTERNAL_DEST.day > '2024-01-01'\"") from fault
 
 
 def _config_place(model: RenderedModel, key: str) -> Location:

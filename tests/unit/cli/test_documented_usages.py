@@ -188,6 +188,22 @@ select '{{ noon.astimezone(modules.pytz.utc).hour }}' as h, '{{ dbt_version.spli
         },
         (("build", 0, "PASS=4"),),
     ),
+    "predicates narrow a merge, and are refused where they have no meaning": Usage(
+        {
+            "models/m.sql": "{{ config(materialized='incremental', unique_key='id', incremental_strategy=var('how'),\n"
+            "incremental_predicates=[var('what')]) }}\nselect id from {{ ref('raw') }}"
+            "{% if is_incremental() %} where id > 1{% endif %}"
+        },
+        tuple(
+            (f"compile -s m --vars {{how:\xa0{how},what:\xa0'{what}'}}".replace(" >", "\xa0>\xa0"), code, told)
+            for how, what, code, told in (
+                ("merge", "DBT_INTERNAL_DEST.id >1", 0, "where id > 1"),
+                ("append", "DBT_INTERNAL_DEST.id >1", 2, "models/m.sql:2:1: incremental_predicates have no meaning"),
+                ("merge", "id >1", 2, "models/m.sql:2:1: incremental_predicates: say DBT_INTERNAL_DEST.id or"),
+                ("merge", "id >(", 2, "models/m.sql:2:1: incremental_predicates: 'id"),
+            )
+        ),
+    ),
     "models have versions": Usage(
         {
             "models/dim_v1.sql": "select 1 as a, 3 as c",

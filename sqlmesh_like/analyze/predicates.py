@@ -1,0 +1,43 @@
+"""`incremental_predicates`: conditions on the rows that a merge may touch. Owns reading them.
+
+As in dbt: https://docs.getdbt.com/docs/build/incremental-strategy#about-incremental_predicates. A column is one of
+DBT_INTERNAL_DEST, the table, or of DBT_INTERNAL_SOURCE, the rows that the branch gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+TABLE, ROWS = "DBT_INTERNAL_DEST", "DBT_INTERNAL_SOURCE"
+
+
+class PredicateFault(Exception):
+    """What is wrong with a predicate; whoever knows the place turns it into a located error."""
+
+
+def read_predicate(text: str, stored_name: Callable[[str], str]) -> exp.Expr:
+    """The condition, over columns of the rows by their name and of the table by `stored_name`. Raises PredicateFault.
+
+    >>> read_predicate("DBT_INTERNAL_DEST.day > DBT_INTERNAL_SOURCE.day", "old_{}".format).sql("spark")
+    '`old_day` > `day`'
+    """
+    try:
+        tree = sqlglot.parse_one(text, dialect="spark")
+    except SqlglotError as error:
+        raise PredicateFault(f"incremental_predicates: {text!r} is no condition") from error
+    if isinstance(tree, exp.Query) or tree.find(exp.Subquery, exp.Select):
+        raise PredicateFault(f"incremental_predicates: {text!r} has a subquery, which is not supported")
+    for column in list(tree.find_all(exp.Column)):
+        side = column.table.upper()
+        if side not in (TABLE, ROWS):
+            raise PredicateFault(f"incremental_predicates: say {TABLE}.{column.name} or {ROWS}.{column.name}")
+        name = stored_name(column.name) if side == TABLE else column.name
+        renamed = exp.column(name, quoted=True)
+        if column is tree:
+            return renamed
+        column.replace(renamed)
+    return tree
