@@ -116,7 +116,13 @@ class Descriptions:
 
     def _column(self, node: YamlNode) -> ColumnDoc:
         levels = [level for level in (node, node.get("config")) if level is not None]
-        tags = [tag for level in levels if (child := level.get("tags")) is not None for tag in child.texts("tags")]
         metas = [child.mapping("meta").items() for level in levels if (child := level.get("meta")) is not None]
         meta = {key: value.value for items in metas for key, value in items}
-        return ColumnDoc(self.of(node), tuple(dict.fromkeys(tags)), meta)
+        return ColumnDoc(self.of(node), column_tags(node), meta)
+
+
+def column_tags(node: YamlNode) -> tuple[str, ...]:
+    """The tags of a column; as in dbt its data tests have them too."""
+    levels = [level for level in (node, node.get("config")) if level is not None]
+    tags = [tag for level in levels if (child := level.get("tags")) is not None for tag in child.texts("tags")]
+    return tuple(dict.fromkeys(tags))

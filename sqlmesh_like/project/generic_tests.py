@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlmesh_like.project.by_folder import ByFolder
-from sqlmesh_like.project.data_test_config import KEYS, checked_test_setting
+from sqlmesh_like.project.data_test_config import KEYS, checked_test_setting, merged
 from sqlmesh_like.project.spec import TestFile
 from sqlmesh_like.project.values import ValueRenderer
 from sqlmesh_like.project.yaml_node import YamlNode
@@ -28,6 +28,7 @@ class Tested:
     name: str
     relation: str  # Jinja expression: ref('x') or source('a', 'b')
     column: str | None
+    tags: tuple[str, ...] = ()  # of the column
 
 
 def generic_test(node: YamlNode, tested: Tested, settings: ByFolder) -> TestFile | None:
@@ -36,7 +37,7 @@ def generic_test(node: YamlNode, tested: Tested, settings: ByFolder) -> TestFile
     Raises ProjectError where the entry is neither a name nor a mapping, or a setting has a wrong value.
     """
     macro, body = _macro_and_body(node)
-    config = _config(body, settings.values)
+    config = merged({"tags": tested.tags} if tested.tags else {}, _config(body, settings.values))
     arguments = _arguments(body)
     name = _given_name(body) or _derived_name(macro, tested, arguments)
     fqn = (tested.project, *settings.folders(node.location.path), name)
@@ -106,7 +107,9 @@ def _derived_name(macro: str, tested: Tested, arguments: Mapping[str, object]) -
     """
     own = {"column_name": tested.column} if tested.column else {}
     named = sorted({**own, **arguments}.items())
-    start = f"{macro.replace('.', '_')}_{tested.name}"
+    package, dot, of = macro.rpartition(".")
+    kind = "source_" if tested.unique_id.startswith("source.") else ""
+    start = f"{package}{dot and '_'}{kind}{of}_{tested.name}".replace(".", "_")
     words = [_CLEAN.sub("_", word) for _, value in named for word in _words(value)]
     name = f"{start}_{'__'.join(words)}"
     return name if len(name) < 64 else f"{start[:30]}_{hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()}"

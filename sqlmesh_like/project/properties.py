@@ -10,7 +10,7 @@ from sqlmesh_like.names import Column
 from sqlmesh_like.project.by_folder import ByFolder
 from sqlmesh_like.project.config import HOOKS, canonical, merge
 from sqlmesh_like.project.data_test_config import checked_test_setting
-from sqlmesh_like.project.doc_blocks import Descriptions, Docs
+from sqlmesh_like.project.doc_blocks import Descriptions, Docs, column_tags
 from sqlmesh_like.project.exposures import parse_exposures, parse_groups
 from sqlmesh_like.project.generic_tests import Tested, generic_test
 from sqlmesh_like.project.settings import checked
@@ -246,7 +246,7 @@ def node_tests(node: YamlNode, tested: Tested, settings: ByFolder) -> list[TestF
     columns = node.get("columns")
     for column in () if columns is None else columns.sequence("columns"):
         name = required(column, "name", "a column")
-        of_column = Tested(tested.project, tested.unique_id, tested.name, tested.relation, name)
+        of_column = replace(tested, column=name, tags=column_tags(column))
         found += [generic_test(entry, of_column, settings) for entry in _test_entries(column)]
     return [test for test in found if test is not None]
 

@@ -204,6 +204,20 @@ select '{{ noon.astimezone(modules.pytz.utc).hour }}' as h, '{{ dbt_version.spli
             )
         ),
     ),
+    "tests of sources are named so, and those of a column have its tags": Usage(
+        {
+            "models/p.yml": "sources:\n- name: s\n  tables:\n  - name: t\n"
+            "    columns: [{name: id, tags: [key], data_tests: [unique, {not_null: {config: {tags: more}}}]}]\n"
+        },
+        (
+            ("ls -s tag:key --output name", 0, "source_not_null_s_t_id\nsource_unique_s_t_id"),
+            ("ls -s tag:more --output name", 0, "!unique"),
+        ),
+    ),
+    "a source that is asked by a query is refused": Usage(
+        {"models/p.yml": "sources:\n- name: s\n  loaded_at_query: select 1\n  tables: [{name: t}]\n"},
+        (("parse", 2, "models/p.yml:3:3: loaded_at_query is not supported"),),
+    ),
     "models have versions": Usage(
         {
             "models/dim_v1.sql": "select 1 as a, 3 as c",
