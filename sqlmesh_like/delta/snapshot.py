@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, Column, Schema
 from sqlmesh_like.project.snapshots import SnapshotConfig
 
@@ -41,8 +42,15 @@ def added_columns(config: SnapshotConfig) -> Schema:
 def snapshot_program(config: SnapshotConfig, source: Schema, stored: Schema | None, now: str) -> SnapshotProgram:
     """The program; `source` and `stored` are the visible columns, `now` the clock as an SQL timestamp without a zone.
 
-    Columns that the query no longer has are kept and NULL in new versions; new ones are NULL in old versions.
+    Columns that the query no longer has are kept and NULL in new versions; new ones are NULL in old versions. Raises
+    NodeError where the config names a column that the query has not: each run would take all rows for changed.
     """
+    known = {column.name.lower() for column in source}
+    moment = () if config.updated_at is None else (config.updated_at,)
+    for name in (*config.unique_key, *moment, *(config.check or ())):
+        if name.lower() not in known:
+            hint = f"its columns: {', '.join(column.name for column in source)}"
+            raise NodeError(f"the snapshot names {name!r}, which is no column of its query", hint=hint)
     return _Program(config, source, stored or (), f"timestamp '{now}'").program()
 
 

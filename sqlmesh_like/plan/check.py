@@ -191,7 +191,7 @@ class _Check:
     def _check_config(self, model: RenderedModel) -> None:
         known = self._schemas.get(model.unique_id)
         names = [column.name for column in known or ()]
-        for key, given in (("partition_by", model.config.partition_by), ("unique_key", model.config.unique_key)):
+        for key, given in _named_columns(model):
             for name in given if names else ():
                 if name.lower() not in (known_name.lower() for known_name in names):
                     hint = nearest(name, names) or f"its columns: {', '.join(names)}"
@@ -247,6 +247,16 @@ def _check_predicates(branch: RenderedModel) -> None:
             read_predicate(text, str)
         except PredicateFault as fault:
             raise SqlError(str(fault), location=place, hint="e.g. \"DBT_INTERNAL_DEST.day > '2024-01-01'\"") from fault
+
+
+def _named_columns(model: RenderedModel) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Settings that name columns of the query, with what they name."""
+    config, snapshot = model.config, model.config.snapshot
+    named = (("partition_by", config.partition_by), ("unique_key", config.unique_key))
+    if snapshot is None:
+        return named
+    moment = () if snapshot.updated_at is None else (snapshot.updated_at,)
+    return (*named, ("unique_key", snapshot.unique_key), ("updated_at", moment), ("check_cols", snapshot.check or ()))
 
 
 def _config_place(model: RenderedModel, key: str) -> Location:

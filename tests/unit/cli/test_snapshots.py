@@ -73,6 +73,24 @@ def test_a_wrong_snapshot_is_refused_at_its_place(capsys: Shown, path: str, text
     assert told in err and "Traceback" not in err
 
 
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ("strategy: timestamp, updated_at: ta", "updated_at names 'ta', which is no column of it"),
+        ("strategy: check, check_cols: all, updated_at: ta", "updated_at names 'ta'"),
+        ("strategy: check, check_cols: [v, w]", "check_cols names 'w'"),
+    ],
+)
+def test_a_column_that_the_query_lacks_is_refused(capsys: Shown, config: str, told: str) -> None:
+    Path("snapshots/s.yml").write_text(
+        f"snapshots: [{{name: kept, relation: ref('orders'), config: {{unique_key: id, {config}}}}}]"
+    )
+    assert main(["compile"]) == 2
+    assert told in capsys.readouterr().err
+    assert main(["build"]) == 2
+    assert told in capsys.readouterr().err
+
+
 def test_a_unique_key_that_the_query_lacks_is_refused(capsys: Shown) -> None:
     text = FILES["snapshots/b.sql"].replace("select id,", "select")
     Path("snapshots/b.sql").write_text(text)

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from sqlmesh_like.errors import Location, ProjectError
+from sqlmesh_like.errors import Location, NodeError, ProjectError
 from sqlmesh_like.names import Column
 from sqlmesh_like.project.snapshots import SnapshotConfig, snapshot_config
 from tests.snapshot_table import COLUMNS, Kept, day
@@ -117,6 +117,12 @@ def test_a_new_column_among_those_that_are_checked_makes_every_row_another_versi
         0,
     )
     assert kept.take(3, (1, "a", None, None)) == 0
+
+
+@pytest.mark.parametrize("values", [{"check_cols": ["w"]}, {"updated_at": "w"}, {"unique_key": "w"}])
+def test_a_column_that_is_not_there_is_refused_whenever_it_is_found_out(values: dict[str, object]) -> None:
+    with pytest.raises(NodeError, match="names 'w', which is no column"):
+        Kept(config(**values)).take(1, (1, "a", None))
 
 
 @pytest.mark.parametrize("seed", range(20))
