@@ -40,13 +40,14 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What one batch brought."""
+    """What one batch brought. `mark`: which one it was."""
 
     tables: tuple[TableReport, ...]
     skipped: Mapping[str, int] = field(default_factory=dict)
     events: int = 0
     dead_letters: int = 0
     seconds: float = 0.0
+    mark: Mark | None = None
 
 
 @contextmanager
@@ -62,14 +63,15 @@ def take_in(
     place: Place,
     root: Path,
     lines: DataFrame,
-    mark: Mark,
+    mark_of: Callable[[DataFrame], Mark],
     *,
     without: Collection[str] = (),
     only: str | None = None,
 ) -> BatchReport:
     """Commit a batch to all tables it touches, `without` some (by name), or again to `only` one.
 
-    `lines`: `LINE_COLUMNS` of `log`. Raises ProjectError, and IngestError under `on_bad_record: fail`.
+    `lines`: `LINE_COLUMNS` of `log`; `mark_of` is asked for the batch's mark when they are in memory. Raises
+    ProjectError, and IngestError under `on_bad_record: fail`.
     """
     assert place.source.ingest is not None
     started = time.monotonic()
@@ -77,6 +79,7 @@ def take_in(
     is_declared = any(column.type for table in place.source.tables for column in table.columns)
     named = events_of(lines, place.source.ingest, with_members=is_declared)
     with in_memory(_by_table(place, named)) as events:
+        mark = mark_of(events)
         found = routed(place, events)
         if only is not None:
             found = Routed({name: share for name, share in found.shares.items() if name == only}, {}, 0, 0)
@@ -89,7 +92,7 @@ def take_in(
             bad = _keep_bad(place, root, events, found, decoded, bad_mark)
             done = side_by_side(place, decoded, lambda each: commit(place, each, mark), lambda each: each.layout.table)
             tables = tuple(_measured(each, found) for each in (*failed, *done[0], *done[1]))
-            return BatchReport(tables, found.skipped, found.lines, bad, time.monotonic() - started)
+            return BatchReport(tables, found.skipped, found.lines, bad, time.monotonic() - started, mark)
         finally:
             for each in decoded:
                 each.release()

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.ingest.check import fixed_part
 from sqlmesh_like.ingest.extent import Extent, Files, files_of
-from sqlmesh_like.ingest.log import LINE_COLUMNS
+from sqlmesh_like.ingest.log import LINE_COLUMNS, ExtentOf
 from sqlmesh_like.ingest.told import told
 from sqlmesh_like.ingest.types import literal
 
@@ -49,7 +49,7 @@ class FileLog:
         return spark.read.format("text").load([unquote(path) for _, path in extent.files]).selectExpr(*_COLUMNS)
 
     @contextmanager
-    def lines(self, batch: DataFrame) -> Iterator[tuple[DataFrame, Extent]]:
+    def lines(self, batch: DataFrame) -> Iterator[tuple[DataFrame, ExtentOf]]:
         # Spark numbers the rows of a partition in order: it must be asked before anything moves them to others.
         seen = batch.withColumn("seen", F.monotonically_increasing_id()).persist()
         try:
@@ -57,7 +57,8 @@ class FileLog:
             columns = {**named_by_folder(self.glob), "log_schema": "cast(null as string)", "position": POSITION}
             columns |= {"logged_at": "modified", "log_key": "cast(null as string)"}
             numbered = _numbered(seen, blocks).withColumns({name: F.expr(sql) for name, sql in columns.items()})
-            yield numbered.select(*LINE_COLUMNS), files_of(list({(block.modified, block.file) for block in blocks}))
+            extent = files_of(list({(block.modified, block.file) for block in blocks}))
+            yield numbered.select(*LINE_COLUMNS), lambda _: extent
         finally:
             seen.unpersist()
 

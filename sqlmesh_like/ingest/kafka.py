@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sqlmesh_like.ingest.extent import Extent, Offsets
-from sqlmesh_like.ingest.log import LINE_COLUMNS
+from sqlmesh_like.ingest.log import LINE_COLUMNS, ExtentOf
 
 _LINE = {
     "value": "cast(value as string)",
@@ -65,15 +65,8 @@ class KafkaLog:
         return spark.read.format("kafka").options(**{**_side_by_side(spark), **self._options(), **options}).load()
 
     @contextmanager
-    def lines(self, batch: DataFrame) -> Iterator[tuple[DataFrame, Extent]]:
-        # The broker is asked once: its records are used several times.
-        records = batch.select("topic", "partition", "offset", "timestamp", "key", "value").persist()
-        try:
-            ends = [F.min("offset"), F.max("offset") + 1]
-            ranges = sorted(tuple(row) for row in records.groupBy("topic", "partition").agg(*ends).collect())
-            yield records.selectExpr(*(f"{_LINE[name]} as {name}" for name in LINE_COLUMNS)), Offsets(tuple(ranges))
-        finally:
-            records.unpersist()
+    def lines(self, batch: DataFrame) -> Iterator[tuple[DataFrame, ExtentOf]]:
+        yield batch.selectExpr(*(f"{_LINE[name]} as {name}" for name in LINE_COLUMNS)), _offsets
 
     def _options(self) -> dict[str, str]:
         given = self.settings.get("options")
@@ -87,6 +80,13 @@ class KafkaLog:
         if pattern is not None:
             return {"subscribePattern": str(pattern)}
         return {"subscribe": ",".join(map(str, topics)) if isinstance(topics, list) else str(topics)}
+
+
+def _offsets(lines: DataFrame) -> Offsets:
+    found = lines.groupBy("file").agg(F.min("line"), F.max("line") + 1).collect()
+    places = (file.rpartition("/") for file, _, _ in found)
+    ranges = ((topic, int(part), first, end) for (topic, _, part), (_, first, end) in zip(places, found, strict=True))
+    return Offsets(tuple(sorted(ranges)))
 
 
 def _side_by_side(spark: SparkSession) -> dict[str, str]:

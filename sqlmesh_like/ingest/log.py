@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -14,6 +15,9 @@ LINE_COLUMNS = ("value", "file", "line", "position", "logged_at", *LOG_COLUMNS)
 """A line of a log: the message's text; where it stands (file or topic/partition, and line number from 1 or offset); its
 place in the log as text in the log's order; when the log got it (ms since 1970, or NULL); what the log itself says of
 its database, table, columns and key (or NULL)."""
+
+ExtentOf = Callable[[DataFrame], Extent]
+"""Which part of the log lines are (their `file` and `line`), where these are all lines of a batch."""
 
 
 class Log(Protocol):
@@ -30,6 +34,9 @@ class Log(Protocol):
         """That part of the log once more, in the columns of the stream."""
         ...
 
-    def lines(self, batch: DataFrame) -> AbstractContextManager[tuple[DataFrame, Extent]]:
-        """The lines of a batch (`LINE_COLUMNS`; grain: line), while the context is open; and which part of the log."""
+    def lines(self, batch: DataFrame) -> AbstractContextManager[tuple[DataFrame, ExtentOf]]:
+        """The lines of a batch (`LINE_COLUMNS`; grain: line), while the context is open; and what part of the log is.
+
+        Reading them may cost a look at the log: who uses them twice keeps them in memory first.
+        """
         ...

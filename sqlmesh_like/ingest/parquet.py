@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.ingest.extent import Extent, Files, files_of
 from sqlmesh_like.ingest.files import POSITION, has_files, named_by_folder, stream_options
-from sqlmesh_like.ingest.log import LINE_COLUMNS
+from sqlmesh_like.ingest.log import LINE_COLUMNS, ExtentOf
 from sqlmesh_like.ingest.told import told
 from sqlmesh_like.ingest.types import literal, normal_type, quoted
 
@@ -47,7 +47,7 @@ class ParquetLog:
         return told(spark, rows, "file STRING, modified BIGINT")
 
     @contextmanager
-    def lines(self, batch: DataFrame) -> Iterator[tuple[DataFrame, Extent]]:
+    def lines(self, batch: DataFrame) -> Iterator[tuple[DataFrame, ExtentOf]]:
         spark = batch.sparkSession
         listed = [(row["modified"], row["file"]) for row in batch.collect()]
         found = [file for _, file in listed if folder(file).exists()]
@@ -65,7 +65,7 @@ class ParquetLog:
         }
         yield (
             united.withColumns({name: F.expr(sql) for name, sql in named.items()}).select(*LINE_COLUMNS),
-            files_of(listed),
+            lambda _: files_of(listed),
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -142,9 +144,11 @@ def test_every_kind_of_bad_event_is_kept_with_its_reason(spark: SparkSession, tm
     )
     shop = Lake(spark, tmp_path, tables)
     good = event("c", {"id": 0, "name": "good"}).encode()
+    # Nothing is wrong with values that are spelt as texts, but they are read one by one.
+    spelt = event("c", {"id": "2", "big": "7", "d": "1.5", "p": "1.20", "flag": "true", "at": "1656849600123"}).encode()
     lines = [line for bad, _ in BAD for line in (bad.encode() if isinstance(bad, str) else bad, good)]
     shop.landing.mkdir()
-    (shop.landing / "0.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    (shop.landing / "0.jsonl").write_bytes(b"\n".join([*lines, spelt]) + b"\n")
     report = shop.run()
     letters = {position: reason for _, position, reason, _ in shop.dead_letters()}
     wrong = [
@@ -154,5 +158,7 @@ def test_every_kind_of_bad_event_is_kept_with_its_reason(spark: SparkSession, tm
     ]
     assert wrong == []
     assert len(letters) == report.dead_letters == len(BAD) >= 60
-    assert shop.rows("t", "id", "name") == [(0, "good")]
+    assert shop.rows("t", "id", "name") == [(0, "good"), (2, None)]
+    at = datetime.datetime(2022, 7, 3, 12, 0, 0, 123000)
+    assert shop.rows("t", "id", "big", "d", "p", "flag", "at")[1] == (2, 7, 1.5, Decimal("1.20"), True, at)
     assert not report.failed
