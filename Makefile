@@ -7,7 +7,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CODE := sqlmesh_like tests demo docs
 WITHOUT_JVM := $(wildcard tests/unit tests/properties)
-WITH_JVM := $(filter-out tests/data tests/no_jvm tests/unit tests/properties tests/bench tests/__pycache__ tests/conftest.py, $(wildcard tests/*))
+NO_TESTS := $(addprefix tests/,__pycache__ bench data no_jvm)
+WITH_JVM := $(filter-out $(WITHOUT_JVM) $(NO_TESTS),$(patsubst %/,%,$(wildcard tests/*/)))
+# One plans while the other computes; each has a Spark of its own, of 3 GB.
+SPARKS := 2
 DEEP_WITH_JVM := $(addprefix tests/spark/test_,random_lakes.py shop_lake.py retail_lake.py estate_lake.py) tests/spark/test_ingest_kills.py
 
 .PHONY: demo demo-shop demo-retail demo-estate demo-live test test-fast bench test-deep check lint fmt clean
@@ -27,7 +30,7 @@ demo-live: $(VENV)/.installed-dev
 
 test: test-fast
 	$(BIN)/sml deps
-	$(BIN)/python -m pytest $(WITH_JVM)
+	$(BIN)/python -m pytest -n $(SPARKS) --dist loadfile $(WITH_JVM)
 
 test-fast: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n auto --dist loadfile $(WITHOUT_JVM)

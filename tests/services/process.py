@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import socket
 import subprocess
 import time
@@ -18,6 +19,7 @@ START_SECONDS = 120
 DEMAND_VARIABLE = "SML_DEMAND_SERVICES"
 """Set where the tests of real services must run: what is missing then fails them instead of skipping them."""
 _FOLDER = Path(__file__).parent
+_RANDOM = random.SystemRandom()  # a seed that tests share would give processes side by side the same ports
 
 
 def pinned(name: str, part: str | None = None) -> tuple[Path, ...]:
@@ -33,10 +35,21 @@ def java(jars: Sequence[Path], *options: str) -> list[str]:
 
 
 def free_port() -> int:
-    """A port of loopback that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port of loopback that nobody listens on.
+
+    None of those that systems hand out by themselves (from 32768 on): before its server starts, some connection of
+    another process could be given it.
+    """
+    for _ in range(100):
+        port = _RANDOM.randrange(20_000, 32_000)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
+    raise RuntimeError("no port of loopback is free")
 
 
 def is_open(port: int) -> bool:
