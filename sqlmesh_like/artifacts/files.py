@@ -51,8 +51,16 @@ def write_compiled(folder: Path, rendered: RenderedProject) -> tuple[Path, ...]:
     for test in rendered.tests:
         texts[root / compiled_test_path(test.path, test.name)] = test.sql
     for path, text in texts.items():
-        write_text(path, text)
+        if not _holds(path, text):  # to replace a file costs ten times what reading it does
+            write_text(path, text)
     return tuple(texts)
+
+
+def _holds(path: Path, text: str) -> bool:
+    try:
+        return path.read_bytes() == text.encode()
+    except OSError:
+        return False
 
 
 def compiled_model_path(path: str, name: str, unique_id: str) -> PurePosixPath:

@@ -114,6 +114,20 @@ def test_vars_reach_the_templates(project: Path) -> None:
     assert (project / "target/compiled/shop/models/v.sql").read_text() == "select 'd1' as d"
 
 
+def test_compiled_files_are_replaced_where_they_are_other_ones(project: Path) -> None:
+    assert main(["compile", "-q", "--no-check"]) == 0
+    files = sorted((project / "target/compiled").rglob("*.sql"))
+    texts, before = [file.read_text() for file in files], [file.stat().st_ino for file in files]
+    assert len(files) > 2
+    files[0].write_text("select 'an older text'")
+    files[1].unlink()
+    assert main(["compile", "-q", "--no-check"]) == 0
+    assert [file.read_text() for file in files] == texts
+    after = [file.stat().st_ino for file in files]
+    assert after[0] != before[0]
+    assert after[2:] == before[2:], "what is right is not written again"
+
+
 def test_parse_writes_the_manifest(project: Path, capsys: Shown) -> None:
     assert "Parsed 3 nodes of shop" in _out(capsys, "parse")
     assert json.loads((project / "target" / "manifest.json").read_text())["nodes"]
