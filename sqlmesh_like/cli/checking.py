@@ -54,7 +54,11 @@ def check_before_run(
 
 def with_ancestors(loaded: Loaded, selected: Collection[str]) -> set[str]:
     """The selected nodes and all that they read."""
-    return set(selected).union(*(loaded.graph.ancestors(unique_id) for unique_id in selected))
+    found: set[str] = set()
+    for unique_id in reversed([*selected]):  # readers come last, and have most of the others above them
+        if unique_id not in found:  # where it is, so is all above it
+            found |= {unique_id, *loaded.graph.ancestors(unique_id)}
+    return found
 
 
 def source_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> dict[str, Schema | None]:
