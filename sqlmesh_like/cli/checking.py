@@ -25,7 +25,7 @@ def check_project(loaded: Loaded, selected: Collection[str]) -> tuple[Mismatch, 
         from sqlmesh_like.cli.publishing import check_destinations  # few projects have one
 
         check_destinations(loaded, selected)
-    above = with_ancestors(loaded, selected)
+    above = loaded.graph.above(selected)
     tests = [(test, as_model(test)) for test in loaded.rendered.tests if _reads_only(test, above)]
     return _check(loaded, above, input_schemas(loaded, selected), tests)
 
@@ -36,7 +36,7 @@ def _reads_only(test: RenderedTest, known: Collection[str]) -> bool:
 
 def input_schemas(loaded: Loaded, selected: Collection[str]) -> dict[str, Schema | None]:
     """Columns of sources, and of the seeds above the selected models, by unique id. Raises ProjectError."""
-    above = with_ancestors(loaded, selected)
+    above = loaded.graph.above(selected)
     seeds = [seed for seed in loaded.rendered.seeds if seed.unique_id in above]
     return {**source_schemas(loaded), **seed_schemas(seeds, loaded.project.root)}
 
@@ -45,20 +45,11 @@ def check_before_run(
     loaded: Loaded, catalog: Catalog, selected: Collection[str], seeds: Iterable[SeedTable] = ()
 ) -> None:
     """Check the models that a run builds, with the columns that the lake has; `seeds` are loaded by the same run."""
-    above = with_ancestors(loaded, selected)
+    above = loaded.graph.above(selected)
     schemas = {unique_id: state.schema for unique_id, state in catalog.states(above).items()}
     schemas |= {seed.seed.unique_id: seed.schema for seed in seeds}
     unbuilt = [unique_id for unique_id in above if unique_id in selected or schemas.get(unique_id) is None]
     _check(loaded, unbuilt, schemas)
-
-
-def with_ancestors(loaded: Loaded, selected: Collection[str]) -> set[str]:
-    """The selected nodes and all that they read."""
-    found: set[str] = set()
-    for unique_id in reversed([*selected]):  # readers come last, and have most of the others above them
-        if unique_id not in found:  # where it is, so is all above it
-            found |= {unique_id, *loaded.graph.ancestors(unique_id)}
-    return found
 
 
 def source_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> dict[str, Schema | None]:

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 
-from sqlmesh_like.cli.checking import with_ancestors
 from sqlmesh_like.cli.context import Loaded, make_output
 from sqlmesh_like.cli.lake import Lake
 from sqlmesh_like.engine.duck_engine import DuckEngine
@@ -41,7 +40,7 @@ def computed_lake(loaded: Loaded, read: Callable[[Lake], Collection[str]], now: 
     Raises ProjectError as `open_duck_lake` does, NodeError where a table cannot be computed.
     """
     lake = _without_rows(loaded, now)
-    wanted = with_ancestors(loaded, read(lake))
+    wanted = loaded.graph.above(read(lake))
     _put_fixtures(lake, wanted)
     seeds = {s.unique_id: read_seed(s, loaded.project.root) for s in loaded.rendered.seeds if s.unique_id in wanted}
     build(lake, wanted, seeds, now)
@@ -64,7 +63,7 @@ def _without_rows(loaded: Loaded, now: datetime) -> Lake:
 def _put_fixtures(lake: Lake, selected: Collection[str]) -> None:
     engine = lake.engine
     assert isinstance(engine, DuckEngine)
-    for table, found in _fixtures(lake.loaded, with_ancestors(lake.loaded, selected)):
+    for table, found in _fixtures(lake.loaded, lake.loaded.graph.above(selected)):
         engine.put(table.table, lake.catalog.places[table.unique_id].uri, found.schema, found.rows)
 
 

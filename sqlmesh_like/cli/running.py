@@ -8,7 +8,7 @@ from datetime import datetime
 from time import perf_counter
 
 from sqlmesh_like.classify.rules import RULES
-from sqlmesh_like.cli.checking import check_before_run, with_ancestors
+from sqlmesh_like.cli.checking import check_before_run
 from sqlmesh_like.cli.cleaning import clean
 from sqlmesh_like.cli.context import Loaded, load, make_output
 from sqlmesh_like.cli.hooks import end_context, hooks_of
@@ -152,11 +152,11 @@ def _build_above(lake: Lake, selected: Collection[str], seeds: Mapping[str, Seed
     """Nothing outlives a process there: what is read is built first, whether it is selected or not."""
     from sqlmesh_like.cli.duck_lake import build
 
-    build(lake, with_ancestors(lake.loaded, selected).difference(selected), seeds, now)
+    build(lake, lake.loaded.graph.above(selected).difference(selected), seeds, now)
 
 
 def _seeds(loaded: Loaded, selected: Collection[str]) -> dict[str, SeedTable]:
-    wanted = with_ancestors(loaded, selected) if loaded.target.type == "duckdb" else selected
+    wanted = loaded.graph.above(selected) if loaded.target.type == "duckdb" else selected
     return {s.unique_id: read_seed(s, loaded.project.root) for s in loaded.rendered.seeds if s.unique_id in wanted}
 
 

@@ -41,7 +41,7 @@ def _on_spark(loaded: Loaded) -> UnitEngine:
 
 def _known(loaded: Loaded, tests: Sequence[RenderedUnitTest]) -> Known:
     tested = {test.model.unique_id for test in tests}
-    above = tested.union(*(loaded.graph.ancestors(unique_id) for unique_id in tested))
+    above = loaded.graph.above(tested)
     seeds = [read_seed(seed, loaded.project.root) for seed in loaded.rendered.seeds if seed.unique_id in above]
     schemas: dict[str, Schema | None] = dict(source_schemas(loaded, _undeclared(loaded, above)))
     schemas |= {seed.seed.unique_id: seed.schema for seed in seeds}

@@ -73,6 +73,15 @@ class Graph:
         """All nodes it reads, directly or not, up to `depth` edges away."""
         return self._reach(self.edges.reverse(copy=False), unique_id, depth)
 
+    def above(self, unique_ids: Iterable[str]) -> frozenset[str]:
+        """These nodes and all that they read, directly or not: each is looked at once, however many are asked for."""
+        found, waiting = set[str](), [*unique_ids]
+        while waiting:
+            if (unique_id := waiting.pop()) not in found:
+                found.add(unique_id)
+                waiting += self.edges.predecessors(unique_id)
+        return frozenset(found)
+
     def descendants(self, unique_id: str, depth: int | None = None) -> frozenset[str]:
         """All nodes that read it, directly or not, up to `depth` edges away."""
         return self._reach(self.edges, unique_id, depth)

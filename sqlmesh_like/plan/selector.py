@@ -160,7 +160,7 @@ class _Evaluation:
         for unique_id in found:
             if term.at:
                 below = {unique_id, *self.graph.descendants(unique_id)}
-                expanded |= below.union(*(self.graph.ancestors(node) for node in below))
+                expanded |= self.graph.above(below)
             if term.parents:
                 expanded |= self.graph.ancestors(unique_id, term.parents_depth)
             if term.children:
@@ -182,7 +182,7 @@ class _Evaluation:
                 needed = chosen
             case "buildable":
                 sources = (unique_id for unique_id in self.graph.nodes if self._type(unique_id) == "source")
-                needed = chosen.union(sources, *(self.graph.ancestors(unique_id) for unique_id in chosen))
+                needed = self.graph.above(chosen).union(sources)
         return lambda test: needed.issuperset(self.graph.parents(test))
 
     def _type(self, unique_id: str) -> str:

@@ -46,11 +46,12 @@ def _hooks(key: str, value: object) -> tuple[str, ...]:
     return _texts(key, [part.get("sql") if isinstance(part, Mapping) else part for part in parts if part is not None])
 
 
-def _flag(key: str, value: object) -> bool:
+def flag(key: str, value: object, of: str = "") -> bool:
+    """A setting `of` something that is true or false, as a word too. Raises ConfigFault."""
     words: Mapping[object, bool] = {True: True, False: False, "true": True, "false": False}
     word = value.strip().lower() if isinstance(value, str) else value
     if not isinstance(word, str | bool) or word not in words:
-        raise ConfigFault(key, f"config {key!r} must be true or false, not {value!r}")
+        raise ConfigFault(key, f"config {key!r}{of} must be true or false, not {value!r}")
     return words[word]
 
 
@@ -105,8 +106,8 @@ _CHECKS: Mapping[str, Callable[[str, object], object]] = {
     "tags": _texts,
     "schema": _text,
     "alias": _text,
-    "enabled": _flag,
-    "full_refresh": _flag,
+    "enabled": flag,
+    "full_refresh": flag,
     "incremental_strategy": _one_of(*get_args(AuthorStrategy)),
     "merge_update_columns": _texts,
     "merge_exclude_columns": _texts,

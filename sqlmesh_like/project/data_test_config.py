@@ -7,9 +7,10 @@ test over its entry, and the settings of the project are weakest; tags add up, `
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from sqlmesh_like.errors import ProjectError, nearest
-from sqlmesh_like.project.config import ConfigFault, canonical
+from sqlmesh_like.project.config import ConfigFault, canonical, flag
 from sqlmesh_like.project.values import ValueRenderer
 from sqlmesh_like.project.yaml_node import YamlNode
 
@@ -76,14 +77,6 @@ def _severity(key: str, value: object) -> object:
     return word
 
 
-def _flag(key: str, value: object) -> object:
-    words: Mapping[object, bool] = {True: True, False: False, "true": True, "false": False}
-    word = value.strip().lower() if isinstance(value, str) else value
-    if not isinstance(word, str | bool) or word not in words:
-        raise ConfigFault(key, f"config {key!r} of a data test must be true or false, not {value!r}")
-    return words[word]
-
-
 def _texts(_key: str, value: object) -> object:
     return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)
 
@@ -103,8 +96,8 @@ def _count(key: str, value: object) -> object:
 
 _CHECKS: Mapping[str, Callable[[str, object], object]] = {
     "severity": _severity,
-    "enabled": _flag,
-    "store_failures": _flag,
+    "enabled": partial(flag, of=" of a data test"),
+    "store_failures": partial(flag, of=" of a data test"),
     "tags": _texts,
     "where": _text,
     "error_if": _text,

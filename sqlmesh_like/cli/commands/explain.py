@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import click
 
-from sqlmesh_like.cli.checking import with_ancestors
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.lake import Lake, clock, open_lake
@@ -47,7 +46,7 @@ def command(flags: Flags, models: tuple[str, ...], output: str, with_sql: bool) 
 
 def _of_seeds(lake: Lake, selected: Collection[str]) -> Mapping[str, Schema]:
     """Columns of seeds that are not loaded yet: a plan need not wait for them."""
-    above = with_ancestors(lake.loaded, selected)
+    above = lake.loaded.graph.above(selected)
     seeds = [seed for seed in lake.loaded.rendered.seeds if seed.unique_id in above]
     missing = [seed for seed in seeds if not lake.catalog.state(seed.unique_id).exists]
     return seed_schemas(missing, lake.loaded.project.root)

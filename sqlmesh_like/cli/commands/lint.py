@@ -30,7 +30,7 @@ def command(flags: Flags, form: str, off: tuple[str, ...]) -> int:
     compiler = Compiler(input_schemas(loaded, chosen))
     found: list[Finding] = []
     models = {model.unique_id: model for model in loaded.rendered.models}
-    above = chosen.union(*(loaded.graph.ancestors(unique_id) for unique_id in chosen))
+    above = loaded.graph.above(chosen)
     for unique_id in loaded.graph.order(above & models.keys()):
         model = models[unique_id]
         if model.asks_lake:

@@ -49,8 +49,7 @@ def _sources(loaded: Loaded, models: list[str]) -> list[Source]:
     """The ingested sources that are selected or that the selected models read."""
     require_lake(loaded)
     wanted = {node.unique_id for node in loaded.selected("source")}
-    wanted = wanted.union(*(loaded.graph.ancestors(unique_id) for unique_id in models))
-    found = ingested_of(loaded, wanted)
+    found = ingested_of(loaded, wanted | loaded.graph.above(models))
     if not found:
         hint = "give a source an `ingest:` block, or select a model that reads such a source"
         raise SelectionError("nothing to watch: no ingested source is selected", hint=hint)
