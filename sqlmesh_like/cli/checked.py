@@ -17,7 +17,7 @@ from typing import Any
 import sqlmesh_like
 from sqlmesh_like.artifacts.files import write_json
 from sqlmesh_like.errors import Location
-from sqlmesh_like.plan.mismatches import Mismatch
+from sqlmesh_like.plan.mismatch import Mismatch
 
 KEPT = 16
 """So many selections of a project are remembered."""

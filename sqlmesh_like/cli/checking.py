@@ -9,7 +9,7 @@ from sqlmesh_like.cli.context import Loaded
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.catalog import Catalog, build_catalog
 from sqlmesh_like.plan.check import check_models
-from sqlmesh_like.plan.mismatches import Mismatch
+from sqlmesh_like.plan.mismatch import Mismatch
 from sqlmesh_like.render.rendered import RenderedModel, RenderedTest
 from sqlmesh_like.run.seeds import SeedTable, seed_schemas
 from sqlmesh_like.run.source_fixtures import source_fixture

@@ -10,7 +10,7 @@ from typing import Literal
 
 from sqlmesh_like import __version__
 from sqlmesh_like.errors import Location, SmlError
-from sqlmesh_like.plan.mismatches import Mismatch
+from sqlmesh_like.plan.mismatch import Mismatch
 
 Level = Literal["error", "warning"]
 FORMS = ("text", "json", "github", "sarif")

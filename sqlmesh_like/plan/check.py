@@ -19,7 +19,8 @@ from sqlmesh_like.compiler import Compiler, declared_schema, with_versions
 from sqlmesh_like.errors import Location, SqlError, nearest
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.plan.contracts import refuse_breach, refuse_incomplete
-from sqlmesh_like.plan.mismatches import Mismatch, family, mismatches
+from sqlmesh_like.plan.mismatch import Mismatch
+from sqlmesh_like.plan.mismatches import family, mismatches
 from sqlmesh_like.render.rendered import RenderedModel, RenderedTest
 
 _CALLED = re.compile(r"(\w+)\s*\(")

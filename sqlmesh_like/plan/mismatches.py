@@ -6,7 +6,6 @@ Source: `TypeCoercion` of Spark 3.5 without ANSI. Speaks only where both types a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -14,20 +13,10 @@ from sqlmesh_like.analyze.facts import QueryFacts, locate, parse
 from sqlmesh_like.analyze.relation import Join, columns, walk
 from sqlmesh_like.analyze.scope import offset_of
 from sqlmesh_like.analyze.types import INTEGERS, infer
-from sqlmesh_like.errors import Location
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.lint import joined_kinds, united_kinds, with_types
+from sqlmesh_like.plan.mismatch import Mismatch
 from sqlmesh_like.render.rendered import InputRef, RenderedModel
-
-
-@dataclass(frozen=True)
-class Mismatch:
-    """Two kinds of types in one place of a model's own file."""
-
-    rule: str
-    message: str
-    location: Location
-    is_refused: bool
 
 
 def mismatches(facts: QueryFacts, schemas: Callable[[InputRef], Schema | None]) -> Iterator[Mismatch]:

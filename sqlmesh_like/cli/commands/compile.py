@@ -14,7 +14,7 @@ from sqlmesh_like.cli.findings import FORMS, formatted, of_error, of_mismatch
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.errors import SmlError
 from sqlmesh_like.plan.check import SeveralErrors
-from sqlmesh_like.plan.mismatches import Mismatch
+from sqlmesh_like.plan.mismatch import Mismatch
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.render.renderer import render_inline
 
