@@ -48,7 +48,7 @@ class Compiler:
     schemas: Mapping[str, Schema | None] = field(default_factory=dict)
     inlines: bool = True
     _views: dict[str, QueryFacts] = field(default_factory=dict)
-    _compiled: dict[str, CompiledModel] = field(default_factory=dict)
+    _derived: dict[str, Schema | None] = field(default_factory=dict)
 
     def compile(self, model: RenderedModel, fresh: Mapping[str, Schema | None] | None = None) -> CompiledModel:
         """Compile one model; `fresh` schemas win over what is remembered. Raises SqlError."""
@@ -56,9 +56,8 @@ class Compiler:
         facts = analyze(model, schemas, self._views)
         if self.inlines and model.config.materialized in ("view", "ephemeral"):
             self._views[model.unique_id] = facts
-        compiled = CompiledModel(facts)
-        self._compiled[model.unique_id] = compiled
-        return compiled
+        self._derived[model.unique_id] = with_versions(model, facts.schema)
+        return CompiledModel(facts)
 
     def columns(self, ref: InputRef) -> Schema | None:
         """Columns of an input as models compiled from here on see them, None where they are not known."""
@@ -66,15 +65,13 @@ class Compiler:
 
     def _schema(self, ref: InputRef) -> Schema | None:
         """Columns of an input: those its model compiles to, with the types that the lake has."""
-        stored = self.schemas.get(ref.unique_id)
-        compiled = self._compiled.get(ref.unique_id)
-        derived = compiled.facts.schema if compiled else None
-        if compiled is not None:
-            derived = with_versions(compiled.model, derived)
-        if derived is not None:
-            known = {column.name.lower(): column.type for column in stored or ()}
-            return tuple(Column(column.name, known.get(column.name.lower()) or column.type) for column in derived)
-        return stored or declared_schema(ref)
+        stored, derived = self.schemas.get(ref.unique_id), self._derived.get(ref.unique_id)
+        if derived is None:
+            return stored or declared_schema(ref)
+        if not stored:
+            return derived
+        known = {column.name.lower(): column.type for column in stored}
+        return tuple(Column(column.name, known.get(column.name.lower()) or column.type) for column in derived)
 
 
 def with_versions(model: RenderedModel, schema: Schema | None) -> Schema | None:

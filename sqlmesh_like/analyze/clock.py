@@ -14,6 +14,8 @@ from sqlglot import exp
 THEN = "_sml_then"
 """Function around a call that is read at the clock of the run before."""
 
+CLOCKS = (exp.StrToUnix, exp.Anonymous, exp.CurrentDate, exp.CurrentTimestamp, exp.Localtimestamp)
+"""Classes of the calls that may read the clock."""
 _EPOCH = datetime(1970, 1, 1)
 
 

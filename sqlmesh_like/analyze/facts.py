@@ -15,6 +15,7 @@ from sqlglot import TokenType, exp
 from sqlglot.errors import ErrorLevel, ParseError, TokenError, UnsupportedError
 
 from sqlmesh_like.analyze.contract_order import contract_order, in_order
+from sqlmesh_like.analyze.forms import forms_of
 from sqlmesh_like.analyze.from_clause import InputSchema
 from sqlmesh_like.analyze.misplaced import first_misplaced
 from sqlmesh_like.analyze.pushdown import pushed_down
@@ -35,6 +36,13 @@ _SYMBOLS = {
     "EQ": "=", "NEQ": "<>", "GT": ">", "GTE": ">=", "LT": "<", "LTE": "<=", "ADD": "+", "SUB": "-", "MUL": "*",
     "DIV": "/", "NULLSAFEEQ": "<=>",
 }  # fmt: skip
+CARRIED = frozenset({
+    exp.Select, exp.Subquery, exp.With, exp.CTE, exp.From, exp.Join, exp.Where, exp.Having, exp.Table, exp.TableAlias,
+    exp.Alias, exp.Column, exp.Identifier, exp.Star, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.And, exp.Or,
+    exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.In, exp.Between, exp.Like, exp.Add, exp.Sub,
+    exp.Mul, exp.Neg, exp.Case, exp.If, exp.Coalesce, exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max,
+})  # fmt: skip
+"""Forms that sqlglot writes for Spark whatever is in them: a query of no others need not be written to see it."""
 # What is no query falls back to a form of its own; that is told by an error, not by a line of a log.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
@@ -145,6 +153,8 @@ def _first_word(sql: str) -> str:
 
 def _require_faithful(tree: exp.Expr, model: RenderedModel) -> None:
     """What runs is written from the tree: a form that the tree cannot give back would run as something else."""
+    if forms_of(tree) <= CARRIED:
+        return
     if within := tree.find(exp.WithinGroup):
         # It would be written as an approximation.
         message = f"{within.this.key.upper()} … WITHIN GROUP in this form cannot be carried over unchanged"
@@ -250,4 +260,4 @@ def _inline_views(
             this=view.tree.copy(), alias=exp.TableAlias(this=exp.to_identifier(node.alias or node.name))
         )
 
-    return tree.transform(inline) if views else tree.copy(), tuple(used.values())
+    return tree.transform(inline) if views else tree, tuple(used.values())

@@ -6,8 +6,9 @@ from typing import Literal
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.clock import is_clock_call
-from sqlmesh_like.analyze.pure import is_pure
+from sqlmesh_like.analyze.clock import CLOCKS, is_clock_call
+from sqlmesh_like.analyze.forms import forms_of, has_any
+from sqlmesh_like.analyze.pure import CLASSES, is_pure
 
 Verdict = Literal["pure", "clock", "random", "unknown"]
 
@@ -15,6 +16,9 @@ _RANDOM = (exp.Rand, exp.Randn, exp.Uuid, exp.Shuffle)
 _RANDOM_NAMES = {"UUID", "RANDOM", "RANDN", "RAND", "MONOTONICALLY_INCREASING_ID", "SPARK_PARTITION_ID", "SHUFFLE",
                  "INPUT_FILE_NAME", "INPUT_FILE_BLOCK_START", "INPUT_FILE_BLOCK_LENGTH"}  # fmt: skip
 
+_BY_CONTENT = (*CLOCKS, *_RANDOM, exp.Anonymous, exp.Lambda, exp.FromJson, exp.Cast)
+_ALWAYS_PURE = frozenset(kind for kind in CLASSES if not issubclass(kind, _BY_CONTENT))
+"""Classes of which no node needs a look at what is in it: most nodes are of these, and there are thousands."""
 _WINDOW = (exp.Window, exp.WindowSpec, exp.Order, exp.Ordered, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag,
            exp.Lead, exp.Ntile, exp.Sum, exp.Count, exp.Min, exp.Max, exp.Avg, exp.Star, exp.LogicalAnd, exp.LogicalOr,
            exp.CountIf, exp.PercentRank, exp.CumeDist)  # fmt: skip
@@ -27,6 +31,8 @@ def judge(node: exp.Expr, *, in_window: bool = False) -> Verdict:
     >>> [judge(sqlglot.parse_one(sql, dialect="spark")) for sql in ("upper(a)", "now()", "rand()", "my_udf(a)")]
     ['pure', 'clock', 'random', 'unknown']
     """
+    if type(node) in _ALWAYS_PURE:
+        return "pure"
     if is_clock_call(node):
         return "clock"
     if isinstance(node, _RANDOM):
@@ -36,6 +42,13 @@ def judge(node: exp.Expr, *, in_window: bool = False) -> Verdict:
     if is_pure(node) or (in_window and isinstance(node, _WINDOW)):
         return "pure"
     return "unknown"
+
+
+def first_random(tree: exp.Expr) -> exp.Expr | None:
+    """The first call in a query that has another result in each run."""
+    if not has_any(forms_of(tree), (*_RANDOM, exp.Anonymous)):
+        return None
+    return next((node for node in tree.walk() if judge(node) == "random"), None)
 
 
 def first_impure(expression: exp.Expr, *, in_window: bool = False) -> tuple[exp.Expr, Verdict] | None:

@@ -6,7 +6,6 @@ The parser drops such a gap without a word, and what runs is written from its tr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import sqlglot
 from sqlglot import TokenType
@@ -28,21 +27,25 @@ def first_gap(sql: str) -> tuple[int, str] | None:
     True
     """
     tokens = sqlglot.tokenize(sql, dialect="spark")
-    for token, following in pairwise(tokens):
-        if token.token_type in _OPENS and following.token_type in _ENDS:
-            return token.start, f"something is missing after {_OPENS[token.token_type]}"
-        if token.token_type == TokenType.L_PAREN and following.token_type == _COMMA:
-            return following.start, "something is missing before a comma"
-    if tokens and tokens[-1].token_type in _OPENS:
-        return tokens[-1].start, f"something is missing after {_OPENS[tokens[-1].token_type]}"
+    before: sqlglot.Token | None = None
+    for token in tokens:
+        if before is not None and token.token_type in _ENDS:
+            if before.token_type in _OPENS:
+                return before.start, f"something is missing after {_OPENS[before.token_type]}"
+            if before.token_type == TokenType.L_PAREN and token.token_type == _COMMA:
+                return token.start, "something is missing before a comma"
+        before = token
+    if before is not None and before.token_type in _OPENS:
+        return before.start, f"something is missing after {_OPENS[before.token_type]}"
     return _left_open(tokens)
 
 
 def _left_open(tokens: Sequence[sqlglot.Token]) -> tuple[int, str] | None:
     opened: list[int] = []
     for token in tokens:
-        if token.token_type == TokenType.L_PAREN:
+        kind = token.token_type
+        if kind is TokenType.L_PAREN:
             opened.append(token.start)
-        elif token.token_type == TokenType.R_PAREN and opened:
+        elif kind is TokenType.R_PAREN and opened:
             opened.pop()
     return (opened[-1], "this bracket is never closed") if opened else None

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.forms import forms_of, has_any
+
 _AGGREGATES = (
     exp.Sum, exp.Count, exp.Avg, exp.Min, exp.Max, exp.CountIf, exp.First, exp.Last, exp.AnyValue, exp.ArrayAgg,
     exp.ArrayUniqueAgg, exp.ApproxDistinct, exp.Quantile, exp.ApproxQuantile, exp.Median, exp.Mode, exp.Stddev,
@@ -22,6 +24,10 @@ _RANKING = (
     exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile, exp.Lag, exp.Lead,
 )  # fmt: skip
 """Functions of a window whose rows stand in an order."""
+_JUDGED = (
+    *_AGGREGATES, *_RANKING, exp.Window, exp.Group, exp.Order, exp.Distinct, exp.Limit, exp.In, exp.Parameter,
+)  # fmt: skip
+"""A query without any of these has nothing in a wrong place."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,8 @@ def first_misplaced(tree: exp.Expr) -> Misplaced | None:
     >>> found.message, found.hint
     ('an aggregate cannot stand in WHERE: SUM(b)', 'filter groups in HAVING')
     """
+    if not has_any(forms_of(tree), _JUDGED):
+        return None
     for select in tree.find_all(exp.Select):
         for check in (_clauses, _nested, _windows, _positions, _foreign):
             if found := next(check(select), None):

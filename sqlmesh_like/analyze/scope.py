@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.functions import first_impure
 from sqlmesh_like.analyze.nested_types import fields_of
 from sqlmesh_like.analyze.relation import Relation, columns
+from sqlmesh_like.analyze.replaced import replaced
 from sqlmesh_like.errors import nearest
 from sqlmesh_like.names import is_hidden
 
@@ -121,10 +122,7 @@ class Scope:
         if found := expression.find(exp.Query):
             raise Unsupported("QRY005", "a subquery in an expression", found, "SELECT")
 
-        def replace(node: exp.Expr) -> exp.Expr:
-            return self._column(node) if isinstance(node, exp.Column) else node
-
-        return expression.copy().transform(replace, copy=False)
+        return replaced(expression, lambda node: self._column(node) if isinstance(node, exp.Column) else node)
 
     def outputs_of(self, expression: exp.Expr) -> set[str]:
         """Outputs (lower case) that a resolved expression reads."""
@@ -133,8 +131,8 @@ class Scope:
     def require_alias(self, column: exp.Expr) -> None:
         """Raises UnknownName where a column or star is qualified by an alias that is not in FROM."""
         qualifier = column.text("table")
-        aliases = [source.alias for source in self.sources]
-        if qualifier and qualifier.lower() not in aliases:
+        if qualifier and qualifier.lower() not in self._by_alias:
+            aliases = [source.alias for source in self.sources]
             hint = nearest(qualifier, aliases) or f"known: {', '.join(aliases)}"
             raise UnknownName(f"unknown table or alias {qualifier!r} in {column.sql('spark')}", column, hint)
 

@@ -21,7 +21,7 @@ def with_known_names(tree: exp.Expr) -> exp.Expr:
     >>> with_known_names(tree).sql("spark")
     'SELECT BOOL_AND(a), PERCENTILE(b, 0.5) FROM t'
     """
-    return tree.transform(_known, copy=False)
+    return tree if tree.find(exp.Anonymous, exp.Any, exp.WithinGroup) is None else tree.transform(_known, copy=False)
 
 
 def _known(node: exp.Expr) -> exp.Expr:

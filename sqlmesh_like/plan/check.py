@@ -9,7 +9,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.facts import QueryFacts, locate, parse
-from sqlmesh_like.analyze.functions import judge
+from sqlmesh_like.analyze.functions import first_random
 from sqlmesh_like.analyze.gaps import first_gap
 from sqlmesh_like.analyze.predicates import PredicateFault, read_predicate
 from sqlmesh_like.analyze.scope import offset_of
@@ -125,7 +125,7 @@ class _Check:
     def _refuse_chance(self, facts: QueryFacts) -> None:
         """`refresh: strict` can never be kept where each run has another result; a view brings its chance along."""
         model = facts.model
-        found = next((node for node in facts.tree.walk() if judge(node) == "random"), None)
+        found = first_random(facts.tree)
         below = next((self._random[ref.unique_id] for ref in model.inputs if ref.unique_id in self._random), None)
         if found is None and below is None:
             return

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import sqlglot
+from sqlglot.errors import ErrorLevel
 
+from sqlmesh_like.analyze.facts import CARRIED
+from sqlmesh_like.analyze.forms import forms_of
 from sqlmesh_like.analyze.relation import Aggregate
 from sqlmesh_like.errors import SqlError
 from tests.properties.lake import T, U, check, compiled, schema, states
@@ -112,3 +116,18 @@ def test_columns_after_a_set_operation_need_no_names(word: str) -> None:
     plan = compiled(f"select a from ods.t {word} select cast(1 as int) from ods.t where a > 1", COLUMNS)
     assert [column.name for column in plan.facts.schema or ()] == ["a"]
     assert len(check(plan, COLUMNS, path)) == 1
+
+
+def test_what_is_taken_as_carried_over_unseen_is_carried_over() -> None:
+    tree = sqlglot.parse_one(
+        """with c as (select *, null as z from ods.t as x where not (x.a = 1 or x.b <> 2) and x.s like 'a%')
+        select c.a + 1 - 2 * -3 as n, coalesce(c.s, 'x') as s, case when c.a > 1 then if(c.b >= 2, 3, 4) end as k,
+          sum(c.a) as total, count(*) as rows, avg(c.a) as mean, min(c.b) as least, max(c.b) as most
+        from c join (select a from ods.u where a in (1, 2) or b between 1 and 2 or c is null or d is true) as u
+          on c.a = u.a and c.b < u.b
+        having max(c.b) <= 3""",
+        dialect="spark",
+    )
+    assert forms_of(tree) == CARRIED
+    written = tree.sql("spark", unsupported_level=ErrorLevel.RAISE)
+    assert sqlglot.parse_one(written, dialect="spark") == tree

@@ -1,0 +1,40 @@
+"""Copies of a tree that differ in some nodes. Owns making them without copying first what is then replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+Change = Callable[[exp.Expr], exp.Expr]
+
+
+def replaced(node: exp.Expr, change: Change) -> exp.Expr:
+    """A copy of the tree with each node exchanged for what `change` makes of it; what it made is not looked into.
+
+    >>> import sqlglot
+    >>> swap = lambda node: exp.column("b") if isinstance(node, exp.Column) else node
+    >>> replaced(sqlglot.parse_one("f(a, 1) + a"), swap).sql()
+    'F(b, 1) + b'
+    """
+    made = change(node)
+    if made is not node:
+        return made
+    made = _alone(node)
+    for part, value in node.args.items():
+        if isinstance(value, exp.Expr):
+            made.set(part, replaced(value, change))
+        elif isinstance(value, list):
+            made.set(part, [replaced(one, change) if isinstance(one, exp.Expr) else one for one in value])
+        else:
+            made.args[part] = value
+    return made
+
+
+def _alone(node: exp.Expr) -> exp.Expr:
+    """A copy without children. Not by way of `type`, where a cast shows another one, nor `meta`, which asking makes."""
+    made = type(node)()
+    made.comments = None if node.comments is None else [*node.comments]
+    made._type = None if node._type is None else node._type.copy()
+    made._meta = None if node._meta is None else {**node._meta}
+    return made
