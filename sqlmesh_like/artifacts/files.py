@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import shutil
 import uuid
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from sqlmesh_like.errors import MachineError
@@ -43,17 +45,38 @@ def write_compiled(folder: Path, rendered: RenderedProject) -> tuple[Path, ...]:
     Hand-written incremental SQL gets a second file, `<name>.incremental.sql`: its text where the table exists.
     """
     root = folder / "compiled" / rendered.name
-    texts: dict[Path, str] = {}
+    texts: dict[PurePosixPath, str] = {}
     for model in (*rendered.models, *rendered.analyses):
-        texts[root / compiled_model_path(model.path, model.name, model.unique_id)] = model.sql
+        texts[compiled_model_path(model.path, model.name, model.unique_id)] = model.sql
         if model.incremental_sql is not None:
-            texts[(root / model.path).with_suffix(".incremental.sql")] = model.incremental_sql
+            texts[PurePosixPath(model.path).with_suffix(".incremental.sql")] = model.incremental_sql
     for test in rendered.tests:
-        texts[root / compiled_test_path(test.path, test.name)] = test.sql
-    for path, text in texts.items():
-        if not _holds(path, text):  # to replace a file costs ten times what reading it does
-            write_text(path, text)
-    return tuple(texts)
+        texts[compiled_test_path(test.path, test.name)] = test.sql
+    lies_within = all(".." not in path.parts and not path.is_absolute() for path in texts)
+    if root.exists() or not lies_within or not _write_at_once(root, texts):
+        for path, text in texts.items():
+            if not _holds(root / path, text):  # to replace a file costs ten times what reading it does
+                write_text(root / path, text)
+    return tuple(root / path for path in texts)
+
+
+def _write_at_once(root: Path, texts: Mapping[PurePosixPath, str]) -> bool:
+    """Writes a folder that is not there yet, in a tenth of the time: it gets its name when all files are in it.
+
+    False where that cannot be: another call has made it meanwhile, or nothing can be written here.
+    """
+    beside = root.with_name(f".{root.name}.{uuid.uuid4().hex}")
+    try:
+        for folder in {beside / path.parent for path in texts}:
+            folder.mkdir(parents=True, exist_ok=True)
+        for path, text in texts.items():
+            with open(f"{beside}/{path}", "xb") as file:  # noqa: PTH123 (a Path for each costs more)
+                file.write(text.encode())
+        os.replace(beside, root)
+    except OSError:
+        shutil.rmtree(beside, ignore_errors=True)
+        return False
+    return True
 
 
 def _holds(path: Path, text: str) -> bool:

@@ -254,6 +254,8 @@ class Renderer:
         if config.materialized == "snapshot":
             found = snapshot_config(placed.config, placed.file.declared_at, placed.file.name)
             config = replace(config, snapshot=found)
+        if not config.pre_hook and not config.post_hook:
+            return config
         scope = self._scope(placed.file, placed.config, placed.table, registry, Findings())
 
         def rendered(hooks: tuple[str, ...]) -> tuple[str, ...]:

@@ -128,6 +128,42 @@ def test_compiled_files_are_replaced_where_they_are_other_ones(project: Path) ->
     assert after[2:] == before[2:], "what is right is not written again"
 
 
+def test_a_first_compile_gives_its_folder_the_name_when_all_files_are_in_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, real = project / "target/compiled", os.replace
+    moved: list[Path] = []
+
+    def replaced(source: Path, target: Path) -> None:
+        if Path(target) == folder / "shop":
+            assert not folder.joinpath("shop").exists()
+            moved.extend(path.relative_to(source) for path in sorted(Path(source).rglob("*.sql")))
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", replaced)
+    assert main(["compile", "-q", "--no-check"]) == 0
+    assert moved == [path.relative_to(folder / "shop") for path in sorted(folder.rglob("*.sql"))] != []
+    assert [path.name for path in folder.iterdir()] == ["shop"]
+
+
+def test_a_first_compile_beside_another_one_writes_into_its_folder(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, real = project / "target/compiled", os.replace
+
+    def overtaken(source: Path, target: Path) -> None:
+        if Path(target) == folder / "shop":
+            (folder / "shop/models").mkdir(parents=True)
+            (folder / "shop/models/mine.sql").write_text("select 1")
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", overtaken)
+    assert main(["compile", "-q", "--no-check"]) == 0
+    assert [path.name for path in folder.iterdir()] == ["shop"]
+    names = {path.name for path in folder.rglob("*.sql")}
+    assert {"users.sql", "agg.sql", "mine.sql"} <= names
+
+
 def test_parse_writes_the_manifest(project: Path, capsys: Shown) -> None:
     assert "Parsed 3 nodes of shop" in _out(capsys, "parse")
     assert json.loads((project / "target" / "manifest.json").read_text())["nodes"]
