@@ -68,7 +68,7 @@ class Compiler:
         stored, derived = self.schemas.get(ref.unique_id), self._derived.get(ref.unique_id)
         if derived is None:
             return stored or declared_schema(ref)
-        if not stored:
+        if not stored or stored is derived:
             return derived
         known = {column.name.lower(): column.type for column in stored}
         return tuple(Column(column.name, known.get(column.name.lower()) or column.type) for column in derived)

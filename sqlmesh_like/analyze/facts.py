@@ -9,6 +9,7 @@ import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import sqlglot
 from sqlglot import TokenType, exp
@@ -67,7 +68,7 @@ class QueryFacts:
     relation: Relation | None
     obstacle: Obstacle | None
 
-    @property
+    @cached_property
     def schema(self) -> Schema | None:
         """Visible output columns where they are known."""
         return columns(self.relation) if self.relation is not None else None

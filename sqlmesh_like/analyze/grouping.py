@@ -17,6 +17,7 @@ from sqlmesh_like.analyze.ties import core, is_decided
 
 _MERGED = {**AGGREGATES, exp.CountIf: "COUNT", exp.LogicalAnd: "LOGICAL_AND", exp.LogicalOr: "LOGICAL_OR"}
 
+_CALLS = (exp.AggFunc, exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
 HAVING = "_sml_having"
 """Item of an aggregate that holds its HAVING condition."""
 _HIVE_ID = "grouping__id"
@@ -24,12 +25,14 @@ _HIVE_ID = "grouping__id"
 
 def aggregate_calls(expression: exp.Expr) -> list[exp.Expr]:
     """Outermost aggregate calls (with their FILTER) that are not window functions."""
+    if expression.find(*_CALLS) is None:
+        return []
     found: list[exp.Expr] = []
 
     def visit(node: exp.Expr) -> None:
         if isinstance(node, exp.Window | exp.Query):
             return
-        if isinstance(node, exp.AggFunc | exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
+        if isinstance(node, _CALLS):
             found.append(node)
             return
         for child in node.iter_expressions():

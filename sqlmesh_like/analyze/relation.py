@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from sqlglot import exp
@@ -23,6 +24,17 @@ class Named:
     name: str
     expression: exp.Expr
     type: str | None
+
+
+class _Listing:
+    """A relation whose columns are those of a list."""
+
+    items: tuple[Named, ...]
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Made once: a relation is asked for its columns by all that is above it."""
+        return tuple(Column(item.name, item.type) for item in self.items)
 
 
 @dataclass(frozen=True)
@@ -42,7 +54,7 @@ class Filter:
 
 
 @dataclass(frozen=True)
-class Project:
+class Project(_Listing):
     """One output row for each row of the child; no window functions, no aggregates."""
 
     child: Relation
@@ -50,7 +62,7 @@ class Project:
 
 
 @dataclass(frozen=True)
-class Windowed:
+class Windowed(_Listing):
     """A projection that holds window functions; `partitions` has the PARTITION BY list of each."""
 
     child: Relation
@@ -134,7 +146,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Aggregate:
+class Aggregate(_Listing):
     """One row for each distinct combination of `keys` (one in all where there are none).
 
     `items` are the visible output: expressions over key names and call names.
@@ -162,8 +174,8 @@ def columns(relation: Relation) -> Schema:
             return columns(relation.left)
         case Join():
             return columns(relation.left) + columns(relation.right)
-        case Project(items=items) | Windowed(items=items) | Aggregate(items=items):
-            return tuple(Column(item.name, item.type) for item in items)
+        case Project() | Windowed() | Aggregate():
+            return relation.schema
 
 
 def children(relation: Relation) -> tuple[Relation, ...]:

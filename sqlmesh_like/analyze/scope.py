@@ -143,7 +143,8 @@ class Scope:
             return self._field(column)
         self.require_alias(column)
         bare = exp.column(self._output(column), quoted=True)
-        bare.meta.update({key: value for part in column.walk() for key, value in part.meta.items()})
+        for part in column.walk():
+            bare.meta.update(part.meta)
         return bare
 
     def _is_field(self, column: exp.Column) -> bool:

@@ -7,7 +7,7 @@ import hashlib
 import re
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path, PurePosixPath
 
 from sqlmesh_like import __version__
@@ -17,7 +17,16 @@ from sqlmesh_like.artifacts.sources import criteria
 from sqlmesh_like.artifacts.unit_tests import unit_test
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.plan.graph import Graph
-from sqlmesh_like.project.spec import ColumnDoc, DocBlock, MacroDoc, MacroFile, ParsedProject, Source, SourceTable
+from sqlmesh_like.project.spec import (
+    ColumnDoc,
+    DocBlock,
+    MacroDoc,
+    MacroFile,
+    ModelConfig,
+    ParsedProject,
+    Source,
+    SourceTable,
+)
 from sqlmesh_like.render.macros import Macros
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, RenderedSeed, RenderedTest
 from sqlmesh_like.render.templates import Templates
@@ -129,20 +138,19 @@ def _refs(inputs: tuple[InputRef, ...]) -> dict[str, object]:
 
 
 def _common(unique_id: str, name: str, kind: str, path: str) -> dict[str, object]:
-    inner = PurePosixPath(*PurePosixPath(path).parts[1:]).as_posix()
     return {
         "unique_id": unique_id,
         "name": name,
         "resource_type": kind,
         "package_name": unique_id.split(".")[1],
-        "path": inner,
+        "path": path.partition("/")[2] or ".",
         "original_file_path": path,
         "database": None,
     }
 
 
 def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
-    config, version = asdict(model.config), model.version
+    config, version = _config(model.config), model.version
     return {
         **_common(model.unique_id, version.of if version else model.name, _kind(model), model.path),
         **({"version": version.v, "latest_version": version.latest} if version else {}),
@@ -167,6 +175,15 @@ def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
         f"{compiled_model_path(model.path, model.name, model.unique_id)}",
         "compiled": True,
         "compiled_code": model.sql,
+    }
+
+
+def _config(config: ModelConfig) -> dict[str, object]:
+    """As `asdict` gives it, without copying what is only read."""
+    values = {field.name: getattr(config, field.name) for field in fields(config)}
+    return {
+        key: asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+        for key, value in values.items()
     }
 
 

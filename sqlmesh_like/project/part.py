@@ -311,11 +311,14 @@ def _macros(root: Path, settings: Settings, package: str | None) -> tuple[MacroF
 
 def _undescribed(properties: Properties, models: tuple[ModelFile, ...], seeds: tuple[SeedFile, ...]) -> tuple[str, ...]:
     """Warnings for properties of nodes that do not exist: dbt goes on there, and so must an existing project."""
-    kinds = (("model", properties.models, models), ("seed", properties.seeds, seeds))
+    kinds = (
+        ("model", properties.models, {model.name for model in models}),
+        ("seed", properties.seeds, {seed.name for seed in seeds}),
+    )
     return tuple(
         f"{entry.declared_at}: there is no {kind} {name!r}; its properties are not used"
-        + (f" ({hint})" if (hint := nearest(name, [node.name for node in nodes])) else "")
-        for kind, described, nodes in kinds
+        + (f" ({hint})" if (hint := nearest(name, sorted(known))) else "")
+        for kind, described, known in kinds
         for name, entry in described.items()
-        if name not in {node.name for node in nodes}
+        if name not in known
     )

@@ -88,30 +88,26 @@ def _call(expression: str) -> ast.Call | None:
         tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError):
         return None
-    is_plain = isinstance(tree, ast.Call) and _is_plain(tree) and _has_plain_texts(tree, text.splitlines())
-    return tree if is_plain and isinstance(tree, ast.Call) else None
+    return tree if isinstance(tree, ast.Call) and _is_plain(tree, text.splitlines()) else None
 
 
-def _has_plain_texts(tree: ast.expr, lines: list[str]) -> bool:
-    """Whether no text has a prefix: Python reads more than one kind of them."""
-    texts = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
-    return all(lines[node.lineno - 1][node.col_offset] in "'\"" for node in texts)
-
-
-def _is_plain(node: ast.expr) -> bool:
+def _is_plain(node: ast.expr, lines: list[str]) -> bool:
+    """Whether a value means the same in both languages. A text with a prefix does not: Python has several."""
     match node:
-        case ast.Constant(value=str() | bool() | int() | float() | None):
+        case ast.Constant(value=str()):
+            return lines[node.lineno - 1][node.col_offset] in "'\""
+        case ast.Constant(value=bool() | int() | float() | None):
             return True
         case ast.Name(id=name):
             return name in _WORDS
         case ast.List(elts=items):
-            return all(map(_is_plain, items))
+            return all(_is_plain(item, lines) for item in items)
         case ast.Dict(keys=keys, values=values):
-            return all(key is not None and _is_plain(key) for key in keys) and all(map(_is_plain, values))
+            return all(item is not None and _is_plain(item, lines) for item in (*keys, *values))
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
             is_known = name in _CALLED or name.startswith("test_")
             named = [word.value for word in keywords if word.arg is not None]
-            return is_known and len(named) == len(keywords) and all(map(_is_plain, (*args, *named)))
+            return is_known and len(named) == len(keywords) and all(_is_plain(item, lines) for item in (*args, *named))
     return False
 
 
