@@ -50,6 +50,8 @@ _DEFAULTS: Mapping[str, str] = {
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
     # Java never compiles a method of more bytes: the rows of a wide table would be worked at by its interpreter.
     "spark.sql.codegen.hugeMethodLimit": "8000",
+    # Each table has some ten programs of its own: with room for 100 those of many are compiled anew in every batch.
+    "spark.sql.codegen.cache.maxEntries": "2000",
 }
 _JOINED = {"spark.jars": ",", "spark.driver.extraJavaOptions": " "}
 

@@ -31,6 +31,9 @@ _LINE = {
     "log_key": "cast(key as string)",
 }
 
+_MAX_TASKS = 8
+"""A small batch is not worth the cores of a large cluster."""
+
 
 @dataclass(frozen=True)
 class KafkaLog:
@@ -40,7 +43,7 @@ class KafkaLog:
     max_events: int | None = None
 
     def stream(self, spark: SparkSession, start: str | None) -> DataFrame | None:
-        options = {**self._options(), **self._topics()}
+        options = {**_side_by_side(spark), **self._options(), **self._topics()}
         options["startingOffsets"] = start or _spelt(self.settings.get("starting_offsets") or "earliest")
         if self.max_events:
             options["maxOffsetsPerTrigger"] = str(self.max_events)
@@ -59,7 +62,7 @@ class KafkaLog:
             "startingOffsets": json.dumps(first),
             "endingOffsets": json.dumps(end),
         }
-        return spark.read.format("kafka").options(**{**self._options(), **options}).load()
+        return spark.read.format("kafka").options(**{**_side_by_side(spark), **self._options(), **options}).load()
 
     @contextmanager
     def lines(self, batch: DataFrame) -> Iterator[tuple[DataFrame, ExtentOf]]:
@@ -84,6 +87,11 @@ def _offsets(lines: DataFrame) -> Offsets:
     places = (file.rpartition("/") for file, _, _ in found)
     ranges = ((topic, int(part), first, end) for (topic, _, part), (_, first, end) in zip(places, found, strict=True))
     return Offsets(tuple(sorted(ranges)))
+
+
+def _side_by_side(spark: SparkSession) -> dict[str, str]:
+    """Spark gives each partition of a topic to one core, and tools make topics of one partition."""
+    return {"minPartitions": str(min(spark.sparkContext.defaultParallelism, _MAX_TASKS))}
 
 
 def _is_spark(name: str) -> bool:

@@ -1,6 +1,6 @@
 """Events a second from Kafka into 1, 10 and 50 tables, beside the barest job that could do it for one.
 
-    python -m tests.bench.events_per_second --events 200000
+    python -m tests.bench.events_per_second --events 1000000
 
 The bare job is Structured Streaming, one `from_json` with a fixed schema and one Hudi upsert with our write options: no
 deletes, no order, no dead letters, no evolution. Both take the same events, in one batch, in the same session.
@@ -142,7 +142,7 @@ def report(measures: Sequence[Measure]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--events", type=int, default=200_000)
+    parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--tables", type=int, nargs="+", default=list(COUNTS))
     asked = parser.parse_args()
     print(report(measure(asked.events, asked.tables)))

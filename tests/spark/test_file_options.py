@@ -47,7 +47,7 @@ def test_codec_largest_size_and_tasks_reach_a_models_files(lake: Lake) -> None:
     tasks = {call.args[1].name: call.args[1].tasks for call in written.call_args_list}
     assert tasks == {"dws_cut": -(-volume // limit), "dws_whole": 2}
     assert (len(live(lake.uri("cut"))), len(live(lake.uri("whole")))) == (volume // limit + 1, 1)
-    assert (codecs(lake.uri("cut")), codecs(lake.uri("whole"))) == ({"SNAPPY"}, {"GZIP"})
+    assert (codecs(lake.uri("cut")), codecs(lake.uri("whole"))) == ({"SNAPPY"}, {"ZSTD"})
     # Another number of buckets would double keys: a table keeps the one that it was made with.
     lake.model("cut", "{{ config(hudi={'hoodie.bucket.index.num.buckets': '2'}) }} select id, amount from @orders")
     orders.upsert(*((number, D(-1)) for number in range(50)), delete=[(60, D(60))])
@@ -61,7 +61,7 @@ def test_codec_and_buckets_of_an_ods_table(spark: SparkSession, tmp_path: Path) 
     wanted = {CODEC: "snappy", "hoodie.bucket.index.num.buckets": "3"}
     shop = IngestLake(spark, tmp_path, (table("a", hudi=wanted), table("b")))
     shop.ingest(*(event("c", {"id": number}, table=name) for name in ("a", "b") for number in range(20)))
-    assert (codecs(shop.uri("a")), codecs(shop.uri("b"))) == ({"SNAPPY"}, {"GZIP"})
+    assert (codecs(shop.uri("a")), codecs(shop.uri("b"))) == ({"SNAPPY"}, {"ZSTD"})
     assert (len(live(shop.uri("a"))), len(live(shop.uri("b")))) == (3, 1)
     shop.tables = (table("a"), table("b"))
     shop.ingest(*(event("u", {"id": number, "n": 1}, {"id": number}, table="a") for number in range(20)))
