@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from sqlglot import exp
 
 from sqlmesh_like.analyze.relation import Relation
+from sqlmesh_like.names import Column
 
 _Part = TypeVar("_Part")
 
@@ -28,23 +29,32 @@ class _Move:
         self._done: dict[int, tuple[object, object]] = {}
 
     def of(self, part: _Part) -> _Part:
+        if isinstance(part, Column) or not (isinstance(part, exp.Expr | tuple) or is_dataclass(part)):
+            return part
         if id(part) not in self._done:
             # The original is kept, for an id is only unique among the living.
             self._done[id(part)] = (part, self._moved(part))
         return self._done[id(part)][1]  # type: ignore[return-value]
 
     def _moved(self, part: object) -> object:
+        """What has no place stays itself: most of a relation is names that were made for it."""
         if isinstance(part, exp.Expr):
-            return self._expression(part.copy())
+            return self._expression(part)
         if isinstance(part, tuple):
-            return tuple(self.of(one) for one in part)
-        if not is_dataclass(part) or isinstance(part, type):
-            return part
-        changed: dict[str, Any] = {field.name: self.of(getattr(part, field.name)) for field in fields(part)}
-        changed |= {"offset": self._offset} if changed.get("offset") is not None else {}
-        return replace(part, **changed | ({"keyword": ""} if "keyword" in changed else {}))
+            moved = tuple([self.of(one) for one in part])
+            return moved if any(new is not old for new, old in zip(moved, part, strict=True)) else part
+        assert is_dataclass(part) and not isinstance(part, type)
+        before = {field.name: getattr(part, field.name) for field in fields(part)}
+        after: dict[str, Any] = {name: self.of(value) for name, value in before.items()}
+        after |= {"offset": self._offset} if before.get("offset") is not None else {}
+        after |= {"keyword": ""} if "keyword" in before else {}
+        changed = {name: value for name, value in after.items() if value is not before[name]}
+        return replace(part, **changed) if changed else part
 
-    def _expression(self, copy: exp.Expr) -> exp.Expr:
+    def _expression(self, expression: exp.Expr) -> exp.Expr:
+        if all(node.meta_get("start") is None for node in expression.walk()):
+            return expression
+        copy = expression.copy()
         for node in copy.walk():
             if node.meta.pop("start", None) is not None and self._offset is not None:
                 node.meta["start"] = self._offset
