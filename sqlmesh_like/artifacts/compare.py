@@ -10,10 +10,9 @@ import json
 import re
 from collections.abc import Callable, Mapping
 
+from sqlmesh_like.artifacts.parts import Artifact, mapping_of
 from sqlmesh_like.plan.past import Difference
 from sqlmesh_like.project.config import ConfigFault, canonical, check_setting
-
-Artifact = Mapping[str, object]
 
 _NOT_SETTINGS = frozenset({"alias", "schema", "database", "tags", "meta", "group", "docs", "contract", "access"})
 _OF_EXPOSURE = ("type", "owner", "description", "label", "maturity", "url")
@@ -36,7 +35,7 @@ def compared(old: Artifact, new: Artifact) -> dict[str, frozenset[Difference]]:
 def nodes_of(manifest: Artifact) -> dict[str, Artifact]:
     """Models, seeds, tests, sources, analyses and exposures by unique id, as plain JSON values."""
     found = {
-        key: node for kind in ("nodes", "sources", "exposures") for key, node in _mapping(manifest.get(kind)).items()
+        key: node for kind in ("nodes", "sources", "exposures") for key, node in mapping_of(manifest.get(kind)).items()
     }
     plain: dict[str, Artifact] = json.loads(json.dumps(found, default=str))
     kinds = ("model", "seed", "test", "source", "analysis", "exposure")
@@ -45,8 +44,8 @@ def nodes_of(manifest: Artifact) -> dict[str, Artifact]:
 
 def _changed_macros(old: Artifact, new: Artifact) -> frozenset[str]:
     """Macros of the project whose text is another one, or new."""
-    before = {unique_id: _text(node, "macro_sql") for unique_id, node in _mapping(old.get("macros")).items()}
-    after = {unique_id: _text(node, "macro_sql") for unique_id, node in _mapping(new.get("macros")).items()}
+    before = {unique_id: _text(node, "macro_sql") for unique_id, node in mapping_of(old.get("macros")).items()}
+    after = {unique_id: _text(node, "macro_sql") for unique_id, node in mapping_of(new.get("macros")).items()}
     return frozenset(unique_id for unique_id, text in after.items() if before.get(unique_id) != text)
 
 
@@ -56,7 +55,7 @@ def _differences(old: Artifact, new: Artifact, macros: frozenset[str]) -> frozen
     if new["resource_type"] == "exposure":
         is_same = all((old.get(key) or None) == (new.get(key) or None) for key in _OF_EXPOSURE)
         return frozenset() if is_same and _inputs(old) == _inputs(new) else frozenset({"body"})
-    called = _mapping(new.get("depends_on")).get("macros")
+    called = mapping_of(new.get("depends_on")).get("macros")
     found = {kind for kind, differs in _CHECKS.items() if differs(old, new)}
     if isinstance(called, list) and macros.intersection(called):
         found.add("macros")
@@ -64,7 +63,7 @@ def _differences(old: Artifact, new: Artifact, macros: frozenset[str]) -> frozen
 
 
 def _inputs(node: Artifact) -> list[str]:
-    found = _mapping(node.get("depends_on")).get("nodes")
+    found = mapping_of(node.get("depends_on")).get("nodes")
     return sorted(map(str, found)) if isinstance(found, list) else []
 
 
@@ -74,7 +73,7 @@ def _place_of_source(node: Artifact) -> tuple[object, object, object]:
 
 def _body(old: Artifact, new: Artifact) -> bool:
     if new["resource_type"] == "seed":
-        before, after = _mapping(old.get("checksum")), _mapping(new.get("checksum"))
+        before, after = mapping_of(old.get("checksum")), mapping_of(new.get("checksum"))
         # Of a seed above 1 MB dbt keeps the path alone.
         return before.get("name") != "path" and before.get("checksum") != after.get("checksum")
     if _DBT_CALL in _text(old, "raw_code"):
@@ -88,7 +87,7 @@ def _configs(old: Artifact, new: Artifact) -> bool:
 
 
 def _settings(node: Artifact) -> dict[str, object]:
-    config = _mapping(node.get("config"))
+    config = mapping_of(node.get("config"))
     found = {canonical(key): value for key, value in config.items()}
     return {key: _normal(key, value) for key, value in found.items() if key not in _NOT_SETTINGS}
 
@@ -106,7 +105,7 @@ def _normal(key: str, value: object) -> object:
 
 def _relation(old: Artifact, new: Artifact) -> bool:
     """By the settings: where a target puts its tables is no change of the project."""
-    before, after = _mapping(old.get("config")), _mapping(new.get("config"))
+    before, after = mapping_of(old.get("config")), mapping_of(new.get("config"))
     return any(before.get(key) != after.get(key) for key in ("schema", "alias") if key in before and key in after)
 
 
@@ -116,9 +115,9 @@ def _contract(old: Artifact, new: Artifact) -> bool:
 
 def _promise(node: Artifact) -> object:
     """Columns with types, where the contract is enforced; their order is no part of it."""
-    if not _mapping(_mapping(node.get("config")).get("contract")).get("enforced"):
+    if not mapping_of(mapping_of(node.get("config")).get("contract")).get("enforced"):
         return None
-    columns = [_mapping(column) for column in _mapping(node.get("columns")).values()]
+    columns = [mapping_of(column) for column in mapping_of(node.get("columns")).values()]
     return sorted((str(column.get("name")), str(column.get("data_type")).lower()) for column in columns)
 
 
@@ -136,9 +135,5 @@ _CHECKS: Mapping[Difference, Callable[[Artifact, Artifact], bool]] = {
 }
 
 
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
-
-
 def _text(node: object, key: str) -> str:
-    return str(_mapping(node).get(key) or "").strip()
+    return str(mapping_of(node).get(key) or "").strip()

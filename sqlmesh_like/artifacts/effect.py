@@ -6,7 +6,7 @@ what they hold: a view stands for its own query, a table for its place. What the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -15,7 +15,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from sqlmesh_like.artifacts.compare import Artifact, compared, nodes_of
+from sqlmesh_like.artifacts.compare import compared, nodes_of
+from sqlmesh_like.artifacts.parts import Artifact, mapping_of
 from sqlmesh_like.plan.past import Difference
 
 Effect = Literal["rebuild", "first_build", "reload", "follow", "none", "left"]
@@ -215,7 +216,7 @@ class _Queries:
 
 def _has_spark_sql(manifest: Artifact) -> bool:
     """Whether every model stands there as Spark SQL. A manifest without metadata is the one just made."""
-    adapter = _mapping(manifest.get("metadata")).get("adapter_type", "spark")
+    adapter = mapping_of(manifest.get("metadata")).get("adapter_type", "spark")
     models = (node for node in nodes_of(manifest).values() if node["resource_type"] == "model")
     return adapter in ("spark", "databricks") and all(node.get("compiled_code") for node in models)
 
@@ -225,7 +226,7 @@ def _named(node: Artifact) -> tuple[str, str, str]:
 
 
 def _inputs(node: Artifact) -> list[str]:
-    found = _mapping(node.get("depends_on")).get("nodes")
+    found = mapping_of(node.get("depends_on")).get("nodes")
     return [str(unique_id) for unique_id in found] if isinstance(found, list) else []
 
 
@@ -248,8 +249,4 @@ def _differs(old: Artifact, new: Artifact, key: str) -> bool:
 
 
 def _config(node: Artifact) -> Artifact:
-    return _mapping(node.get("config"))
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
+    return mapping_of(node.get("config"))

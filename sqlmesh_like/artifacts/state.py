@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlmesh_like.artifacts.compare import Artifact, compared
+from sqlmesh_like.artifacts.compare import compared
+from sqlmesh_like.artifacts.parts import Artifact, mapping_of
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.plan.past import Past
 
@@ -39,8 +40,8 @@ class State:
         if self.manifest is None:
             hint = "`sml compile` and `sml parse` write it"
             raise UsageError(f"--defer needs {MANIFEST}, which is not in {self.folder}", hint=hint)
-        nodes = {**_mapping(self.manifest.get("nodes")), **_mapping(self.manifest.get("sources"))}
-        places = {unique_id: _location(_mapping(node), warehouse) for unique_id, node in nodes.items()}
+        nodes = {**mapping_of(self.manifest.get("nodes")), **mapping_of(self.manifest.get("sources"))}
+        places = {unique_id: _location(mapping_of(node), warehouse) for unique_id, node in nodes.items()}
         return {unique_id: uri for unique_id, uri in places.items() if uri is not None}
 
 
@@ -69,7 +70,7 @@ def read_artifact(path: Path) -> Artifact | None:
 def statuses(results: Artifact) -> dict[str, str]:
     """The status of each node of a run_results.json."""
     rows = results.get("results")
-    found = [_mapping(row) for row in (rows if isinstance(rows, list) else [])]
+    found = [mapping_of(row) for row in (rows if isinstance(rows, list) else [])]
     return {str(row.get("unique_id")): str(row.get("status")) for row in found}
 
 
@@ -82,7 +83,7 @@ def _fresher(before: Artifact, now: Artifact) -> frozenset[str]:
 def _newest(sources: Artifact) -> dict[str, datetime.datetime]:
     """Of each source when its newest row came."""
     rows = sources.get("results")
-    found = [_mapping(row) for row in (rows if isinstance(rows, list) else [])]
+    found = [mapping_of(row) for row in (rows if isinstance(rows, list) else [])]
     return {str(row.get("unique_id")): _moment(row["max_loaded_at"]) for row in found if row.get("max_loaded_at")}
 
 
@@ -95,15 +96,11 @@ def _moment(text: object) -> datetime.datetime:
 
 
 def _location(node: Artifact, warehouse: str) -> str | None:
-    meta = _mapping(node.get("meta")).get("sml")
+    meta = mapping_of(node.get("meta")).get("sml")
     if isinstance(meta, Mapping):
         return str(meta["location"]) if meta.get("location") else None
-    is_table = _mapping(node.get("config")).get("materialized") in ("table", "incremental", "seed")
+    is_table = mapping_of(node.get("config")).get("materialized") in ("table", "incremental", "seed")
     schema, name = node.get("schema"), node.get("alias") or node.get("identifier")
     if not warehouse or not schema or not name or not (is_table or node.get("resource_type") == "source"):
         return None
     return f"{warehouse.rstrip('/')}/{schema}/{name}"
-
-
-def _mapping(value: object) -> Artifact:
-    return value if isinstance(value, Mapping) else {}

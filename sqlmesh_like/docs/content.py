@@ -12,6 +12,7 @@ from datetime import datetime
 
 from sqlmesh_like import __version__
 from sqlmesh_like.artifacts.files import timestamp
+from sqlmesh_like.artifacts.parts import mapping_of
 from sqlmesh_like.classify.rules import RULES
 from sqlmesh_like.docs.columns import Edge
 from sqlmesh_like.docs.markdown import as_html
@@ -52,7 +53,7 @@ def content(findings: Findings) -> dict[str, object]:
     """The value that the page shows."""
     nodes = _nodes(findings)
     ids = {unique_id: number for number, unique_id in enumerate(nodes)}
-    blocks = [_mapping(block) for block in _mapping(findings.manifest.get("docs")).values()]
+    blocks = [mapping_of(block) for block in mapping_of(findings.manifest.get("docs")).values()]
     overview = next((str(block["block_contents"]) for block in blocks if block.get("name") == OVERVIEW), "")
     return {
         "project": findings.project,
@@ -67,7 +68,7 @@ def content(findings: Findings) -> dict[str, object]:
             if source in ids and reader in ids
         ],
         "rules": [asdict(rule) for rule in RULES.values()],
-        "groups": [_group(_mapping(group)) for group in _mapping(findings.manifest.get("groups")).values()],
+        "groups": [_group(mapping_of(group)) for group in mapping_of(findings.manifest.get("groups")).values()],
         "last_call": _last_call(findings.results),
     }
 
@@ -75,14 +76,14 @@ def content(findings: Findings) -> dict[str, object]:
 def _nodes(findings: Findings) -> dict[str, dict[str, object]]:
     manifest = findings.manifest
     entries = {
-        unique_id: _mapping(node)
+        unique_id: mapping_of(node)
         for kind in ("sources", "nodes", "unit_tests", "exposures")
-        for unique_id, node in _mapping(manifest.get(kind)).items()
+        for unique_id, node in mapping_of(manifest.get(kind)).items()
     }
     shown = {i: node for i, node in entries.items() if node.get("resource_type") in _SHOWN and not _is_hidden(node)}
     results = {str(row.get("unique_id")): row for row in _rows(findings.results)}
     freshness = {str(row.get("unique_id")): row for row in _rows(findings.freshness)}
-    parents = _mapping(manifest.get("parent_map"))
+    parents = mapping_of(manifest.get("parent_map"))
     made: dict[str, dict[str, object]] = {}
     for unique_id, node in shown.items():
         above = parents.get(unique_id)
@@ -97,12 +98,12 @@ def _nodes(findings: Findings) -> dict[str, dict[str, object]]:
 
 def _is_hidden(node: Json) -> bool:
     """`docs: {show: false}`, as in dbt."""
-    return _mapping(_mapping(node.get("config")).get("docs")).get("show") is False
+    return mapping_of(mapping_of(node.get("config")).get("docs")).get("show") is False
 
 
 def _node(unique_id: str, node: Json, findings: Findings) -> dict[str, object]:
     model = findings.models.get(unique_id)
-    config = _mapping(node.get("config"))
+    config = mapping_of(node.get("config"))
     identifier = node.get("alias") or node.get("identifier")
     kind = node.get("resource_type")
     has_table = kind in ("model", "seed", "source", "snapshot")
@@ -115,7 +116,7 @@ def _node(unique_id: str, node: Json, findings: Findings) -> dict[str, object]:
         "folders": _folders(node, findings.project),
         "tags": node.get("tags") or [],
         "description": as_html(str(node.get("description") or "")),
-        "meta": {key: value for key, value in _mapping(node.get("meta")).items() if key != "sml"},
+        "meta": {key: value for key, value in mapping_of(node.get("meta")).items() if key != "sml"},
         "color": _color(node),
         "settings": {key: config[key] for key in _SETTINGS if config.get(key) not in _USUAL},
         "columns": _columns(unique_id, node, findings) if has_table else [],
@@ -124,7 +125,7 @@ def _node(unique_id: str, node: Json, findings: Findings) -> dict[str, object]:
         "incremental": model.compiled.model.incremental_sql if model else None,
         "program": model.program if model else None,
         "plan": model.plan() if model and model.is_table else None,
-        "location": _mapping(_mapping(node.get("meta")).get("sml")).get("location"),
+        "location": mapping_of(mapping_of(node.get("meta")).get("sml")).get("location"),
         "lake": _table(findings.tables.get(unique_id)),
         **_of_kind(node),
     }
@@ -137,7 +138,7 @@ def _of_kind(node: Json) -> dict[str, object]:
         case "test":
             return {"attached": node.get("attached_node"), "column": node.get("column_name")}
         case "unit_test":
-            above = _mapping(node.get("depends_on")).get("nodes")
+            above = mapping_of(node.get("depends_on")).get("nodes")
             return {"attached": above[0] if isinstance(above, list) and above else None}
         case "exposure":
             keys = ("label", "type", "url", "maturity", "owner")
@@ -148,7 +149,7 @@ def _of_kind(node: Json) -> dict[str, object]:
 
 def _color(node: Json) -> str | None:
     """`docs: {node_color: …}`, as in dbt: a name or a hexadecimal number; anything else could be more than a colour."""
-    found = str(_mapping(_mapping(node.get("config")).get("docs")).get("node_color") or "")
+    found = str(mapping_of(mapping_of(node.get("config")).get("docs")).get("node_color") or "")
     return found if _COLOUR.fullmatch(found) else None
 
 
@@ -163,7 +164,7 @@ def _folders(node: Json, project: str) -> list[str]:
 
 def _columns(unique_id: str, node: Json, findings: Findings) -> list[dict[str, object]]:
     """Columns as the lake has them, else as the compiler derives them, else as they are declared."""
-    declared = {str(name): _mapping(column) for name, column in _mapping(node.get("columns")).items()}
+    declared = {str(name): mapping_of(column) for name, column in mapping_of(node.get("columns")).items()}
     facts = findings.tables.get(unique_id)
     derived = findings.columns.get(unique_id) or ()
     types = {name.lower(): column.get("data_type") for name, column in declared.items()}
@@ -200,7 +201,7 @@ def _table(facts: TableFacts | None) -> dict[str, object] | None:
 def _result(row: Json | None) -> dict[str, object] | None:
     if row is None:
         return None
-    answer = _mapping(row.get("adapter_response"))
+    answer = mapping_of(row.get("adapter_response"))
     return {
         "status": row.get("status"),
         "message": row.get("message"),
@@ -220,9 +221,9 @@ def _last_call(results: Json | None) -> dict[str, object] | None:
     if results is None:
         return None
     return {
-        "at": _mapping(results.get("metadata")).get("generated_at"),
+        "at": mapping_of(results.get("metadata")).get("generated_at"),
         "seconds": results.get("elapsed_time"),
-        "which": _mapping(results.get("args")).get("which"),
+        "which": mapping_of(results.get("args")).get("which"),
     }
 
 
@@ -232,8 +233,8 @@ def _group(group: Json) -> dict[str, object]:
 
 
 def _macros(manifest: Json, project: str) -> Iterable[dict[str, object]]:
-    for unique_id, macro in _mapping(manifest.get("macros")).items():
-        found = _mapping(macro)
+    for unique_id, macro in mapping_of(manifest.get("macros")).items():
+        found = mapping_of(macro)
         yield {
             "id": unique_id,
             "type": "macro",
@@ -241,7 +242,7 @@ def _macros(manifest: Json, project: str) -> Iterable[dict[str, object]]:
             "path": found.get("original_file_path"),
             "description": as_html(str(found.get("description") or "")),
             "raw": found.get("macro_sql"),
-            "arguments": [{**_mapping(one), "description": as_html(str(_mapping(one).get("description") or ""))}
+            "arguments": [{**mapping_of(one), "description": as_html(str(mapping_of(one).get("description") or ""))}
                           for one in _rows({"results": found.get("arguments")})],
             "folders": _folders(found, project), "tags": [], "columns": [], "parents": [], "settings": {}, "meta": {},
         }  # fmt: skip
@@ -249,8 +250,4 @@ def _macros(manifest: Json, project: str) -> Iterable[dict[str, object]]:
 
 def _rows(artifact: Json | None) -> list[Json]:
     rows = (artifact or {}).get("results")
-    return [_mapping(row) for row in rows] if isinstance(rows, list) else []
-
-
-def _mapping(value: object) -> Json:
-    return value if isinstance(value, Mapping) else {}
+    return [mapping_of(row) for row in rows] if isinstance(rows, list) else []

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 import click
 
+from sqlmesh_like.artifacts.parts import mapping_of
 from sqlmesh_like.cli.context import Loaded, load
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.resource_types import ResourceTypes, resource_types
@@ -53,7 +54,7 @@ def lines(loaded: Loaded, nodes: Iterable[Node], form: str, keys: tuple[str, ...
 def _chosen(loaded: Loaded, keys: tuple[str, ...]) -> Callable[[Node], dict[str, object]]:
     """The keys of a node as manifest.json has them; those that it has not are left out, as in dbt."""
     manifest = loaded.manifest
-    known = {unique_id: node for kind in _KINDS for unique_id, node in _mapping(manifest.get(kind)).items()}
+    known = {unique_id: node for kind in _KINDS for unique_id, node in mapping_of(manifest.get(kind)).items()}
 
     def record(node: Node) -> dict[str, object]:
         found = ((key, _inside(known.get(node.unique_id), key.split("."))) for key in keys)
@@ -64,12 +65,8 @@ def _chosen(loaded: Loaded, keys: tuple[str, ...]) -> Callable[[Node], dict[str,
 
 def _inside(found: object, path: list[str]) -> object:
     for name in path:
-        found = _mapping(found).get(name)
+        found = mapping_of(found).get(name)
     return found
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _record(loaded: Loaded, node: Node) -> dict[str, object]:
