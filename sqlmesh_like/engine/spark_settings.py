@@ -43,6 +43,7 @@ _DEFAULTS: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
     # Each query is described for the UI whether there is one or not: a thirtieth of the time of a small run.
     "spark.sql.ui.explainMode": "simple",
+    "spark.sql.debug.maxToStringFields": "4",
     "spark.driver.memory": "2g",
     # Listing partitions in Spark jobs costs more than listing them in the driver for the sizes one run touches.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
@@ -53,6 +54,9 @@ _DEFAULTS: Mapping[str, str] = {
     # Each table has some ten programs of its own: with room for 100 those of many are compiled anew in every batch.
     "spark.sql.codegen.cache.maxEntries": "2000",
 }
+_JAVA_OPTIONS = ("Tier4InvocationThreshold=15000", "Tier4MinInvocationThreshold=3000", "Tier4CompileThreshold=40000")
+"""Three times Java's own: planning calls thousands of methods some thousand times in the life of a session, and to
+compile each of them well took a quarter of the time of a batch of many tables. Loops are compiled as soon as ever."""
 _JOINED = {"spark.jars": ",", "spark.driver.extraJavaOptions": " "}
 
 
@@ -129,7 +133,8 @@ def _of_machine(machine: Machine) -> dict[str, str]:
     }
     if machine.jdk.trust_store:
         options["javax.net.ssl.trustStore"] = str(machine.jdk.trust_store)
-    java_options = [*(f"-D{key}={value}" for key, value in options.items()), *machine.java_options]
+    java_options = [f"-D{key}={value}" for key, value in options.items()]
+    java_options += [*(f"-XX:{option}" for option in _JAVA_OPTIONS), *machine.java_options]
     return {
         "spark.jars": ",".join(str(jar) for jar in machine.jars),
         "spark.driver.extraJavaOptions": " ".join(map(shlex.quote, java_options)),

@@ -55,8 +55,7 @@ def count(events: DataFrame, layout: Layout) -> Counts:
         found = grouped.selectExpr(*(f"coalesce(sum({name}), 0)" for name in conditions), "coalesce(max(good), 0)")
     else:
         found = events.agg(*counts, F.lit(1))
-    numbers = found.first()
-    assert numbers is not None
+    (numbers,) = found.collect()
     return Counts(*(int(number) for number in numbers))
 
 

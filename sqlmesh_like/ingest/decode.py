@@ -71,6 +71,11 @@ class Decoded:
     def events(self) -> DataFrame:
         return self.held.frame
 
+    @property
+    def good(self) -> DataFrame:
+        """The events that can be taken in."""
+        return self.events.where("reason is null")
+
     def release(self) -> None:
         """Free the memory that the events take."""
         self.held.release()
@@ -88,7 +93,7 @@ def decode(
     ingest, spark = share.table.ingest, events.sparkSession
     uri = place.table_uri(share.table)
     stored = _stored_columns(spark, uri)
-    own = ((variant, events.where(variant.condition).where(_IS_CHANGE)) for variant in sorted(share.variants))
+    own = ((variant, _own(events, variant)) for variant in sorted(share.variants))
     groups = [(variant, part) for variant, frame in own for part in _by_names(frame, variant, share.table)]
     shaped = [(frame, _shape(frame, variant, share, stored)) for variant, frame in groups]
     readable = [(frame, shape) for frame, shape in shaped if shape is not None]
@@ -109,7 +114,7 @@ def decode(
         why = "a truncate of one of several merged tables: declare `origin`, so that its rows can be told"
         frames.append(_without_rows(refused, layout, why))
     frames = frames or [_without_rows(events.where("false"), layout, "")]
-    judged = held(judge(reduce(DataFrame.unionByName, frames), layout))
+    judged = held(reduce(DataFrame.unionByName, (judge(frame, layout) for frame in frames)))
     counts = count(judged.frame, layout)
     if counts.unsure:
         sure = held(_reread(judged.frame, shapes, layout))
@@ -126,6 +131,11 @@ def decode(
     if layout.partition_field and layout.has_key and (counts.bad or letters is not None):
         return with_events(decoded, doubted(judged.frame, layout, letters))
     return decoded
+
+
+def _own(events: DataFrame, variant: Variant) -> DataFrame:
+    """Events of a variant that carry rows, with nothing but what stays of their line: no name is taken by then."""
+    return events.where(f"{variant.condition} and {_IS_CHANGE}").select(*LINE)
 
 
 def _by_names(frame: DataFrame, variant: Variant, table: SourceTable) -> Sequence[DataFrame]:
@@ -188,19 +198,26 @@ def _read(number: int, frame: DataFrame, shape: Shape, layout: Layout) -> DataFr
     """The events of the shape of this number as images; `unsure` has the number where one must be read again."""
     if not typed.can_be_typed(shape, partial=layout.ingest.updates == "partial"):
         return _images(frame, shape, layout).selectExpr("*", _SURE)
-    read = frame.selectExpr(*LINE, f"{typed.read(shape)} as all_f").selectExpr(*LINE, *_named(typed.rows(shape)))
     own = tuple(column for column in layout.columns if column.name != layout.ingest.origin)
-    images = (f"{_with_origin(typed.image(shape, name, own), layout)} as {name}" for name in IMAGES)
-    nothing = {"unreadable": "cast(null as string)", "missing": NOTHING, "is_told": "true"}
-    found = {**nothing, "unsure": f"if({typed.unsure(shape)}, {number}, null)"}
-    return read.selectExpr("*", "0 as item", *images).selectExpr(*LINE, "item", *IMAGES, *_named(found))
+    # All at once: Spark analyses the whole frame again for every step.
+    found = {
+        "item": "0",
+        "all_f": typed.read(shape),
+        **typed.rows(shape),
+        **{name: _with_origin(typed.image(shape, name, own), layout) for name in IMAGES},
+        "unreadable": "cast(null as string)",
+        "missing": NOTHING,
+        "is_told": "true",
+        "unsure": f"if({typed.unsure(shape)}, {number}, null)",
+    }
+    return frame.selectExpr("*", *_named(found))
 
 
 def _reread(judged: DataFrame, shapes: Sequence[Shape], layout: Layout) -> DataFrame:
     """The events (grain: event), those that are `unsure` read again value by value."""
     partial = layout.ingest.updates == "partial"
     typed_once = (each for each in enumerate(shapes) if typed.can_be_typed(each[1], partial=partial))
-    again = (_images(judged.where(f"unsure = {number}"), shape, layout) for number, shape in typed_once)
+    again = (_images(judged.where(f"unsure = {number}").select(*LINE), shape, layout) for number, shape in typed_once)
     read = (judge(frame.selectExpr("*", _SURE), layout) for frame in again)
     return reduce(DataFrame.unionByName, read, judged.where("unsure is null"))
 

@@ -16,7 +16,10 @@ LINE = ("value", "file", "line", "position", "kind", "op", "origin", *LOG_COLUMN
 
 
 def judge(frame: DataFrame, layout: Layout) -> DataFrame:
-    """Adds why an event cannot be taken in, and whether it hides where its row stood (`is_blind`)."""
+    """Adds the row that counts, why an event cannot be taken in, and whether it hides where its row stood (`is_blind`).
+
+    `frame` has none of these: what follows from one of them would be read off the old one.
+    """
     lonely = layout.is_key_only("before")
     reason = f"coalesce(unreadable, {', '.join(_reasons(layout, lonely))})"
     moves = "true" if layout.partition_field and layout.ingest.primary_key else "false"
@@ -27,9 +30,8 @@ def judge(frame: DataFrame, layout: Layout) -> DataFrame:
         f"{moves} and ((kind = 'upsert' and ({is_bare} or {is_other}))"
         f" or (kind = 'delete' and ({lonely} or not is_told)))"
     )
-    judged = frame.selectExpr("*", "if(kind = 'delete', before, after) as row")
-    return judged.selectExpr(
-        *(*LINE, "item", *IMAGES, "row", "missing", "unsure"),
+    return frame.selectExpr(
+        *(*LINE, "item", *IMAGES, "if(kind = 'delete', before, after) as row", "missing", "unsure"),
         *(f"{reason} as reason", f"coalesce({blind}, false) as is_blind"),
     )
 

@@ -157,6 +157,13 @@ from (select *, {place} as place from {{decisions}})
 where not ({late})"""
 
 
+def rows_of_one(layout: Layout) -> str:
+    """From `{{events}}`, one of each key, of which nothing is known from before: the rows to upsert, in one text."""
+    versions_of = versions(layout, with_rekeyed=False)
+    decided = decisions_of_one(layout).replace("{versions}", f"({versions_of})")
+    return rows(layout, with_floors=False).replace("{decisions}", f"({decided})")
+
+
 def new_floors(layout: Layout) -> str:
     """From `{{decisions}}`: the floors to remember (grain: key). `part` is NULL where the row is gone."""
     gone = "w.removed" if layout.ingest.deletes == "hard" else "false"

@@ -73,13 +73,15 @@ def _brought(
     floors = read_floors(spark, tombstones) if layout.order_columns or again else None
     found, is_ranked = _decisions(spark, decoded, uri, floors, in_order=in_order, again=again)
     kept = None if found is None else held(found)
-    decisions = _of_one(spark, decoded) if kept is None else kept.frame
     try:
-        report, to_remember = _counted_before(decoded) if kept is None else _counted(decisions, layout)
+        report, to_remember = _counted_before(decoded) if kept is None else _counted(kept.frame, layout)
         note_truncates(place, layout.table, decoded.truncates)
         if remembers and to_remember:
-            write_floors(spark, tombstones, layout, decisions, floors)
-        rows = spark.sql(net.rows(layout, with_floors=is_ranked), decisions=decisions)
+            write_floors(spark, tombstones, layout, _of_one(spark, decoded) if kept is None else kept.frame, floors)
+        if kept is None:
+            rows = spark.sql(net.rows_of_one(layout), events=decoded.good)
+        else:
+            rows = spark.sql(net.rows(layout, with_floors=is_ranked), decisions=kept.frame)
         if decoded.defaults:
             rows = backfilled(rows, spark.read.format("hudi").load(uri), layout, decoded.defaults)
         # Into a table without any row there is nothing to look up; a row marked as deleted would be inserted.
@@ -144,7 +146,7 @@ def _decisions(
 
 def _versions(spark: SparkSession, decoded: Decoded) -> DataFrame:
     text = net.versions(decoded.layout, with_rekeyed=decoded.counts.rekeyed > 0)
-    return spark.sql(text, events=decoded.events.where("reason is null"))
+    return spark.sql(text, events=decoded.good)
 
 
 def _of_one(spark: SparkSession, decoded: Decoded) -> DataFrame:
@@ -186,7 +188,8 @@ def _hudi_table(place: Place, layout: Layout, uri: str, rows: int) -> tuple[Hudi
         ordering=layout.order_columns,
         table_type=layout.ingest.table_type,
         buckets=buckets,
-        tasks=max(2, buckets),
+        # A first load only writes: one task a bucket. Later commits compare with what is there, too.
+        tasks=buckets if known is None else max(2, buckets),
         options=options,
     )
     return table, {"buckets": str(buckets), MADE: made(layout)}
