@@ -56,7 +56,7 @@ _DEFAULTS: Mapping[str, str] = {
 }
 _JAVA_OPTIONS = ("Tier4InvocationThreshold=15000", "Tier4MinInvocationThreshold=3000", "Tier4CompileThreshold=40000")
 """Three times Java's own: planning calls thousands of methods some thousand times in the life of a session, and to
-compile each of them well took a quarter of the time of a batch of many tables. Loops are compiled as soon as ever."""
+compile each of them well took a quarter of the work of a batch of many tables. Loops are compiled as soon as ever."""
 _JOINED = {"spark.jars": ",", "spark.driver.extraJavaOptions": " "}
 
 

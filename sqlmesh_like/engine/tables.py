@@ -88,7 +88,7 @@ def write_options(table: HudiTable) -> dict[str, str]:
         "hoodie.index.type": "BUCKET",
         BUCKETS: str(table.buckets),
         "hoodie.metadata.enable": "false",
-        # Hudi's default, gzip, takes most of the time of writing a file, and makes no smaller one.
+        # Hudi's default, gzip, takes half of the time of writing a file, and makes no smaller one.
         "hoodie.parquet.compression.codec": "zstd",
         # A bloom filter makes a 435 kB file of a one-row one and the bucket index never reads it.
         "hoodie.parquet.bloom.filter.enabled": "false",

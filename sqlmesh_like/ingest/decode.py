@@ -217,7 +217,7 @@ def _reread(judged: DataFrame, shapes: Sequence[Shape], layout: Layout) -> DataF
     """The events (grain: event), those that are `unsure` read again value by value."""
     partial = layout.ingest.updates == "partial"
     typed_once = (each for each in enumerate(shapes) if typed.can_be_typed(each[1], partial=partial))
-    again = (_images(judged.where(f"unsure = {number}").select(*LINE), shape, layout) for number, shape in typed_once)
+    again = (_images(judged.where(f"unsure = {number}"), shape, layout) for number, shape in typed_once)
     read = (judge(frame.selectExpr("*", _SURE), layout) for frame in again)
     return reduce(DataFrame.unionByName, read, judged.where("unsure is null"))
 

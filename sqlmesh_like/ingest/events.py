@@ -25,7 +25,7 @@ EVENT_COLUMNS = (
     *("value", "file", "line", "position", "kind", "op", "reason"),
     *(*_SOURCE, "message", "schema_id", "members", "key_columns", "logged_at", *LOG_COLUMNS),
 )
-EVENTS_PER_TASK = 50_000
+_EVENTS_PER_TASK = 50_000
 _SAID_OF = ("value", *LOG_COLUMNS)
 """What an envelope is read from."""
 _NUMBER = "xxhash64(position)"
@@ -181,7 +181,7 @@ def _with_discovered(place: Place, groups: Iterable[Row]) -> Place:
 def events_for(events: DataFrame, share: Share) -> DataFrame:
     """The events of one declared table, truncates included, with their `origin` (`database.table`)."""
     # A task costs as much as reading a thousand events.
-    found = events.where(_is_of(share) & _is_matter()).coalesce(max(1, share.lines // EVENTS_PER_TASK))
+    found = events.where(_is_of(share) & _is_matter()).coalesce(max(1, share.lines // _EVENTS_PER_TASK))
     return found.withColumn("origin", F.expr("concat_ws('.', database, source_schema, source_table)"))
 
 

@@ -43,7 +43,7 @@ class KafkaLog:
     max_events: int | None = None
 
     def stream(self, spark: SparkSession, start: str | None) -> DataFrame | None:
-        options = {**_side_by_side(spark), **self._options(), **self._topics()}
+        options = {**self._options(spark), **self._topics()}
         options["startingOffsets"] = start or _spelt(self.settings.get("starting_offsets") or "earliest")
         if self.max_events:
             options["maxOffsetsPerTrigger"] = str(self.max_events)
@@ -58,22 +58,23 @@ class KafkaLog:
             end.setdefault(topic, {})[str(partition)] = stop
         assigned = {topic: sorted(int(partition) for partition in partitions) for topic, partitions in first.items()}
         options = {
+            **self._options(spark),
             "assign": json.dumps(assigned),
             "startingOffsets": json.dumps(first),
             "endingOffsets": json.dumps(end),
         }
-        return spark.read.format("kafka").options(**{**_side_by_side(spark), **self._options(), **options}).load()
+        return spark.read.format("kafka").options(**options).load()
 
     @contextmanager
     def lines(self, batch: DataFrame) -> Iterator[tuple[DataFrame, ExtentOf]]:
         yield batch.selectExpr(*(f"{_LINE[name]} as {name}" for name in LINE_COLUMNS)), _offsets
 
-    def _options(self) -> dict[str, str]:
+    def _options(self, spark: SparkSession) -> dict[str, str]:
         given = self.settings.get("options")
         options = {str(name): str(value) for name, value in given.items()} if isinstance(given, dict) else {}
         # Spark's own names; a client's start with `kafka.`, and who forgot that means the client.
         options = {name if _is_spark(name) else f"kafka.{name}": value for name, value in options.items()}
-        return {**options, "kafka.bootstrap.servers": str(self.settings["bootstrap_servers"])}
+        return {**_side_by_side(spark), **options, "kafka.bootstrap.servers": str(self.settings["bootstrap_servers"])}
 
     def _topics(self) -> dict[str, str]:
         pattern, topics = self.settings.get("topic_pattern"), self.settings.get("topics")

@@ -129,10 +129,11 @@ from newest n {joins}"""
 
 
 def decisions_of_one(layout: Layout) -> str:
-    """From `{{versions}}`, one of each key, of which nothing is known from before: one decision (grain: key)."""
+    """From `{{events}}`, one of each key, of which nothing is known from before: one decision (grain: key)."""
     rank = ", ".join(layout.rank_columns)
     known = "false as is_late, null as floor_part"
-    return f"select {KEY}, struct(row, removed, part, {rank}) as w, parts, {known} from {{versions}}"
+    found = versions(layout, with_rekeyed=False)
+    return f"select {KEY}, struct(row, removed, part, {rank}) as w, parts, {known} from ({found})"
 
 
 def rows(layout: Layout, *, with_floors: bool) -> str:
@@ -155,13 +156,6 @@ def rows(layout: Layout, *, with_floors: bool) -> str:
 select {", ".join(columns)}
 from (select *, {place} as place from {{decisions}})
 where not ({late})"""
-
-
-def rows_of_one(layout: Layout) -> str:
-    """From `{{events}}`, one of each key, of which nothing is known from before: the rows to upsert, in one text."""
-    versions_of = versions(layout, with_rekeyed=False)
-    decided = decisions_of_one(layout).replace("{versions}", f"({versions_of})")
-    return rows(layout, with_floors=False).replace("{decisions}", f"({decided})")
 
 
 def new_floors(layout: Layout) -> str:

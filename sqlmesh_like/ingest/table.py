@@ -73,15 +73,13 @@ def _brought(
     floors = read_floors(spark, tombstones) if layout.order_columns or again else None
     found, is_ranked = _decisions(spark, decoded, uri, floors, in_order=in_order, again=again)
     kept = None if found is None else held(found)
+    decisions = spark.sql(net.decisions_of_one(layout), events=decoded.good) if kept is None else kept.frame
     try:
-        report, to_remember = _counted_before(decoded) if kept is None else _counted(kept.frame, layout)
+        report, to_remember = _counted_before(decoded) if kept is None else _counted(decisions, layout)
         note_truncates(place, layout.table, decoded.truncates)
         if remembers and to_remember:
-            write_floors(spark, tombstones, layout, _of_one(spark, decoded) if kept is None else kept.frame, floors)
-        if kept is None:
-            rows = spark.sql(net.rows_of_one(layout), events=decoded.good)
-        else:
-            rows = spark.sql(net.rows(layout, with_floors=is_ranked), decisions=kept.frame)
+            write_floors(spark, tombstones, layout, decisions, floors)
+        rows = spark.sql(net.rows(layout, with_floors=is_ranked), decisions=decisions)
         if decoded.defaults:
             rows = backfilled(rows, spark.read.format("hudi").load(uri), layout, decoded.defaults)
         # Into a table without any row there is nothing to look up; a row marked as deleted would be inserted.
@@ -147,10 +145,6 @@ def _decisions(
 def _versions(spark: SparkSession, decoded: Decoded) -> DataFrame:
     text = net.versions(decoded.layout, with_rekeyed=decoded.counts.rekeyed > 0)
     return spark.sql(text, events=decoded.good)
-
-
-def _of_one(spark: SparkSession, decoded: Decoded) -> DataFrame:
-    return spark.sql(net.decisions_of_one(decoded.layout), versions=_versions(spark, decoded))
 
 
 def _counted_before(decoded: Decoded) -> tuple[TableReport, int]:

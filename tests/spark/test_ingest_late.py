@@ -88,9 +88,7 @@ def test_keys_that_come_once_become_the_same_without_grouping(spark: SparkSessio
         net.decisions(layout, with_floors=False, with_places=False),
         versions=spark.sql(net.versions(layout), events=events),
     )
-    single = spark.sql(
-        net.decisions_of_one(layout), versions=spark.sql(net.versions(layout, with_rekeyed=False), events=events)
-    )
+    single = spark.sql(net.decisions_of_one(layout), events=events)
     assert single.where(net.IS_REMEMBERED).count() == counts.deletes + counts.moves
     for text in (net.rows(layout, with_floors=False), net.new_floors(layout).replace("current_timestamp()", "1")):
         found = [sorted(map(str, spark.sql(text, decisions=each).collect())) for each in (grouped, single)]
