@@ -235,11 +235,19 @@ def used_columns(relation: Relation) -> dict[str, tuple[str, ...]]:
     """For each input the columns that the result depends on, in the input's order."""
     used: dict[str, set[str]] = {}
     _collect(relation, None, used)
-    schemas = {node.input_id: node.schema for node in walk(relation) if isinstance(node, Scan)}
     return {
         input_id: tuple(column.name for column in schema if column.name.lower() in used.get(input_id, set()))
-        for input_id, schema in schemas.items()
+        for input_id, schema in scanned_columns(relation).items()
     }
+
+
+def scanned_columns(relation: Relation) -> dict[str, Schema]:
+    """For each input the columns that its scans have, each once."""
+    found: dict[str, dict[Column, None]] = {}
+    for node in walk(relation):
+        if isinstance(node, Scan):
+            found.setdefault(node.input_id, {}).update(dict.fromkeys(node.schema))
+    return {input_id: tuple(columns) for input_id, columns in found.items()}
 
 
 def _collect(relation: Relation, needed: set[str] | None, used: dict[str, set[str]]) -> None:

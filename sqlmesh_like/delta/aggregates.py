@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.lineage import split_columns
 from sqlmesh_like.analyze.relation import Aggregate
 from sqlmesh_like.delta.changes import Changes
 from sqlmesh_like.delta.keys import column, encode, key, weight
-from sqlmesh_like.delta.program import TARGET, DeltaProgram, Prune, Step
+from sqlmesh_like.delta.lookups import Lookups, Match
+from sqlmesh_like.delta.program import TARGET, DeltaProgram, Prune
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.delta.rows import CURRENT, net, rows
+from sqlmesh_like.delta.rows import net, rows
 from sqlmesh_like.delta.signs import signed
 from sqlmesh_like.delta.states import State, cast, states_of, value
 from sqlmesh_like.names import KEY, ROWS, Column
@@ -25,42 +25,32 @@ _ZERO = exp.Literal.number(0)
 
 def build(aggregate: Aggregate) -> exp.Select:
     """The whole table: key, visible columns, states."""
-    grouped = group(_arguments(aggregate, rows(aggregate.child, CURRENT)), aggregate, signed=False)
+    grouped = group(_arguments(aggregate, rows(aggregate.child)), aggregate, signed=False)
     return _finish(grouped.subquery("g"), aggregate)
 
 
 def delta(aggregate: Aggregate) -> DeltaProgram:
     """The merge program of an aggregate whose calls are all mergeable."""
     states = states_of(aggregate)
-    below = Changes()
-    changed = _arguments(aggregate, below.of(aggregate.child), signed=True)
-    columns = [Column(name) for name in _argument_names(aggregate)]
-    steps = [
-        *below.steps,
-        Step("changed", changed),
-        Step("netted", net("changed", columns)),
-        Step("groups", group(exp.select("*").from_("netted"), aggregate, signed=True)),
-        Step("old", _old(), unless_empty="groups", prune=_prune(aggregate, "groups")),
-        Step("stale", _stale(states)),
-        Step("recomputed", _recomputed(aggregate), unless_empty="stale", prune=_prune(aggregate, "stale")),
-        Step("pooled", _pooled(aggregate, states)),
-        Step("merged", _merged(aggregate, states)),
-        Step("signed", _signed(aggregate)),
-    ]
-    return DeltaProgram(tuple(steps))
+    changes = Changes(aggregate)
+    steps = changes.steps
+    changed = steps.add("changed", _arguments(aggregate, changes.of(aggregate.child), signed=True))
+    netted = net(exp.table_(changed), [Column(name) for name in _argument_names(aggregate)])
+    groups = steps.add("groups", group(netted, aggregate, signed=True))
+    old = steps.add("old", _old(groups), prunes=(Prune(groups, {TARGET: _shown_keys(aggregate)}),))
+    stale = steps.add("stale", _stale(states, groups, old))
+    recomputed = steps.add("recomputed", _recomputed(aggregate, steps, stale), unless_empty=stale)
+    pooled = steps.add("pooled", _pooled(aggregate, states, groups, old, stale))
+    merged = steps.add("merged", _merged(aggregate, states, pooled, recomputed))
+    steps.add("signed", _signed(aggregate, old, merged))
+    return steps.program()
 
 
-def _prune(aggregate: Aggregate, step: str) -> Prune:
-    """Group keys bound the partitions of the target and, where they are copied from it, of an input."""
-    shown = [(i.name, i.expression.name) for i in aggregate.items if isinstance(i.expression, exp.Column)]
+def _shown_keys(aggregate: Aggregate) -> tuple[tuple[str, str], ...]:
+    """Visible columns that are group keys, with the column of the changed groups."""
     keys = {named.name for named in aggregate.keys}
-    pairs: dict[str, list[tuple[str, str]]] = {TARGET: [(name, key_) for name, key_ in shown if key_ in keys]}
-    origins = split_columns(aggregate.child)
-    for named in aggregate.keys:
-        if isinstance(named.expression, exp.Column):
-            for input_id, name in origins.get(named.expression.name.lower(), {}).items():
-                pairs.setdefault(input_id, []).append((name, named.name))
-    return Prune(step, {relation: tuple(found) for relation, found in pairs.items()})
+    shown = [(i.name, i.expression.name) for i in aggregate.items if isinstance(i.expression, exp.Column)]
+    return tuple((name, key_) for name, key_ in shown if key_ in keys)
 
 
 def _argument_names(aggregate: Aggregate) -> list[str]:
@@ -134,14 +124,14 @@ def _is_not_null(expression: exp.Expr) -> exp.Expr:
     return exp.Not(this=exp.Is(this=expression, expression=exp.Null()))
 
 
-def _old() -> exp.Select:
+def _old(groups: str) -> exp.Select:
     """The stored rows of the changed groups."""
-    matching = exp.select(key()).from_("groups")
+    matching = exp.select(key()).from_(groups)
     return exp.select("*").from_(outside("target", TARGET)).where(exp.In(this=key(), query=matching.subquery()))
 
 
-def _stale(states: tuple[State, ...]) -> exp.Select:
-    """Changed groups whose stored states cannot be merged.
+def _stale(states: tuple[State, ...], groups: str, old: str) -> exp.Select:
+    """Keys of changed groups whose stored states cannot be merged.
 
     A retracted value equals or beats the stored extremum, or a stored or added sum has overflowed.
     """
@@ -154,45 +144,45 @@ def _stale(states: tuple[State, ...]) -> exp.Select:
             conditions.append(exp.GTE(this=lost, expression=stored))
         elif state.kind == "sum":
             conditions += [exp.Is(this=column(state.name, alias), expression=exp.Null()) for alias in ("o", "d")]
-    keys = exp.select(exp.Column(this=exp.Star(), table=exp.to_identifier("d"))).from_(
-        exp.alias_(exp.table_("groups"), "d", table=True)
+    changed = exp.select(exp.Column(this=exp.Star(), table=exp.to_identifier("d"))).from_(
+        exp.alias_(exp.table_(groups), "d", table=True)
     )
     on = exp.EQ(this=column(KEY, "o"), expression=column(KEY, "d"))
-    query = keys.join(exp.alias_(exp.table_("old"), "o", table=True), on=on, join_type="inner")
+    query = changed.join(exp.alias_(exp.table_(old), "o", table=True), on=on, join_type="inner")
     return query.where(exp.or_(*conditions) if conditions else exp.false())
 
 
-def _recomputed(aggregate: Aggregate) -> exp.Select:
-    """States of the stale groups from the current input."""
-    fresh = _arguments(aggregate, rows(aggregate.child, CURRENT))
-    names = [column(name) for name in _argument_names(aggregate)]
-    keyed = exp.select(*names, key()).from_(fresh.subquery("f"))
-    keys = [column(named.name) for named in aggregate.keys]
-    stale = exp.select(key()).from_("stale").subquery()
-    if keys:
-        return group(keyed.where(exp.In(this=encode(keys), query=stale)), aggregate, signed=False)
-    # Without GROUP BY an aggregate of no rows is a row: the one group is let through after it, not before.
-    whole = group(keyed, aggregate, signed=False)
-    return exp.select("*").from_(whole.subquery("w")).where(exp.In(this=key(), query=stale))
+def _recomputed(aggregate: Aggregate, steps: Lookups, stale: str) -> exp.Select:
+    """States of the stale groups from the input as it is."""
+    if not aggregate.keys:
+        # Without GROUP BY an aggregate of no rows is a row: the one group is let through after it, not before.
+        whole = group(_arguments(aggregate, rows(aggregate.child)), aggregate, signed=False)
+        found = exp.select(key()).from_(stale).subquery()
+        return exp.select("*").from_(whole.subquery("w")).where(exp.In(this=key(), query=found))
+    expressions = [named.expression for named in aggregate.keys]
+    names = tuple(named.name for named in aggregate.keys)
+    match = Match(tuple(expressions), stale, names, (True,) * len(names))
+    current = steps.lookup(aggregate.child, match)
+    return group(_arguments(aggregate, exp.select("*").from_(current)), aggregate, signed=False)
 
 
-def _pooled(aggregate: Aggregate, states: tuple[State, ...]) -> exp.Select:
+def _pooled(aggregate: Aggregate, states: tuple[State, ...], groups: str, old: str, stale: str) -> exp.Select:
     """Stored states and those that the change adds, of every changed group that is not recomputed."""
     names = _state_names(aggregate, states)
-    stored = exp.select(*names).from_("old")
-    added = exp.select(*[name.copy() for name in names]).from_("groups")
+    stored = exp.select(*names).from_(old)
+    added = exp.select(*[name.copy() for name in names]).from_(groups)
     both = exp.union(stored, added, distinct=False).subquery("b")
-    stale = exp.select(key()).from_("stale").subquery()
-    return exp.select(*[name.copy() for name in names]).from_(both).where(exp.Not(this=exp.In(this=key(), query=stale)))
+    found = exp.select(key()).from_(stale).subquery()
+    return exp.select(*[name.copy() for name in names]).from_(both).where(exp.Not(this=exp.In(this=key(), query=found)))
 
 
-def _merged(aggregate: Aggregate, states: tuple[State, ...]) -> exp.Select:
+def _merged(aggregate: Aggregate, states: tuple[State, ...], pooled: str, recomputed: str) -> exp.Select:
     """States of every changed group after the change."""
     keys = [key(), *[column(named.name) for named in aggregate.keys]]
     sums = [exp.alias_(_merge_one(state), state.name, quoted=True) for state in states]
-    combined = exp.select(*keys, *sums).from_("pooled").group_by(*[name.copy() for name in keys])
+    combined = exp.select(*keys, *sums).from_(pooled).group_by(*[name.copy() for name in keys])
     names = _state_names(aggregate, states)
-    every = exp.union(combined, exp.select(*names).from_("recomputed"), distinct=False)
+    every = exp.union(combined, exp.select(*names).from_(recomputed), distinct=False)
     return exp.select(*[name.copy() for name in names]).from_(every.subquery("e"))
 
 
@@ -211,13 +201,13 @@ def _merge_one(state: State) -> exp.Expr:
     return exp.Case().when(is_empty, cast(_ZERO.copy(), state.type)).else_(total)
 
 
-def _signed(aggregate: Aggregate) -> exp.Select:
+def _signed(aggregate: Aggregate, old: str, merged: str) -> exp.Select:
     """Stored rows out, merged rows in; a group lives while it has rows, a scalar aggregate always."""
     names = [key(), *[column(name) for name in _table_columns(aggregate)]]
-    alive = exp.select("*").from_("merged")
+    alive = exp.select("*").from_(merged)
     if aggregate.keys:
         alive = alive.where(exp.GT(this=column(ROWS), expression=_ZERO.copy()))
-    return signed(names, "old", _finish(alive.subquery("m"), aggregate).subquery("f"))
+    return signed(names, old, _finish(alive.subquery("m"), aggregate).subquery("f"))
 
 
 def _table_columns(aggregate: Aggregate) -> list[str]:

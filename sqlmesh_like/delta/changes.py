@@ -1,117 +1,201 @@
-"""The change of any relation, as steps. Owns recomputing what is not linear: groups, windows, outer and semi joins.
+"""The change of any relation, as steps. Owns what is recomputed: groups, windows, outer joins, and what joins meet.
 
-For such a node the keys that a change touches (before and after images of every child) are collected, the node is
-computed over the rows of these keys alone, as they were and as they are, and the difference is its change. This is
-sound because rows of one key depend on rows of that key only. Source: the recomputation algorithm for affected groups
-(Palpanas et al., "Incremental maintenance for non-distributive aggregate functions", 2002).
+Everything starts at the change. Of each input its netted change is read, and of the other inputs only rows that can
+meet it: they are looked up by the equalities of the query, from the change on, one table after the other.
+
+- An inner join of any number of tables is one query over, for each table, the rows that stay and those that change. A
+  combination of rows that stay is no change; one with rows that enter enters, one with rows that leave leaves, and one
+  with both never was (the rows of a combination are all of one time). This is the telescoped sum
+  ΔA⋈B_old ∪ A_new⋈ΔB, written so that no table is read as it was.
+- For what is not linear (groups, windows, outer and semi joins) the keys that a change touches, before and after, are
+  collected, the node is computed over the rows of these keys alone, as they were and as they are, and the difference is
+  its change. Rows of one key depend on rows of that key only (Palpanas et al., "Incremental maintenance for
+  non-distributive aggregate functions", 2002).
+
+Rows as they were are the rows as they are, less those that entered, with those that left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.lineage import split_columns, window_keys
-from sqlmesh_like.analyze.operand import operand
+from sqlmesh_like.analyze.lineage import window_keys
 from sqlmesh_like.analyze.relation import (
     Aggregate,
     Distinct,
+    Explode,
     Filter,
     Join,
     Relation,
+    Scan,
+    UnionAll,
     Windowed,
     children,
     columns,
-    inputs,
-    is_linear_node,
+    scanned_columns,
 )
-from sqlmesh_like.delta.keys import column, encode, key
-from sqlmesh_like.delta.program import TARGET, DeltaProgram, Prune, Step
+from sqlmesh_like.delta.crossing import changed_by_clock
+from sqlmesh_like.delta.join_graph import JoinGraph, flatten
+from sqlmesh_like.delta.keys import column, encode, key, weight
+from sqlmesh_like.delta.lookups import Beside, Lookups, Match, keys_of, match_columns
+from sqlmesh_like.delta.program import TARGET, DeltaProgram, Prune
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.delta.rows import CURRENT, PREVIOUS, Reading, net, rows
+from sqlmesh_like.delta.rows import from_item, names, net, over, rows, stacked, subquery
 from sqlmesh_like.delta.signs import signed
+from sqlmesh_like.names import KEY, WEIGHT
+
+_TAG = "_sml_tag"
+"""Of a row of a joined table: 0 it stays, 1 it enters, -1 it leaves."""
 
 
 def delta(source: Relation) -> DeltaProgram:
     """The program of a table that is a relation without hidden state."""
-    builder = Changes()
+    builder = Changes(source)
     if isinstance(source, Aggregate | Distinct) and _keys_of(source):
         return builder.from_stored(source)
-    builder.step("changed", builder.of(source))
-    builder.step("signed", net("changed", columns(source)))
-    return DeltaProgram(tuple(builder.steps))
+    builder.steps.add("signed", builder.of(source))
+    return builder.steps.program()
 
 
 @dataclass
 class Changes:
-    """Collects the steps that the changes of nested nodes need, inner ones first."""
+    """Collects the steps that the changes of nested nodes need, inner ones first. `root` is the whole query."""
 
-    steps: list[Step] = field(default_factory=list)
-    _made: dict[int, str] = field(default_factory=dict)
+    root: Relation
+    steps: Lookups = field(default_factory=Lookups)
+    _netted: dict[object, str] = field(default_factory=dict)
 
     def of(self, source: Relation) -> exp.Select:
-        """SELECT of a relation's signed rows, with all steps that it reads."""
-        self._prepare(source)
-        return rows(source, Reading("changes", self._made))
+        """SELECT of a relation's signed rows; all steps that it reads are there."""
+        graph = flatten(source, splits_clock=True)
+        if len(graph.leaves) > 1:
+            return self._of_join(graph)
+        if graph.leaves[0] is source:
+            return self._of_node(source)
+        return graph.select([exp.table_(self.netted(graph.leaves[0]))], weight())
 
-    def step(self, name: str, query: exp.Query, unless_empty: str | None = None, prune: Prune | None = None) -> str:
-        self.steps.append(Step(name, query, unless_empty, prune))
-        return name
+    def netted(self, source: Relation) -> str:
+        """The step with a relation's change: at most one row that leaves and one that enters a key, and no equal two.
+
+        An input's has the columns that the query uses.
+        """
+        known = source.input_id if isinstance(source, Scan) else id(source)
+        if known not in self._netted:
+            self._netted[known] = self._made(source)
+        return self._netted[known]
+
+    def _made(self, source: Relation) -> str:
+        if isinstance(source, Scan):
+            return self.steps.add(
+                "delta", net(outside("changes", source.input_id), scanned_columns(self.root)[source.input_id])
+            )
+        changed = self.steps.add("changed", self.of(source))
+        return self.steps.add("netted", net(exp.table_(changed), columns(source)))
+
+    def _of_node(self, source: Relation) -> exp.Select:
+        match source:
+            case Scan():
+                return _signed_rows(source, self.netted(source))
+            case Filter():
+                stay = self._stay(rows(source.child), source.child)
+                return changed_by_clock(source, self.netted(source.child), stay)
+            case UnionAll() | Explode():
+                below = [subquery(self.of(child)) for child in children(source)]
+                return over(source, *below, signed=True)
+        return _signed_rows(source, self._recomputed(source))
+
+    def _of_join(self, graph: JoinGraph) -> exp.Select:
+        """One query over all tables of a join, each with what stays of it and what changes (see above)."""
+        changes = [self.netted(leaf) for leaf in graph.leaves]
+        tagged = [
+            subquery(self._tagged(leaf, change, beside))
+            for leaf, change, beside in zip(graph.leaves, changes, self.steps.meeting(graph, changes), strict=True)
+        ]
+        combined = _combined([column(_TAG, f"_sml_t{number}") for number in range(len(tagged))])
+        weight_ = exp.cast(combined.copy(), "bigint", dialect="spark")
+        query = graph.select(tagged, exp.alias_(weight_, WEIGHT, quoted=True))
+        return query.where(exp.NEQ(this=combined, expression=exp.Literal.number(0)), copy=False)
+
+    def _tagged(self, leaf: Relation, change: str, beside: Beside) -> exp.Query:
+        """A table's rows that can meet a change: those that stay and its own change."""
+        shown = names(leaf)
+        tag = exp.alias_(column(WEIGHT), _TAG, quoted=True)
+        parts: list[exp.Query] = [exp.select(*shown, key(), tag).from_(exp.table_(change))]
+        for number, lookup in enumerate(beside.lookups):
+            parts.append(self._staying(leaf, exp.table_(lookup), change, *beside.lookups[:number]))
+        if beside.unreached_from:
+            whole = self._staying(leaf, from_item(leaf), change, *beside.lookups)
+            parts.append(whole.where(exp.or_(*(_has_rows(other) for other in beside.unreached_from)), copy=False))
+        return stacked(parts)
+
+    def _staying(self, leaf: Relation, rows: exp.Expr, *others: str) -> exp.Select:
+        """Rows that none of the other steps has: a row that two lookups have found is one row."""
+        zero = exp.alias_(exp.cast(exp.Literal.number(0), "bigint", dialect="spark"), _TAG, quoted=True)
+        query = exp.select(*names(leaf), key(), zero).from_(exp.alias_(rows, "_sml_s", table=True, copy=False))
+        return query.where(*(exp.Not(this=_has_key(other, "_sml_s")) for other in others), copy=False)
+
+    def _stay(self, rows: exp.Query, source: Relation) -> exp.Select:
+        """Of rows of a relation as they are those that have not changed."""
+        shown = [column(c.name) for c in columns(source)]
+        found = exp.select(*shown, key()).from_(exp.alias_(subquery(rows), "_sml_s", table=True))
+        return found.where(exp.Not(this=_has_key(self.netted(source), "_sml_s")))
 
     def from_stored(self, source: Aggregate | Distinct) -> DeltaProgram:
         """The program of a table whose rows are groups: their old rows are read from the table, by key."""
         affected = self._affected(source)
-        keyed = encode([column(name) for name in _affected_columns(len(_keys_of(source)))])
+        keyed = encode([column(name) for name in match_columns(len(_keys_of(source)))])
         matching = exp.select(keyed).from_(affected).subquery()
-        names = [key(), *[column(c.name) for c in columns(source)]]
-        stored = exp.select(*names).from_(outside("target", TARGET)).where(exp.In(this=key(), query=matching))
-        old = self.step("old", stored, affected, _prune(source, affected, include_target=True))
-        fresh = rows(_narrowed(source, affected), CURRENT)
-        new = self.step("recomputed", fresh, affected, _prune(source, affected))
-        self.step("signed", signed(names, old, new))
-        return DeltaProgram(tuple(self.steps))
-
-    def _prepare(self, source: Relation) -> None:
-        """Make the steps of every non-linear node below that has none yet."""
-        if id(source) in self._made:
-            return
-        if is_linear_node(source):
-            for child in children(source):
-                self._prepare(child)
-            return
-        self._made[id(source)] = self._recomputed(source)
+        shown = [key(), *names(source)]
+        stored = exp.select(*shown).from_(outside("target", TARGET)).where(exp.In(this=key(), query=matching))
+        bound = Prune(affected, {TARGET: _shown_keys(source)})
+        old = self.steps.add("old", stored, affected, (bound,))
+        (child, keys), *_ = sides(source)
+        current = self.steps.lookup(child, Match.by(keys, affected))
+        new = self.steps.add("recomputed", over(source, exp.table_(current)), affected)
+        self.steps.add("signed", signed(shown, old, new))
+        return self.steps.program()
 
     def _recomputed(self, source: Relation) -> str:
         """The step that holds the change of a non-linear node."""
         affected = self._affected(source)
-        number = len(self.steps)
-        prune = _prune(source, affected)
-        narrowed = _narrowed(source, affected)
-        old = self.step(f"was_{number}", rows(narrowed, PREVIOUS), affected, prune)
-        new = self.step(f"is_{number}", rows(narrowed, CURRENT), affected, prune)
-        names = [key(), *[column(c.name) for c in columns(source)]]
-        both = self.step(f"both_{number}", signed(names, old, new))
-        return self.step(f"change_{number}", net(both, columns(source)))
+        now: list[exp.Expr] = []
+        then: list[exp.Expr] = []
+        for child, keys in sides(source):
+            if keys:
+                current: exp.Expr = exp.table_(self.steps.lookup(child, Match.by(keys, affected)))
+            else:  # one group of all rows: too many to be kept
+                current = subquery(rows(child))
+            now.append(current)
+            previous = self._previous(child, current.copy())
+            then.append(exp.table_(self.steps.add("rows_before", previous, affected)) if keys else subquery(previous))
+        old = self.steps.add("result_before", over(source, *then), affected)
+        new = self.steps.add("result_after", over(source, *now), affected)
+        shown = [key(), *names(source)]
+        both = self.steps.add("difference", signed(shown, old, new))
+        return self.steps.add("netted", net(exp.table_(both), columns(source)))
+
+    def _previous(self, source: Relation, current: exp.Expr) -> exp.Query:
+        """Rows of a relation as they were, from those as they are and its change."""
+        change = self.netted(source)
+        shown = names(source)
+        stay = exp.select(*shown, key()).from_(exp.alias_(current, "_sml_s", table=True))
+        stay = stay.where(exp.Not(this=_has_key(change, "_sml_s")))
+        left = exp.select(*[s.copy() for s in shown], key()).from_(exp.table_(change))
+        return stacked([stay, left.where(exp.LT(this=weight(), expression=exp.Literal.number(0)))])
 
     def _affected(self, source: Relation) -> str:
         """The step with the distinct keys that changes of the children touch (without keys: one row in all)."""
-        selects: list[exp.Query] = []
-        for child, expressions in _sides(source):
-            schema = columns(child)
-            changed = self.step(f"changed_{len(self.steps)}", self.of(child))
-            netted = self.step(f"netted_{len(self.steps)}", net(changed, schema))
-            named = zip(expressions, _affected_columns(len(expressions)), strict=True)
-            items = [exp.alias_(expression.copy(), name, quoted=True) for expression, name in named]
-            selects.append(exp.select(*(items or [exp.Literal.number(1).as_("_sml_any")])).distinct().from_(netted))
+        selects = [keys_of(keys, [self.netted(child)]) for child, keys in sides(source)]
         query = selects[0]
         for further in selects[1:]:
             query = exp.union(query, further, distinct=True)
-        return self.step(f"affected_{len(self.steps)}", query)
+        return self.steps.add("affected", query)
 
 
-def _sides(source: Relation) -> list[tuple[Relation, list[exp.Expr]]]:
+def sides(source: Relation) -> list[tuple[Relation, list[exp.Expr]]]:
     """Each child with the expressions over it that are the node's keys, in the same order for every child."""
     match source:
         case Join():
@@ -126,69 +210,44 @@ def _keys_of(source: Aggregate | Distinct | Windowed) -> list[exp.Expr]:
         case Aggregate():
             return [named.expression for named in source.keys]
         case Distinct():
-            return [column(c.name) for c in columns(source)]
+            return names(source)
         case Windowed():
             return window_keys(source)
 
 
-def _affected_columns(count: int) -> list[str]:
-    return [f"_sml_p{position}" for position in range(count)]
+def _signed_rows(source: Relation, step: str) -> exp.Select:
+    return exp.select(*names(source), key(), weight()).from_(step)
 
 
-def _narrowed(source: Relation, affected: str) -> Relation:
-    """The node over those rows of its children that have an affected key."""
-    kept = [
-        Filter(child, is_affected(expressions, affected)) if expressions else child
-        for child, expressions in _sides(source)
-    ]
-    if isinstance(source, Join):
-        return replace(source, left=kept[0], right=kept[1])
-    assert isinstance(source, Aggregate | Distinct | Windowed)
-    return replace(source, child=kept[0])
+def _aliased(step: str, alias: str) -> exp.Expr:
+    return exp.alias_(exp.table_(step), alias, table=True)
 
 
-def is_affected(expressions: Sequence[exp.Expr], affected: str) -> exp.Expr:
-    """Whether the values of a row stand in the step of affected keys; NULL is a value like any other."""
-    # The alias must be no column that a user can have: a bare name in the subquery is looked up here first.
-    pairs = [
-        exp.NullSafeEQ(this=column(name, "_sml_affected"), expression=operand(expression))
-        for name, expression in zip(_affected_columns(len(expressions)), expressions, strict=True)
-    ]
-    matching = exp.select(exp.Literal.number(1)).from_(exp.alias_(exp.table_(affected), "_sml_affected", table=True))
-    return exp.Exists(this=matching.where(exp.and_(*pairs)))
+def _has_rows(step: str) -> exp.Expr:
+    return exp.Exists(this=exp.select(exp.Literal.number(1)).from_(_aliased(step, "_sml_d")))
 
 
-def _prune(source: Relation, affected: str, *, include_target: bool = False) -> Prune:
-    """Affected keys bound the partitions of inputs whose column they copy and, for a table of groups, its own."""
-    pairs: dict[str, list[tuple[str, str]]] = {}
-    dropped: set[str] = set()
-    for child, expressions in _sides(source):
-        origins = split_columns(child)
-        traced: dict[str, list[tuple[str, str]]] = {}
-        for expression, name in zip(expressions, _affected_columns(len(expressions)), strict=True):
-            if isinstance(expression, exp.Column):
-                for input_id, own in origins.get(expression.name.lower(), {}).items():
-                    traced.setdefault(input_id, []).append((own, name))
-        # An input that both sides read is one relation to the step: it must not be cut for one of them.
-        dropped |= set(traced) & set(pairs)
-        pairs |= traced
-    if len(_sides(source)) > 1:
-        sides = [set(inputs(child)) for child, _ in _sides(source)]
-        dropped |= sides[0] & sides[1]
-    if include_target:
-        pairs[TARGET] = _shown_keys(source)
-    return Prune(affected, {name: tuple(found) for name, found in pairs.items() if name not in dropped})
+def _has_key(step: str, outer: str) -> exp.Expr:
+    """Whether the row of an outer alias has the key of a row of a step."""
+    same = exp.EQ(this=column(KEY, "_sml_d"), expression=column(KEY, outer))
+    return exp.Exists(this=exp.select(exp.Literal.number(1)).from_(_aliased(step, "_sml_d")).where(same))
 
 
-def _shown_keys(source: Relation) -> list[tuple[str, str]]:
+def _combined(tags: Sequence[exp.Expr]) -> exp.Expr:
+    """The weight of a combination of rows: 0 where all stay, and where some leave and others enter."""
+    greatest = exp.Greatest(this=tags[0].copy(), expressions=[tag.copy() for tag in tags[1:]])
+    least = exp.Least(this=tags[0].copy(), expressions=[tag.copy() for tag in tags[1:]])
+    return exp.Sign(this=exp.Add(this=greatest, expression=least))
+
+
+def _shown_keys(source: Aggregate | Distinct) -> tuple[tuple[str, str], ...]:
+    """Visible columns of a table of groups that are its keys, with the columns of the affected ones."""
     if isinstance(source, Distinct):
-        return [
-            (c.name, name) for c, name in zip(columns(source), _affected_columns(len(columns(source))), strict=True)
-        ]
-    assert isinstance(source, Aggregate)
-    names = {named.name: name for named, name in zip(source.keys, _affected_columns(len(source.keys)), strict=True)}
-    return [
-        (item.name, names[item.expression.name])
+        found = columns(source)
+        return tuple((c.name, name) for c, name in zip(found, match_columns(len(found)), strict=True))
+    keys = {named.name: name for named, name in zip(source.keys, match_columns(len(source.keys)), strict=True)}
+    return tuple(
+        (item.name, keys[item.expression.name])
         for item in source.items
-        if isinstance(item.expression, exp.Column) and item.expression.name in names
-    ]
+        if isinstance(item.expression, exp.Column) and item.expression.name in keys
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sqlmesh_like.analyze.column_pruning import pruned_columns
 from sqlmesh_like.analyze.facts import QueryFacts
 from sqlmesh_like.analyze.relation import Aggregate
 from sqlmesh_like.classify.strategy import Classification
@@ -11,11 +12,11 @@ from sqlmesh_like.delta.program import TablePlan
 
 def compile_table(facts: QueryFacts, classification: Classification) -> TablePlan:
     """The plan of a model's table: how it is built in full and how it follows changes."""
-    relation = facts.relation
+    relation = pruned_columns(facts.relation) if facts.relation is not None else None
     match classification.strategy:
         case "row_based" | "group_recompute":
             assert relation is not None
-            return TablePlan(rows.rows(relation, rows.CURRENT), program=changes.delta(relation))
+            return TablePlan(rows.rows(relation), program=changes.delta(relation))
         case "aggregate_merge":
             assert isinstance(relation, Aggregate)
             state = aggregates.state_schema(relation)
@@ -24,5 +25,5 @@ def compile_table(facts: QueryFacts, classification: Classification) -> TablePla
             assert relation is not None
             rescan = partitions.rescan(relation, facts.model.config.partition_by)
             # Sound wherever the rescan is, and over the same build: what a change costs decides, run by run.
-            return TablePlan(rows.rows(relation, rows.CURRENT), program=changes.delta(relation), rescan=rescan)
+            return TablePlan(rows.rows(relation), program=changes.delta(relation), rescan=rescan)
     return TablePlan(None)

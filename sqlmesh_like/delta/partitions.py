@@ -12,7 +12,7 @@ from sqlmesh_like.analyze.relation import Filter, Join, Relation, Scan, UnionAll
 from sqlmesh_like.delta.keys import column, key, weight
 from sqlmesh_like.delta.program import Prune, RescanProgram
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.delta.rows import CURRENT, rows
+from sqlmesh_like.delta.rows import rows
 
 AFFECTED = "affected"
 
@@ -28,7 +28,7 @@ def rescan(source: Relation, partition_by: Sequence[str]) -> RescanProgram:
         affected = exp.union(affected, select, distinct=True)
     values = partition_columns(len(partition_by))
     pairs = {input_id: tuple(zip(names, values, strict=True)) for input_id, names in traced.items()}
-    narrowed = rows(_narrowed(source, traced), CURRENT)
+    narrowed = rows(_narrowed(source, traced))
     return RescanProgram(affected, narrowed, tuple(partition_by), Prune(AFFECTED, pairs))
 
 

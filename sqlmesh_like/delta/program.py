@@ -4,7 +4,7 @@ A program's SQL reads these relations (spelt `<role>.<name>`):
 
 - `changes.<input>`: the netted change between two frontiers. Grain: one row per row key and sign. Columns: the input's
   visible columns, `_sml_key`, `_sml_weight` (-1: as it was, +1: as it is);
-- `current.<input>`, `previous.<input>`: the input as of the newer and of the older frontier, with `_sml_key`;
+- `current.<input>`: the input as of the newer frontier, with `_sml_key`;
 - `target.this`: the maintained table as it stands, hidden columns included;
 - any earlier step by its name.
 
@@ -24,7 +24,7 @@ from sqlmesh_like.names import Schema
 STATE_VERSION = 1
 """Version of the layout of hidden state columns; part of every fingerprint."""
 
-Role = Literal["changes", "current", "previous", "target"]
+Role = Literal["changes", "current", "target"]
 TARGET = "this"
 
 
@@ -41,12 +41,15 @@ class Prune:
 
 @dataclass(frozen=True)
 class Step:
-    """One SELECT. Where `unless_empty` names an earlier step without rows, this step has none and is not run."""
+    """One SELECT. Where `unless_empty` names an earlier step without rows, this step has none and is not run.
+
+    Each of `prunes` holds.
+    """
 
     name: str
     query: exp.Query
     unless_empty: str | None = None
-    prune: Prune | None = None
+    prunes: tuple[Prune, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,11 @@ def steps_of(query: exp.Expr) -> list[str]:
     return [table.name for table in query.find_all(exp.Table) if split_relation(table) is None]
 
 
+def name_of(table: exp.Table) -> str:
+    """The name of a step, `<role>.<name>` of an outside relation."""
+    return f"{table.db}.{table.name}" if table.db else table.name
+
+
 def split_relation(table: exp.Table) -> tuple[Role, str] | None:
     """Role and name of an outside relation; None for a step."""
     match table.db:
@@ -125,8 +133,6 @@ def split_relation(table: exp.Table) -> tuple[Role, str] | None:
             return "changes", table.name
         case "current":
             return "current", table.name
-        case "previous":
-            return "previous", table.name
         case "target":
             return "target", table.name
     return None

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from sqlglot import exp
 
 from sqlmesh_like.analyze.clock import frozen
 from sqlmesh_like.classify.rules import TIED
 from sqlmesh_like.delta.crossing import at_clocks
-from sqlmesh_like.delta.program import Prune, Role, split_relation
-from sqlmesh_like.delta.unmoved import without_unmoved
+from sqlmesh_like.delta.emptiness import without_empty
+from sqlmesh_like.delta.program import Prune, Role, name_of, split_relation
 from sqlmesh_like.engine.feed import Feed
 from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.partition_paths import pruned_paths
@@ -24,6 +25,20 @@ from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, WEIGHT, TableName, is_hidden
 from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
 from sqlmesh_like.plan.history import TableState
+
+
+@dataclass(frozen=True)
+class Range:
+    """The smallest and the largest value of a step's column, spelt as Spark casts them to text, and its type."""
+
+    low: str
+    high: str
+    has_null: bool
+    type: str
+
+
+Bounds = tuple[tuple[str, Range], ...]
+"""Columns of a relation with the range that their values must be in."""
 
 
 @dataclass
@@ -38,21 +53,39 @@ class Bindings:
     changes: SharedChanges = field(default_factory=SharedChanges)
     shared: Collection[str] = ()
     steps: dict[str, DataFrame] = field(default_factory=dict)
-    _views: dict[tuple[Role, str, frozenset[str] | None], str] = field(default_factory=dict)
+    _views: dict[tuple[Role, str, frozenset[str] | None, Bounds], str] = field(default_factory=dict)
 
-    def run(self, query: exp.Expr, prune: Prune | None = None, *, nothing: bool = False) -> DataFrame:
-        """The frame of a query over outside relations and steps. `nothing`: outside relations count as empty."""
+    def run(self, query: exp.Query, prunes: Sequence[Prune] = ()) -> DataFrame:
+        """The frame of a query over outside relations and steps."""
+        return self.bound(self._at_clocks(query), prunes)
+
+    def simplified(self, query: exp.Query, is_empty: Callable[[str], bool]) -> exp.Query | None:
+        """A query of this run without what yields no rows; None where that is all of it."""
+        return without_empty(self._at_clocks(query), lambda table: is_empty(name_of(table)))
+
+    def bound(
+        self, query: exp.Query, prunes: Sequence[Prune] = (), ranges: Mapping[str, Mapping[str, Range]] | None = None
+    ) -> DataFrame:
+        """The frame of a query (changed on the way) whose clocks are those of the run.
+
+        `ranges`: of steps that prunes name, by step and column.
+        """
+        views = {
+            table: self._bound(*outside, prunes, ranges or {})
+            for table in query.find_all(exp.Table)
+            if (outside := split_relation(table))
+        }
 
         def bind(node: exp.Expr) -> exp.Expr:
-            outside = split_relation(node) if isinstance(node, exp.Table) else None
-            if outside is None:
-                return node
-            return exp.table_(self._bound(*outside, prune, nothing), alias=node.alias or None)
+            view = views.get(node) if isinstance(node, exp.Table) else None
+            return node if view is None else exp.table_(view, alias=node.alias or None)
 
+        return self.session.sql(query.transform(bind, copy=False).sql("spark"))
+
+    def _at_clocks(self, query: exp.Query) -> exp.Query:
         record = self.planned.target.record
         then = datetime.fromisoformat(record.now) if record else None
-        live = without_unmoved(at_clocks(query, self.planned.now, then), self._unmoved)
-        return self.session.sql(live.transform(bind, copy=False).sql("spark"))
+        return at_clocks(query, self.planned.now, then)
 
     def keep(self, name: str, frame: DataFrame, *, persist: bool) -> None:
         """Make a step readable by name."""
@@ -82,21 +115,36 @@ class Bindings:
         for frame in self.steps.values():
             frame.unpersist()
 
-    def _bound(self, role: Role, name: str, prune: Prune | None, nothing: bool) -> str:
-        """The view of a relation: one for all steps that read the same files of it."""
+    def _bound(self, role: Role, name: str, prunes: Sequence[Prune], ranges: Mapping[str, Mapping[str, Range]]) -> str:
+        """The view of a relation: one for all steps that read the same part of it."""
+        if role == "changes":
+            return self._view(role, name, None, ())
         state = self.planned.target if role == "target" else self._input(name).state
-        paths = None if role == "changes" else set[str]() if nothing else self._paths(prune, name, state)
-        known = (role, name, None if paths is None else frozenset(paths))
+        paths = self._paths(prunes, name, state)
+        bounds = tuple(
+            (own, ranges[prune.step][theirs])
+            for prune in prunes
+            for own, theirs in prune.columns.get(name, ())
+            if theirs in ranges.get(prune.step, {})
+        )
+        return self._view(role, name, None if paths is None else frozenset(paths), bounds)
+
+    def _view(self, role: Role, name: str, paths: frozenset[str] | None, bounds: Bounds) -> str:
+        known = (role, name, paths, bounds)
         if known not in self._views:
-            self._views[known] = self._view(self._relation(role, name, state, paths))
+            view = f"_sml_relation_{len(self._views)}"
+            state = self.planned.target if role == "target" else self._input(name).state
+            frame = self._relation(role, name, state, paths)
+            within(frame, bounds).createOrReplaceTempView(view)
+            self._views[known] = view
         return self._views[known]
 
-    def _relation(self, role: Role, name: str, state: TableState, paths: set[str] | None) -> DataFrame:
+    def _relation(self, role: Role, name: str, state: TableState, paths: frozenset[str] | None) -> DataFrame:
         timeline = Timeline(state.uri)
         feed = feed_of(self.session, timeline)
         if role == "changes":
             return self._change(self._input(name), feed)
-        frontier = timeline.frontier if role == "target" else self._frontier(name, role)
+        frontier = timeline.frontier if role == "target" else self._input(name).end
         assert frontier is not None
         return feed.current(frontier, paths, hidden=role == "target")
 
@@ -119,12 +167,12 @@ class Bindings:
         return tuple(column.name for column in item.state.schema or () if column.name.lower() in self._named)
 
     @property
-    def is_small(self) -> bool:
-        """Whether all changes that are read fit one partition."""
-        return all(item.change.rows <= SMALL_CHANGE for item in self.planned.inputs)
+    def small(self) -> frozenset[str]:
+        """Inputs whose change fits one partition."""
+        return frozenset(i.ref.unique_id for i in self.planned.inputs if i.change.rows <= SMALL_CHANGE)
 
-    @cached_property
-    def _unmoved(self) -> frozenset[str]:
+    @property
+    def unmoved(self) -> frozenset[str]:
         return frozenset(item.ref.unique_id for item in self.planned.inputs if item.start == item.end)
 
     @cached_property
@@ -135,20 +183,25 @@ class Bindings:
             for column in query.find_all(exp.Column)
         )
 
-    def _frontier(self, name: str, role: Role) -> str | None:
-        item = self._input(name)
-        return item.start if role == "previous" else item.end
-
-    def _paths(self, prune: Prune | None, relation: str, state: TableState) -> set[str] | None:
-        return pruned_paths(self.steps[prune.step], prune, relation, state.layout) if prune else None
+    def _paths(self, prunes: Sequence[Prune], relation: str, state: TableState) -> set[str] | None:
+        found = [pruned_paths(self.session.table(p.step), p, relation, state.layout) for p in prunes]
+        known = [paths for paths in found if paths is not None]
+        return set.intersection(*known) if known else None
 
     def _input(self, unique_id: str) -> PlannedInput:
         return next(item for item in self.planned.inputs if item.ref.unique_id == unique_id)
 
-    def _view(self, frame: DataFrame) -> str:
-        name = f"_sml_relation_{len(self._views)}"
-        frame.createOrReplaceTempView(name)
-        return name
+
+def within(frame: DataFrame, bounds: Bounds) -> DataFrame:
+    """Rows of a frame whose columns are within these bounds: a filter that statistics of files can answer."""
+    types = {field.name.lower(): field.dataType.simpleString() for field in frame.schema.fields}
+    for name, found in bounds:
+        if types.get(name.lower()) != found.type:
+            continue  # a text is ordered otherwise than a number
+        column = F.col(f"`{name}`")
+        condition = column.between(F.lit(found.low).cast(found.type), F.lit(found.high).cast(found.type))
+        frame = frame.where(condition | column.isNull() if found.has_null else condition)
+    return frame
 
 
 def bound(session: SparkSession, tree: exp.Expr, tables: Mapping[TableName, TableState]) -> DataFrame:

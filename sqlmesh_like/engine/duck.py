@@ -22,9 +22,18 @@ from sqlmesh_like.classify.rules import TIED
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.crossing import at_clocks
+from sqlmesh_like.delta.emptiness import without_empty
 from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
-from sqlmesh_like.delta.program import TARGET, DeltaProgram, Prune, RescanProgram, outside_of, relation, split_relation
-from sqlmesh_like.delta.unmoved import without_unmoved
+from sqlmesh_like.delta.program import (
+    TARGET,
+    DeltaProgram,
+    Prune,
+    RescanProgram,
+    Step,
+    name_of,
+    relation,
+    split_relation,
+)
 from sqlmesh_like.engine.duck_text import duck_text
 from sqlmesh_like.engine.duck_types import cast_item, duck_type, quoted, without_zone
 from sqlmesh_like.errors import NodeError
@@ -69,15 +78,15 @@ class DuckLake:
         self._db = duckdb.connect(":memory:", config={"threads": threads})
         # Spark without ANSI: a division by zero is NULL.
         self._db.execute("SET TimeZone = 'UTC'; SET ieee_floating_point_ops = false")
-        for role in ("changes", "current", "previous", "target"):
+        for role in ("changes", "current", "target"):
             self._db.execute(f"CREATE SCHEMA {role}")
         for input_id, schema in schemas.items():
             self._create_input("current", input_id, schema)
-            self._create_input("previous", input_id, schema)
             self._create_input("changes", input_id, (*schema, Column(WEIGHT, "bigint")))
-        self._texts: dict[tuple[int, bool, datetime, datetime, frozenset[str]], str] = {}
+        self._texts: dict[tuple[int, datetime, datetime, frozenset[str]], str | None] = {}
+        self._written: dict[tuple[int, datetime], str] = {}
         self._reads: dict[int, frozenset[str]] = {}
-        self._unmoved: frozenset[str] = _NONE
+        self._empty = set[str]()  # relations and steps that are known to have no rows
         self._kept: list[object] = []
 
     def close(self) -> None:
@@ -89,7 +98,7 @@ class DuckLake:
         types = {column.name: column.type for column in compiled.facts.schema or ()}
         types |= {column.name: column.type for column in compiled.table.state}
         query = compiled.table.build
-        source = self._text(query) if query is not None else _keyed_by_content(self._as_written(compiled))
+        source = self._whole(query) if query is not None else _keyed_by_content(self._as_written(compiled))
         names = [row[0] for row in self._db.execute(f"DESCRIBE {source}").fetchall()]
         items = ", ".join(cast_item(name, types.get(name)) for name in names)
         self._db.execute(f"CREATE OR REPLACE TABLE {_TARGET} AS SELECT {items} FROM ({source})")
@@ -111,7 +120,6 @@ class DuckLake:
         """
         self._then, self._now = self._now, now or self._now
         self._load_changes(before, after)
-        self._load("previous", before)
         self._load("current", after)
         relation = compiled.facts.relation
         if relation is not None and has_moved(pinned_calls(relation), self._then, self._now):
@@ -146,7 +154,7 @@ class DuckLake:
     def _expected(self, compiled: CompiledModel) -> str:
         build = compiled.table.build
         is_tied = any(found.rule in TIED for found in compiled.classification.reasons)
-        return self._text(build) if is_tied and build is not None else self._as_written(compiled)
+        return self._whole(build) if is_tied and build is not None else self._as_written(compiled)
 
     def recomputed(self, compiled: CompiledModel) -> list[tuple[Value, ...]]:
         """The rows that `verify` expects."""
@@ -165,7 +173,7 @@ class DuckLake:
     def verify_state(self, compiled: CompiledModel) -> Mismatch:
         """Compare all of the target, keys and hidden state too, with a build from the current inputs."""
         build = compiled.table.build
-        source = self._text(build) if build is not None else _keyed_by_content(self._as_written(compiled))
+        source = self._whole(build) if build is not None else _keyed_by_content(self._as_written(compiled))
         return self._difference(self._columns(), source)
 
     def _difference(self, columns: Sequence[tuple[str, str]], source: str) -> Mismatch:
@@ -176,9 +184,21 @@ class DuckLake:
         return Mismatch(tuple((stored - expected).elements()), tuple((expected - stored).elements()))
 
     def _merge(self, program: DeltaProgram) -> Actions:
+        pending: dict[str, Step] = {}
         for step in program.steps:
-            nothing = step.unless_empty is not None and self._is_empty(step.unless_empty)
-            self._keep(step.name, self._text(step.query, step.prune, nothing=nothing))
+            text = None if step.unless_empty in self._empty else self._text(step.query, step.prunes)
+            if text is None:
+                self._empty.add(step.name)
+                pending[step.name] = step
+                continue
+            self._keep_empty(self._left(step), pending)
+            self._keep(step.name, text)
+            if self._is_empty(step.name):
+                self._empty.add(step.name)
+            else:
+                self._empty.discard(step.name)
+        if program.result in self._empty:
+            return Actions(0, 0)
         columns = self._columns()
         names = ", ".join(f"CAST({quoted(name)} AS {type_})" for name, type_ in columns)
         signed = self._db.execute(f"SELECT {WEIGHT}, {names} FROM {program.result}").fetchall()
@@ -188,13 +208,22 @@ class DuckLake:
         self._insert(_TARGET, entering.values(), len(columns))
         return Actions(len(entering), len(leaving))
 
+    def _keep_empty(self, read: Iterable[str], pending: dict[str, Step]) -> None:
+        """Make those steps without rows that are read all the same: by an aggregate, or an outer join."""
+        for name in sorted(set(read) & pending.keys()):
+            step = pending.pop(name)
+            self._keep_empty(self._tables_of(step.query), pending)
+            self._keep(name, f"SELECT * FROM ({self._whole(step.query)}) LIMIT 0")
+
     def _rescan(self, rescan: RescanProgram) -> Actions:
-        self._keep(AFFECTED, self._text(rescan.affected))
+        self._keep(AFFECTED, self._whole(rescan.affected))
         if self._is_empty(AFFECTED):
             return Actions(0, 0)
         columns = self._columns()
         items = ", ".join(f"CAST({quoted(name)} AS {type_})" for name, type_ in columns)
-        fresh = self._db.execute(f"SELECT {items} FROM ({self._text(rescan.query, rescan.prune)})").fetchall()
+        fresh = self._db.execute(
+            f"SELECT {items} FROM ({self._bound(at_clocks(rescan.query, self._now, self._then), [rescan.prune])})"
+        ).fetchall()
         pairs = list(zip(rescan.partition_by, partition_columns(len(rescan.partition_by)), strict=True))
         removed = self._db.execute(f"DELETE FROM {_TARGET} AS t WHERE {_matching('t', AFFECTED, pairs)}").fetchall()
         self._insert(_TARGET, fresh, len(columns))
@@ -206,26 +235,39 @@ class DuckLake:
     def _is_empty(self, step: str) -> bool:
         return self._db.execute(f"SELECT 1 FROM {step} LIMIT 1").fetchone() is None
 
-    def _text(self, query: exp.Expr, prune: Prune | None = None, *, nothing: bool = False) -> str:
-        """The query in DuckDB's dialect; made once, for generating text costs more than running it."""
-        known = (id(query), nothing, self._then, self._now, self._unmoved & self._changes_read_by(query))
+    def _text(self, query: exp.Query, prunes: Sequence[Prune] = ()) -> str | None:
+        """The query in DuckDB's dialect without what can have no rows, None where that is all of it.
+
+        Made once, for generating text costs more than running it.
+        """
+        known = (id(query), self._then, self._now, frozenset(self._empty & self._tables_of(query)))
         if known not in self._texts:
             self._kept.append(query)  # an id is only unique among the living
-
-            def bind(node: exp.Expr) -> exp.Expr:
-                outside = split_relation(node) if isinstance(node, exp.Table) else None
-                return without_zone(node) if outside is None else _narrowed(node, outside[1], prune, nothing)
-
-            live = without_unmoved(at_clocks(query, self._now, self._then), self._unmoved)
-            self._texts[known] = duck_text(live.transform(bind, copy=False))
+            live = without_empty(at_clocks(query, self._now, self._then), lambda table: name_of(table) in self._empty)
+            self._texts[known] = None if live is None else self._bound(live, prunes)
         return self._texts[known]
 
-    def _changes_read_by(self, query: exp.Expr) -> frozenset[str]:
-        """Inputs whose change a query reads."""
+    def _whole(self, query: exp.Query) -> str:
+        return self._bound(at_clocks(query, self._now, self._then))
+
+    def _bound(self, query: exp.Query, prunes: Sequence[Prune] = ()) -> str:
+        def bind(node: exp.Expr) -> exp.Expr:
+            outside = split_relation(node) if isinstance(node, exp.Table) else None
+            return without_zone(node) if outside is None else _narrowed(node, outside[1], prunes)
+
+        return duck_text(query.transform(bind, copy=False))
+
+    def _tables_of(self, query: exp.Query) -> frozenset[str]:
+        """Outside relations and steps that a query reads."""
         if id(query) not in self._reads:
-            self._reads[id(query)] = frozenset(name for role, name in outside_of(query) if role == "changes")
+            self._reads[id(query)] = frozenset(map(name_of, query.find_all(exp.Table)))
             self._kept.append(query)
         return self._reads[id(query)]
+
+    def _left(self, step: Step) -> set[str]:
+        """Tables that a step reads after what is empty has gone."""
+        live = without_empty(step.query.copy(), lambda table: name_of(table) in self._empty)
+        return set(map(name_of, live.find_all(exp.Table))) if live is not None else set()
 
     def _as_written(self, compiled: CompiledModel, tree: exp.Expr | None = None) -> str:
         """The model's own query over the visible columns of the current inputs."""
@@ -240,11 +282,11 @@ class DuckLake:
             return query.subquery(exp.to_identifier(node.alias or node.name, quoted=True))
 
         tree = compiled.facts.tree if tree is None else tree
-        known = (id(tree), False, self._then, self._now, _NONE)
-        if known not in self._texts:
-            self._texts[known] = duck_text(frozen(tree, self._now).transform(bind, copy=False))
+        known = (id(tree), self._now)
+        if known not in self._written:
+            self._written[known] = duck_text(frozen(tree, self._now).transform(bind, copy=False))
             self._kept.append(tree)
-        return self._texts[known]
+        return self._written[known]
 
     def _columns(self) -> list[tuple[str, str]]:
         return [(row[0], row[1]) for row in self._db.execute(f"DESCRIBE {_TARGET}").fetchall()]
@@ -268,7 +310,7 @@ class DuckLake:
             changed = _changes(before.get(input_id, {}), after.get(input_id, {}))
             self._insert(table, changed, len(schema) + 2)
             moved |= {input_id} if changed else set()
-        self._unmoved = frozenset(self._schemas) - moved
+        self._empty = {f"changes.{input_id}" for input_id in self._schemas if input_id not in moved}
 
     def _insert(self, table: str, rows: Iterable[Sequence[Value]], width: int) -> None:
         values = list(rows)
@@ -283,7 +325,6 @@ class DuckLake:
 
 
 _TARGET = f"target.{TARGET}"
-_NONE: frozenset[str] = frozenset()
 
 
 def _changes(before: Rows, after: Rows) -> list[tuple[Value, ...]]:
@@ -311,19 +352,16 @@ def _one_action_a_key(
     return deletes, {name: row for name, row in entering.items() if name not in unchanged}
 
 
-def _narrowed(table: exp.Expr, name: str, prune: Prune | None, nothing: bool) -> exp.Expr:
-    """An outside relation as a step may see it: nothing at all, or only the partitions that a prune leaves."""
+def _narrowed(table: exp.Expr, name: str, prunes: Sequence[Prune]) -> exp.Expr:
+    """An outside relation as a step may see it: only the partitions that prunes leave."""
     assert isinstance(table, exp.Table)
     # As in the Spark engine, of two bounds on one column the last one counts.
-    pairs = list(dict(prune.columns.get(name, ())).items()) if prune else []
-    if not nothing and not pairs:
+    bounds = [(prune.step, list(dict(prune.columns.get(name, ())).items())) for prune in prunes]
+    matching = [_matching("_sml_t", step, pairs) for step, pairs in bounds if pairs]
+    if not matching:
         return table
     rows = exp.select("*").from_(exp.alias_(table.copy(), "_sml_t", table=True))
-    if nothing:
-        rows = rows.where(exp.false())
-    elif prune:
-        rows = rows.where(_matching("_sml_t", prune.step, pairs), dialect="duckdb")
-    return rows.subquery(table.alias or "_sml_narrowed")
+    return rows.where(*matching, dialect="duckdb").subquery(table.alias or "_sml_narrowed")
 
 
 def _matching(alias: str, step: str, pairs: Sequence[tuple[str, str]]) -> str:

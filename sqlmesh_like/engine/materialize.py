@@ -18,10 +18,10 @@ from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.handwritten import write_branch
 from sqlmesh_like.engine.keyed import keyed_by_content
 from sqlmesh_like.engine.partition_paths import target_paths
+from sqlmesh_like.engine.program_runner import run_program
 from sqlmesh_like.engine.sink import Sink
 from sqlmesh_like.engine.sizes import buckets_for, tasks_for
 from sqlmesh_like.engine.snapshots import take_snapshot
-from sqlmesh_like.engine.steps import run_steps
 from sqlmesh_like.engine.swap import recover
 from sqlmesh_like.engine.tables import DELETED, HudiTable
 from sqlmesh_like.engine.timeline import Timeline
@@ -69,8 +69,10 @@ class Materializer:
         return write_branch(planned, given, _stored(target, bindings), target, self._must_carry(planned))
 
     def _merge(self, planned: PlannedModel, program: DeltaProgram, bindings: Bindings) -> Applied:
-        signed = run_steps(program, bindings)
+        signed = run_program(program, bindings)
         target = self._sink(planned)
+        if signed is None:
+            return self._nothing_came_of_it(planned, bindings, target)
         actions = sinks.one_action_a_key(signed, target).persist()
         bindings.steps["_actions"] = actions
         counts = sinks.count_actions(actions, target)
@@ -83,6 +85,15 @@ class Materializer:
         record = planned.record(planned.strategy, target.table.buckets, vars(counts))
         sinks.merge(actions, target, {RECORD_KEY: record.to_json()})
         return Applied(planned.strategy, counts.upserts, counts.deletes, committed=True)
+
+    def _nothing_came_of_it(self, planned: PlannedModel, bindings: Bindings, target: Sink) -> Applied:
+        """The change of the inputs is none of the table: where much is pending, a commit carries the frontier on."""
+        self._require_kept(planned)
+        if not self._must_carry(planned):
+            return Applied(planned.strategy, 0, 0, committed=False)
+        record = planned.record(planned.strategy, target.table.buckets, {"upserts": 0, "deletes": 0})
+        sinks.merge(sinks.no_actions(_stored(target, bindings), target), target, {RECORD_KEY: record.to_json()})
+        return Applied(planned.strategy, 0, 0, committed=True)
 
     def _require_kept(self, planned: PlannedModel) -> None:
         """Raises RetryableError where a cleaner came by since the plan: Hudi's reader would have shown fewer rows."""
@@ -101,7 +112,7 @@ class Materializer:
         paths = target_paths(renamed, rescan.partition_by)
         if not paths and not self._must_carry(planned):
             return Applied("partition_rescan", 0, 0, committed=False)
-        rows = bindings.run(rescan.query, rescan.prune)
+        rows = bindings.run(rescan.query, [rescan.prune])
         record = planned.record("partition_rescan", target.table.buckets, {"partitions": len(paths)})
         if not paths:
             sinks.merge(sinks.no_actions(rows, target), target, {RECORD_KEY: record.to_json()})

@@ -24,8 +24,8 @@ from sqlmesh_like.engine import sink as sinks
 from sqlmesh_like.engine.bindings import Bindings, shown
 from sqlmesh_like.engine.failures import failing
 from sqlmesh_like.engine.keyed import keyed_by_content
+from sqlmesh_like.engine.program_runner import run_program
 from sqlmesh_like.engine.sink import Sink
-from sqlmesh_like.engine.steps import run_steps
 from sqlmesh_like.engine.tables import DELETED, HudiTable
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema
@@ -61,9 +61,14 @@ class _UnitBindings(Bindings):
 
     frames: Mapping[tuple[str, str], DataFrame] = field(default_factory=dict)
 
-    def _relation(self, role: Role, name: str, state: TableState, paths: set[str] | None) -> DataFrame:  # noqa: ARG002
-        frame = self.frames[role, name]
-        return frame if paths is None else frame.limit(0)  # no paths: no rows are wanted
+    def _relation(
+        self,
+        role: Role,
+        name: str,
+        state: TableState,  # noqa: ARG002
+        paths: frozenset[str] | None,  # noqa: ARG002
+    ) -> DataFrame:
+        return self.frames[role, name]
 
     def as_written(self) -> DataFrame:
         """The model's own query over the inputs as they are now."""
@@ -74,7 +79,8 @@ class _UnitBindings(Bindings):
             unique_id = ids.get((node.db.lower(), node.name.lower())) if isinstance(node, exp.Table) else None
             if unique_id is None:
                 return node
-            view = self._view(self.frames["current", unique_id].drop(KEY))
+            view = f"_sml_unit_{list(ids.values()).index(unique_id)}"
+            self.frames["current", unique_id].drop(KEY).createOrReplaceTempView(view)
             return exp.table_(view, alias=exp.to_identifier(node.alias or node.name, quoted=True))
 
         return self.session.sql(frozen(facts.tree, now).transform(bind).sql("spark"))
@@ -122,7 +128,10 @@ class _Table:
     def _merge(self, program: DeltaProgram, bindings: _UnitBindings) -> None:
         assert self._target is not None
         sink = Sink(HudiTable("", "", (KEY,)), (), (), bindings.planned.target)
-        actions = sinks.one_action_a_key(run_steps(program, bindings), sink).localCheckpoint()
+        signed = run_program(program, bindings)
+        if signed is None:
+            return
+        actions = sinks.one_action_a_key(signed, sink).localCheckpoint()
         sinks.count_actions(actions, sink)
         entering = actions.where(~F.col(DELETED)).drop(DELETED, "_sml_copies")
         staying = self._target.join(actions.select(KEY), [KEY], "left_anti")
@@ -131,7 +140,7 @@ class _Table:
     def _rescan(self, rescan: RescanProgram, bindings: _UnitBindings) -> None:
         assert self._target is not None
         bindings.keep(AFFECTED, bindings.run(rescan.affected), persist=True)
-        rows = bindings.run(rescan.query, rescan.prune)
+        rows = bindings.run(rescan.query, [rescan.prune])
         pairs = zip(rescan.partition_by, partition_columns(len(rescan.partition_by)), strict=True)
         same = [F.col(f"`{own}`").eqNullSafe(F.col(f"`{affected}`")) for own, affected in pairs]
         staying = self._target.join(bindings.steps[AFFECTED], reduce(SparkColumn.__and__, same), "left_anti")
@@ -154,7 +163,6 @@ class _Table:
             gone = [(*row, key, -1) for key, row in old.items() if new.get(key) is not row]
             come = [(*row, key, 1) for key, row in new.items() if old.get(key) is not row]
             keyed = (*schema, Column(KEY, "string"))
-            frames["previous", ref.unique_id] = self._frame(keyed, [(*row, key) for key, row in old.items()])
             frames["current", ref.unique_id] = self._frame(keyed, [(*row, key) for key, row in new.items()])
             frames["changes", ref.unique_id] = self._frame((*keyed, Column(WEIGHT, "bigint")), [*gone, *come])
             state = TableState("", "cow", "1")

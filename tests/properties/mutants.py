@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze import subqueries
 from sqlmesh_like.analyze.relation import Join, Relation
 from sqlmesh_like.analyze.scope import Scope
-from sqlmesh_like.delta import aggregates, changes, keys, partitions, rows
+from sqlmesh_like.delta import aggregates, changes, keys, lookups, partitions, rows
 from sqlmesh_like.delta.keys import column, text
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Step, relation
 from sqlmesh_like.delta.states import State, states_of
@@ -24,8 +24,8 @@ def visible_sum_only(patch: pytest.MonkeyPatch) -> None:
     """A group lives while its total is not 0."""
     signed = aggregates._signed
 
-    def naive(aggregate: aggregates.Aggregate) -> exp.Select:
-        query = signed(aggregate)
+    def naive(aggregate: aggregates.Aggregate, *steps: str) -> exp.Select:
+        query = signed(aggregate, *steps)
         sums = [state.name for state in states_of(aggregate) if state.kind == "sum"]
         for where in list(query.find_all(exp.Where)) if sums else []:
             if any(found.name == ROWS for found in where.find_all(exp.Column)):
@@ -44,8 +44,8 @@ def sum_of_nothing_is_zero(patch: pytest.MonkeyPatch) -> None:
 def after_images_only(patch: pytest.MonkeyPatch) -> None:
     net = rows.net
 
-    def naive(step: str, columns: Sequence[object]) -> exp.Select:
-        query = net(step, columns)  # type: ignore[arg-type]
+    def naive(source: exp.Expr, columns: Sequence[object]) -> exp.Select:
+        query = net(source, columns)  # type: ignore[arg-type]
         return query.where(exp.GT(this=column("_sml_weight"), expression=exp.Literal.number(0)))
 
     patch.setattr(rows, "net", naive)
@@ -81,8 +81,8 @@ def partitions_compared_unsafely(patch: pytest.MonkeyPatch) -> None:
 def extrema_never_recomputed(patch: pytest.MonkeyPatch) -> None:
     stale = aggregates._stale
 
-    def naive(states_: tuple[State, ...]) -> exp.Select:
-        return stale(tuple(state for state in states_ if state.kind not in ("min", "max")))
+    def naive(states_: tuple[State, ...], *steps: str) -> exp.Select:
+        return stale(tuple(state for state in states_ if state.kind not in ("min", "max")), *steps)
 
     patch.setattr(aggregates, "_stale", naive)
 
@@ -110,12 +110,18 @@ def recomputed_without_a_stale_group(patch: pytest.MonkeyPatch) -> None:
     """An aggregate without GROUP BY over no rows is a row: merged twice where nothing was stale."""
     recomputed = aggregates._recomputed
 
-    def naive(aggregate: aggregates.Aggregate) -> exp.Select:
-        query = recomputed(aggregate)
+    def naive(aggregate: aggregates.Aggregate, *steps: object) -> exp.Select:
+        query = recomputed(aggregate, *steps)  # type: ignore[arg-type]
         query.set("where", None)
         return query
 
+    add = lookups.Lookups.add
+
+    def always(self: lookups.Lookups, kind: str, query: exp.Query, *_: object, **others: object) -> str:
+        return add(self, kind, query, prunes=others.get("prunes", ()))  # type: ignore[arg-type]
+
     patch.setattr(aggregates, "_recomputed", naive)
+    patch.setattr(lookups.Lookups, "add", always)
 
 
 def prune_by_another_column(patch: pytest.MonkeyPatch) -> None:
@@ -130,52 +136,76 @@ def prune_by_another_column(patch: pytest.MonkeyPatch) -> None:
 
 
 def _with_wrong_prune(step: Step) -> Step:
-    if step.prune is None or step.name != "recomputed":
+    if step.name != "lookup":
         return step
-    wrong = {name: tuple(("q", key) for _, key in pairs) for name, pairs in step.prune.columns.items()}
-    return replace(step, prune=replace(step.prune, columns=wrong))
+    wrong = [{name: tuple(("q", key) for _, key in pairs) for name, pairs in p.columns.items()} for p in step.prunes]
+    return replace(step, prunes=tuple(replace(p, columns=w) for p, w in zip(step.prunes, wrong, strict=True)))
 
 
 def joined_with_the_new_state_of_both(patch: pytest.MonkeyPatch) -> None:
-    """Pairs of two changed rows count twice."""
-    patch.setattr(rows, "PREVIOUS", rows.CURRENT)
+    """ΔA⋈B_new and A_new⋈ΔB: pairs of two changed rows count twice."""
+
+    def naive(tags: Sequence[exp.Expr]) -> exp.Expr:
+        total = tags[0].copy()
+        for tag in tags[1:]:
+            total = exp.Add(this=total, expression=tag.copy())
+        return exp.Paren(this=total)
+
+    patch.setattr(changes, "_combined", naive)
+
+
+def changed_rows_stay_too(patch: pytest.MonkeyPatch) -> None:
+    """A row that is there now is joined with what left, though it came later."""
+    staying = changes.Changes._staying
+
+    def naive(self: changes.Changes, leaf: Relation, found: exp.Expr, change: str, *others: str) -> exp.Select:
+        return staying(self, leaf, found, *others)
+
+    patch.setattr(changes.Changes, "_staying", naive)
+
+
+def looked_up_by_after_images_only(patch: pytest.MonkeyPatch) -> None:
+    """What a row met before it changed is not looked for."""
+    keys_of = lookups.keys_of
+
+    def naive(expressions: Sequence[exp.Expr], steps: Sequence[str]) -> exp.Query:
+        query = keys_of(expressions, steps)
+        for select in list(query.find_all(exp.Select)):
+            if select.args["from_"].this.name.startswith(("delta", "netted")):
+                select.where(exp.GT(this=column("_sml_weight"), expression=_zero()), copy=False)
+        return query
+
+    patch.setattr(lookups, "keys_of", naive)
 
 
 def affected_keys_of_after_images_only(patch: pytest.MonkeyPatch) -> None:
-    affected = changes.Changes._affected
+    keys_of = changes.keys_of
 
-    def naive(self: changes.Changes, source: Relation) -> str:
-        first = len(self.steps)
-        step = affected(self, source)
-        for number, made in enumerate(self.steps[first:], first):
-            if made.name.startswith("netted_"):
-                positive = made.query.having(exp.GT(this=exp.Sum(this=column("_sml_weight")), expression=_zero()))
-                self.steps[number] = replace(made, query=positive)
-        return step
+    def naive(expressions: Sequence[exp.Expr], steps: Sequence[str]) -> exp.Query:
+        query = keys_of(expressions, steps)
+        for select in list(query.find_all(exp.Select)):
+            select.where(exp.GT(this=column("_sml_weight"), expression=_zero()), copy=False)
+        return query
 
-    patch.setattr(changes.Changes, "_affected", naive)
+    patch.setattr(changes, "keys_of", naive)
 
 
 def affected_keys_compared_unsafely(patch: pytest.MonkeyPatch) -> None:
-    is_affected = changes.is_affected
+    by = lookups.Match.by
 
-    def naive(expressions: Sequence[exp.Expr], affected: str) -> exp.Expr:
-        return is_affected(expressions, affected).transform(
-            lambda node: (
-                exp.EQ(this=node.this, expression=node.expression) if isinstance(node, exp.NullSafeEQ) else node
-            )
-        )
+    def naive(expressions: Sequence[exp.Expr], step: str, null_safe: Sequence[bool] | None = None) -> lookups.Match:
+        return by(expressions, step, null_safe or [False] * len(expressions))
 
-    patch.setattr(changes, "is_affected", naive)
+    patch.setattr(lookups.Match, "by", staticmethod(naive))
 
 
 def affected_keys_of_one_side(side: int) -> Patch:
     def patch_one(patch: pytest.MonkeyPatch) -> None:
-        affected, sides = changes.Changes._affected, changes._sides
+        affected, sides = changes.Changes._affected, changes.sides
 
         def naive(self: changes.Changes, source: Relation) -> str:
             with pytest.MonkeyPatch.context() as inner:
-                inner.setattr(changes, "_sides", lambda node: sides(node)[side : side + 1])
+                inner.setattr(changes, "sides", lambda node: sides(node)[side : side + 1])
                 return affected(self, source)
 
         patch.setattr(changes.Changes, "_affected", naive)
@@ -191,7 +221,7 @@ def having_before_affected_keys(patch: pytest.MonkeyPatch) -> None:
         known = exp.select(column("_sml_key")).from_(relation("target", TARGET)).subquery()
         every = exp.select("*").from_(affected(self, source))
         passed = every.where(exp.In(this=keys.encode([column("_sml_p0")]), query=known))
-        return self.step("passed", passed)
+        return self.steps.add("passed", passed)
 
     patch.setattr(changes.Changes, "_affected", naive)
 
@@ -200,8 +230,8 @@ def dead_groups_kept(patch: pytest.MonkeyPatch) -> None:
     """A group without rows stays."""
     signed = aggregates._signed
 
-    def naive(aggregate: aggregates.Aggregate) -> exp.Select:
-        query = signed(aggregate)
+    def naive(aggregate: aggregates.Aggregate, *steps: str) -> exp.Select:
+        query = signed(aggregate, *steps)
         for where in list(query.find_all(exp.Where)):
             where.pop()
         return query

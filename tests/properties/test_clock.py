@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given, seed
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn as Draw
+from sqlglot import exp
 
 from sqlmesh_like.compiler import CompiledModel
-from sqlmesh_like.delta import crossing, rows
+from sqlmesh_like.delta import crossing, join_graph
+from sqlmesh_like.delta.emptiness import without_empty
 from sqlmesh_like.engine.duck import DuckLake, Rows, Snapshot
 from tests.properties.case import DEEP
 from tests.properties.cases import examples
@@ -190,14 +192,14 @@ _JOIN = (
 
 def test_a_crossing_that_is_not_looked_for_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     assert follow(compiled(_TODAY, COLUMNS), [*_DAY, *_NEXT]) == 1
-    monkeypatch.setattr(rows, "clock_calls", lambda condition: [])
+    monkeypatch.setattr(join_graph, "clock_calls", lambda condition: [])
     with pytest.raises(AssertionError, match="rows after"):
         follow(compiled(_TODAY, COLUMNS), [*_DAY, *_NEXT])
 
 
-def test_past_rows_read_by_the_clock_of_today_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_left_taken_by_the_clock_of_today_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     assert follow(compiled(_JOIN, COLUMNS), [*_DAY, *_NEXT]) == 1
-    monkeypatch.setattr(rows, "as_then", lambda condition: condition.copy())
+    monkeypatch.setattr(crossing, "as_then", lambda condition: condition.copy())
     with pytest.raises(AssertionError, match="rows after"):
         follow(compiled(_JOIN, COLUMNS), [*_DAY, *_NEXT])
 
@@ -210,10 +212,16 @@ def test_a_condition_that_is_null_and_taken_for_false_and_true_alike_is_caught(m
         follow(compiled(sql, COLUMNS), [*_DAY, *_NEXT])
 
 
-def test_on_the_same_day_the_past_is_not_read() -> None:
+def test_on_the_same_day_rows_that_stay_are_not_read() -> None:
     plan = compiled(_TODAY, COLUMNS)
     assert plan.table.program is not None
-    query = plan.table.program.steps[0].query
+    query = next(step.query for step in plan.table.program.steps if step.name == "changed")
     later = START + timedelta(hours=1)
-    assert "previous" not in crossing.at_clocks(query, later, START).sql("spark")
-    assert "previous" in crossing.at_clocks(query, later + timedelta(days=1), START).sql("spark")
+    assert "current" not in left(crossing.at_clocks(query, later, START))
+    assert "current" in left(crossing.at_clocks(query, later + timedelta(days=1), START))
+
+
+def left(query: exp.Query) -> str:
+    found = without_empty(query, lambda _: False)
+    assert found is not None
+    return found.sql("spark")

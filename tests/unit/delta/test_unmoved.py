@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import sqlglot
-
 from sqlmesh_like.delta.unmoved import without_unmoved
 
 LEFT = "select l.a, l.w from changes.l as l join previous.r as r on l.a = r.a"

@@ -1,0 +1,172 @@
+"""Inner joins with the filters and projections between them as one flat graph. Owns flattening and its SQL.
+
+A join tree says in which order its author wrote the tables. A change may start at any of them, and what it meets
+follows the equalities: that is seen in the graph alone. Expressions are over columns of the leaves, qualified by the
+leaf's alias (`_sml_t0`, `_sml_t1`, …).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.clock import clock_calls
+from sqlmesh_like.analyze.joining import conjuncts
+from sqlmesh_like.analyze.operand import operand
+from sqlmesh_like.analyze.relation import Filter, Join, Project, Relation, columns
+from sqlmesh_like.analyze.replaced import replaced
+from sqlmesh_like.delta.keys import column, encode
+from sqlmesh_like.names import KEY
+
+_ALIAS = "_sml_t"
+_LEAF = re.compile(rf"{_ALIAS}(\d+)")
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One equality between expressions over two different leaves."""
+
+    leaves: tuple[int, int]
+    expressions: tuple[exp.Expr, exp.Expr]
+    is_null_safe: bool
+
+    def towards(self, leaf: int) -> tuple[int, exp.Expr, exp.Expr] | None:
+        """The other leaf, its expression and that of `leaf`; None where the edge does not end there."""
+        if leaf not in self.leaves:
+            return None
+        own = self.leaves.index(leaf)
+        return self.leaves[1 - own], self.expressions[1 - own], self.expressions[own]
+
+
+@dataclass(frozen=True)
+class JoinGraph:
+    """Rows of every combination of the leaves' rows that all `predicates` let through, shown as `items`."""
+
+    leaves: tuple[Relation, ...]
+    predicates: tuple[exp.Expr, ...]
+    items: tuple[tuple[str, exp.Expr], ...]
+
+    @cached_property
+    def edges(self) -> tuple[Edge, ...]:
+        return tuple(edge for predicate in self.predicates if (edge := _edge(predicate)) is not None)
+
+    def neighbours(self, leaf: int) -> frozenset[int]:
+        return frozenset(found[0] for edge in self.edges if (found := edge.towards(leaf)) is not None)
+
+    def substituted(self, expression: exp.Expr) -> exp.Expr:
+        """An expression over the graph's output as one over columns of its leaves."""
+        return substituted(expression, {name.lower(): value for name, value in self.items})
+
+    def key(self) -> exp.Expr:
+        """The row key: that of the leaf, or of all leaves in the order of the query."""
+        keys = [column(KEY, alias(number)) for number in range(len(self.leaves))]
+        return keys[0] if len(keys) == 1 else encode(keys)
+
+    def select(self, sources: Sequence[exp.Expr], *extra: exp.Expr, start: int = 0) -> exp.Select:
+        """The rows over these FROM items, one a leaf, beginning at one of them and following the predicates.
+
+        Yields the items, `_sml_key` and `extra`.
+        """
+        items = [exp.alias_(value.copy(), name, quoted=True) for name, value in self.items]
+        query = exp.select(*items, exp.alias_(self.key(), KEY, quoted=True), *extra, copy=False)
+        needs = [(leaves_of(predicate), predicate) for predicate in self.predicates]
+        joined: set[int] = set()
+        for leaf in self._order(start):
+            source = exp.alias_(sources[leaf], alias(leaf), table=True, quoted=True, copy=False)
+            ready = [
+                p.copy() for needed, p in needs if len(needed) > 1 and leaf in needed and needed <= {*joined, leaf}
+            ]
+            if not joined:
+                query = query.from_(source, copy=False)
+            elif ready:
+                query = query.join(source, on=exp.and_(*ready, copy=False), join_type="inner", copy=False)
+            else:
+                query = query.join(source, join_type="cross", copy=False)
+            joined.add(leaf)
+        alone = [predicate.copy() for needed, predicate in needs if len(needed) <= 1]
+        return query.where(*alone, copy=False) if alone else query
+
+    def _order(self, start: int) -> list[int]:
+        """Leaves so that each follows one that it is equal to in some column, where there is any such order."""
+        order = [start]
+        while len(order) < len(self.leaves):
+            rest = [leaf for leaf in range(len(self.leaves)) if leaf not in order]
+            order.append(next((leaf for leaf in rest if self.neighbours(leaf) & set(order)), rest[0]))
+        return order
+
+
+def flatten(source: Relation, *, splits_clock: bool = False) -> JoinGraph:
+    """The graph of a relation; what is neither inner join, filter nor projection is a leaf.
+
+    `splits_clock`: filters that read the clock are leaves, too.
+    """
+    leaves: list[Relation] = []
+
+    def visit(node: Relation) -> tuple[Mapping[str, exp.Expr], tuple[exp.Expr, ...]]:
+        match node:
+            case Filter() if not (splits_clock and clock_calls(node.condition)):
+                known, predicates = visit(node.child)
+                return known, (*predicates, *_parts(node.condition, known))
+            case Project():
+                known, predicates = visit(node.child)
+                return {i.name.lower(): substituted(i.expression, known) for i in node.items}, predicates
+            case Join(kind="inner"):
+                left, right = visit(node.left), visit(node.right)
+                known = {**left[0], **right[0]}
+                own = _parts(node.condition, known) if node.condition is not None else ()
+                return known, (*left[1], *right[1], *own)
+        leaves.append(node)
+        name = alias(len(leaves) - 1)
+        return {c.name.lower(): column(c.name, name) for c in columns(node)}, ()
+
+    known, predicates = visit(source)
+    items = tuple((c.name, known[c.name.lower()]) for c in columns(source))
+    return JoinGraph(tuple(leaves), predicates, items)
+
+
+def alias(leaf: int) -> str:
+    return f"{_ALIAS}{leaf}"
+
+
+def leaves_of(expression: exp.Expr) -> frozenset[int]:
+    """The leaves whose columns an expression reads."""
+    matches = (_LEAF.fullmatch(found.table) for found in expression.find_all(exp.Column))
+    return frozenset(int(match[1]) for match in matches if match)
+
+
+def substituted(expression: exp.Expr, known: Mapping[str, exp.Expr]) -> exp.Expr:
+    """The expression (a copy) with each of its own columns exchanged for what is known by its name."""
+
+    def change(node: exp.Expr) -> exp.Expr:
+        is_own = isinstance(node, exp.Column) and not node.table and node.name.lower() in known
+        return operand(known[node.name.lower()]) if is_own else node
+
+    return replaced(expression, change)
+
+
+def unqualified(expression: exp.Expr) -> exp.Expr:
+    """An expression over one leaf as one over the relation that the leaf is."""
+
+    def change(node: exp.Expr) -> exp.Expr:
+        is_own = isinstance(node, exp.Column) and _LEAF.fullmatch(node.table)
+        return column(node.name) if is_own else node
+
+    return replaced(expression, change)
+
+
+def _parts(condition: exp.Expr, known: Mapping[str, exp.Expr]) -> tuple[exp.Expr, ...]:
+    return tuple(substituted(part, known) for part in conjuncts(condition))
+
+
+def _edge(predicate: exp.Expr) -> Edge | None:
+    if not isinstance(predicate, exp.EQ | exp.NullSafeEQ):
+        return None
+    sides = (leaves_of(predicate.this), leaves_of(predicate.expression))
+    if any(len(side) != 1 for side in sides) or sides[0] == sides[1]:
+        return None
+    first, second = (next(iter(side)) for side in sides)
+    return Edge((first, second), (predicate.this, predicate.expression), isinstance(predicate, exp.NullSafeEQ))

@@ -1,0 +1,323 @@
+"""The rows of relations that a change can meet. Owns how keys of a change lead from one table of a query to the next.
+
+A step of keys holds distinct values; a *lookup* is the step with the rows of a relation, as they are, that have one of
+these. Lookups go down to the inputs: below a GROUP BY by its keys, through UNION ALL into each branch, along the
+equalities of joins. What no key leads to is read whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.lineage import window_keys
+from sqlmesh_like.analyze.operand import operand
+from sqlmesh_like.analyze.relation import (
+    Aggregate,
+    Distinct,
+    Explode,
+    Join,
+    Relation,
+    Scan,
+    UnionAll,
+    Windowed,
+    columns,
+)
+from sqlmesh_like.delta.join_graph import JoinGraph, flatten, leaves_of, substituted, unqualified
+from sqlmesh_like.delta.keys import column
+from sqlmesh_like.delta.program import DeltaProgram, Prune, Step
+from sqlmesh_like.delta.program import relation as outside
+from sqlmesh_like.delta.rows import from_item, over, rows, subquery
+
+_MATCH = "_sml_m"
+
+
+@dataclass(frozen=True)
+class Match:
+    """Rows whose expressions have the values of a row of a step: its columns `_sml_p0`, `_sml_p1`, … in this order."""
+
+    expressions: tuple[exp.Expr, ...]
+    step: str
+    names: tuple[str, ...]
+    is_null_safe: tuple[bool, ...]
+
+    @staticmethod
+    def by(expressions: Sequence[exp.Expr], step: str, null_safe: Sequence[bool] | None = None) -> Match:
+        """By all columns of a step; NULL is a value like any other unless said otherwise."""
+        safe = tuple(null_safe) if null_safe is not None else (True,) * len(expressions)
+        return Match(tuple(expressions), step, tuple(match_columns(len(expressions))), safe)
+
+    def mapped(self, expressions: Mapping[int, exp.Expr]) -> Match | None:
+        """The same by those expressions alone that are given anew, by position; None where none is."""
+        kept = sorted(expressions)
+        if not kept:
+            return None
+        return Match(
+            tuple(expressions[n] for n in kept), self.step,
+            tuple(self.names[n] for n in kept), tuple(self.is_null_safe[n] for n in kept),
+        )  # fmt: skip
+
+    def condition(self, expressions: Sequence[exp.Expr] | None = None) -> exp.Expr:
+        """Whether a row matches; `expressions` spell its own in another place."""
+        pairs = [
+            (exp.NullSafeEQ if is_safe else exp.EQ)(this=column(name, _MATCH), expression=operand(expression))
+            for name, expression, is_safe in zip(
+                self.names, expressions or self.expressions, self.is_null_safe, strict=True
+            )
+        ]
+        found = exp.select(exp.Literal.number(1)).from_(exp.alias_(exp.table_(self.step), _MATCH, table=True))
+        return exp.Exists(this=found.where(exp.and_(*pairs)) if pairs else found)
+
+    def prune(self, input_id: str) -> Prune | None:
+        """What is known of the partitions of an input whose columns these are."""
+        pairs = [(e.name, n) for e, n in zip(self.expressions, self.names, strict=True) if isinstance(e, exp.Column)]
+        return Prune(self.step, {input_id: tuple(pairs)}) if pairs else None
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        return (self.step, self.names, tuple(repr(e) for e in self.expressions), self.is_null_safe)
+
+
+def match_columns(count: int) -> list[str]:
+    return [f"_sml_p{position}" for position in range(count)]
+
+
+def keys_of(expressions: Sequence[exp.Expr], steps: Iterable[str]) -> exp.Query:
+    """Distinct values of expressions over the columns that all these steps have (none: one row, if they have any)."""
+    items = [
+        exp.alias_(expression.copy(), name, quoted=True)
+        for expression, name in zip(expressions, match_columns(len(expressions)), strict=True)
+    ] or [exp.Literal.number(1).as_("_sml_any")]
+    selects = [exp.select(*[item.copy() for item in items]).distinct().from_(step) for step in steps]
+    query: exp.Query = selects[0]
+    for further in selects[1:]:
+        query = exp.union(query, further, distinct=True)
+    return query
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Where the unchanged rows of a leaf are that can stand beside a change: in `lookups`.
+
+    No equality leads there from the changes `unreached_from`: where one of these has rows the leaf is read whole.
+    """
+
+    lookups: tuple[str, ...]
+    unreached_from: tuple[str, ...]
+
+
+@dataclass
+class Lookups:
+    """The steps of a program as they are made, and the lookups among them."""
+
+    _steps: list[Step] = field(default_factory=list)
+    _found: dict[tuple[object, ...], str] = field(default_factory=dict)
+    _kept: list[object] = field(default_factory=list)
+
+    def add(self, kind: str, query: exp.Query, unless_empty: str | None = None, prunes: tuple[Prune, ...] = ()) -> str:
+        """A further step, named by its kind."""
+        taken = {step.name for step in self._steps}
+        name = kind if kind not in taken else f"{kind}_{len(self._steps)}"
+        self._steps.append(Step(name, query, unless_empty, prunes))
+        return name
+
+    def program(self) -> DeltaProgram:
+        return DeltaProgram(tuple(self._steps))
+
+    def lookup(self, source: Relation, *matches: Match) -> str:
+        """The step with exactly the rows of a relation, as they are, for which all matches hold."""
+        identity = (id(source), *(match.identity for match in matches))
+        if identity not in self._found:
+            self._kept.append(source)  # an id is only unique among the living
+            self._found[identity] = self._looked_up(source, matches)
+        return self._found[identity]
+
+    def _looked_up(self, source: Relation, matches: Sequence[Match]) -> str:
+        graph = flatten(source)
+        spelt = [tuple(graph.substituted(expression) for expression in match.expressions) for match in matches]
+        conditions = [match.condition(own) for match, own in zip(matches, spelt, strict=True)]
+        seeds = [self._by_leaf(match, own) for match, own in zip(matches, spelt, strict=True)]
+        if len(graph.leaves) == 1:
+            leaf = graph.leaves[0]
+            own = [found for seed in seeds for found in seed.values()]
+            query = graph.select([self._leaf(leaf, own)]).where(*conditions, copy=False)
+            prunes = [prune for m in own if isinstance(leaf, Scan) and (prune := m.prune(leaf.input_id))]
+            return self.add("lookup", query, prunes=tuple(prunes))
+        sources = self._restricted(graph, seeds)
+        return self.add("joined", graph.select(sources).where(*conditions, copy=False))
+
+    def _by_leaf(self, match: Match, spelt: Sequence[exp.Expr]) -> dict[int, Match]:
+        """What a match says of single leaves, over their own columns."""
+        by_leaf: dict[int, dict[int, exp.Expr]] = {}
+        for position, expression in enumerate(spelt):
+            read = leaves_of(expression)
+            if len(read) == 1:
+                by_leaf.setdefault(next(iter(read)), {})[position] = unqualified(expression)
+        return {leaf: found for leaf, own in by_leaf.items() if (found := match.mapped(own)) is not None}
+
+    def _leaf(self, leaf: Relation, matches: Sequence[Match]) -> exp.Expr:
+        """FROM item with at least those rows of a leaf for which all matches hold, groups whole or not at all."""
+        if isinstance(leaf, Scan):
+            return outside("current", leaf.input_id)
+        return self._node(leaf, matches) or subquery(rows(leaf))
+
+    def _node(self, node: Relation, matches: Sequence[Match]) -> exp.Expr | None:
+        """An operator over lookups in its children; None where no match can be brought down."""
+        if isinstance(node, UnionAll):
+            below = [self._through(matches, _renamed(node, branch)) for branch in node.branches]
+            return subquery(over(node, *(self._source(b, m) for b, m in zip(node.branches, below, strict=True))))
+        if isinstance(node, Join):
+            return self._outer(node, matches)
+        assert isinstance(node, Aggregate | Distinct | Windowed | Explode)
+        passed = self._through(matches, _passed(node))
+        return subquery(over(node, exp.table_(self.lookup(node.child, *passed)))) if passed else None
+
+    def _source(self, child: Relation, matches: Sequence[Match]) -> exp.Expr:
+        return exp.table_(self.lookup(child, *matches)) if matches else from_item(child)
+
+    def _through(self, matches: Sequence[Match], known: Mapping[str, exp.Expr]) -> list[Match]:
+        """Matches over an operator's columns as those over its child's, as far as they are known there."""
+        found = []
+        for match in matches:
+            below = {
+                position: substituted(expression, known)
+                for position, expression in enumerate(match.expressions)
+                if all(c.name.lower() in known for c in expression.find_all(exp.Column))
+            }
+            found.append(match.mapped(below))
+        return [match for match in found if match is not None]
+
+    def _outer(self, join: Join, matches: Sequence[Match]) -> exp.Expr | None:
+        """Rows of the side that is kept whole, and of the other side those that they meet."""
+        if join.kind == "full":
+            return None
+        first, second = (join.right, join.left) if join.kind == "right" else (join.left, join.right)
+        own = {c.name.lower(): column(c.name) for c in columns(first)}
+        passed = self._through(matches, own)
+        if not passed:
+            return None
+        kept = self.lookup(first, *passed)
+        pairs = [(p.right, p.left) if join.kind == "right" else (p.left, p.right) for p in join.pairs]
+        if not pairs:
+            return None
+        keys = self.add("keys", keys_of([one for one, _ in pairs], [kept]))
+        safe = [pair.is_null_safe for pair in join.pairs]
+        met = exp.table_(self.lookup(second, Match.by([other for _, other in pairs], keys, safe)))
+        kept_item = exp.table_(kept)
+        return subquery(over(join, met, kept_item) if join.kind == "right" else over(join, kept_item, met))
+
+    def _restricted(self, graph: JoinGraph, seeds: Sequence[Mapping[int, Match]]) -> list[exp.Expr]:
+        """FROM items of a graph's leaves, beginning with those that matches restrict."""
+        own = {leaf: [seed[leaf] for seed in seeds if leaf in seed] for leaf in range(len(graph.leaves))}
+        found = {leaf: [self.lookup(graph.leaves[leaf], *given)] for leaf, given in own.items() if given}
+        if found:
+            route = _Route(graph, set(found))
+            while following := route.next():
+                for leaf, known in following:
+                    found[leaf] = [self._met(graph, leaf, {n: found[n] for n in known})]
+                route.reached |= {leaf for leaf, _ in following}
+        return [
+            exp.table_(found[leaf][0]) if leaf in found else from_item(node) for leaf, node in enumerate(graph.leaves)
+        ]
+
+    def _met(self, graph: JoinGraph, leaf: int, known: Mapping[int, Sequence[str]]) -> str:
+        """The lookup of those rows of a leaf that meet rows of each of these other leaves, given by steps."""
+        matches = []
+        for other, steps in sorted(known.items()):
+            towards = [(edge, found) for edge in graph.edges if (found := edge.towards(leaf)) and found[0] == other]
+            keys = self._keys([unqualified(found[1]) for _, found in towards], steps)
+            own = [unqualified(found[2]) for _, found in towards]
+            matches.append(Match.by(own, keys, [edge.is_null_safe for edge, _ in towards]))
+        return self.lookup(graph.leaves[leaf], *matches)
+
+    def _keys(self, expressions: Sequence[exp.Expr], steps: Sequence[str]) -> str:
+        identity = ("keys", tuple(map(repr, expressions)), *steps)
+        if identity not in self._found:
+            self._found[identity] = self.add("keys", keys_of(expressions, steps))
+        return self._found[identity]
+
+    def meeting(self, graph: JoinGraph, changes: Sequence[str]) -> list[Beside]:
+        """For each leaf where all of its unchanged rows are found that stand beside a change of another leaf.
+
+        From each leaf's change the others are reached one after the other; where two changes go the same way at the
+        same time they go together. Keys are taken from looked-up rows and from the leaf's own change: a row beside may
+        have changed as well.
+        """
+        count = range(len(graph.leaves))
+        pieces: dict[tuple[int, int], list[str]] = {(leaf, leaf): [changes[leaf]] for leaf in count}
+        routes = {seed: _Route(graph, {seed}) for seed in count}
+        met: list[list[str]] = [[] for _ in count]
+        for _ in count[1:]:
+            together: dict[tuple[int, frozenset[int]], list[int]] = {}
+            for seed, route in routes.items():
+                for following in route.next():
+                    together.setdefault(following, []).append(seed)
+            for (leaf, known), seeds in together.items():
+                sources = {n: list(dict.fromkeys(s for seed in seeds for s in pieces[n, seed])) for n in known}
+                found = self._met(graph, leaf, sources)
+                met[leaf] += [] if found in met[leaf] else [found]
+                for seed in seeds:
+                    pieces[leaf, seed] = [found, changes[leaf]]
+                    routes[seed].reached.add(leaf)
+        return [
+            Beside(
+                tuple(met[leaf]), tuple(changes[seed] for seed, route in routes.items() if leaf not in route.reached)
+            )
+            for leaf in count
+        ]
+
+
+@dataclass
+class _Route:
+    """The order in which the leaves of a graph are reached from some of them."""
+
+    graph: JoinGraph
+    reached: set[int]
+
+    def next(self) -> list[tuple[int, frozenset[int]]]:
+        """Leaves beside those that are reached, each with those of them that it is equal to; empty: there are none.
+
+        One that can be reached by another way, too, waits until it is the last: the more equalities bind it, the fewer
+        rows are found.
+        """
+        count = range(len(self.graph.leaves))
+        known = {leaf: self.graph.neighbours(leaf) & self.reached for leaf in count if leaf not in self.reached}
+        beside = [(leaf, frozenset(found)) for leaf, found in known.items() if found]
+        settled = [each for each in beside if not self._has_other_way(each[0])]
+        return settled or sorted(beside, key=lambda each: (-len(each[1]), each[0]))[:1]
+
+    def _has_other_way(self, leaf: int) -> bool:
+        """Whether a neighbour that is not reached yet can be, without going through the leaf."""
+        ahead = set(self.graph.neighbours(leaf)) - self.reached
+        seen = set(ahead)
+        while ahead:
+            beside = self.graph.neighbours(ahead.pop()) - {leaf}
+            if beside & self.reached:
+                return True
+            ahead |= beside - seen
+            seen |= beside
+        return False
+
+
+def _renamed(union: UnionAll, branch: Relation) -> dict[str, exp.Expr]:
+    pairs = zip(union.schema, columns(branch), strict=True)
+    return {merged.name.lower(): column(own.name) for merged, own in pairs}
+
+
+def _passed(node: Aggregate | Distinct | Windowed | Explode) -> dict[str, exp.Expr]:
+    """Columns of a node that all rows of one of its groups share, as expressions over its child."""
+    match node:
+        case Distinct() | Explode():
+            return {c.name.lower(): column(c.name) for c in columns(node.child)}
+        case Aggregate():
+            keys = {named.name.lower(): named.expression for named in node.keys}
+            return {
+                item.name.lower(): keys[item.expression.name.lower()]
+                for item in node.items
+                if isinstance(item.expression, exp.Column) and item.expression.name.lower() in keys
+            }
+        case Windowed():
+            shared = {repr(key) for key in window_keys(node)}
+            return {i.name.lower(): i.expression for i in node.items if repr(i.expression) in shared}
