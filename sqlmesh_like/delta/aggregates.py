@@ -13,6 +13,7 @@ from sqlmesh_like.analyze.relation import Aggregate
 from sqlmesh_like.delta.changes import Changes
 from sqlmesh_like.delta.keys import column, encode, key, weight
 from sqlmesh_like.delta.lookups import Lookups, Match
+from sqlmesh_like.delta.moves import Moves
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Prune
 from sqlmesh_like.delta.program import relation as outside
 from sqlmesh_like.delta.rows import net, rows
@@ -29,11 +30,13 @@ def build(aggregate: Aggregate) -> exp.Select:
     return _finish(grouped.subquery("g"), aggregate)
 
 
-def delta(aggregate: Aggregate) -> DeltaProgram:
+def delta(aggregate: Aggregate, moves: Moves) -> DeltaProgram:
     """The merge program of an aggregate whose calls are all mergeable."""
     states = states_of(aggregate)
-    changes = Changes(aggregate)
+    changes = Changes(aggregate, moves)
     steps = changes.steps
+    if not moves.can_change(aggregate):
+        return steps.program()
     changed = steps.add("changed", _arguments(aggregate, changes.of(aggregate.child), signed=True))
     netted = net(exp.table_(changed), [Column(name) for name in _argument_names(aggregate)])
     groups = steps.add("groups", group(netted, aggregate, signed=True))

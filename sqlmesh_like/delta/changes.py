@@ -3,10 +3,10 @@
 Everything starts at the change. Of each input its netted change is read, and of the other inputs only rows that can
 meet it: they are looked up by the equalities of the query, from the change on, one table after the other.
 
-- An inner join of any number of tables is one query over, for each table, the rows that stay and those that change. A
-  combination of rows that stay is no change; one with rows that enter enters, one with rows that leave leaves, and one
-  with both never was (the rows of a combination are all of one time). This is the telescoped sum
-  ΔA⋈B_old ∪ A_new⋈ΔB, written so that no table is read as it was.
+- An inner join changes by the combinations of rows of which at least one changes. Those whose first changed row is of
+  table i start at the change of i; earlier tables give rows that stay, later ones these and their own changes of the
+  same direction (rows of one combination are of one time). This is the telescoped sum ΔA⋈B_old ∪ A_new⋈ΔB, written so
+  that no combination comes twice and no table is read as it was.
 - For what is not linear (groups, windows, outer and semi joins) the keys that a change touches, before and after, are
   collected, the node is computed over the rows of these keys alone, as they were and as they are, and the difference is
   its change. Rows of one key depend on rows of that key only (Palpanas et al., "Incremental maintenance for
@@ -17,7 +17,8 @@ Rows as they were are the rows as they are, less those that entered, with those 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -33,17 +34,17 @@ from sqlmesh_like.analyze.relation import (
     Scan,
     UnionAll,
     Windowed,
-    children,
     columns,
     scanned_columns,
 )
 from sqlmesh_like.delta.crossing import changed_by_clock
-from sqlmesh_like.delta.join_graph import JoinGraph, flatten
+from sqlmesh_like.delta.join_graph import JoinGraph, flatten, joined
 from sqlmesh_like.delta.keys import column, encode, key, weight
-from sqlmesh_like.delta.lookups import Beside, Lookups, Match, keys_of, match_columns
+from sqlmesh_like.delta.lookups import Lookups, Match, keys_of, match_columns
+from sqlmesh_like.delta.moves import Moves
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Prune
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.delta.rows import from_item, names, net, over, rows, stacked, subquery
+from sqlmesh_like.delta.rows import exploded, from_item, names, net, over, rows, stacked, subquery, united
 from sqlmesh_like.delta.signs import signed
 from sqlmesh_like.names import KEY, WEIGHT
 
@@ -51,9 +52,11 @@ _TAG = "_sml_tag"
 """Of a row of a joined table: 0 it stays, 1 it enters, -1 it leaves."""
 
 
-def delta(source: Relation) -> DeltaProgram:
+def delta(source: Relation, moves: Moves) -> DeltaProgram:
     """The program of a table that is a relation without hidden state."""
-    builder = Changes(source)
+    builder = Changes(source, moves)
+    if not moves.can_change(source):
+        return builder.steps.program()
     if isinstance(source, Aggregate | Distinct) and _keys_of(source):
         return builder.from_stored(source)
     builder.steps.add("signed", builder.of(source))
@@ -65,11 +68,15 @@ class Changes:
     """Collects the steps that the changes of nested nodes need, inner ones first. `root` is the whole query."""
 
     root: Relation
-    steps: Lookups = field(default_factory=Lookups)
+    moves: Moves
+    steps: Lookups = field(init=False)
     _netted: dict[object, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.steps = Lookups(self.moves.small)
+
     def of(self, source: Relation) -> exp.Select:
-        """SELECT of a relation's signed rows; all steps that it reads are there."""
+        """SELECT of the signed rows of a relation that moves; all steps that it reads are there."""
         graph = flatten(source, splits_clock=True)
         if len(graph.leaves) > 1:
             return self._of_join(graph)
@@ -89,9 +96,8 @@ class Changes:
 
     def _made(self, source: Relation) -> str:
         if isinstance(source, Scan):
-            return self.steps.add(
-                "delta", net(outside("changes", source.input_id), scanned_columns(self.root)[source.input_id])
-            )
+            read = scanned_columns(self.root)[source.input_id]
+            return self.steps.add("delta", net(outside("changes", source.input_id), read))
         changed = self.steps.add("changed", self.of(source))
         return self.steps.add("netted", net(exp.table_(changed), columns(source)))
 
@@ -100,48 +106,64 @@ class Changes:
             case Scan():
                 return _signed_rows(source, self.netted(source))
             case Filter():
-                stay = self._stay(rows(source.child), source.child)
-                return changed_by_clock(source, self.netted(source.child), stay)
-            case UnionAll() | Explode():
-                below = [subquery(self.of(child)) for child in children(source)]
-                return over(source, *below, signed=True)
+                change = self.netted(source.child) if self.moves.can_change(source.child) else None
+                below = subquery(rows(source.child))
+                stay = self._staying(source.child, below, change) if change else rows(source.child)
+                return changed_by_clock(source, change, stay)
+            case Explode():
+                return exploded(source, subquery(self.of(source.child)), signed=True)
+            case UnionAll():
+                moving = {n: b for n, b in enumerate(source.branches) if self.moves.can_change(b)}
+                changes = {number: subquery(self.of(branch)) for number, branch in moving.items()}
+                return united(source, changes, signed=True)
         return _signed_rows(source, self._recomputed(source))
 
     def _of_join(self, graph: JoinGraph) -> exp.Select:
-        """One query over all tables of a join, each with what stays of it and what changes (see above)."""
-        changes = [self.netted(leaf) for leaf in graph.leaves]
-        tagged = [
-            subquery(self._tagged(leaf, change, beside))
-            for leaf, change, beside in zip(graph.leaves, changes, self.steps.meeting(graph, changes), strict=True)
-        ]
-        combined = _combined([column(_TAG, f"_sml_t{number}") for number in range(len(tagged))])
-        weight_ = exp.cast(combined.copy(), "bigint", dialect="spark")
-        query = graph.select(tagged, exp.alias_(weight_, WEIGHT, quoted=True))
-        return query.where(exp.NEQ(this=combined, expression=exp.Literal.number(0)), copy=False)
+        """The change of a join: among the tables that change and those between them, then with what these rows meet."""
+        changes = {n: self.netted(leaf) for n, leaf in enumerate(graph.leaves) if self.moves.can_change(leaf)}
+        core = graph.between(list(changes))
+        contracted = graph.contracted(core)
+        parts = [self._of_core(graph, core, changes, first, contracted) for first in changes]
+        joined_ = self.steps.add("joined_change", stacked(parts))
+        sources = self.steps.beside(contracted, {0: joined_})
+        return contracted.select(sources, column(WEIGHT, "_sml_t0"))
 
-    def _tagged(self, leaf: Relation, change: str, beside: Beside) -> exp.Query:
-        """A table's rows that can meet a change: those that stay and its own change."""
-        shown = names(leaf)
+    def _of_core(
+        self, graph: JoinGraph, core: frozenset[int], changes: Mapping[int, str], first: int, contracted: JoinGraph
+    ) -> exp.Select:
+        """Combinations of rows of the core of which `first` is the first that changes.
+
+        Rows of one combination are of one time: later ones stay, or change in the same direction.
+        """
+        met = self.steps.meeting(graph, core, changes)
+        sources: dict[int, exp.Expr] = {first: exp.table_(changes[first])}
+        together: list[exp.Expr] = []
+        for leaf in sorted(core - {first}):
+            node = graph.leaves[leaf]
+            rows_ = exp.table_(met[leaf, first]) if (leaf, first) in met else from_item(node)
+            if leaf not in changes:
+                sources[leaf] = rows_
+            elif leaf < first:
+                sources[leaf] = subquery(self._staying(node, rows_, changes[leaf]))
+            else:
+                sources[leaf] = subquery(self._tagged(node, rows_, changes[leaf]))
+                together.append(_is_together(column(_TAG, f"_sml_t{leaf}"), column(WEIGHT, f"_sml_t{first}")))
+        shown = _columns_of_core(contracted)
+        items = [exp.alias_(column(name, table), f"{table}_{name}", quoted=True) for table, name in shown]
+        items.append(exp.alias_(column(WEIGHT, f"_sml_t{first}"), WEIGHT, quoted=True))
+        return joined(items, sources, graph.within(core), first).where(*together, copy=False)
+
+    def _tagged(self, leaf: Relation, rows_: exp.Expr, change: str) -> exp.Query:
+        """Rows of a table that stay and its own change."""
         tag = exp.alias_(column(WEIGHT), _TAG, quoted=True)
-        parts: list[exp.Query] = [exp.select(*shown, key(), tag).from_(exp.table_(change))]
-        for number, lookup in enumerate(beside.lookups):
-            parts.append(self._staying(leaf, exp.table_(lookup), change, *beside.lookups[:number]))
-        if beside.unreached_from:
-            whole = self._staying(leaf, from_item(leaf), change, *beside.lookups)
-            parts.append(whole.where(exp.or_(*(_has_rows(other) for other in beside.unreached_from)), copy=False))
-        return stacked(parts)
-
-    def _staying(self, leaf: Relation, rows: exp.Expr, *others: str) -> exp.Select:
-        """Rows that none of the other steps has: a row that two lookups have found is one row."""
+        moving = exp.select(*names(leaf), key(), tag).from_(exp.table_(change))
         zero = exp.alias_(exp.cast(exp.Literal.number(0), "bigint", dialect="spark"), _TAG, quoted=True)
-        query = exp.select(*names(leaf), key(), zero).from_(exp.alias_(rows, "_sml_s", table=True, copy=False))
-        return query.where(*(exp.Not(this=_has_key(other, "_sml_s")) for other in others), copy=False)
+        return stacked([moving, self._staying(leaf, rows_, change).select(zero, copy=False)])
 
-    def _stay(self, rows: exp.Query, source: Relation) -> exp.Select:
-        """Of rows of a relation as they are those that have not changed."""
-        shown = [column(c.name) for c in columns(source)]
-        found = exp.select(*shown, key()).from_(exp.alias_(subquery(rows), "_sml_s", table=True))
-        return found.where(exp.Not(this=_has_key(self.netted(source), "_sml_s")))
+    def _staying(self, leaf: Relation, rows_: exp.Expr, change: str) -> exp.Select:
+        """Of rows of a table those that have not changed."""
+        query = exp.select(*names(leaf), key()).from_(exp.alias_(rows_, "_sml_s", table=True, copy=False))
+        return query.where(exp.Not(this=_has_key(change, "_sml_s")), copy=False)
 
     def from_stored(self, source: Aggregate | Distinct) -> DeltaProgram:
         """The program of a table whose rows are groups: their old rows are read from the table, by key."""
@@ -169,6 +191,9 @@ class Changes:
             else:  # one group of all rows: too many to be kept
                 current = subquery(rows(child))
             now.append(current)
+            if not self.moves.can_change(child):
+                then.append(current.copy())
+                continue
             previous = self._previous(child, current.copy())
             then.append(exp.table_(self.steps.add("rows_before", previous, affected)) if keys else subquery(previous))
         old = self.steps.add("result_before", over(source, *then), affected)
@@ -180,15 +205,14 @@ class Changes:
     def _previous(self, source: Relation, current: exp.Expr) -> exp.Query:
         """Rows of a relation as they were, from those as they are and its change."""
         change = self.netted(source)
-        shown = names(source)
-        stay = exp.select(*shown, key()).from_(exp.alias_(current, "_sml_s", table=True))
-        stay = stay.where(exp.Not(this=_has_key(change, "_sml_s")))
-        left = exp.select(*[s.copy() for s in shown], key()).from_(exp.table_(change))
+        left = exp.select(*names(source), key()).from_(exp.table_(change))
+        stay = self._staying(source, current, change)
         return stacked([stay, left.where(exp.LT(this=weight(), expression=exp.Literal.number(0)))])
 
     def _affected(self, source: Relation) -> str:
         """The step with the distinct keys that changes of the children touch (without keys: one row in all)."""
-        selects = [keys_of(keys, [self.netted(child)]) for child, keys in sides(source)]
+        moving = [(child, keys) for child, keys in sides(source) if self.moves.can_change(child)]
+        selects = [keys_of(keys, [self.netted(child)]) for child, keys in moving]
         query = selects[0]
         for further in selects[1:]:
             query = exp.union(query, further, distinct=True)
@@ -223,21 +247,23 @@ def _aliased(step: str, alias: str) -> exp.Expr:
     return exp.alias_(exp.table_(step), alias, table=True)
 
 
-def _has_rows(step: str) -> exp.Expr:
-    return exp.Exists(this=exp.select(exp.Literal.number(1)).from_(_aliased(step, "_sml_d")))
-
-
 def _has_key(step: str, outer: str) -> exp.Expr:
     """Whether the row of an outer alias has the key of a row of a step."""
     same = exp.EQ(this=column(KEY, "_sml_d"), expression=column(KEY, outer))
     return exp.Exists(this=exp.select(exp.Literal.number(1)).from_(_aliased(step, "_sml_d")).where(same))
 
 
-def _combined(tags: Sequence[exp.Expr]) -> exp.Expr:
-    """The weight of a combination of rows: 0 where all stay, and where some leave and others enter."""
-    greatest = exp.Greatest(this=tags[0].copy(), expressions=[tag.copy() for tag in tags[1:]])
-    least = exp.Least(this=tags[0].copy(), expressions=[tag.copy() for tag in tags[1:]])
-    return exp.Sign(this=exp.Add(this=greatest, expression=least))
+def _is_together(tag: exp.Expr, direction: exp.Expr) -> exp.Expr:
+    """Whether a row stays, or changes in this direction."""
+    return exp.or_(exp.EQ(this=tag, expression=exp.Literal.number(0)), exp.EQ(this=tag.copy(), expression=direction))
+
+
+def _columns_of_core(contracted: JoinGraph) -> list[tuple[str, str]]:
+    """Leaf and name of the columns of a core that are read after it is joined."""
+    read = [*contracted.predicates, *(value for _, value in contracted.items), contracted.key]
+    found = (c.name for e in read for c in e.find_all(exp.Column) if c.table == "_sml_t0")
+    pairs = (re.fullmatch(r"(_sml_t\d+)_(.*)", name, re.DOTALL) for name in dict.fromkeys(found))
+    return [(match[1], match[2]) for match in pairs if match]
 
 
 def _shown_keys(source: Aggregate | Distinct) -> tuple[tuple[str, str], ...]:

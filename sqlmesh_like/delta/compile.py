@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from sqlmesh_like.analyze.column_pruning import pruned_columns
 from sqlmesh_like.analyze.facts import QueryFacts
 from sqlmesh_like.analyze.relation import Aggregate
@@ -16,14 +18,14 @@ def compile_table(facts: QueryFacts, classification: Classification) -> TablePla
     match classification.strategy:
         case "row_based" | "group_recompute":
             assert relation is not None
-            return TablePlan(rows.rows(relation), program=changes.delta(relation))
+            return TablePlan(rows.rows(relation), derive=partial(changes.delta, relation))
         case "aggregate_merge":
             assert isinstance(relation, Aggregate)
             state = aggregates.state_schema(relation)
-            return TablePlan(aggregates.build(relation), state, program=aggregates.delta(relation))
+            return TablePlan(aggregates.build(relation), state, derive=partial(aggregates.delta, relation))
         case "partition_rescan":
             assert relation is not None
             rescan = partitions.rescan(relation, facts.model.config.partition_by)
             # Sound wherever the rescan is, and over the same build: what a change costs decides, run by run.
-            return TablePlan(rows.rows(relation), program=changes.delta(relation), rescan=rescan)
+            return TablePlan(rows.rows(relation), derive=partial(changes.delta, relation), rescan=rescan)
     return TablePlan(None)

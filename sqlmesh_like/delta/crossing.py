@@ -15,22 +15,23 @@ from sqlglot import exp
 from sqlmesh_like.analyze.clock import as_then, clock_calls, frozen
 from sqlmesh_like.analyze.relation import Filter
 from sqlmesh_like.delta.keys import key, weight
-from sqlmesh_like.delta.rows import names, stacked
+from sqlmesh_like.delta.rows import names, stacked, subquery
 from sqlmesh_like.names import WEIGHT
 
 
-def changed_by_clock(source: Filter, change: str, stay: exp.Select) -> exp.Select:
+def changed_by_clock(source: Filter, change: str | None, stay: exp.Select) -> exp.Select:
     """Signed rows of a filter that reads the clock: of its child's change (a step), and of the rows that stay there.
 
     A row that entered was not there before: the filter of now decides. Of one that left, the filter of then.
     """
+    shown = [*names(source), key(), weight()]
+    crossed = crossing(names(source), subquery(stay), source.condition)
+    if change is None:
+        return crossed
     entered = exp.and_(exp.GT(this=weight(), expression=_zero()), exp.Paren(this=source.condition.copy()))
     left = exp.and_(exp.LT(this=weight(), expression=_zero()), exp.Paren(this=as_then(source.condition)))
-    shown = [*names(source), key(), weight()]
     kept = exp.select(*shown).from_(change).where(exp.or_(entered, left))
-    crossed = crossing(names(source), exp.Subquery(this=stay, alias=exp.TableAlias(this=exp.to_identifier("_sml_s"))),
-                       source.condition)  # fmt: skip
-    both = exp.Subquery(this=stacked([kept, crossed]), alias=exp.TableAlias(this=exp.to_identifier("_sml_c")))
+    both = exp.alias_(subquery(stacked([kept, crossed])), "_sml_c", table=True)
     return exp.select(*[item.copy() for item in shown]).from_(both)
 
 
@@ -42,7 +43,8 @@ def crossing(shown: list[exp.Expr], rows: exp.Expr, condition: exp.Expr) -> exp.
     # The second part follows from the first; it is one that files can be skipped by.
     either = exp.or_(condition.copy(), as_then(condition))
     differs = exp.NEQ(this=passes, expression=passed)
-    return exp.select(*shown, key(), weight_).from_(rows).where(differs, either)
+    source = exp.alias_(rows, "_sml_s", table=True)
+    return exp.select(*shown, key(), weight_).from_(source).where(differs, either)
 
 
 def at_clocks(query: exp.Query, now: datetime, then: datetime | None) -> exp.Query:

@@ -8,7 +8,8 @@ leaf's alias (`_sml_t0`, `_sml_t1`, …).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -44,11 +45,12 @@ class Edge:
 
 @dataclass(frozen=True)
 class JoinGraph:
-    """Rows of every combination of the leaves' rows that all `predicates` let through, shown as `items`."""
+    """Rows of every combination of the leaves' rows that all `predicates` let through: their `items` and row `key`."""
 
     leaves: tuple[Relation, ...]
     predicates: tuple[exp.Expr, ...]
     items: tuple[tuple[str, exp.Expr], ...]
+    key: exp.Expr
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
@@ -57,46 +59,95 @@ class JoinGraph:
     def neighbours(self, leaf: int) -> frozenset[int]:
         return frozenset(found[0] for edge in self.edges if (found := edge.towards(leaf)) is not None)
 
+    def between(self, leaves: Sequence[int]) -> frozenset[int]:
+        """These leaves and those on the shortest ways from one to the next."""
+        found = {leaves[0]}
+        for leaf in leaves[1:]:
+            found |= self._way(leaf, found)
+        return frozenset(found)
+
+    def _way(self, start: int, goals: Collection[int]) -> set[int]:
+        """Leaves on a shortest way to one of the goals, the start among them; the start alone where there is none."""
+        before: dict[int, int | None] = {start: None}
+        ahead = deque([start])
+        while ahead:
+            leaf = ahead.popleft()
+            if leaf in goals:
+                way = set[int]()
+                at: int | None = leaf
+                while at is not None:
+                    way.add(at)
+                    at = before[at]
+                return way
+            for beside in sorted(self.neighbours(leaf)):
+                if beside not in before:
+                    before[beside] = leaf
+                    ahead.append(beside)
+        return {start}
+
+    def within(self, leaves: Collection[int]) -> tuple[exp.Expr, ...]:
+        """The predicates over none but these leaves."""
+        return tuple(predicate for predicate in self.predicates if leaves_of(predicate) <= set(leaves))
+
+    def contracted(self, core: Collection[int]) -> JoinGraph:
+        """The graph with some leaves become one, its leaf 0: their joined rows, with columns named by `core_column`."""
+        others = [leaf for leaf in range(len(self.leaves)) if leaf not in core]
+        places = {alias(leaf): alias(number) for number, leaf in enumerate(others, 1)}
+
+        def change(node: exp.Expr) -> exp.Expr:
+            if not isinstance(node, exp.Column) or not _LEAF.fullmatch(node.table):
+                return node
+            if node.table in places:
+                return column(node.name, places[node.table])
+            return column(core_column(node), alias(0))
+
+        left = [replaced(p, change) for p in self.predicates if p not in self.within(core)]
+        items = tuple((name, replaced(value, change)) for name, value in self.items)
+        leaves = (self.leaves[min(core)], *(self.leaves[leaf] for leaf in others))
+        return JoinGraph(leaves, tuple(left), items, replaced(self.key, change))
+
     def substituted(self, expression: exp.Expr) -> exp.Expr:
         """An expression over the graph's output as one over columns of its leaves."""
         return substituted(expression, {name.lower(): value for name, value in self.items})
 
-    def key(self) -> exp.Expr:
-        """The row key: that of the leaf, or of all leaves in the order of the query."""
-        keys = [column(KEY, alias(number)) for number in range(len(self.leaves))]
-        return keys[0] if len(keys) == 1 else encode(keys)
-
-    def select(self, sources: Sequence[exp.Expr], *extra: exp.Expr, start: int = 0) -> exp.Select:
-        """The rows over these FROM items, one a leaf, beginning at one of them and following the predicates.
-
-        Yields the items, `_sml_key` and `extra`.
-        """
+    def select(self, sources: Sequence[exp.Expr], *extra: exp.Expr) -> exp.Select:
+        """The rows over these FROM items, one a leaf: the items, `_sml_key` and `extra`."""
         items = [exp.alias_(value.copy(), name, quoted=True) for name, value in self.items]
-        query = exp.select(*items, exp.alias_(self.key(), KEY, quoted=True), *extra, copy=False)
-        needs = [(leaves_of(predicate), predicate) for predicate in self.predicates]
-        joined: set[int] = set()
-        for leaf in self._order(start):
-            source = exp.alias_(sources[leaf], alias(leaf), table=True, quoted=True, copy=False)
-            ready = [
-                p.copy() for needed, p in needs if len(needed) > 1 and leaf in needed and needed <= {*joined, leaf}
-            ]
-            if not joined:
-                query = query.from_(source, copy=False)
-            elif ready:
-                query = query.join(source, on=exp.and_(*ready, copy=False), join_type="inner", copy=False)
-            else:
-                query = query.join(source, join_type="cross", copy=False)
-            joined.add(leaf)
-        alone = [predicate.copy() for needed, predicate in needs if len(needed) <= 1]
-        return query.where(*alone, copy=False) if alone else query
+        shown = [*items, exp.alias_(self.key.copy(), KEY, quoted=True), *extra]
+        return joined(shown, dict(enumerate(sources)), self.predicates)
 
-    def _order(self, start: int) -> list[int]:
-        """Leaves so that each follows one that it is equal to in some column, where there is any such order."""
-        order = [start]
-        while len(order) < len(self.leaves):
-            rest = [leaf for leaf in range(len(self.leaves)) if leaf not in order]
-            order.append(next((leaf for leaf in rest if self.neighbours(leaf) & set(order)), rest[0]))
-        return order
+
+def joined(
+    items: Sequence[exp.Expr], sources: Mapping[int, exp.Expr], predicates: Sequence[exp.Expr], start: int = 0
+) -> exp.Select:
+    """SELECT of these items over FROM items by leaf, beginning at one and following the predicates."""
+    query = exp.select(*items, copy=False)
+    needs = [(leaves_of(predicate), predicate) for predicate in predicates]
+    done: set[int] = set()
+    for leaf in _order(start, sources, [needed for needed, _ in needs]):
+        source = exp.alias_(sources[leaf], alias(leaf), table=True, quoted=True, copy=False)
+        ready = [p.copy() for needed, p in needs if len(needed) > 1 and leaf in needed and needed <= {*done, leaf}]
+        if not done:
+            query = query.from_(source, copy=False)
+        elif ready:
+            query = query.join(source, on=exp.and_(*ready, copy=False), join_type="inner", copy=False)
+        else:
+            query = query.join(source, join_type="cross", copy=False)
+        done.add(leaf)
+    alone = [predicate.copy() for needed, predicate in needs if len(needed) <= 1]
+    return query.where(*alone, copy=False) if alone else query
+
+
+def _order(start: int, leaves: Collection[int], bound: Sequence[frozenset[int]]) -> list[int]:
+    """Leaves so that each follows one that some predicate binds it to, where there is any such order."""
+    order = [start]
+    while len(order) < len(leaves):
+        rest = [leaf for leaf in sorted(leaves) if leaf not in order]
+        near = (
+            leaf for leaf in rest if any(leaf in each and each <= {*order, leaf} for each in bound if len(each) > 1)
+        )
+        order.append(next(near, rest[0]))
+    return order
 
 
 def flatten(source: Relation, *, splits_clock: bool = False) -> JoinGraph:
@@ -125,11 +176,17 @@ def flatten(source: Relation, *, splits_clock: bool = False) -> JoinGraph:
 
     known, predicates = visit(source)
     items = tuple((c.name, known[c.name.lower()]) for c in columns(source))
-    return JoinGraph(tuple(leaves), predicates, items)
+    keys = [column(KEY, alias(number)) for number in range(len(leaves))]
+    return JoinGraph(tuple(leaves), predicates, items, keys[0] if len(keys) == 1 else encode(keys))
 
 
 def alias(leaf: int) -> str:
     return f"{_ALIAS}{leaf}"
+
+
+def core_column(found: exp.Column) -> str:
+    """The name that a leaf's column has among the joined rows of several leaves."""
+    return f"{found.table}_{found.name}"
 
 
 def leaves_of(expression: exp.Expr) -> frozenset[int]:

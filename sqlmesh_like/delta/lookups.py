@@ -7,7 +7,7 @@ equalities of joins. What no key leads to is read whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -97,21 +97,14 @@ def keys_of(expressions: Sequence[exp.Expr], steps: Iterable[str]) -> exp.Query:
     return query
 
 
-@dataclass(frozen=True)
-class Beside:
-    """Where the unchanged rows of a leaf are that can stand beside a change: in `lookups`.
-
-    No equality leads there from the changes `unreached_from`: where one of these has rows the leaf is read whole.
-    """
-
-    lookups: tuple[str, ...]
-    unreached_from: tuple[str, ...]
-
-
 @dataclass
 class Lookups:
-    """The steps of a program as they are made, and the lookups among them."""
+    """The steps of a program as they are made, and the lookups among them.
 
+    `small` inputs are read whole: looking a row up costs more.
+    """
+
+    small: frozenset[str] = frozenset()
     _steps: list[Step] = field(default_factory=list)
     _found: dict[tuple[object, ...], str] = field(default_factory=dict)
     _kept: list[object] = field(default_factory=list)
@@ -211,16 +204,38 @@ class Lookups:
     def _restricted(self, graph: JoinGraph, seeds: Sequence[Mapping[int, Match]]) -> list[exp.Expr]:
         """FROM items of a graph's leaves, beginning with those that matches restrict."""
         own = {leaf: [seed[leaf] for seed in seeds if leaf in seed] for leaf in range(len(graph.leaves))}
-        found = {leaf: [self.lookup(graph.leaves[leaf], *given)] for leaf, given in own.items() if given}
-        if found:
-            route = _Route(graph, set(found))
-            while following := route.next():
-                for leaf, known in following:
-                    found[leaf] = [self._met(graph, leaf, {n: found[n] for n in known})]
-                route.reached |= {leaf for leaf, _ in following}
-        return [
-            exp.table_(found[leaf][0]) if leaf in found else from_item(node) for leaf, node in enumerate(graph.leaves)
-        ]
+        found = {leaf: self.lookup(graph.leaves[leaf], *given) for leaf, given in own.items() if given}
+        return self.beside(graph, found) if found else [from_item(leaf) for leaf in graph.leaves]
+
+    def beside(self, graph: JoinGraph, known: Mapping[int, str]) -> list[exp.Expr]:
+        """FROM items of a graph's leaves, of which some are steps: of the others those rows alone that can meet them.
+
+        What no equality leads to is read whole, and what is small.
+        """
+        found = dict(known)
+        small: dict[int, frozenset[int]] = {}
+        route = _Route(graph, set(found), frozenset(range(len(graph.leaves))))
+        while following := route.next():
+            for leaf, reached in following:
+                if self._is_small(graph.leaves[leaf]):
+                    small[leaf] = reached
+                else:
+                    self._meet(graph, leaf, reached, found, small)
+            route.reached |= {leaf for leaf, _ in following}
+        return [exp.table_(found[leaf]) if leaf in found else from_item(node) for leaf, node in enumerate(graph.leaves)]
+
+    def _meet(
+        self, graph: JoinGraph, leaf: int, reached: Iterable[int], found: dict[int, str],
+        small: Mapping[int, frozenset[int]],
+    ) -> None:  # fmt: skip
+        """Look a leaf up by those that are reached; a small one of these is looked up first."""
+        for other in reached:
+            if other not in found:
+                self._meet(graph, other, small[other], found, small)
+        found[leaf] = self._met(graph, leaf, {other: [found[other]] for other in reached})
+
+    def _is_small(self, leaf: Relation) -> bool:
+        return isinstance(leaf, Scan) and leaf.input_id in self.small
 
     def _met(self, graph: JoinGraph, leaf: int, known: Mapping[int, Sequence[str]]) -> str:
         """The lookup of those rows of a leaf that meet rows of each of these other leaves, given by steps."""
@@ -238,43 +253,53 @@ class Lookups:
             self._found[identity] = self.add("keys", keys_of(expressions, steps))
         return self._found[identity]
 
-    def meeting(self, graph: JoinGraph, changes: Sequence[str]) -> list[Beside]:
-        """For each leaf where all of its unchanged rows are found that stand beside a change of another leaf.
+    def meeting(self, graph: JoinGraph, core: frozenset[int], changes: Mapping[int, str]) -> dict[tuple[int, int], str]:
+        """By leaf and changed leaf the lookup with all rows of the first that stand beside a change of the second.
 
-        From each leaf's change the others are reached one after the other; where two changes go the same way at the
-        same time they go together. Keys are taken from looked-up rows and from the leaf's own change: a row beside may
-        have changed as well.
+        Leaves are those of the core; `changes` are steps. From each change the other leaves are reached one after the
+        other; where several go the same way they go together. Keys are taken from looked-up rows and from the leaf's
+        own change: a row beside may have changed as well. There is none where no equality leads to a leaf.
         """
-        count = range(len(graph.leaves))
-        pieces: dict[tuple[int, int], list[str]] = {(leaf, leaf): [changes[leaf]] for leaf in count}
-        routes = {seed: _Route(graph, {seed}) for seed in count}
-        met: list[list[str]] = [[] for _ in count]
-        for _ in count[1:]:
-            together: dict[tuple[int, frozenset[int]], list[int]] = {}
-            for seed, route in routes.items():
-                for following in route.next():
-                    together.setdefault(following, []).append(seed)
-            for (leaf, known), seeds in together.items():
-                sources = {n: list(dict.fromkeys(s for seed in seeds for s in pieces[n, seed])) for n in known}
-                found = self._met(graph, leaf, sources)
-                met[leaf] += [] if found in met[leaf] else [found]
-                for seed in seeds:
-                    pieces[leaf, seed] = [found, changes[leaf]]
-                    routes[seed].reached.add(leaf)
-        return [
-            Beside(
-                tuple(met[leaf]), tuple(changes[seed] for seed, route in routes.items() if leaf not in route.reached)
-            )
-            for leaf in count
-        ]
+        pieces = {(leaf, leaf): [step] for leaf, step in changes.items()}
+        waiting: dict[tuple[int, frozenset[int]], list[int]] = {}
+        for seed in changes:
+            for way in _Route(graph, {seed}, core).whole():
+                waiting.setdefault(way, []).append(seed)
+        found: dict[tuple[int, int], str] = {}
+        while waiting:
+            (leaf, known), seeds = max(waiting.items(), key=lambda each: len(self._can_go(each, pieces)) / len(each[1]))
+            going = self._can_go(((leaf, known), seeds), pieces)
+            sources = {n: list(dict.fromkeys(s for seed in going for s in pieces[n, seed])) for n in known}
+            step = self._met(graph, leaf, sources)
+            for seed in going:
+                found[leaf, seed] = step
+                pieces[leaf, seed] = [step, *([changes[leaf]] if leaf in changes else [])]
+            waiting[leaf, known] = [seed for seed in seeds if seed not in going]
+            if not waiting[leaf, known]:
+                del waiting[leaf, known]
+        return found
+
+    def _can_go(
+        self, way: tuple[tuple[int, frozenset[int]], list[int]], pieces: Collection[tuple[int, int]]
+    ) -> list[int]:
+        """Changes whose rows of all leaves that lead to the next one are looked up."""
+        (_, known), seeds = way
+        return [seed for seed in seeds if all((leaf, seed) in pieces for leaf in known)]
 
 
 @dataclass
 class _Route:
-    """The order in which the leaves of a graph are reached from some of them."""
+    """The order in which leaves of a graph, `among` some, are reached from others."""
 
     graph: JoinGraph
     reached: set[int]
+    among: frozenset[int]
+
+    def whole(self) -> Iterator[tuple[int, frozenset[int]]]:
+        """All leaves that can be reached, in order, each with those that lead to it."""
+        while following := self.next():
+            yield from following
+            self.reached |= {leaf for leaf, _ in following}
 
     def next(self) -> list[tuple[int, frozenset[int]]]:
         """Leaves beside those that are reached, each with those of them that it is equal to; empty: there are none.
@@ -282,18 +307,17 @@ class _Route:
         One that can be reached by another way, too, waits until it is the last: the more equalities bind it, the fewer
         rows are found.
         """
-        count = range(len(self.graph.leaves))
-        known = {leaf: self.graph.neighbours(leaf) & self.reached for leaf in count if leaf not in self.reached}
+        known = {leaf: self.graph.neighbours(leaf) & self.reached for leaf in sorted(self.among - self.reached)}
         beside = [(leaf, frozenset(found)) for leaf, found in known.items() if found]
         settled = [each for each in beside if not self._has_other_way(each[0])]
         return settled or sorted(beside, key=lambda each: (-len(each[1]), each[0]))[:1]
 
     def _has_other_way(self, leaf: int) -> bool:
         """Whether a neighbour that is not reached yet can be, without going through the leaf."""
-        ahead = set(self.graph.neighbours(leaf)) - self.reached
+        ahead = set(self.graph.neighbours(leaf) & self.among) - self.reached
         seen = set(ahead)
         while ahead:
-            beside = self.graph.neighbours(ahead.pop()) - {leaf}
+            beside = (self.graph.neighbours(ahead.pop()) & self.among) - {leaf}
             if beside & self.reached:
                 return True
             ahead |= beside - seen

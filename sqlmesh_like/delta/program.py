@@ -13,12 +13,13 @@ Every program yields *signed target rows*: rows that leave the table with weight
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from sqlglot import exp
 
+from sqlmesh_like.delta.moves import ALL, Moves
 from sqlmesh_like.names import Schema
 
 STATE_VERSION = 1
@@ -54,7 +55,10 @@ class Step:
 
 @dataclass(frozen=True)
 class DeltaProgram:
-    """Steps in order; the last one yields the signed target rows (columns: key, visible, state, weight)."""
+    """Steps in order; the last one yields the signed target rows (columns: key, visible, state, weight).
+
+    No steps: the table cannot change.
+    """
 
     steps: tuple[Step, ...]
 
@@ -81,14 +85,26 @@ class RescanProgram:
 class TablePlan:
     """Everything derived from a model's query. `build` yields the whole table: `_sml_key`, visible and state columns.
 
-    `build` None: the query is run as written and rows are keyed by their content. Where there are a `program` and a
-    `rescan`, either brings the table to the same rows, keys and state.
+    `build` None: the query is run as written and rows are keyed by their content. `derive` makes the program that
+    follows a change of certain inputs. Where there is a `rescan` too, either brings the table to the same rows, keys
+    and state.
     """
 
     build: exp.Query | None
     state: Schema = ()
-    program: DeltaProgram | None = None
+    derive: Callable[[Moves], DeltaProgram] | None = None
     rescan: RescanProgram | None = None
+    _programs: dict[Moves, DeltaProgram] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def program(self) -> DeltaProgram | None:
+        """The program that follows a change of any input; None where there is none."""
+        return self.program_for(ALL)
+
+    def program_for(self, moves: Moves) -> DeltaProgram | None:
+        if self.derive is not None and moves not in self._programs:
+            self._programs[moves] = self.derive(moves)
+        return self._programs.get(moves)
 
     @property
     def queries(self) -> tuple[exp.Query, ...]:

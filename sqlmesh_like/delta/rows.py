@@ -6,7 +6,7 @@ the position, groups are named by their values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
@@ -55,18 +55,13 @@ def subquery(query: exp.Query) -> exp.Expr:
     return exp.Subquery(this=query)
 
 
-def over(node: Relation, *sources: exp.Expr, signed: bool = False) -> exp.Select:
-    """SELECT of one operator over FROM items that hold its children's rows.
-
-    `signed`: these are changes, whose weight is carried on; only explodes and unions are linear in that way.
-    """
+def over(node: Relation, *sources: exp.Expr) -> exp.Select:
+    """SELECT of one operator over FROM items that hold its children's rows."""
     match node:
         case Explode():
-            return _exploded(node, sources[0], signed=signed)
+            return exploded(node, sources[0])
         case UnionAll():
-            return _union(node, sources, signed=signed)
-    assert not signed, "a node that is not linear has no rows of a change"
-    match node:
+            return united(node, dict(enumerate(sources)))
         case Join():
             return _outer(node, *sources)
         case Windowed():
@@ -109,8 +104,10 @@ def _item(expression: exp.Expr, name: str) -> exp.Expr:
     return exp.alias_(expression.copy(), name, quoted=True)
 
 
-def _exploded(explode: Explode, source: exp.Expr, *, signed: bool) -> exp.Select:
-    """A row for each element. The view's own names have no dot: Spark would keep the quotes as part of such a name."""
+def exploded(explode: Explode, source: exp.Expr, *, signed: bool = False) -> exp.Select:
+    """A row for each element (`signed`: of rows of a change, whose weight is carried on).
+
+    The view's own names have no dot: Spark would keep the quotes as part of such a name."""
     inner = ("_sml_e_position", "_sml_e_element")
     view = exp.Lateral(
         this=exp.Posexplode(this=explode.array.copy()), view=True, outer=False,
@@ -126,14 +123,16 @@ def _exploded(explode: Explode, source: exp.Expr, *, signed: bool) -> exp.Select
     return query
 
 
-def _union(union: UnionAll, sources: Sequence[exp.Expr], *, signed: bool) -> exp.Select:
+def united(union: UnionAll, sources: Mapping[int, exp.Expr], *, signed: bool = False) -> exp.Select:
+    """Rows of those branches that have a source (`signed`: rows of a change, whose weight is carried on)."""
     carried = [weight()] if signed else []
     selects: list[exp.Query] = []
-    for number, (branch, source) in enumerate(zip(union.branches, sources, strict=True)):
+    for number, source in sources.items():
         prefix = exp.Literal.string(f"{number}.")
         branch_key = exp.alias_(exp.DPipe(this=prefix, expression=key(), safe=True), KEY, quoted=True)
         renamed = [
-            _item(column(own.name), merged.name) for own, merged in zip(columns(branch), union.schema, strict=True)
+            _item(column(own.name), merged.name)
+            for own, merged in zip(columns(union.branches[number]), union.schema, strict=True)
         ]
         selects.append(_from(exp.select(*renamed, branch_key, *[c.copy() for c in carried], copy=False), source))
     shown = [column(c.name) for c in union.schema]

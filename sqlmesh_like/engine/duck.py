@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -23,6 +23,7 @@ from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.crossing import at_clocks
 from sqlmesh_like.delta.emptiness import without_empty
+from sqlmesh_like.delta.moves import Moves
 from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
 from sqlmesh_like.delta.program import (
     TARGET,
@@ -70,10 +71,13 @@ class Mismatch:
 
 
 class DuckLake:
-    """Inputs with declared columns, and the table of one model at a time."""
+    """Inputs with declared columns, and the table of one model at a time. `small` inputs (by id) are read whole."""
 
-    def __init__(self, schemas: Mapping[str, Schema], now: datetime = _NOON, threads: int = 1) -> None:
+    def __init__(
+        self, schemas: Mapping[str, Schema], now: datetime = _NOON, threads: int = 1, small: Collection[str] = ()
+    ) -> None:
         self._schemas = schemas
+        self._small = frozenset(small)
         self._then = self._now = now
         self._db = duckdb.connect(":memory:", config={"threads": threads})
         # Spark without ANSI: a division by zero is NULL.
@@ -128,8 +132,10 @@ class DuckLake:
         chosen = strategy or compiled.classification.strategy
         if chosen == "partition_rescan" and compiled.table.rescan is not None:
             return self._rescan(compiled.table.rescan)
-        if chosen != "full_refresh" and compiled.table.program is not None:
-            return self._merge(compiled.table.program)
+        moved = frozenset(input_id for input_id in self._schemas if f"changes.{input_id}" not in self._empty)
+        program = compiled.table.program_for(Moves(moved, self._small - moved))
+        if chosen != "full_refresh" and program is not None:
+            return self._merge(program)
         self.build(compiled, after)
         return Actions(len(self.rows()), 0)
 
@@ -197,7 +203,7 @@ class DuckLake:
                 self._empty.add(step.name)
             else:
                 self._empty.discard(step.name)
-        if program.result in self._empty:
+        if not program.steps or program.result in self._empty:
             return Actions(0, 0)
         columns = self._columns()
         names = ", ".join(f"CAST({quoted(name)} AS {type_})" for name, type_ in columns)

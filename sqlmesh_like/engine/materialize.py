@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
-from sqlmesh_like.delta.program import DeltaProgram, RescanProgram
+from sqlmesh_like.delta.program import RescanProgram
 from sqlmesh_like.engine import sink as sinks
 from sqlmesh_like.engine.bindings import Bindings
 from sqlmesh_like.engine.feeds import feed_of
@@ -51,8 +51,8 @@ class Materializer:
         """Bring a model's table up to its plan, by the plan's strategy."""
         plan = planned.compiled.table
         match planned.strategy:
-            case "row_based" | "aggregate_merge" | "group_recompute" if plan.program is not None:
-                return self._merge(planned, plan.program, bindings)
+            case "row_based" | "aggregate_merge" | "group_recompute" if plan.derive is not None:
+                return self._merge(planned, bindings)
             case "partition_rescan" if plan.rescan is not None:
                 return self._rescan(planned, plan.rescan, bindings)
             case "append" | "merge" | "delete+insert" | "insert_overwrite":
@@ -68,7 +68,9 @@ class Materializer:
         target = self._sink(planned)
         return write_branch(planned, given, _stored(target, bindings), target, self._must_carry(planned))
 
-    def _merge(self, planned: PlannedModel, program: DeltaProgram, bindings: Bindings) -> Applied:
+    def _merge(self, planned: PlannedModel, bindings: Bindings) -> Applied:
+        program = planned.compiled.table.program_for(planned.moves)
+        assert program is not None
         signed = run_program(program, bindings)
         target = self._sink(planned)
         if signed is None:

@@ -120,8 +120,8 @@ class _Table:
         table = self._case.compiled.table
         if self._is_derived and table.rescan is not None:
             self._rescan(table.rescan, bindings)
-        elif self._is_derived and table.program is not None:
-            self._merge(table.program, bindings)
+        elif self._is_derived and table.derive is not None:
+            self._merge(table.derive(bindings.planned.moves), bindings)
         else:
             self._build(bindings)
 

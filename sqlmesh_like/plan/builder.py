@@ -17,11 +17,16 @@ from sqlmesh_like.classify.clock import pinned_calls, pinned_reasons
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.delta.moves import Moves
 from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.plan.cost import Estimate, InputCost, Work, estimate
 from sqlmesh_like.plan.fingerprint import fingerprint
 from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, Change, History, TableRecord, TableState, Volume
 from sqlmesh_like.render.rendered import InputRef
+
+
+SMALL_INPUT = 4_000_000
+"""Bytes up to which an input is read whole where a change meets it: to look rows up would start a job of its own."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,7 @@ class PlannedInput:
     change: Change = NO_CHANGE
     awaits: bool = False
     repeats_keys: bool = False  # rows may share a record key: they are told apart by their last writing as well
+    volume: Volume | None = None  # how much the input holds; None where the plan does not depend on it
 
     @property
     def has_moved(self) -> bool:
@@ -57,6 +63,13 @@ class PlannedModel:
     now: datetime
     is_refused: bool = False  # `refresh: strict` forbids the full refresh that would be needed
     estimate: Estimate | None = None  # None: nothing to do, or what will change is not known yet
+
+    @property
+    def moves(self) -> Moves:
+        """What the program of this run starts from."""
+        moved = {item.ref.unique_id for item in self.inputs if item.has_moved}
+        small = {i.ref.unique_id for i in self.inputs if i.volume is not None and i.volume.bytes <= SMALL_INPUT}
+        return Moves(frozenset(moved), frozenset(small - moved))
 
     def require_allowed(self) -> None:
         """Raises NodeError with the reasons where the plan is refused."""
@@ -103,6 +116,7 @@ def plan_model(
     inputs = tuple(_with_repeats(item, target.record, history, is_idle) for item in inputs)
     print_ = fingerprint(compiled)
     forced = _reasons_to_rebuild(compiled, target, inputs, print_, history, full_refresh, not is_idle)
+    inputs = inputs if is_idle and not forced else tuple(_with_volume(item, history) for item in inputs)
     found = None if is_idle and not forced else _estimate(compiled, target, inputs, history)
     strategy, reasons = ("no_op", ()) if is_idle and not forced else _choose(compiled, target, forced, found, now)
     is_asked_for = full_refresh or not target.exists
@@ -152,7 +166,7 @@ def _estimate(
     if any(item.awaits or item.state.kind not in ("cow", "mor") for item in inputs):
         return None
     split = _split_inputs(compiled, inputs)
-    sizes = [InputCost(_volume(i.state, history), i.change, i.ref.unique_id in split) for i in inputs]
+    sizes = [InputCost(i.volume or Volume(), i.change, i.ref.unique_id in split) for i in inputs]
     return estimate(
         compiled.classification.strategy, sizes, _volume(target, history),
         alternative=compiled.classification.alternative, has_logs=target.kind == "mor",
@@ -171,6 +185,11 @@ def _split_inputs(compiled: CompiledModel, inputs: tuple[PlannedInput, ...]) -> 
         laid_out = {name.lower() for name in item.state.layout.columns}
         found |= {item.ref.unique_id} if laid_out and laid_out <= traced else set()
     return found
+
+
+def _with_volume(item: PlannedInput, history: History) -> PlannedInput:
+    is_known = not item.awaits and item.state.kind in ("cow", "mor")
+    return replace(item, volume=_volume(item.state, history)) if is_known else item
 
 
 def _volume(state: TableState, history: History) -> Volume:

@@ -13,6 +13,7 @@ from sqlmesh_like.analyze.relation import Join, Relation
 from sqlmesh_like.analyze.scope import Scope
 from sqlmesh_like.delta import aggregates, changes, keys, lookups, partitions, rows
 from sqlmesh_like.delta.keys import column, text
+from sqlmesh_like.delta.moves import Moves
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Step, relation
 from sqlmesh_like.delta.states import State, states_of
 from sqlmesh_like.names import ROWS
@@ -127,8 +128,8 @@ def recomputed_without_a_stale_group(patch: pytest.MonkeyPatch) -> None:
 def prune_by_another_column(patch: pytest.MonkeyPatch) -> None:
     delta = aggregates.delta
 
-    def naive(aggregate: aggregates.Aggregate) -> DeltaProgram:
-        return DeltaProgram(tuple(_with_wrong_prune(step) for step in delta(aggregate).steps))
+    def naive(aggregate: aggregates.Aggregate, moves: Moves) -> DeltaProgram:
+        return DeltaProgram(tuple(_with_wrong_prune(step) for step in delta(aggregate, moves).steps))
 
     from sqlmesh_like.delta import compile as module
 
@@ -144,24 +145,30 @@ def _with_wrong_prune(step: Step) -> Step:
 
 def joined_with_the_new_state_of_both(patch: pytest.MonkeyPatch) -> None:
     """ΔA⋈B_new and A_new⋈ΔB: pairs of two changed rows count twice."""
+    changed_rows_stay_too(patch)
 
-    def naive(tags: Sequence[exp.Expr]) -> exp.Expr:
-        total = tags[0].copy()
-        for tag in tags[1:]:
-            total = exp.Add(this=total, expression=tag.copy())
-        return exp.Paren(this=total)
+    def naive(self: changes.Changes, leaf: Relation, found: exp.Expr, change: str) -> exp.Query:
+        zero = exp.alias_(exp.Literal.number(0), changes._TAG, quoted=True)
+        return self._staying(leaf, found, change).select(zero)
 
-    patch.setattr(changes, "_combined", naive)
+    patch.setattr(changes.Changes, "_tagged", naive)
 
 
 def changed_rows_stay_too(patch: pytest.MonkeyPatch) -> None:
     """A row that is there now is joined with what left, though it came later."""
     staying = changes.Changes._staying
 
-    def naive(self: changes.Changes, leaf: Relation, found: exp.Expr, change: str, *others: str) -> exp.Select:
-        return staying(self, leaf, found, *others)
+    def naive(self: changes.Changes, leaf: Relation, found: exp.Expr, change: str) -> exp.Select:
+        query = staying(self, leaf, found, change)
+        query.set("where", None)
+        return query
 
     patch.setattr(changes.Changes, "_staying", naive)
+
+
+def changes_of_both_directions_together(patch: pytest.MonkeyPatch) -> None:
+    """A row that left is joined with one that came in its place."""
+    patch.setattr(changes, "_is_together", lambda tag, direction: exp.true())
 
 
 def looked_up_by_after_images_only(patch: pytest.MonkeyPatch) -> None:
@@ -171,7 +178,7 @@ def looked_up_by_after_images_only(patch: pytest.MonkeyPatch) -> None:
     def naive(expressions: Sequence[exp.Expr], steps: Sequence[str]) -> exp.Query:
         query = keys_of(expressions, steps)
         for select in list(query.find_all(exp.Select)):
-            if select.args["from_"].this.name.startswith(("delta", "netted")):
+            if select.args["from_"].this.name.startswith(("delta", "netted", "joined_change")):
                 select.where(exp.GT(this=column("_sml_weight"), expression=_zero()), copy=False)
         return query
 
@@ -201,12 +208,14 @@ def affected_keys_compared_unsafely(patch: pytest.MonkeyPatch) -> None:
 
 def affected_keys_of_one_side(side: int) -> Patch:
     def patch_one(patch: pytest.MonkeyPatch) -> None:
-        affected, sides = changes.Changes._affected, changes.sides
+        affected = changes.Changes._affected
 
         def naive(self: changes.Changes, source: Relation) -> str:
-            with pytest.MonkeyPatch.context() as inner:
-                inner.setattr(changes, "sides", lambda node: sides(node)[side : side + 1])
-                return affected(self, source)
+            known = affected(self, source)
+            child, expressions = changes.sides(source)[side]
+            if self.moves.can_change(child):
+                return self.steps.add("affected", changes.keys_of(expressions, [self.netted(child)]))
+            return self.steps.add("affected", exp.select("*").from_(known).where(exp.false()))
 
         patch.setattr(changes.Changes, "_affected", naive)
 
