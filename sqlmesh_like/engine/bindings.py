@@ -16,10 +16,11 @@ from sqlmesh_like.classify.rules import TIED
 from sqlmesh_like.delta.crossing import at_clocks
 from sqlmesh_like.delta.emptiness import without_empty
 from sqlmesh_like.delta.program import Prune, Role, name_of, split_relation
+from sqlmesh_like.engine.cached_frame import CachedFrame, cached
 from sqlmesh_like.engine.feed import Feed
 from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.partition_paths import pruned_paths
-from sqlmesh_like.engine.shared_changes import SMALL_CHANGE, SharedChanges, Span
+from sqlmesh_like.engine.shared_changes import SharedChanges, Span
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, WEIGHT, TableName, is_hidden
@@ -53,6 +54,7 @@ class Bindings:
     changes: SharedChanges = field(default_factory=SharedChanges)
     shared: Collection[str] = ()
     steps: dict[str, DataFrame] = field(default_factory=dict)
+    _cached: list[CachedFrame] = field(default_factory=list)
     _views: dict[tuple[Role, str, frozenset[str] | None, Bounds], str] = field(default_factory=dict)
 
     def run(self, query: exp.Query, prunes: Sequence[Prune] = ()) -> DataFrame:
@@ -94,6 +96,12 @@ class Bindings:
         frame.createOrReplaceTempView(name)
         self.steps[name] = frame
 
+    def cache(self, frame: DataFrame) -> DataFrame:
+        """The frame kept in memory until `release`; what is built on it is planned without its history."""
+        kept = cached(frame)
+        self._cached.append(kept)
+        return kept.frame
+
     def as_written(self) -> DataFrame:
         """The model's own query over its inputs where they end, visible columns only."""
         ends = {item.ref.table: replace(item.state, frontier=item.end) for item in self.planned.inputs}
@@ -114,6 +122,8 @@ class Bindings:
         """Drop what was persisted."""
         for frame in self.steps.values():
             frame.unpersist()
+        for kept in self._cached:
+            kept.release()
 
     def _bound(self, role: Role, name: str, prunes: Sequence[Prune], ranges: Mapping[str, Mapping[str, Range]]) -> str:
         """The view of a relation: one for all steps that read the same part of it."""
@@ -166,10 +176,11 @@ class Bindings:
         """Columns of an input that the plan's SQL names anywhere: no other one can be read."""
         return tuple(column.name for column in item.state.schema or () if column.name.lower() in self._named)
 
-    @property
-    def small(self) -> frozenset[str]:
-        """Inputs whose change fits one partition."""
-        return frozenset(i.ref.unique_id for i in self.planned.inputs if i.change.rows <= SMALL_CHANGE)
+    def is_large(self, prune: Prune, bytes_: int) -> bool:
+        """Whether a prune is of a table of more bytes."""
+        volumes = {item.ref.unique_id: item.volume for item in self.planned.inputs}
+        known = (volumes.get(name) for name in prune.columns)
+        return any(volume is not None and volume.bytes > bytes_ for volume in known)
 
     @property
     def unmoved(self) -> frozenset[str]:

@@ -19,13 +19,13 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from sqlmesh_like.engine.cached_frame import cached
 from sqlmesh_like.errors import NodeError, ProjectError
 from sqlmesh_like.ingest import dead_letters
 from sqlmesh_like.ingest.dead_letters import kept
 from sqlmesh_like.ingest.decode import Decoded, decode
 from sqlmesh_like.ingest.events import Routed, events_for, events_of, routed
 from sqlmesh_like.ingest.extent import Files
-from sqlmesh_like.ingest.held import held
 from sqlmesh_like.ingest.mark import Mark
 from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.report import TableReport
@@ -52,7 +52,7 @@ class BatchReport:
 
 @contextmanager
 def in_memory(frame: DataFrame) -> Iterator[DataFrame]:
-    kept = held(frame)
+    kept = cached(frame)
     try:
         yield kept.frame
     finally:

@@ -9,6 +9,7 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from sqlmesh_like.engine.cached_frame import CachedFrame, cached
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.ingest import typed
 from sqlmesh_like.ingest.column_record import spellings_of
@@ -20,7 +21,6 @@ from sqlmesh_like.ingest.evolve import Settled, settle
 from sqlmesh_like.ingest.fill import filled
 from sqlmesh_like.ingest.formats import MESSAGES
 from sqlmesh_like.ingest.guess import guessed
-from sqlmesh_like.ingest.held import Held, held
 from sqlmesh_like.ingest.images import (
     IMAGES,
     NOTHING,
@@ -61,7 +61,7 @@ class Decoded:
     """
 
     layout: Layout
-    held: Held
+    held: CachedFrame
     counts: Counts
     settled: Settled
     truncates: tuple[Truncate, ...] = ()
@@ -114,16 +114,16 @@ def decode(
         why = "a truncate of one of several merged tables: declare `origin`, so that its rows can be told"
         frames.append(_without_rows(refused, layout, why))
     frames = frames or [_without_rows(events.where("false"), layout, "")]
-    judged = held(reduce(DataFrame.unionByName, (judge(frame, layout) for frame in frames)))
+    judged = cached(reduce(DataFrame.unionByName, (judge(frame, layout) for frame in frames)))
     counts = count(judged.frame, layout)
     if counts.unsure:
-        sure = held(_reread(judged.frame, shapes, layout))
+        sure = cached(_reread(judged.frame, shapes, layout))
         counts = count(sure.frame, layout)
         judged.release()
         judged = sure
     if counts.partial:
         table = spark.read.format("hudi").load(uri) if stored else None
-        whole = held(filled(judged.frame, layout, table, letters))
+        whole = cached(filled(judged.frame, layout, table, letters))
         counts = count(whole.frame, layout)
         judged.release()
         judged = whole
@@ -151,7 +151,7 @@ def _by_names(frame: DataFrame, variant: Variant, table: SourceTable) -> Sequenc
 
 def with_events(decoded: Decoded, events: DataFrame) -> Decoded:
     """The same with other events of the same columns, which are in memory from now on."""
-    kept = held(events)
+    kept = cached(events)
     counts = count(kept.frame, decoded.layout)
     decoded.release()
     return replace(decoded, held=kept, counts=counts)

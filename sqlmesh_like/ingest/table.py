@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
+from sqlmesh_like.engine.cached_frame import cached
 from sqlmesh_like.engine.catalog_sync import sync
 from sqlmesh_like.engine.commits import STATE_PREFIX
 from sqlmesh_like.engine.sizes import BUCKETS
@@ -21,7 +22,6 @@ from sqlmesh_like.ingest.dead_letters import are_open
 from sqlmesh_like.ingest.decode import Decoded
 from sqlmesh_like.ingest.defaults import backfilled
 from sqlmesh_like.ingest.extent import Files
-from sqlmesh_like.ingest.held import held
 from sqlmesh_like.ingest.layout import Layout
 from sqlmesh_like.ingest.made import MADE, check_made, made
 from sqlmesh_like.ingest.mark import KEY, Mark
@@ -72,7 +72,7 @@ def _brought(
     tombstones = place.tombstones_uri(layout.table)
     floors = read_floors(spark, tombstones) if layout.order_columns or again else None
     found, is_ranked = _decisions(spark, decoded, uri, floors, in_order=in_order, again=again)
-    kept = None if found is None else held(found)
+    kept = None if found is None else cached(found)
     decisions = spark.sql(net.decisions_of_one(layout), events=decoded.good) if kept is None else kept.frame
     try:
         report, to_remember = _counted_before(decoded) if kept is None else _counted(decisions, layout)

@@ -24,7 +24,6 @@ from sqlmesh_like.plan.fingerprint import fingerprint
 from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, Change, History, TableRecord, TableState, Volume
 from sqlmesh_like.render.rendered import InputRef
 
-
 SMALL_INPUT = 4_000_000
 """Bytes up to which an input is read whole where a change meets it: to look rows up would start a job of its own."""
 

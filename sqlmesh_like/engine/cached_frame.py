@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True)
-class Held:
+class CachedFrame:
     """A frame in memory from its first use until `release`. `frame` begins there: it has no history."""
 
     frame: DataFrame
@@ -22,11 +22,11 @@ class Held:
         self.origin.unpersist()
 
 
-def held(frame: DataFrame) -> Held:
+def cached(frame: DataFrame) -> CachedFrame:
     """Keep a frame in memory."""
     origin = frame.persist()
     spark, jvm = origin.sparkSession, origin.sparkSession._jvm
     assert jvm is not None
     in_memory = origin._jdf.queryExecution().withCachedData()
     begun = jvm.org.apache.spark.sql.Dataset.ofRows(spark._jsparkSession, in_memory)
-    return Held(DataFrame(begun, spark), origin)
+    return CachedFrame(DataFrame(begun, spark), origin)
