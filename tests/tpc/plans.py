@@ -1,11 +1,11 @@
 """The plans of the TPC suites as text that a person can read. Owns compiling a suite and the form of its page.
 
-`python -m tests.tpc.plans` writes `h/plans.txt` and `ds/plans.txt`; `tests/unit/test_tpc.py` holds them to the code.
+`python -m tests.tpc.plans` writes the `plans.txt` of each suite; `tests/unit/test_tpc.py` holds them to the code.
 """
 
 from __future__ import annotations
 
-import re
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -18,14 +18,14 @@ from sqlmesh_like.project.loader import load_project
 from sqlmesh_like.project.profile import load_target
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.render.renderer import render_project
+from tests.tpc import query_text
+from tests.tpc.suites import SUITES, write_project
+from tests.tpc.tables import FOLDER
 
-FOLDER = Path(__file__).parent
-SUITES = {"h": "TPC-H", "ds": "TPC-DS"}
-LEAST = {"h": 20, "ds": 85}
+LEAST = {"h": 20, "ds": 85, "ds27": 16}
 """How many queries of a suite must be incremental at least."""
 
 WITHOUT_LIMIT = " without LIMIT"
-_LIMIT = re.compile(r"\blimit\s+\d+\s*$", re.IGNORECASE)
 
 
 def plans_of(suite: str) -> dict[str, Classification]:
@@ -35,9 +35,11 @@ def plans_of(suite: str) -> dict[str, Classification]:
 
 def compiled_suite(suite: str) -> Iterator[tuple[str, CompiledModel]]:
     """Every query of a suite by name; one that ends in LIMIT also without it, for LIMIT hides the plan of the rest."""
-    root = FOLDER / suite
-    project = load_project(root, {})
-    rendered = render_project(project, load_target(project, root, None, None, {}))
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        write_project(suite, root)
+        project = load_project(root, {})
+        rendered = render_project(project, load_target(project, root, None, None, {}))
     for model in rendered.models:
         yield model.name, Compiler().compile(model)
         if (cut := without_limit(model)) is not None:
@@ -46,10 +48,9 @@ def compiled_suite(suite: str) -> Iterator[tuple[str, CompiledModel]]:
 
 def without_limit(model: RenderedModel) -> RenderedModel | None:
     """The model without the LIMIT at its end; None where there is none."""
-    found = _LIMIT.search(model.sql)
-    if found is None:
+    sql = query_text.without_limit(model.sql)
+    if sql is None:
         return None
-    sql = model.sql[: found.start()]
     return replace(model, sql=sql, source_map=replace(model.source_map, compiled=sql))
 
 
@@ -63,7 +64,7 @@ def page(suite: str, plans: Mapping[str, Classification]) -> str:
     best = counted(plans)
     counts = Counter(plan.strategy for plan in best.values())
     lines = [
-        f"{SUITES[suite]}: {len(best)} queries, each with the strategy that its SQL allows and why.",
+        f"{SUITES[suite].title}: {len(best)} queries, each with the strategy that its SQL allows and why.",
         "A query that ends in LIMIT stands here twice, as it is and without LIMIT; it is counted without.",
         f"incremental: {len(best) - counts['full_refresh']} of {len(best)}",
         *(f"{strategy}: {counts[strategy]}" for strategy in sorted(counts)),
