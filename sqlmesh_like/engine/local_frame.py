@@ -34,7 +34,7 @@ def local_frame(frame: DataFrame, most: int) -> LocalFrame | None:
         return None
     output = frame._jdf.queryExecution().analyzed().output()
     local = jvm.org.apache.spark.sql.catalyst.plans.logical.LocalRelation(
-        output, jvm.scala.Predef.wrapRefArray(rows), False
+        output, jvm.scala.collection.mutable.WrappedArray.make(rows), False
     )
     made = jvm.org.apache.spark.sql.Dataset.ofRows(spark._jsparkSession, local)
     return LocalFrame(DataFrame(made, spark), count)
