@@ -43,11 +43,15 @@ def compared(changed: Call, rebuilt: Call) -> None:
         moved = node.status != "no-op"
         if moved:
             ratios.append(full.seconds / node.seconds)
-        print(f"  {name} {node.strategy:16} {node.seconds:7.2f}  rebuild {full.seconds:7.2f}  "
-              f"ratio {full.seconds / max(node.seconds, 1e-3):6.2f} rows {node.response.get('rows_affected')}")
+        print(
+            f"  {name} {node.strategy:16} {node.seconds:7.2f}  rebuild {full.seconds:7.2f}  "
+            f"ratio {full.seconds / max(node.seconds, 1e-3):6.2f} rows {node.response.get('rows_affected')}"
+        )
     mean = exp(sum(map(log, ratios)) / len(ratios))
-    print(f"  {len(ratios)} moved; geometric mean rebuild/incremental {mean:.2f}; "
-          f"run {changed.node_seconds:.0f} ({changed.seconds:.0f}) rebuild {rebuilt.node_seconds:.0f} ({rebuilt.seconds:.0f})")
+    print(
+        f"  {len(ratios)} moved; geometric mean rebuild/incremental {mean:.2f}; "
+        f"run {changed.node_seconds:.0f} ({changed.seconds:.0f}) rebuild {rebuilt.node_seconds:.0f} ({rebuilt.seconds:.0f})"
+    )
 
 
 def main(root: Path, scale: float, changes: list[Change], table_type: str | None = None, verify: bool = False) -> None:

@@ -67,9 +67,7 @@ class Database:
         """Make the tables and their load files."""
         raw = self.folder / "raw"
         generator = Path(sys.executable).with_name("tpchgen-cli")
-        subprocess.run(
-            [generator, "parquet", "-s", str(scale), "-o", raw], check=True, stdout=subprocess.DEVNULL
-        )
+        subprocess.run([generator, "parquet", "-s", str(scale), "-o", raw], check=True, stdout=subprocess.DEVNULL)
         with self._connected() as db:
             for table in PRIMARY_KEYS:
                 db.execute(f"create table {table} as select * from '{raw}/{table}.parquet'")

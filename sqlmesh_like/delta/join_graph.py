@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sqlglot import exp
@@ -157,27 +157,45 @@ def flatten(source: Relation, *, splits_clock: bool = False) -> JoinGraph:
     """
     leaves: list[Relation] = []
 
-    def visit(node: Relation) -> tuple[Mapping[str, exp.Expr], tuple[exp.Expr, ...]]:
+    def visit(node: Relation) -> _Flat:
         match node:
-            case Filter() if not (splits_clock and clock_calls(node.condition)):
-                known, predicates = visit(node.child)
-                return known, (*predicates, *_parts(node.condition, known))
+            case Filter() if not clock_calls(node.condition):
+                below = visit(node.child)
+                return replace(below, predicates=(*below.predicates, *_parts(node.condition, below.known)))
+            case Filter() if not splits_clock:
+                below = visit(node.child)
+                predicates = (*below.predicates, *_parts(node.condition, below.known))
+                return _Flat(below.known, predicates, (_key(below.keys),))  # the key that it has as a leaf
             case Project():
-                known, predicates = visit(node.child)
-                return {i.name.lower(): substituted(i.expression, known) for i in node.items}, predicates
+                below = visit(node.child)
+                return replace(
+                    below, known={i.name.lower(): substituted(i.expression, below.known) for i in node.items}
+                )
             case Join(kind="inner"):
                 left, right = visit(node.left), visit(node.right)
-                known = {**left[0], **right[0]}
+                known = {**left.known, **right.known}
                 own = _parts(node.condition, known) if node.condition is not None else ()
-                return known, (*left[1], *right[1], *own)
+                return _Flat(known, (*left.predicates, *right.predicates, *own), (*left.keys, *right.keys))
         leaves.append(node)
         name = alias(len(leaves) - 1)
-        return {c.name.lower(): column(c.name, name) for c in columns(node)}, ()
+        return _Flat({c.name.lower(): column(c.name, name) for c in columns(node)}, (), (column(KEY, name),))
 
-    known, predicates = visit(source)
-    items = tuple((c.name, known[c.name.lower()]) for c in columns(source))
-    keys = [column(KEY, alias(number)) for number in range(len(leaves))]
-    return JoinGraph(tuple(leaves), predicates, items, keys[0] if len(keys) == 1 else encode(keys))
+    flat = visit(source)
+    items = tuple((c.name, flat.known[c.name.lower()]) for c in columns(source))
+    return JoinGraph(tuple(leaves), flat.predicates, items, _key(flat.keys))
+
+
+@dataclass(frozen=True)
+class _Flat:
+    """A relation as expressions over leaves: its columns, the predicates of its rows, the parts of its row key."""
+
+    known: Mapping[str, exp.Expr]
+    predicates: tuple[exp.Expr, ...]
+    keys: tuple[exp.Expr, ...]
+
+
+def _key(parts: Sequence[exp.Expr]) -> exp.Expr:
+    return parts[0] if len(parts) == 1 else encode(parts)
 
 
 def alias(leaf: int) -> str:

@@ -7,7 +7,7 @@ import json
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.relation import Scan, columns, used_columns, walk
+from sqlmesh_like.analyze.relation import Join, Relation, Scan, columns, used_columns, walk
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.program import STATE_VERSION
 
@@ -27,11 +27,18 @@ def fingerprint(compiled: CompiledModel) -> str:
         "state": STATE_VERSION,
         "settings": _FIXED_SETTINGS,
     }
+    if compiled.facts.relation is not None and _joins_several(compiled.facts.relation):
+        parts["joins"] = "flat"
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _normalized(tree: exp.Expr) -> str:
     return tree.sql("spark", comments=False, normalize=True)
+
+
+def _joins_several(relation: Relation) -> bool:
+    """Whether rows are keyed by those of three tables or more: once by a pair and the third, now by all alike."""
+    return sum(isinstance(node, Join) and node.kind == "inner" for node in walk(relation)) > 1
 
 
 def _columns(compiled: CompiledModel) -> object:

@@ -63,6 +63,8 @@ MODELS = {
     "both sides in ON": "select l.v, r.v as x from ods.t as l join ods.u as r on l.k = r.k"
                         " and (l.dt < current_date or r.dt >= current_date)",
     "join, grouped": "select l.k, sum(r.v) as x from ods.t as l join ods.u as r on l.k = r.k where {r} group by l.k",
+    "a filtered join, joined": "select q.k, u.v from (select l.k, r.v from ods.t as l join ods.u as r on l.k = r.k"
+                               " where {l} and (l.v > 0 or {r})) as q join ods.u as u on q.k = u.k",
     "left join": "select l.k, r.v from ods.t as l left join ods.u as r on l.k = r.k and {r}",
     "left join of filtered": "select l.k, r.v from (select * from ods.t where {w}) as l left join ods.u as r"
                              " on l.k = r.k where {l}",
