@@ -17,6 +17,7 @@ from sqlmesh_like.engine.bindings import Bindings
 from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.handwritten import write_branch
 from sqlmesh_like.engine.keyed import keyed_by_content
+from sqlmesh_like.engine.local_program import LocalActions, LocalPrograms
 from sqlmesh_like.engine.partition_paths import target_paths
 from sqlmesh_like.engine.program_runner import run_program
 from sqlmesh_like.engine.sink import Sink
@@ -38,10 +39,14 @@ CARRY_AFTER_COMMITS = 10
 
 @dataclass(frozen=True)
 class Materializer:
-    """Brings tables up to their plans. `hudi`: the target's options, below those of a model."""
+    """Brings tables up to their plans. `hudi`: the target's options, below those of a model.
+
+    `local`: runs programs without Spark where it can.
+    """
 
     hudi: Mapping[str, object]
     history: History
+    local: LocalPrograms | None = None
 
     def take(self, planned: PlannedModel, bindings: Bindings) -> Applied:
         """Bring the table of a snapshot up to its query."""
@@ -71,8 +76,10 @@ class Materializer:
     def _merge(self, planned: PlannedModel, bindings: Bindings) -> Applied:
         program = planned.compiled.table.program_for(planned.moves)
         assert program is not None
-        signed = run_program(program, bindings)
         target = self._sink(planned)
+        if self.local is not None and (found := self.local.actions(planned, program)) is not None:
+            return self._write_local(planned, found, bindings, target)
+        signed = run_program(program, bindings)
         if signed is None:
             return self._nothing_came_of_it(planned, bindings, target)
         actions = sinks.one_action_a_key(signed, target).persist()
@@ -87,6 +94,18 @@ class Materializer:
         record = planned.record(planned.strategy, target.table.buckets, vars(counts))
         sinks.merge(actions, target, {RECORD_KEY: record.to_json()})
         return Applied(planned.strategy, counts.upserts, counts.deletes, committed=True)
+
+    def _write_local(self, planned: PlannedModel, found: LocalActions, bindings: Bindings, target: Sink) -> Applied:
+        """Commit what DuckDB found."""
+        if not found.upserts and not found.deletes:
+            return self._nothing_came_of_it(planned, bindings, target)
+        columns = ", ".join(f"`{column.name}` {column.type}" for column in found.schema)
+        rows = bindings.session.read.schema(f"{columns}, {DELETED} boolean").parquet(str(found.path))
+        actions = target.prepared(rows)
+        counts = {"upserts": found.upserts, "deletes": found.deletes}
+        record = planned.record(planned.strategy, target.table.buckets, counts)
+        sinks.merge(actions, target, {RECORD_KEY: record.to_json()})
+        return Applied(planned.strategy, found.upserts, found.deletes, committed=True)
 
     def _nothing_came_of_it(self, planned: PlannedModel, bindings: Bindings, target: Sink) -> Applied:
         """The change of the inputs is none of the table: where much is pending, a commit carries the frontier on."""

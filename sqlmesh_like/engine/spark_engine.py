@@ -27,11 +27,13 @@ from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.jars import Progress
 from sqlmesh_like.engine.kept_rows import keep_rows
 from sqlmesh_like.engine.keyed import keyed_by_content
+from sqlmesh_like.engine.local_program import LocalPrograms
 from sqlmesh_like.engine.materialize import Materializer
 from sqlmesh_like.engine.named_tables import register
 from sqlmesh_like.engine.seeds import load_seed
 from sqlmesh_like.engine.session import start_session
 from sqlmesh_like.engine.shared_changes import SharedChanges
+from sqlmesh_like.engine.spark_settings import is_local
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, PARTITION, TableName
@@ -49,7 +51,9 @@ class SparkEngine:
     def __init__(self, target: Target, history: History, start: Callable[[], SparkSession]) -> None:
         self._target = target
         self._history = history
-        self._materializer = Materializer(target.hudi, history)
+        # Where executors are on other machines, so may be the files, and their work is not this machine's.
+        self._local = LocalPrograms() if is_local(target.master) else None
+        self._materializer = Materializer(target.hudi, history, self._local)
         self._start = start
         self._lock = Lock()
         self._changes = SharedChanges()
@@ -64,6 +68,8 @@ class SparkEngine:
 
     def release(self) -> None:
         self._changes.release()
+        if self._local is not None:
+            self._local.release()
 
     def stop(self) -> None:
         self.release()

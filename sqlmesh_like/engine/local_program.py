@@ -1,0 +1,264 @@
+"""Delta programs in this process, by DuckDB over the tables' Parquet files. Owns when that is possible, and how.
+
+A program over a small change is many small joins: Spark spends its time on planning them and starting jobs. Where
+driver and tables are on one machine, DuckDB does the same in milliseconds; Spark is left what only it can do, Hudi's
+commit.
+A program is run here where each of its forms is proven (`exact_sql`) and its tables are copy-on-write files on this
+machine. In all other cases, and where anything fails on the way, there is no result, and Spark does the whole work.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from threading import Lock
+
+import duckdb
+from sqlglot import exp
+
+from sqlmesh_like.delta.crossing import at_clocks
+from sqlmesh_like.delta.emptiness import without_empty
+from sqlmesh_like.delta.program import TARGET, DeltaProgram, Step, name_of, split_relation
+from sqlmesh_like.engine.duck_types import duck_type, quoted
+from sqlmesh_like.engine.exact_sql import SETUP, ExactQuery, Unproven, exact
+from sqlmesh_like.engine.local_files import PLAIN, LocalTable, local_table
+from sqlmesh_like.names import KEY, WEIGHT, Column, Schema
+from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
+
+DELETED = "_hoodie_is_deleted"
+_MEMORY_SHARE = "25%"
+
+
+@dataclass(frozen=True)
+class LocalActions:
+    """What a program does to its table: a Parquet file of one action a key, its columns, and the counts."""
+
+    path: Path
+    schema: Schema
+    upserts: int
+    deletes: int
+
+
+class LocalPrograms:
+    """Runs programs of one run of `sml`: what several of them read alike is read once."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._db: duckdb.DuckDBPyConnection | None = None
+        self._folder: Path | None = None
+        self._changes: dict[object, tuple[str, int]] = {}
+        self._count = 0
+
+    def release(self) -> None:
+        """Forget everything that was read."""
+        with self._lock:
+            if self._db is not None:
+                self._db.close()
+            if self._folder is not None:
+                shutil.rmtree(self._folder, ignore_errors=True)
+            self._db = self._folder = None
+            self._changes.clear()
+
+    def actions(self, planned: PlannedModel, program: DeltaProgram) -> LocalActions | None:
+        """The actions of a program; None where Spark has to find them."""
+        tables = _tables_of(planned)
+        if tables is None:
+            return None
+        try:
+            with closing(self._cursor()) as db:
+                return _Run(self, db, planned, program, tables).actions()
+        except (Unproven, duckdb.Error, OSError):
+            return None  # it may fail there as well: then it is Spark that says why
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        with self._lock:
+            if self._db is None:
+                self._db = duckdb.connect(":memory:", config={"memory_limit": _MEMORY_SHARE})
+                self._db.execute("SET TimeZone = 'UTC'; SET preserve_insertion_order = false")
+                for statement in SETUP:
+                    self._db.execute(statement)
+                self._folder = Path(tempfile.mkdtemp(prefix="sml-"))
+            return self._db.cursor()
+
+    def new_file(self) -> Path:
+        with self._lock:
+            assert self._folder is not None
+            self._count += 1
+            return self._folder / f"{self._count}.parquet"
+
+    def change(self, db: duckdb.DuckDBPyConnection, table: LocalTable, start: str, end: str) -> tuple[str, int]:
+        """The table with the signed rows between two frontiers, and how many there are."""
+        with self._lock:
+            known = (table.uri, start, end)
+            if known not in self._changes:
+                name = f"_sml_change_{len(self._changes)}"
+                count = db.execute(f"CREATE TABLE {name} AS {table.change(start, end)}").fetchall()
+                self._changes[known] = (name, int(count[0][0]))
+            return self._changes[known]
+
+
+def _tables_of(planned: PlannedModel) -> Mapping[str, LocalTable] | None:
+    """The inputs by unique id and the target as `this`; None where one of them is not readable here."""
+    found = {TARGET: local_table(planned.target, hidden=True)}
+    for item in planned.inputs:
+        found[item.ref.unique_id] = local_table(item.state, hidden=False) if item.end is not None else None
+    readable = {name: table for name, table in found.items() if table is not None}
+    return readable if len(readable) == len(found) else None
+
+
+@dataclass
+class _Run:
+    """One program on a connection of its own, whose temporary tables are its steps."""
+
+    programs: LocalPrograms
+    db: duckdb.DuckDBPyConnection
+    planned: PlannedModel
+    program: DeltaProgram
+    tables: Mapping[str, LocalTable]
+    empty: set[str] = field(default_factory=set)
+    steps: dict[str, Schema] = field(default_factory=dict)
+    views: dict[tuple[str, str], tuple[str, Schema]] = field(default_factory=dict)
+
+    def actions(self) -> LocalActions | None:
+        for item in self.planned.inputs:
+            if item.start == item.end or self._change_of(item)[1] == 0:
+                self.empty.add(f"changes.{item.ref.unique_id}")
+        for step in self.program.steps:
+            self._add(step)
+        result = self.program.result if self.program.steps else None
+        types = {column.name: column.type for column in self.planned.target.stored or ()}
+        if result is None or result not in self.steps:
+            return LocalActions(Path(), (), 0, 0)
+        columns = tuple(column for column in self.steps[result] if column.name != WEIGHT)
+        if any(types.get(column.name) != _stored(column.type) for column in columns):
+            return None  # the table will have other types after this commit
+        return self._written(result, columns)
+
+    def _written(self, result: str, columns: Schema) -> LocalActions | None:
+        """Net signed rows to one action a key (of a partition), in a file."""
+        parts = (KEY, *self.planned.compiled.model.config.partition_by)
+        keys = ", ".join(quoted(name) for name in parts)
+        same = " AND ".join(f"n.{quoted(name)} IS NOT DISTINCT FROM o.{quoted(name)}" for name in parts)
+        repeated = f"SELECT 1 FROM {result} GROUP BY {keys}, {WEIGHT} > 0 HAVING count(*) > 1 OR max(abs({WEIGHT})) > 1"
+        if self.db.execute(f"{repeated} LIMIT 1").fetchone():
+            return None
+        differs = " OR ".join(f"n.{quoted(c.name)} IS DISTINCT FROM o.{quoted(c.name)}" for c in columns)
+        old, new = (f"(SELECT * FROM {result} WHERE {WEIGHT} {sign} 0)" for sign in "<>")
+        items = {tag: ", ".join(f"{tag}.{quoted(c.name)} AS {quoted(c.name)}" for c in columns) for tag in "no"}
+        entering = (
+            f"SELECT {items['n']}, false AS {DELETED} FROM {new} AS n LEFT JOIN {old} AS o ON {same} WHERE {differs}"
+        )
+        leaving = f"SELECT {items['o']}, true AS {DELETED} FROM {old} AS o ANTI JOIN {new} AS n ON {same}"
+        self.db.execute(f"CREATE TEMP TABLE _sml_actions AS {entering} UNION ALL {leaving}")
+        counts = self.db.execute(f"SELECT count(*), count(*) FILTER ({DELETED}) FROM _sml_actions").fetchall()
+        total, deletes = map(int, counts[0])
+        if total > deletes and self._breaks_unique_key():
+            return None
+        path = self.programs.new_file()
+        if total:
+            casts = ", ".join(_parquet_item(column) for column in columns)
+            self.db.execute(f"COPY (SELECT {casts}, {DELETED} FROM _sml_actions) TO '{path}' (FORMAT parquet)")
+        return LocalActions(path, columns, total - deletes, deletes)
+
+    def _breaks_unique_key(self) -> bool:
+        """Whether a declared key of the rows that enter is NULL, or repeats among them and those that stay."""
+        names = self.planned.compiled.model.config.unique_key
+        is_key = self.planned.compiled.model.author_strategy in (None, "merge")
+        if not names or not is_key:
+            return False
+        own = ", ".join(quoted(name) for name in names)
+        target, _ = self._view("target", TARGET)
+        entering = f"SELECT {own}, true AS is_new FROM _sml_actions WHERE NOT {DELETED}"
+        staying = f"SELECT {own}, false FROM {target} AS t ANTI JOIN _sml_actions AS a ON t.{KEY} = a.{KEY}"
+        nulls = " OR ".join(f"{quoted(name)} IS NULL" for name in names)
+        bad = f"HAVING bool_or(is_new) AND (count(*) > 1 OR bool_or({nulls}))"
+        return self.db.execute(
+            f"SELECT 1 FROM ({entering} UNION ALL {staying}) GROUP BY {own} {bad} LIMIT 1"
+        ).fetchone() is not None  # fmt: skip
+
+    def _add(self, step: Step) -> None:
+        live = None
+        if step.unless_empty not in self.empty:
+            live = without_empty(self._at_clocks(step.query), lambda table: name_of(table) in self.empty)
+        if live is None:
+            self.empty.add(step.name)
+            return
+        for name in _read_by(live):
+            self._require(name)
+        if self._keep(step.name, self._exact(live)) == 0:
+            self.empty.add(step.name)
+
+    def _require(self, name: str) -> None:
+        """Make a step without rows that is read all the same: by an aggregate, or an outer join."""
+        if name in self.steps or "." in name:
+            return
+        step = next(step for step in self.program.steps if step.name == name)
+        for below in _read_by(step.query):
+            self._require(below)
+        made = self._exact(self._at_clocks(step.query))
+        self._keep(name, ExactQuery(f"SELECT * FROM ({made.sql}) LIMIT 0", made.columns))
+
+    def _keep(self, name: str, query: ExactQuery) -> int:
+        count = self.db.execute(f"CREATE TEMP TABLE {quoted(name)} AS {query.sql}").fetchall()
+        self.steps[name] = query.columns
+        return int(count[0][0])
+
+    def _exact(self, query: exp.Query) -> ExactQuery:
+        holder = exp.Subquery(this=query)
+        for table in list(holder.find_all(exp.Table)):
+            if outside := split_relation(table):
+                view, _ = self._view(*outside)
+                table.replace(exp.table_(view, alias=table.alias or None))
+        return exact(holder.this, self._columns)
+
+    def _columns(self, table: exp.Table) -> Schema:
+        known = dict(self.views.values())
+        return known[table.name] if table.name in known else self.steps[table.name]
+
+    def _view(self, role: str, name: str) -> tuple[str, Schema]:
+        """The view of a relation outside the program, and its columns."""
+        if (role, name) not in self.views:
+            view = f"_sml_relation_{len(self.views)}"
+            table = self.tables[name]
+            if role == "changes":
+                text, schema = f"SELECT * FROM {self._change_of(self._input(name))[0]}", table.change_schema
+            else:
+                frontier = self.planned.target.frontier if role == "target" else self._input(name).end
+                assert frontier is not None
+                text, schema = table.rows(frontier), table.schema
+            self.db.execute(f"CREATE TEMP VIEW {view} AS {text}")
+            self.views[role, name] = (view, schema)
+        return self.views[role, name]
+
+    def _change_of(self, item: PlannedInput) -> tuple[str, int]:
+        assert item.start is not None and item.end is not None
+        return self.programs.change(self.db, self.tables[item.ref.unique_id], item.start, item.end)
+
+    def _input(self, unique_id: str) -> PlannedInput:
+        return next(item for item in self.planned.inputs if item.ref.unique_id == unique_id)
+
+    def _at_clocks(self, query: exp.Query) -> exp.Query:
+        record = self.planned.target.record
+        then = datetime.fromisoformat(record.now) if record else None
+        return at_clocks(query, self.planned.now, then)
+
+
+def _read_by(query: exp.Expr) -> list[str]:
+    return list(dict.fromkeys(name_of(table) for table in query.find_all(exp.Table)))
+
+
+def _parquet_item(column: Column) -> str:
+    """A column of a file as Spark reads it back: a moment in UTC."""
+    if column.type not in PLAIN and not (column.type or "").startswith("decimal"):
+        raise Unproven(f"a column of {column.type}")
+    return f"CAST({quoted(column.name)} AS {duck_type(column.type or '')}) AS {quoted(column.name)}"
+
+
+def _stored(type_: str | None) -> str | None:
+    """A type as a table shows it: Avro has no small integers."""
+    return "int" if type_ in ("tinyint", "smallint") else type_
