@@ -6,6 +6,8 @@ listed here is not proven, and Spark computes it. Where values decide (an overfl
 year of five digits in a text), DuckDB fails instead of going on, and Spark computes that as well.
 
 Each expression keeps this: DuckDB's type is of the same kind as Spark's and, where it is a decimal, of the same scale.
+Of doubles there is no negative zero, which Spark takes for zero where it compares and groups: relations show none, and
+no operation here makes one. Sums of doubles depend on the order of their rows in either engine.
 Spark's rules: https://spark.apache.org/docs/3.5.7/sql-ref-ansi-compliance.html (with ANSI mode off).
 """
 
@@ -38,6 +40,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}:\d{2}([.]\d{1,6})?)?")
 _MOST_DIGITS = 38
 _LEAST_SCALE = 6
+_DOUBLE_DIGITS = 15
 _DATE_LETTERS = frozenset("YmdHMS")
 _NULL = "null"
 
@@ -233,8 +236,8 @@ class _Proof:
             return _text_as(other, left)
         if left == right or _NULL in (left, right):
             return None
-        if left in _FLOATS or right in _FLOATS:
-            raise Unproven(f"a comparison of {left} with {right}")
+        if "double" in (left, right) and _is_exact_double(left) and _is_exact_double(right):
+            return None
         _wider(left, right)
         return None
 
@@ -299,7 +302,7 @@ class _Proof:
 
     def _extreme(self, node: exp.Greatest | exp.Least, scope: _Scope) -> str:
         types = {self.type(part, scope) for part in (node.this, *node.expressions)}
-        if len(types) != 1 or types & {*_FLOATS, _NULL}:
+        if len(types) != 1 or types & {"float", _NULL}:
             raise Unproven("GREATEST or LEAST of other types")
         return types.pop()
 
@@ -338,7 +341,7 @@ class _Proof:
         if wanted.startswith("decimal") and given not in _FLOATS:
             _digits(given)
             return wanted
-        if wanted == "double" and _INTEGERS.get(given, 99) <= _INTEGERS["int"]:
+        if wanted == "double" and _is_exact_double(given):
             return wanted
         raise Unproven(f"a cast of {given} to {wanted}")
 
@@ -427,6 +430,8 @@ class _Proof:
         right = self.type(node.expression, scope)
         if left in _INTEGERS and right in _INTEGERS:
             return _as_type(node, max(left, right, key=_INTEGERS.__getitem__))
+        if "double" in (left, right):
+            return _double(node, left, right)
         (one, s1), (other, s2) = (_digits_of(node.this, left), _digits_of(node.expression, right))
         digits = max(s1, s2) + max(one - s1, other - s2) + 1
         return _exact_decimal(digits, max(s1, s2))
@@ -435,6 +440,8 @@ class _Proof:
         left, right = self.type(node.this, scope), self.type(node.expression, scope)
         if left in _INTEGERS and right in _INTEGERS:
             return _as_type(node, max(left, right, key=_INTEGERS.__getitem__))
+        if "double" in (left, right):
+            return _double(node, left, right)
         (one, s1), (other, s2) = (_digits_of(node.this, left), _digits_of(node.expression, right))
         made = _bounded(one + other + 1, s1 + s2)
         if _decimal_scale(made) != s1 + s2:
@@ -443,12 +450,9 @@ class _Proof:
 
     def _quotient(self, node: exp.Div, scope: _Scope) -> str:
         left, right = self.type(node.this, scope), self.type(node.expression, scope)
-        if left in _INTEGERS and right in _INTEGERS:
-            if max(_INTEGERS[left], _INTEGERS[right]) > _INTEGERS["int"]:
-                raise Unproven("a quotient of large numbers")
-            divisor = exp.Nullif(this=node.expression.copy(), expression=exp.Literal.number(0))
-            node.set("expression", divisor)
-            return "double"
+        if "double" in (left, right) or (left in _INTEGERS and right in _INTEGERS):
+            node.set("expression", exp.Nullif(this=node.expression.copy(), expression=exp.Literal.number(0)))
+            return _double(node, left, right)
         (one, s1), (other, s2) = (_digits_of(node.this, left), _digits_of(node.expression, right))
         scale = max(_LEAST_SCALE, s1 + other + 1)
         made = _bounded(one - s1 + s2 + scale, scale)
@@ -463,7 +467,9 @@ class _Proof:
 
     def _negative(self, node: exp.Neg | exp.Abs, scope: _Scope) -> str:
         found = self.type(node.this, scope)
-        if found not in _INTEGERS:
+        if found == "double" and isinstance(node, exp.Neg):
+            return _double(node, found, found)
+        if found not in _INTEGERS and found != "double":
             _decimal(found)
         return found
 
@@ -496,6 +502,8 @@ class _Proof:
 
     def _summed(self, node: exp.Sum, scope: _Scope) -> str:
         given = self._argument(node.this, scope)
+        if given == "double":
+            return _double(node, given, given)
         if given in _INTEGERS:
             return _as_type(node, "bigint")
         digits, scale = _decimal(given)
@@ -516,7 +524,7 @@ class _Proof:
         if node.expressions:
             raise Unproven("MIN or MAX of several values")
         found = self._argument(node.this, scope)
-        if found in _FLOATS:
+        if found == "float":
             raise Unproven(f"MIN or MAX of {found}")
         return found
 
@@ -552,8 +560,8 @@ class _Proof:
         order = node.args.get("order")
         if order is not None:
             for item in order.expressions:
-                if self.type(item.this, scope) in _FLOATS:
-                    raise Unproven("an order by doubles")
+                if self.type(item.this, scope) == "float":
+                    raise Unproven("an order by floats")
         if isinstance(node.this, exp.RowNumber | exp.Rank | exp.DenseRank):
             return _as_type(node, "int")
         raise Unproven(f"the window of {node.this.key.upper()}")
@@ -598,9 +606,9 @@ def _require_only(node: exp.Expr, *known: str) -> None:
 
 
 def _require_hashed(types: Iterable[str]) -> None:
-    """Values of these types are equal in both engines, also as keys: of doubles there are two zeros."""
+    """Values of these types are equal in both engines, also as keys."""
     for found in types:
-        if found in _FLOATS:
+        if found == "float":
             raise Unproven(f"equality of {found}")
 
 
@@ -674,6 +682,20 @@ def _as_type(node: exp.Expr, type_: str, of: exp.Expr | None = None) -> str:
     """Put a cast around a node (or the node `of` in its place), whose type is another one in DuckDB."""
     node.replace(_typed((node if of is None else of).copy(), type_))
     return type_
+
+
+def _is_exact_double(type_: str) -> bool:
+    """Whether both engines make the same double of each value: no more digits than a double holds."""
+    return type_ == "double" or _digits(type_)[0] <= _DOUBLE_DIGITS
+
+
+def _double(node: exp.Expr, left: str, right: str) -> str:
+    """An operation on doubles, without its negative zero."""
+    if not (_is_exact_double(left) and _is_exact_double(right)):
+        raise Unproven(f"doubles made of {left} and {right}")
+    zero = exp.Cast(this=exp.Literal.number(0), to=exp.DataType.build("double"))
+    node.replace(exp.Paren(this=exp.Add(this=exp.Paren(this=node.copy()), expression=zero)))
+    return "double"
 
 
 def _moved(node: exp.Add | exp.Sub, given: str) -> str:

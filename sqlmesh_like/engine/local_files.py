@@ -106,6 +106,8 @@ class LocalTable:
             return f"CAST(NULL AS {_duck(type_)}) AS {name}"
         if not _keeps_value(written[column.name], type_):
             raise Unproven(f"a column of {written[column.name]} that became {type_}")
+        if type_ == "double":
+            return f"CAST({name} AS DOUBLE) + 0 AS {name}"  # see `exact_sql`: no negative zero
         is_cast = type_ in PLAIN or type_.startswith("decimal")
         return f"CAST({name} AS {duck_type(type_)}) AS {name}" if is_cast else name
 
