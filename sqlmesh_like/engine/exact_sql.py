@@ -341,7 +341,9 @@ class _Proof:
         if wanted.startswith("decimal") and given not in _FLOATS:
             _digits(given)
             return wanted
-        if wanted == "double" and _is_exact_double(given):
+        if wanted == "double" and given != "float":
+            if not _is_exact_double(given):
+                node.replace(_with_few_digits(node.this, node.copy(), _decimal_scale(given)))
             return wanted
         raise Unproven(f"a cast of {given} to {wanted}")
 
@@ -365,6 +367,11 @@ class _Proof:
         _require_only(node, "this")
         self._text_of(node.this, scope)
         return _as_type(node, "int")
+
+    def _in_case(self, node: exp.Upper | exp.Lower, scope: _Scope) -> str:
+        self._text_of(node.this, scope)
+        node.replace(_of_ascii(node.this, node.copy()))
+        return "string"
 
     def _replace(self, node: exp.Replace, scope: _Scope) -> str:
         for part in (node.expression, node.args.get("replacement")):
@@ -574,7 +581,8 @@ _METHODS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
     ((exp.Like,), "_like"), ((exp.Case,), "_case"), ((exp.If,), "_if"), ((exp.Coalesce,), "_coalesce"),
     ((exp.Greatest, exp.Least), "_extreme"), ((exp.Nullif,), "_nullif"), ((exp.Cast, exp.TryCast), "_cast"),
     ((exp.DPipe,), "_concatenated"), ((exp.Length,), "_length"), ((exp.Replace,), "_replace"),
-    ((exp.Substring,), "_substring"), ((exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.Quarter), "_part_of_date"),
+    ((exp.Upper, exp.Lower), "_in_case"), ((exp.Substring,), "_substring"),
+    ((exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.Quarter), "_part_of_date"),
     ((exp.TsOrDsToDate,), "_to_date"), ((exp.TimestampTrunc,), "_cut_date"), ((exp.TimeToStr,), "_formatted"),
     ((exp.DateDiff,), "_days_between"), ((exp.TsOrDsAdd,), "_days_later"),
     ((exp.Add, exp.Sub), "_sum_or_difference"), ((exp.Mul,), "_product"), ((exp.Div,), "_quotient"),
@@ -685,8 +693,8 @@ def _as_type(node: exp.Expr, type_: str, of: exp.Expr | None = None) -> str:
 
 
 def _is_exact_double(type_: str) -> bool:
-    """Whether both engines make the same double of each value: no more digits than a double holds."""
-    return type_ == "double" or _digits(type_)[0] <= _DOUBLE_DIGITS
+    """Whether both engines make the same double of each value: a decimal has no more digits than one holds."""
+    return type_ == "double" or type_ in _INTEGERS or _decimal(type_)[0] <= _DOUBLE_DIGITS
 
 
 def _double(node: exp.Expr, left: str, right: str) -> str:
@@ -717,15 +725,32 @@ def _text_as(node: exp.Expr, type_: str) -> None:
 
 
 def _with_year_of_four_digits(value: exp.Expr, text: exp.Expr) -> exp.Expr:
-    """The text of a date; of a year with more digits Spark's has a sign, so that it fails."""
+    """The text of a date: that of a year with more digits has a sign in Spark."""
     low, high = (_typed(exp.Literal.string(moment), "timestamp") for moment in ("0001-01-01", "9999-12-31 23:59:59"))
-    usual = exp.Between(this=value.copy(), low=low, high=high)
-    failing = exp.DPipe(
-        this=exp.Literal.string("not of four digits: "), expression=_typed(value.copy(), "string"), safe=True
-    )
-    otherwise = _typed(_typed(failing, "boolean"), "string")
+    return _only_where(exp.Between(this=value.copy(), low=low, high=high), value, text, "string")
+
+
+def _with_few_digits(value: exp.Expr, double: exp.Expr, scale: int) -> exp.Expr:
+    """The double of a decimal: of more digits than it holds, each engine rounds in its own way."""
+    if scale > _DOUBLE_DIGITS:
+        raise Unproven("a double of a decimal with a long fraction")
+    most = exp.Literal.number(10 ** (_DOUBLE_DIGITS - scale))
+    few = exp.LT(this=exp.Abs(this=value.copy()), expression=most)
+    return _only_where(few, value, double, "double")
+
+
+def _of_ascii(value: exp.Expr, changed: exp.Expr) -> exp.Expr:
+    """A text in another case: beyond ASCII the engines know different letters."""
+    plain = exp.Anonymous(this="regexp_full_match", expressions=[value.copy(), exp.Literal.string(r"[\x00-\x7F]*")])
+    return _only_where(plain, value, changed, "string")
+
+
+def _only_where(condition: exp.Expr, value: exp.Expr, result: exp.Expr, type_: str) -> exp.Expr:
+    """The result where a condition holds of a value, or it is NULL; else the query fails, which Spark then computes."""
+    said = exp.DPipe(this=exp.Literal.string("not proven: "), expression=_typed(value.copy(), "string"), safe=True)
+    failing = _typed(_typed(said, "boolean"), type_)
     is_null = exp.Is(this=value.copy(), expression=exp.Null())
-    return exp.Case().when(exp.or_(is_null, usual), text).else_(otherwise)
+    return exp.Case().when(exp.or_(is_null, condition), result).else_(failing)
 
 
 def _divided(one: exp.Expr, s1: int, other: exp.Expr, s2: int, made: str) -> exp.Expr:

@@ -9,6 +9,7 @@ machine. In all other cases, and where anything fails on the way, there is no re
 
 from __future__ import annotations
 
+import logging
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -30,6 +31,7 @@ from sqlmesh_like.engine.local_files import PLAIN, LocalTable, local_table
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema
 from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
 
+_LOG = logging.getLogger(__name__)
 DELETED = "_hoodie_is_deleted"
 _MEMORY_SHARE = "25%"
 
@@ -72,8 +74,10 @@ class LocalPrograms:
         try:
             with closing(self._cursor()) as db:
                 return _Run(self, db, planned, program, tables).actions()
-        except (Unproven, duckdb.Error, OSError):
-            return None  # it may fail there as well: then it is Spark that says why
+        except (Unproven, duckdb.Error, OSError) as error:
+            # It may fail there as well: then it is Spark that says why.
+            _LOG.debug("%s is computed by Spark: %s", planned.compiled.model.unique_id, error)
+            return None
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         with self._lock:

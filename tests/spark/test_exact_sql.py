@@ -49,7 +49,7 @@ cast(e as decimal(12,0)) | cast(f as decimal(10,2)) | cast(dt as timestamp) | ca
 dt + interval 1 month | dt - interval 90 days | dt + interval 1 year | ts - interval 3 hours | ts + interval 1 month | date_add(dt, i)
 date_add(dt, 3) | date_sub(dt, 3) | datediff(dt, du) | year(dt) | month(dt) | day(dt) | quarter(ts) | year(to_date(dt)) | to_date(ts)
 date_trunc('month', dt) | date_trunc('hour', ts) | date_format(dt, 'yyyy-MM') | date_format(ts, 'yyyy-MM-dd HH:mm:ss')
-length(s) | replace(s, '%', '%25') | s || u | substring(s, 2, 1) | substring(s, 1, 100) | s like 'a%' | s like '_b%' | s = u | s < u | s <=> u
+length(s) | upper(s) | lower(u) | cast(f as double) | cast(e as double) | n / 7 | n > x | replace(s, '%', '%25') | s || u | substring(s, 2, 1) | substring(s, 1, 100) | s like 'a%' | s like '_b%' | s = u | s < u | s <=> u
 i = j | i < d | d = e | d < f | n > e | dt < du | dt = '2024-02-29' | ts >= '1995-03-15 00:00:00' | ts < dt | s in ('a', 'b', null) | i in (1, 2)
 d in (1, 0.01) | dt between '1995-01-01' and '2024-06-30' | d between 0.00 and 12.34 | s is null | not b | b and i > 1 | b or s is null
 case when b then d else 0 end | case when i > 1 then e when b then d end | coalesce(d, 0) | coalesce(i, n) | if(b, i, 0) | nullif(i, 100)
@@ -60,7 +60,7 @@ AGGREGATES = """
 count(*) | count(d) | count(distinct s) | sum(i) | sum(n) | sum(d) | sum(e) | sum(f) | sum(case when b then d else 0 end) | min(s) | max(dt)
 min(e) | max(ts) | min(b) | count_if(b) | sum(d * (1 - d)) | sum(d) / sum(e) | sum(i) / count(*) | avg(d) | avg(e) | sum(d) filter (where b)
 count(*) filter (where i > 1) | cast(sum(d) as decimal(38,2)) / cast(count(d) as decimal(20,0)) | bool_and(b) | every(i > 0) | 100 * sum(d) / sum(e)
-sum(distinct i) | sum(x) | min(x) | max(x) | sum(x * i) | count(distinct x) | sum(x) / count(x) | 0.2 * avg(e) | max(d) - min(d)
+sum(distinct i) | cast(sum(i) as double) / count(i) | sum(x) | min(x) | max(x) | sum(x * i) | count(distinct x) | sum(x) / count(x) | 0.2 * avg(e) | max(d) - min(d)
 """
 CASES = 3000 if DEEP else 300
 
