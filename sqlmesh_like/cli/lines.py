@@ -142,8 +142,8 @@ def response(found: NodeResult) -> Mapping[str, object]:
         case ModelResult():
             reasons = [{"rule": reason.rule, "message": reason.message} for reason in found.reasons]
             return {
-                "strategy": found.strategy, "rows_affected": found.rows, "upserts": found.upserts,
-                "deletes": found.deletes, "reasons": reasons, **_written(found.written),
+                "strategy": found.strategy, "engine": found.engine, "rows_affected": found.rows,
+                "upserts": found.upserts, "deletes": found.deletes, "reasons": reasons, **_written(found.written),
                 "estimate": found.estimate, "published": [asdict(each) for each in found.sent],
             }  # fmt: skip
         case SeedResult():

@@ -34,7 +34,11 @@ from sqlmesh_like.plan.history import AS_WRITTEN, RECORD_KEY, History, Volume
 from sqlmesh_like.run.ports import Applied
 
 CARRY_AFTER_COMMITS = 10
-"""An empty commit carries the frontier forward only when this many input commits are pending."""
+CARRY_AFTER_BYTES = 16_000_000
+"""Where nothing came of a change that DuckDB read in a moment, no commit says so: one costs more than to read it again.
+From so many commits on, or so many bytes in the files that they touched, an empty commit carries the frontier on."""
+MERGED = ("row_based", "aggregate_merge", "group_recompute")
+"""Strategies whose changed rows are merged into the table."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +56,21 @@ class Materializer:
         """Bring the table of a snapshot up to its query."""
         return take_snapshot(planned, bindings, self._sink(planned), self._must_carry(planned))
 
-    def apply(self, planned: PlannedModel, bindings: Bindings) -> Applied:
-        """Bring a model's table up to its plan, by the plan's strategy."""
+    def found_here(self, planned: PlannedModel) -> LocalActions | None:
+        """What a run does to its table, where that can be computed without Spark."""
+        program = planned.compiled.table.program_for(planned.moves) if planned.strategy in MERGED else None
+        return None if self.local is None or program is None else self.local.actions(planned, program)
+
+    def is_done(self, planned: PlannedModel, found: LocalActions) -> bool:
+        """Whether nothing is to be written: neither rows nor, where little was read for it, the frontier."""
+        return not found.upserts and not found.deletes and not self._must_carry(planned)
+
+    def apply(self, planned: PlannedModel, bindings: Bindings, found: LocalActions | None = None) -> Applied:
+        """Bring a model's table up to its plan, by the plan's strategy. `found`: what `found_here` gave."""
         plan = planned.compiled.table
         match planned.strategy:
+            case _ if found is not None:
+                return self._write_local(planned, found, bindings, self._sink(planned))
             case "row_based" | "aggregate_merge" | "group_recompute" if plan.derive is not None:
                 return self._merge(planned, bindings)
             case "partition_rescan" if plan.rescan is not None:
@@ -77,8 +92,6 @@ class Materializer:
         program = planned.compiled.table.program_for(planned.moves)
         assert program is not None
         target = self._sink(planned)
-        if self.local is not None and (found := self.local.actions(planned, program)) is not None:
-            return self._write_local(planned, found, bindings, target)
         signed = run_program(program, bindings)
         if signed is None:
             return self._nothing_came_of_it(planned, bindings, target)
@@ -89,8 +102,6 @@ class Materializer:
         if target.unique_key and counts.upserts:
             staying = _stored(target, bindings).join(actions.select(KEY), [KEY], "left_anti")
             sinks.check_entering(actions.where(~F.col(DELETED)), staying, target)
-        if not counts.upserts and not counts.deletes and not self._must_carry(planned):
-            return Applied(planned.strategy, 0, 0, committed=False)
         record = planned.record(planned.strategy, target.table.buckets, vars(counts))
         sinks.merge(actions, target, {RECORD_KEY: record.to_json()})
         return Applied(planned.strategy, counts.upserts, counts.deletes, committed=True)
@@ -98,20 +109,17 @@ class Materializer:
     def _write_local(self, planned: PlannedModel, found: LocalActions, bindings: Bindings, target: Sink) -> Applied:
         """Commit what DuckDB found."""
         if not found.upserts and not found.deletes:
-            return self._nothing_came_of_it(planned, bindings, target)
+            return replace(self._nothing_came_of_it(planned, bindings, target), engine="duckdb")
         columns = ", ".join(f"`{column.name}` {column.type}" for column in found.schema)
         rows = bindings.session.read.schema(f"{columns}, {DELETED} boolean").parquet(str(found.path))
-        actions = target.prepared(rows)
         counts = {"upserts": found.upserts, "deletes": found.deletes}
         record = planned.record(planned.strategy, target.table.buckets, counts)
-        sinks.merge(actions, target, {RECORD_KEY: record.to_json()})
-        return Applied(planned.strategy, found.upserts, found.deletes, committed=True)
+        sinks.merge(target.prepared(rows), target, {RECORD_KEY: record.to_json()})
+        return Applied(planned.strategy, found.upserts, found.deletes, committed=True, engine="duckdb")
 
     def _nothing_came_of_it(self, planned: PlannedModel, bindings: Bindings, target: Sink) -> Applied:
-        """The change of the inputs is none of the table: where much is pending, a commit carries the frontier on."""
+        """The change of the inputs is none of the table: a commit carries the frontier on, or all is read again."""
         self._require_kept(planned)
-        if not self._must_carry(planned):
-            return Applied(planned.strategy, 0, 0, committed=False)
         record = planned.record(planned.strategy, target.table.buckets, {"upserts": 0, "deletes": 0})
         sinks.merge(sinks.no_actions(_stored(target, bindings), target), target, {RECORD_KEY: record.to_json()})
         return Applied(planned.strategy, 0, 0, committed=True)
@@ -131,8 +139,6 @@ class Materializer:
         names = partition_columns(len(rescan.partition_by))
         renamed = values.select(*[F.col(a).alias(b) for a, b in zip(names, rescan.partition_by, strict=True)])
         paths = target_paths(renamed, rescan.partition_by)
-        if not paths and not self._must_carry(planned):
-            return Applied("partition_rescan", 0, 0, committed=False)
         rows = bindings.run(rescan.query, [rescan.prune])
         record = planned.record("partition_rescan", target.table.buckets, {"partitions": len(paths)})
         if not paths:
@@ -197,7 +203,7 @@ class Materializer:
 
     def _must_carry(self, planned: PlannedModel) -> bool:
         moved = [item for item in planned.inputs if item.has_moved and item.start and item.end]
-        return any(
+        return sum(item.change.bytes for item in moved) >= CARRY_AFTER_BYTES or any(
             self.history.pending_commits(item.state.uri, item.start or "", item.end or "") >= CARRY_AFTER_COMMITS
             for item in moved
         )

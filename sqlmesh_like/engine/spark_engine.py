@@ -79,7 +79,12 @@ class SparkEngine:
                 self._shared = None
 
     def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> Applied:
-        return self._done(planned, Bindings(self.session(), planned, self._changes, shared), self._materializer.apply)
+        with failing_model(planned):
+            found = self._materializer.found_here(planned)
+            if found is not None and self._materializer.is_done(planned, found):
+                return Applied(planned.strategy, 0, 0, committed=False, engine="duckdb")  # Spark need not be there
+        bindings = Bindings(self.session(), planned, self._changes, shared)
+        return self._done(planned, bindings, lambda plan, views: self._materializer.apply(plan, views, found))
 
     def _done(
         self, planned: PlannedModel, bindings: Bindings, work: Callable[[PlannedModel, Bindings], Applied]

@@ -156,7 +156,7 @@ class Executor:
         status: Status = "warn" if applied.warning else "success"
         return ModelResult(
             model, status, applied.warning, _NEVER, 0.0, applied.strategy, applied.upserts, applied.deletes, reasons,
-            written, estimated(planned),
+            written, estimated(planned), engine=applied.engine,
         )  # fmt: skip
 
     def _hook(self, unique_id: str, moment: Moment) -> None:

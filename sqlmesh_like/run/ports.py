@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from sqlglot import exp
 
@@ -26,7 +26,8 @@ Row = Mapping[str, object]
 class Applied:
     """What one run did to a model's table. Counts are rows of the target; `committed` False: nothing had changed.
 
-    `warning` says what a reader must know of these rows.
+    `warning` says what a reader must know of these rows, `engine` what computed them: DuckDB where it can, see
+    `engine.local_program`.
     """
 
     strategy: Strategy
@@ -35,6 +36,7 @@ class Applied:
     committed: bool
     reasons: tuple[Reason, ...] = ()
     warning: str = ""
+    engine: Literal["spark", "duckdb"] = "spark"
 
     @property
     def rows(self) -> int:

@@ -37,6 +37,7 @@ class ModelResult:
     estimate: Mapping[str, object] | None = None  # what was planned, as `sml explain` tells it
     sent: tuple[Sent, ...] = ()  # where it was published
     is_unsent: bool = False  # its table is right, publishing it failed
+    engine: str | None = None  # what computed its rows
 
     @property
     def node(self) -> RenderedModel:
