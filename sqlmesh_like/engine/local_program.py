@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -24,7 +24,8 @@ from sqlglot import exp
 
 from sqlmesh_like.delta.crossing import at_clocks
 from sqlmesh_like.delta.emptiness import without_empty
-from sqlmesh_like.delta.program import TARGET, DeltaProgram, Step, name_of, split_relation
+from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
+from sqlmesh_like.delta.program import TARGET, DeltaProgram, RescanProgram, Step, name_of, split_relation
 from sqlmesh_like.engine.duck_types import duck_type, quoted
 from sqlmesh_like.engine.exact_sql import SETUP, ExactQuery, Unproven, exact
 from sqlmesh_like.engine.local_files import PLAIN, LocalTable, local_table
@@ -44,6 +45,9 @@ class LocalActions:
     schema: Schema
     upserts: int
     deletes: int
+
+
+NOTHING = LocalActions(Path(), (), 0, 0)
 
 
 class LocalPrograms:
@@ -68,12 +72,19 @@ class LocalPrograms:
 
     def actions(self, planned: PlannedModel, program: DeltaProgram) -> LocalActions | None:
         """The actions of a program; None where Spark has to find them."""
+        return self._tried(planned, lambda run: run.actions(program))
+
+    def rescanned(self, planned: PlannedModel, rescan: RescanProgram) -> LocalActions | None:
+        """The actions by which partitions that are computed anew differ from the stored ones; None: ask Spark."""
+        return self._tried(planned, lambda run: run.rescanned(rescan))
+
+    def _tried(self, planned: PlannedModel, work: Callable[[_Run], LocalActions | None]) -> LocalActions | None:
         tables = _tables_of(planned)
         if tables is None:
             return None
         try:
             with closing(self._cursor()) as db:
-                return _Run(self, db, planned, program, tables).actions()
+                return work(_Run(self, db, planned, tables))
         except (Unproven, duckdb.Error, OSError) as error:
             # It may fail there as well: then it is Spark that says why.
             _LOG.debug("%s is computed by Spark: %s", planned.compiled.model.unique_id, error)
@@ -122,29 +133,44 @@ class _Run:
     programs: LocalPrograms
     db: duckdb.DuckDBPyConnection
     planned: PlannedModel
-    program: DeltaProgram
     tables: Mapping[str, LocalTable]
+    pending: dict[str, Step] = field(default_factory=dict)
     empty: set[str] = field(default_factory=set)
     steps: dict[str, Schema] = field(default_factory=dict)
     views: dict[tuple[str, str], tuple[str, Schema]] = field(default_factory=dict)
 
-    def actions(self) -> LocalActions | None:
+    def __post_init__(self) -> None:
         for item in self.planned.inputs:
             if item.start == item.end or self._change_of(item)[1] == 0:
                 self.empty.add(f"changes.{item.ref.unique_id}")
-        for step in self.program.steps:
+
+    def actions(self, program: DeltaProgram) -> LocalActions | None:
+        for step in program.steps:
             self._add(step)
-        result = self.program.result if self.program.steps else None
+        return self._written(program.result) if program.steps and program.result in self.steps else NOTHING
+
+    def rescanned(self, rescan: RescanProgram) -> LocalActions | None:
+        if self._keep(AFFECTED, self._exact(self._at_clocks(rescan.affected))) == 0:
+            return NOTHING
+        fresh = self._exact(self._at_clocks(rescan.query))
+        target, stored = self._view("target", TARGET)
+        if {column.name for column in fresh.columns} != {column.name for column in stored}:
+            raise Unproven("other columns than the stored ones")
+        names = partition_columns(len(rescan.partition_by))
+        pairs = zip(rescan.partition_by, names, strict=True)
+        same = " AND ".join(f"t.{quoted(own)} IS NOT DISTINCT FROM a.{quoted(name)}" for own, name in pairs)
+        shown = ", ".join(quoted(column.name) for column in fresh.columns)
+        old = f"SELECT {shown}, CAST(-1 AS BIGINT) AS {WEIGHT} FROM {target} AS t SEMI JOIN {AFFECTED} AS a ON {same}"
+        new = f"SELECT {shown}, CAST(1 AS BIGINT) FROM ({fresh.sql})"
+        signed = ExactQuery(f"{old} UNION ALL {new}", (*fresh.columns, Column(WEIGHT, "bigint")))
+        return self._written("_sml_rescanned") if self._keep("_sml_rescanned", signed) else NOTHING
+
+    def _written(self, result: str) -> LocalActions | None:
+        """Net signed rows to one action a key (of a partition), in a file."""
         types = {column.name: column.type for column in self.planned.target.stored or ()}
-        if result is None or result not in self.steps:
-            return LocalActions(Path(), (), 0, 0)
         columns = tuple(column for column in self.steps[result] if column.name != WEIGHT)
         if any(types.get(column.name) != _stored(column.type) for column in columns):
             return None  # the table will have other types after this commit
-        return self._written(result, columns)
-
-    def _written(self, result: str, columns: Schema) -> LocalActions | None:
-        """Net signed rows to one action a key (of a partition), in a file."""
         parts = (KEY, *self.planned.compiled.model.config.partition_by)
         keys = ", ".join(quoted(name) for name in parts)
         same = " AND ".join(f"n.{quoted(name)} IS NOT DISTINCT FROM o.{quoted(name)}" for name in parts)
@@ -191,6 +217,7 @@ class _Run:
             live = without_empty(self._at_clocks(step.query), lambda table: name_of(table) in self.empty)
         if live is None:
             self.empty.add(step.name)
+            self.pending[step.name] = step
             return
         for name in _read_by(live):
             self._require(name)
@@ -199,9 +226,9 @@ class _Run:
 
     def _require(self, name: str) -> None:
         """Make a step without rows that is read all the same: by an aggregate, or an outer join."""
-        if name in self.steps or "." in name:
+        step = self.pending.pop(name, None)
+        if step is None:
             return
-        step = next(step for step in self.program.steps if step.name == name)
         for below in _read_by(step.query):
             self._require(below)
         made = self._exact(self._at_clocks(step.query))

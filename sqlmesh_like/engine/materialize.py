@@ -58,8 +58,13 @@ class Materializer:
 
     def found_here(self, planned: PlannedModel) -> LocalActions | None:
         """What a run does to its table, where that can be computed without Spark."""
-        program = planned.compiled.table.program_for(planned.moves) if planned.strategy in MERGED else None
-        return None if self.local is None or program is None else self.local.actions(planned, program)
+        plan = planned.compiled.table
+        if self.local is None:
+            return None
+        if planned.strategy == "partition_rescan" and plan.rescan is not None:
+            return self.local.rescanned(planned, plan.rescan)
+        program = plan.program_for(planned.moves) if planned.strategy in MERGED else None
+        return None if program is None else self.local.actions(planned, program)
 
     def is_done(self, planned: PlannedModel, found: LocalActions) -> bool:
         """Whether nothing is to be written: neither rows nor, where little was read for it, the frontier."""
