@@ -34,7 +34,7 @@ from sqlmesh_like.plan.history import AS_WRITTEN, RECORD_KEY, History, Volume
 from sqlmesh_like.run.ports import Applied
 
 CARRY_AFTER_COMMITS = 10
-CARRY_AFTER_BYTES = 16_000_000
+CARRY_AFTER_BYTES = 256_000_000
 """Where nothing came of a change that DuckDB read in a moment, no commit says so: one costs more than to read it again.
 From so many commits on, or so many bytes in the files that they touched, an empty commit carries the frontier on."""
 MERGED = ("row_based", "aggregate_merge", "group_recompute")

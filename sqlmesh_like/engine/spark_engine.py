@@ -52,7 +52,7 @@ class SparkEngine:
         self._target = target
         self._history = history
         # Where executors are on other machines, so may be the files, and their work is not this machine's.
-        self._local = LocalPrograms() if is_local(target.master) else None
+        self._local = LocalPrograms() if is_local(target.master) and target.delta_engine == "auto" else None
         self._materializer = Materializer(target.hudi, history, self._local)
         self._start = start
         self._lock = Lock()

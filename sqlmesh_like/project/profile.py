@@ -16,12 +16,13 @@ from typing import Literal, cast
 from sqlmesh_like.errors import ProjectError, UsageError, nearest
 from sqlmesh_like.project.files import read_text
 from sqlmesh_like.project.publishing import read_destinations
-from sqlmesh_like.project.spec import ParsedProject, Target
+from sqlmesh_like.project.spec import DeltaEngine, ParsedProject, Target
 from sqlmesh_like.project.values import ValueRenderer
 from sqlmesh_like.project.yaml_node import YamlNode, parse_yaml
 
 PROFILES_FILE = "profiles.yml"
-_KNOWN = ("type", "schema", "warehouse", "master", "threads", "catalog", "spark", "hudi", "publish")
+_KNOWN = ("type", "schema", "warehouse", "master", "threads", "catalog", "spark", "hudi", "publish",
+          "delta_engine")  # fmt: skip
 _CATALOGS = ("none", "hive", "glue")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://?")
 
@@ -176,6 +177,7 @@ def _target(profile: str, name: str, output: YamlNode, root: Path) -> Target:
         hudi=_settings(output, "hudi"),
         options={key: child.value for key, child in output.items() if key not in _KNOWN or key == "catalog"},
         publish=read_destinations(output.get("publish"), root),
+        delta_engine=_delta_engine(output.get("delta_engine")),
     )
 
 
@@ -201,6 +203,10 @@ def _threads(node: YamlNode) -> int:
     if isinstance(node.value, str) and node.value.strip().isdigit():  # env_var gives text
         node = YamlNode(int(node.value), node.location, node.key_location)
     return node.integer("threads")
+
+
+def _delta_engine(node: YamlNode | None) -> DeltaEngine:
+    return "auto" if node is None else cast(DeltaEngine, node.choice("delta_engine", ("auto", "spark")))
 
 
 def _catalog(node: YamlNode | None) -> str:

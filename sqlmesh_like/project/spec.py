@@ -301,6 +301,9 @@ class ParsedProject:
         return frozenset(t.unique_id for source in self.sources if source.ingest for t in source.tables if t.ingest)
 
 
+DeltaEngine = Literal["auto", "spark"]
+
+
 @dataclass(frozen=True)
 class Target:
     """One output of `profiles.yml`. `warehouse` is an absolute path or a URI of an object store.
@@ -320,3 +323,4 @@ class Target:
     hudi: Mapping[str, str] = field(default_factory=dict, repr=False)
     options: Mapping[str, object] = field(default_factory=dict, repr=False)
     publish: Mapping[str, Destination] = field(default_factory=dict, repr=False)
+    delta_engine: DeltaEngine = "auto"

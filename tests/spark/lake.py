@@ -101,6 +101,7 @@ class Lake:
     start: Callable[[], SparkSession] | None = None
     now: datetime | None = None
     fresh: bool = True  # False: the project is there already
+    delta_engine: Literal["auto", "spark"] = "auto"
     results: dict[str, ModelResult] = field(default_factory=dict)
     _sources: dict[str, str] = field(default_factory=dict)
 
@@ -108,7 +109,7 @@ class Lake:
         if not self.fresh:
             return
         self._put("pyproject.toml", _SETTINGS)
-        self._put("profiles.yml", _PROFILE)
+        self._put("profiles.yml", _PROFILE.replace("}", f", delta_engine: {self.delta_engine}}}"))
 
     def _put(self, path: str, text: str) -> None:
         (self.root / path).parent.mkdir(parents=True, exist_ok=True)
