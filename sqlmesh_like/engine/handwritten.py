@@ -82,7 +82,7 @@ def _overwrite(planned: PlannedModel, rows: DataFrame, target: Sink, must_carry:
     if paths:
         sinks.overwrite(rows, target, paths, metadata)
     elif must_carry:
-        sinks.merge(sinks.no_actions(rows, target), target, metadata)
+        sinks.merge_nothing(rows, target, metadata)
     return Applied(planned.strategy, count, 0, committed=bool(paths) or must_carry)
 
 
