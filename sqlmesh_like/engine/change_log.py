@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+import uuid
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlmesh_like.engine.commits import STATE_PREFIX, Commit
+from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.names import KEY
 
@@ -21,6 +23,10 @@ CHANGE_LOG = "change_log"
 FOLDER = ".hoodie/.sml_changes"
 """Below `.hoodie`, where neither Hudi's readers nor its cleaner look for data; relative to the table."""
 
+UNSURE = "_sml_unsure"
+"""Column of a log that has a value where the table may hold another row: a log with one is not used."""
+
+_KEY = STATE_PREFIX + CHANGE_LOG
 _VERSION = 1
 _COLUMNS = b"org.apache.spark.sql.parquet.row.metadata"
 _INSTANT = "%Y%m%d%H%M%S"
@@ -68,7 +74,7 @@ class NotLoggedError(Exception):
 
 def log_of(commit: Commit) -> ChangeLog:
     """The log that a commit names. Raises NotLoggedError where there is none that can be read."""
-    text = commit.extra.get(STATE_PREFIX + CHANGE_LOG)
+    text = commit.extra.get(_KEY)
     if text is None:
         raise NotLoggedError(f"commit {commit.instant.requested} has no change log")
     try:
@@ -139,12 +145,11 @@ def read_footer(timeline: Timeline, file: LogFile) -> Footer:
     import pyarrow.parquet as pq  # takes longer to import than a run with nothing to do should last
     from pyarrow import ArrowInvalid
 
-    folder = timeline.folder
-    path = f"{folder.path}/{file.path}"
+    fs, path = timeline.folder.fs, f"{timeline.folder.path}/{file.path}"
     try:
-        if int(str(folder.fs.info(path)["size"])) != file.bytes:
+        if int(str(fs.info(path)["size"])) != file.bytes:
             raise NotLoggedError(f"the change log {file.path} has another size than its commit says")
-        with folder.fs.open(path, "rb") as source:
+        with fs.open(path, "rb") as source:
             found = pq.read_metadata(source)
     except FileNotFoundError as error:
         raise NotLoggedError(f"the change log {file.path} is gone") from error
@@ -152,10 +157,6 @@ def read_footer(timeline: Timeline, file: LogFile) -> Footer:
         raise NotLoggedError(f"the change log {file.path} is no Parquet file") from error
     columns = (found.metadata or {}).get(_COLUMNS, b"").decode()
     return Footer(found.num_rows, columns, _values_of(found, UNSURE))
-
-
-UNSURE = "_sml_unsure"
-"""Column of a log that has a value where the table may hold another row: a log with one is not used."""
 
 
 def _values_of(metadata: object, column: str) -> int:
@@ -179,8 +180,6 @@ def log_folder() -> str:
     >>> log_folder().startswith(".hoodie/.sml_changes/20")
     True
     """
-    import uuid
-
     return f"{FOLDER}/{datetime.now(UTC).strftime(_INSTANT)}-{uuid.uuid4().hex}"
 
 
@@ -190,31 +189,16 @@ def remove_logs(timeline: Timeline, now: datetime | None = None) -> int:
     Those of archived commits go at once: no change is read from before the timeline. Any other is what a crash left,
     or of a commit under way, for which it stays a day.
     """
-    folder = timeline.folder
-    there = _begun(timeline)
-    if not there:
+    logs = folder(f"{timeline.uri}/{FOLDER}")
+    if not (names := logs.names()):
         return 0
-    named = {file.path.rpartition("/")[0] for commit in timeline.commits for file in _files_of(commit)}
+    # As texts: what a later version writes may be read otherwise.
+    named = "".join(commit.extra.get(_KEY, "") for commit in timeline.commits)
     limit = _limit(timeline, now or datetime.now(UTC))
-    gone = [path for path, begun in there if path not in named and begun < limit]
-    for path in gone:
-        folder.fs.rm(f"{folder.path}/{path}", recursive=True)
+    gone = [name for name in names if name not in named and name.partition("-")[0] < limit]
+    for name in gone:
+        logs.fs.rm(f"{logs.path}/{name}", recursive=True)
     return len(gone)
-
-
-def _begun(timeline: Timeline) -> list[tuple[str, str]]:
-    """Folders of logs with the instants at which they were begun."""
-    from sqlmesh_like.engine.storage import folder
-
-    names = folder(f"{timeline.uri}/{FOLDER}").names()
-    return [(f"{FOLDER}/{name}", begun) for name in names if (begun := name.partition("-")[0]).isdigit()]
-
-
-def _files_of(commit: Commit) -> Iterator[LogFile]:
-    try:
-        yield from log_of(commit).files
-    except NotLoggedError:
-        return
 
 
 def _limit(timeline: Timeline, now: datetime) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from pyspark.sql import DataFrame
 
 from sqlmesh_like.engine.change_log import ChangeLog
@@ -10,16 +12,27 @@ from sqlmesh_like.engine.logged_changes import log_of_upsert
 from sqlmesh_like.engine.mor_feed import MAX_PARTITIONS
 from sqlmesh_like.engine.tables import HudiTable
 from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.ingest.tombstones import RETENTION_DAYS
 
 
 def log_of_batch(rows: DataFrame, table: HudiTable, count: int) -> ChangeLog | None:
     """Write the log of an upsert of these rows (about `count`); None where there is nothing that it could follow."""
     timeline = Timeline(table.uri)
     previous = timeline.frontier
-    if previous is None:
+    if previous is None or _may_hide_deletes(timeline, table):
         return None
     stored = feed_of(rows.sparkSession, timeline).current(previous, _partitions(rows, table), hidden=True)
     return log_of_upsert(rows, stored, timeline, table, previous, count)
+
+
+def _may_hide_deletes(timeline: Timeline, table: HudiTable) -> bool:
+    """Whether a delete that ingestion has forgotten may stand in a log file, where a row that is older loses to it."""
+    if timeline.is_cow or not table.ordering:
+        return False
+    compacted = (commit for commit in timeline.newest_first() if commit.operation == "COMPACT")
+    first = "" if timeline.is_archived else timeline.commit_instants[0].requested
+    since = next((commit.instant.requested for commit in compacted), first)
+    return since < (datetime.now(UTC) - timedelta(days=RETENTION_DAYS)).strftime("%Y%m%d%H%M%S")
 
 
 def _partitions(rows: DataFrame, table: HudiTable) -> set[str] | None:
