@@ -68,8 +68,8 @@ class LakeHistory:
             files=len(touched),
             bytes=sum(sizes[group].bytes for group in touched if group in sizes),
             partitions=len({partition for partition, _ in touched}),
-            compared=compared,
             logged=logged,
+            compared=compared,
         )
 
     def volume(self, uri: str, frontier: str) -> Volume:
@@ -95,12 +95,12 @@ class LakeHistory:
         return len(Timeline(uri).between(start, end))
 
 
-def _logged(timeline: Timeline, start: str, end: str) -> tuple[int, str | None]:
-    """Bytes of the logs that have the change of a range; or why there are none. No file is looked at."""
+def _logged(timeline: Timeline, start: str, end: str) -> tuple[int | None, str | None]:
+    """Bytes of the logs that have the change of a range, or why it has none. No file is looked at."""
     try:
         return sum(log.bytes for log in logs_between(timeline, start, end)), None
     except NotLoggedError as error:
-        return 0, str(error)
+        return None, str(error)
 
 
 def _replaced_rows(timeline: Timeline, commit: Commit) -> int:

@@ -26,6 +26,7 @@ from sqlmesh_like.engine.change_log import (
     log_folder,
     read_footer,
 )
+from sqlmesh_like.engine.local_frame import local_frame
 from sqlmesh_like.engine.tables import DELETED, HudiTable, without_small_integers
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.engine.widening import widened
@@ -34,6 +35,8 @@ from sqlmesh_like.names import KEY, WEIGHT, Schema, is_hidden
 ROWS_A_FILE = 1_000_000
 _FEW = 500_000
 """Up to this many keys are sent to where the table is read."""
+LOCAL = 5_000
+"""Up to this many rows are held by the driver: what is made of them starts one job."""
 _MERGING = ("merge", "payload", "precombine", "ordering", "partial.update")
 """Parts of names of Hudi's options by which a writer decides between two rows of a key."""
 
@@ -98,7 +101,10 @@ def log_of_upsert(
         return None
     at = [*table.key, *([table.partition_field] if table.partition_field else [])]
     keys = rows.select(*map(_named, at), _rank(table.ordering).alias(_RANK))
-    met = cached(stored.join(F.broadcast(keys) if count <= _FEW else keys, at))
+    found = stored.join(F.broadcast(keys) if count <= _FEW else keys, at)
+    if count <= LOCAL and (local := local_frame(found, LOCAL)):
+        return write_log(_signed(rows, local.frame, at, table.ordering).coalesce(1), timeline, previous)
+    met = cached(found)
     try:
         signed = _signed(rows, met.frame, at, table.ordering)
         return write_log(signed.repartition(_files_for(2 * count)), timeline, previous)
@@ -117,7 +123,7 @@ def _signed(rows: DataFrame, met: DataFrame, at: Sequence[str], ordering: Sequen
         mine, theirs = F.col(_RANK), _rank(ordering)
         unsure = F.when((mine == theirs) | _is_spelt_otherwise(met, ordering), F.lit(True))
         losing = met.where(mine < theirs).select(*map(_named, at))
-        entering = entering.join(F.broadcast(losing), list(at), "left_anti")
+        entering = entering.join(losing, list(at), "left_anti")
         met = met.where(mine >= theirs)
     leaving = met.select(*_shown(met), _weight(-1), unsure.cast("boolean").alias(UNSURE))
     return leaving.unionByName(entering.select(*_shown(entering), _weight(1)), allowMissingColumns=True)

@@ -97,8 +97,8 @@ def log_changes(actions: DataFrame, counts: Counts, sink: Sink, stored: DataFram
     `stored`: the table's rows, where actions do not have the rows as they were in every bit.
     """
     timeline, previous, count = Timeline(sink.table.uri), sink.state.frontier, counts.upserts + counts.deletes
-    if previous is None:
-        return None
+    if previous is None or not count:
+        return ChangeLog(previous) if previous else None
     if stored is not None:
         plain = actions.drop("_sml_copies", BEFORE)
         return log_of_upsert(plain, stored, timeline, sink.table, previous, count)
