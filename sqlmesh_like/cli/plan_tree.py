@@ -115,7 +115,10 @@ def _standing(item: PlannedInput) -> str:
         return click.style("not there yet", fg="yellow")
     if item.start is None:
         return "not read yet"
-    return click.style(f"{item.change.rows:,} rows pending", bold=True) if item.has_moved else "up to date"
+    if not item.has_moved:
+        return "up to date"
+    compared = f" (file slices are compared: {item.change.compared})" if item.change.compared else ""
+    return click.style(f"{item.change.rows:,} rows pending", bold=True) + compared
 
 
 def _cost(plan: PlannedModel, found: Estimate) -> str:

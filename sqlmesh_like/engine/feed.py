@@ -8,6 +8,7 @@ commits overlap, keeps the types that partition paths lose, and can be cut down 
 from __future__ import annotations
 
 import json
+import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from functools import reduce
@@ -18,17 +19,23 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from sqlmesh_like.engine.avro_schema import schema_of
+from sqlmesh_like.engine.change_log import NotLoggedError, logs_between
 from sqlmesh_like.engine.commits import Commit, Slice
+from sqlmesh_like.engine.logged_changes import read_logs
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.engine.widening import widened
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, visible
 
-_COMMIT_TIME = "_hoodie_commit_time"
+COMMIT_TIME = "_hoodie_commit_time"
 SEQUENCE = "_hoodie_commit_seqno"
 RECORD_KEY = "_hoodie_record_key"
 PARTITION_PATH = "_hoodie_partition_path"
-META = (_COMMIT_TIME, SEQUENCE, RECORD_KEY, PARTITION_PATH)
+META = (COMMIT_TIME, SEQUENCE, RECORD_KEY, PARTITION_PATH)
+FEW = 500_000
+"""Up to this many keys are sent to where a table is read."""
+
+_log = logging.getLogger("sqlmesh_like.engine")
 
 
 class Feed:
@@ -55,8 +62,24 @@ class Feed:
     def changes(self, start: str, end: str) -> DataFrame:
         """Signed rows between two frontiers: visible columns, `_sml_key`, `_sml_weight`.
 
-        A row rewritten with the same content appears with both signs: consumers net by the columns they use.
+        A row rewritten with the same content appears with both signs, and one rewritten by several commits with those
+        of each: consumers net by the columns they use.
         """
+        for frontier in (start, end):
+            self._require_held(frontier)
+        try:
+            return self.logged_changes(start, end)
+        except NotLoggedError as error:
+            _log.info("%s: file slices are compared: %s", self._timeline.uri, error)
+            return self.compared_changes(start, end)
+
+    def logged_changes(self, start: str, end: str) -> DataFrame:
+        """The change by the logs of its commits. Raises NotLoggedError where they do not stand for it."""
+        logs = logs_between(self._timeline, start, end)
+        return read_logs(self._session, self._timeline, logs, self.schema(end))
+
+    def compared_changes(self, start: str, end: str) -> DataFrame:
+        """The change by comparing the file slices that commits touched, as they were and as they are."""
         schema = self.schema(end)
         commits = self._timeline.between(start, end)
         touched = set[tuple[str, str]]().union(*(commit.touched for commit in commits))
@@ -64,13 +87,12 @@ class Feed:
             self._require(frontier, touched)
         old, new = (self._read(self._of(at, touched), schema) for at in (start, end))
         # Rows that a commit carried over keep the commit time they had: what is new has one after `start`.
-        added = new.where(F.col(_COMMIT_TIME) > start.split("_")[0])
-        if not all(map(_is_plain_upsert, commits)):
-            kept = new.select(RECORD_KEY, SEQUENCE)
-            removed = old.join(kept, [RECORD_KEY, SEQUENCE], "left_anti")
-        else:
+        added = new.where(F.col(COMMIT_TIME) > start.split("_")[0])
+        if all(map(_is_plain_upsert, commits)):
             # No row can have left without a newer one of the same key: a join with the few new keys is enough.
             removed = old.join(added.select(RECORD_KEY, PARTITION_PATH), [RECORD_KEY, PARTITION_PATH], "left_semi")
+        else:
+            removed = lacking(old, new, [RECORD_KEY, SEQUENCE], most_left(commits))
         return self._signed(removed, added, schema, end)
 
     def _signed(self, removed: DataFrame, added: DataFrame, schema: Schema, end: str) -> DataFrame:
@@ -127,10 +149,13 @@ class Feed:
         row_key = F.col(KEY) if has_key else _row_key(self._timeline.repeats_keys(frontier))
         return [*[F.col(f"`{name}`") for name in names], row_key.alias(KEY)]
 
-    def _require(self, frontier: str, groups: Collection[tuple[str, str]] | None = None) -> None:
-        """Raises RetryableError where files of the frontier are gone: what is left would read as fewer rows."""
+    def _require_held(self, frontier: str) -> None:
         if not self._timeline.holds(frontier):
             raise RetryableError(f"commit {frontier} of {self._timeline.uri} is no longer on its timeline")
+
+    def _require(self, frontier: str, groups: Collection[tuple[str, str]] | None = None) -> None:
+        """Raises RetryableError where files of the frontier are gone: what is left would read as fewer rows."""
+        self._require_held(frontier)
         if gone := self._timeline.missing(frontier, groups):
             raise RetryableError(f"{len(gone)} data files of {self._timeline.uri} were cleaned, e.g. {gone[0]}")
 
@@ -139,6 +164,20 @@ def _is_plain_upsert(commit: Commit) -> bool:
     """Whether rows left it only for newer ones of their key. Plain inserts may repeat a key beside the old row."""
     has_deletes = any(write.deletes for write in commit.writes)
     return commit.operation == "UPSERT" and not commit.replaced and not has_deletes
+
+
+def most_left(commits: Iterable[Commit]) -> int | None:
+    """How many rows can have left by these commits; None where they do not tell."""
+    if any(commit.replaced or commit.operation != "UPSERT" for commit in commits if commit.is_data):
+        return None
+    return sum(write.updates + write.deletes for commit in commits if commit.is_data for write in commit.writes)
+
+
+def lacking(rows: DataFrame, others: DataFrame, by: list[str], most: int | None) -> DataFrame:
+    """The rows that the others lack (`most`: how many can be). Only these columns are compared, and then whole rows
+    fetched: to shuffle those takes many times as long."""
+    found = rows.select(*by).join(others.select(*by), by, "left_anti")
+    return rows.join(F.broadcast(found) if most is not None and most <= FEW else found, by, "left_semi")
 
 
 def typed(schema: Schema) -> list[tuple[str, str]]:

@@ -52,17 +52,18 @@ def write_branch(planned: PlannedModel, given: DataFrame, stored: DataFrame, tar
             actions = _entering(rows, target).unionByName(_leaving(leaving), allowMissingColumns=True)
         case _:
             actions = _entering(rows, target)
-    return _commit(planned, actions.persist(), target, must_carry)
+    return _commit(planned, actions.persist(), stored, target, must_carry)
 
 
-def _commit(planned: PlannedModel, actions: DataFrame, target: Sink, must_carry: bool) -> Applied:
+def _commit(planned: PlannedModel, actions: DataFrame, stored: DataFrame, target: Sink, must_carry: bool) -> Applied:
     try:
         counted = actions.agg(F.count_if(~F.col(DELETED)), F.count_if(F.col(DELETED))).collect()[0]
         upserts, deletes = int(counted[0]), int(counted[1])
         if not upserts and not deletes and not must_carry:
             return Applied(planned.strategy, 0, 0, committed=False)
         metadata = _metadata(planned, target, {"upserts": upserts, "deletes": deletes})
-        sinks.merge(actions.withColumn("_sml_copies", F.lit(1)), target, metadata)
+        log = sinks.log_changes(actions, sinks.Counts(upserts, deletes), target, stored)
+        sinks.merge(actions, target, metadata, log)
         return Applied(planned.strategy, upserts, deletes, committed=True)
     finally:
         actions.unpersist()
@@ -82,7 +83,7 @@ def _overwrite(planned: PlannedModel, rows: DataFrame, target: Sink, must_carry:
     if paths:
         sinks.overwrite(rows, target, paths, metadata)
     elif must_carry:
-        sinks.merge(sinks.no_actions(rows, target), target, metadata)
+        sinks.merge_nothing(rows, target, metadata)
     return Applied(planned.strategy, count, 0, committed=bool(paths) or must_carry)
 
 

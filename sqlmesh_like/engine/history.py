@@ -6,6 +6,7 @@ import hashlib
 from functools import partial
 
 from sqlmesh_like.engine.avro_schema import schema_of
+from sqlmesh_like.engine.change_log import NotLoggedError, logs_between
 from sqlmesh_like.engine.cleaned import gone
 from sqlmesh_like.engine.commits import STATE_PREFIX, Commit
 from sqlmesh_like.engine.storage import folder
@@ -60,12 +61,15 @@ class LakeHistory:
         commits = [commit for commit in timeline.between(start, end) if commit.is_data]
         touched = set[tuple[str, str]]().union(*(commit.touched for commit in commits))
         sizes = timeline.sizes(end)
+        logged, compared = _logged(timeline, start, end)
         written = sum(w.inserts + w.updates + w.deletes for commit in commits for w in commit.writes)
         return Change(
             rows=written + sum(_replaced_rows(timeline, commit) for commit in commits),
             files=len(touched),
             bytes=sum(sizes[group].bytes for group in touched if group in sizes),
             partitions=len({partition for partition, _ in touched}),
+            logged=logged,
+            compared=compared,
         )
 
     def volume(self, uri: str, frontier: str) -> Volume:
@@ -89,6 +93,14 @@ class LakeHistory:
 
     def pending_commits(self, uri: str, start: str, end: str) -> int:
         return len(Timeline(uri).between(start, end))
+
+
+def _logged(timeline: Timeline, start: str, end: str) -> tuple[int | None, str | None]:
+    """Bytes of the logs that have the change of a range, or why it has none. No file is looked at."""
+    try:
+        return sum(log.bytes for log in logs_between(timeline, start, end)), None
+    except NotLoggedError as error:
+        return None, str(error)
 
 
 def _replaced_rows(timeline: Timeline, commit: Commit) -> int:

@@ -1,8 +1,8 @@
 """The change feed of merge-on-read tables. Owns reading them as of frontiers; what is gone of these is `cleaned`'s.
 
 Log files are Hudi's own format and merge by rules of the table, so Hudi's reader says what a snapshot holds. A change
-is two snapshots of the partitions that commits touched, less what both have. Hudi's incremental read is not used: it
-shows late rows that lost against stored ones.
+whose commits have no change logs is two snapshots of the partitions that they touched, less what both have. Hudi's
+incremental read is not used: it shows late rows that lost against stored ones.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from pyspark.sql import functions as F
 
 from sqlmesh_like.engine.cleaned import gone
 from sqlmesh_like.engine.commits import Commit
-from sqlmesh_like.engine.feed import PARTITION_PATH, RECORD_KEY, SEQUENCE, Feed
+from sqlmesh_like.engine.feed import COMMIT_TIME, PARTITION_PATH, RECORD_KEY, SEQUENCE, Feed, lacking, most_left
 from sqlmesh_like.engine.history import path_columns
 from sqlmesh_like.engine.widening import widened
 from sqlmesh_like.errors import RetryableError
-from sqlmesh_like.names import WEIGHT, Schema, is_hidden
+from sqlmesh_like.names import Schema, is_hidden
 
 MAX_PARTITIONS = 2_000
 """Above this many partitions none is left out: the list of them becomes part of the query."""
 
-_ROW = (PARTITION_PATH, RECORD_KEY, SEQUENCE)
+_ROW = [PARTITION_PATH, RECORD_KEY, SEQUENCE]
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _PLAIN = re.compile(r"[A-Za-z0-9_.=/-]+")
 _NUMBERED = ("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING")
@@ -43,7 +43,7 @@ class MergeOnReadFeed(Feed):
         self._require(frontier)
         return self._as_of(frontier, schema, partitions).select(*self._columns(schema, frontier, hidden))
 
-    def changes(self, start: str, end: str) -> DataFrame:
+    def compared_changes(self, start: str, end: str) -> DataFrame:
         schema = self.schema(end)
         commits = self._timeline.between(start, end)
         touched = set[tuple[str, str]]().union(*(commit.touched for commit in commits))
@@ -53,7 +53,9 @@ class MergeOnReadFeed(Feed):
         old, new = (self._as_of(at, schema, partitions) for at in (start, end))
         if not self._numbers_rows(commits):
             return self._signed(old, new, schema, end)
-        return _differing(old, new).select(*self._columns(schema, end, hidden=False), WEIGHT)
+        # Compaction and clustering leave a row its number and its commit time.
+        added = new.where(F.col(COMMIT_TIME) > start.split("_")[0])
+        return self._signed(lacking(old, new, _ROW, most_left(commits)), added, schema, end)
 
     def _as_of(self, frontier: str, schema: Schema, partitions: Collection[str] | None) -> DataFrame:
         """Rows at a frontier as `schema`, of the partitions at these paths and maybe more (None: of all)."""
@@ -111,26 +113,8 @@ class MergeOnReadFeed(Feed):
 
     def _require(self, frontier: str, groups: Collection[tuple[str, str]] | None = None) -> None:
         uri = self._timeline.uri
-        if not self._timeline.holds(frontier) or not self._timeline.is_settled(frontier):
+        self._require_held(frontier)
+        if not self._timeline.is_settled(frontier):
             raise RetryableError(f"commit {frontier} of {uri} is no longer on its timeline")
         if lost := gone(self._timeline, frontier, groups):
             raise RetryableError(f"{len(lost)} data files of {uri} were cleaned, e.g. {lost[0]}")
-
-
-def _differing(old: DataFrame, new: DataFrame) -> DataFrame:
-    """Rows that only one of two snapshots has, signed. Compaction and clustering leave a row its number."""
-    others = [name for name in old.columns if name not in _ROW]
-
-    def side(frame: DataFrame, tag: str) -> DataFrame:
-        renamed = [F.col(f"`{name}`").alias(f"_sml_{tag}_{number}") for number, name in enumerate(others)]
-        return frame.select(*_ROW, F.lit(True).alias(f"_sml_{tag}"), *renamed)
-
-    both = side(old, "old").join(side(new, "new"), list(_ROW), "full_outer")
-    alone = both.where(F.col("_sml_old").isNull() | F.col("_sml_new").isNull())
-    is_old = F.col("_sml_new").isNull()
-    # Column by column: a struct of all would make Spark read them all.
-    values = [
-        F.when(is_old, F.col(f"_sml_old_{number}")).otherwise(F.col(f"_sml_new_{number}")).alias(name)
-        for number, name in enumerate(others)
-    ]
-    return alone.select(*_ROW, *values, F.when(is_old, -1).otherwise(1).cast("bigint").alias(WEIGHT))

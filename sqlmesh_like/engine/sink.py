@@ -10,13 +10,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sqlmesh_like.engine import tables
+from sqlmesh_like.engine.change_log import ChangeLog
+from sqlmesh_like.engine.logged_changes import log_of_images, log_of_upsert, merges_as_written
 from sqlmesh_like.engine.partition_paths import encoded
 from sqlmesh_like.engine.swap import replace_table
 from sqlmesh_like.engine.tables import DELETED, HudiTable
+from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, PARTITION, WEIGHT, Column, Schema, visible
 from sqlmesh_like.plan.history import TableState
 
+BEFORE = "_sml_before"
+"""Of an action: the row as it was, a struct; NULL where there was none."""
 _ROW = "_sml_row"
 
 
@@ -45,7 +50,8 @@ class Counts:
 def one_action_a_key(signed: DataFrame, sink: Sink) -> DataFrame:
     """Signed rows netted to at most one upsert or delete per (partition, key); rows that stay as they are drop out.
 
-    A row that moves partition is a delete in the old one and an upsert in the new one.
+    A row that moves partition is a delete in the old one and an upsert in the new one. Beside its visible columns and
+    state an action has the row as it was.
     """
     frame = sink.prepared(signed)
     names = [name for name in frame.columns if name != WEIGHT]
@@ -60,7 +66,8 @@ def one_action_a_key(signed: DataFrame, sink: Sink) -> DataFrame:
     )
     unchanged = (F.col("_sml_low") < 0) & (F.col("_sml_high") > 0) & F.col(_ROW).eqNullSafe(F.col("_sml_old"))
     changed = grouped.where(~unchanged)
-    return changed.select(f"{_ROW}.*", (F.col("_sml_high") < 0).alias(DELETED), "_sml_copies")
+    before = F.when(F.col("_sml_low") < 0, F.col("_sml_old")).alias(BEFORE)
+    return changed.select(f"{_ROW}.*", (F.col("_sml_high") < 0).alias(DELETED), "_sml_copies", before)
 
 
 def count_actions(actions: DataFrame, sink: Sink) -> Counts:
@@ -72,13 +79,37 @@ def count_actions(actions: DataFrame, sink: Sink) -> Counts:
     return Counts(row[0], row[1])
 
 
-def merge(actions: DataFrame, sink: Sink, metadata: Mapping[str, str]) -> None:
-    """Commit the actions as one upsert."""
-    tables.write(actions.drop("_sml_copies"), sink.table, "upsert", metadata)
+def merge(actions: DataFrame, sink: Sink, metadata: Mapping[str, str], log: ChangeLog | None = None) -> None:
+    """Commit the actions as one upsert, which names the log of what it changes."""
+    named = {**metadata, **(log.metadata if log else {})}
+    tables.write(actions.drop("_sml_copies", BEFORE), sink.table, "upsert", named)
 
 
-def no_actions(frame: DataFrame, sink: Sink) -> DataFrame:
-    """An empty frame of actions, for a commit that carries metadata alone."""
+def merge_nothing(frame: DataFrame, sink: Sink, metadata: Mapping[str, str]) -> None:
+    """Commit metadata alone to a table with the columns of `frame`."""
+    log = ChangeLog(sink.state.frontier) if sink.state.frontier else None
+    merge(_no_actions(frame, sink), sink, metadata, log)
+
+
+def log_changes(actions: DataFrame, counts: Counts, sink: Sink, stored: DataFrame | None) -> ChangeLog | None:
+    """Write the log of actions (see `one_action_a_key`); None where it is not sure what the table will hold.
+
+    `stored`: the table's rows, where actions do not have the rows as they were in every bit.
+    """
+    timeline, previous, count = Timeline(sink.table.uri), sink.state.frontier, counts.upserts + counts.deletes
+    if previous is None or not count:
+        return ChangeLog(previous) if previous else None
+    if stored is not None:
+        plain = actions.drop("_sml_copies", BEFORE)
+        return log_of_upsert(plain, stored, timeline, sink.table, previous, count)
+    types = {column.name: column.type for column in sink.state.stored or ()}
+    is_alike = all(types.get(column.name) == as_stored(column.type) for column in visible(schema_of(actions)))
+    if not is_alike or not merges_as_written(timeline, sink.table):
+        return None
+    return log_of_images(actions, BEFORE, timeline, previous, count)
+
+
+def _no_actions(frame: DataFrame, sink: Sink) -> DataFrame:
     return sink.prepared(frame).withColumn(DELETED, F.lit(False)).withColumn("_sml_copies", F.lit(0)).limit(0)
 
 

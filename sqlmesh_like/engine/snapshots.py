@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from sqlmesh_like.delta.snapshot import SOURCE, STORED, snapshot_program
 from sqlmesh_like.engine import sink as sinks
-from sqlmesh_like.engine.bindings import Bindings
+from sqlmesh_like.engine.bindings import Bindings, shown
 from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.sink import Sink
 from sqlmesh_like.engine.swap import recover
@@ -33,13 +33,14 @@ def take_snapshot(planned: PlannedModel, bindings: Bindings, target: Sink, must_
     bindings.steps["_source"] = source
     sinks.check_rows(source, target)
     source.createOrReplaceTempView(SOURCE)
-    stored = _stored(planned, bindings)
+    kept = _stored(planned, bindings)
+    stored = None if kept is None else shown(kept)
     now = planned.now.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
-    shown = sinks.schema_of(stored) if stored is not None else None
-    _refuse_changed_types(planned, sinks.schema_of(source), shown or ())
-    program = snapshot_program(config, sinks.schema_of(source), shown, now)
+    columns = sinks.schema_of(stored) if stored is not None else None
+    _refuse_changed_types(planned, sinks.schema_of(source), columns or ())
+    program = snapshot_program(config, sinks.schema_of(source), columns, now)
     record = replace(planned.record("full_refresh", target.table.buckets, {}), strategy="snapshot")
-    if stored is None:
+    if kept is None or stored is None:
         rows = bindings.session.sql(program.first)
         sinks.rebuild(rows, target, {RECORD_KEY: record.to_json()})
         return Applied("full_refresh", source.count(), 0, committed=True)
@@ -50,8 +51,9 @@ def take_snapshot(planned: PlannedModel, bindings: Bindings, target: Sink, must_
     if not count and not must_carry:
         return Applied("full_refresh", 0, 0, committed=False)
     record = replace(record, rows={"upserts": count})
-    actions = target.prepared(rows).withColumn(DELETED, F.lit(False)).withColumn("_sml_copies", F.lit(1))
-    sinks.merge(actions, target, {RECORD_KEY: record.to_json()})
+    actions = target.prepared(rows).withColumn(DELETED, F.lit(False))
+    log = sinks.log_changes(actions, sinks.Counts(count, 0), target, kept)
+    sinks.merge(actions, target, {RECORD_KEY: record.to_json()}, log)
     return Applied("full_refresh", count, 0, committed=True)
 
 
@@ -60,7 +62,7 @@ def _stored(planned: PlannedModel, bindings: Bindings) -> DataFrame | None:
         return None
     timeline = Timeline(planned.target.uri)
     assert timeline.frontier is not None
-    return feed_of(bindings.session, timeline).current(timeline.frontier).drop(KEY)
+    return feed_of(bindings.session, timeline).current(timeline.frontier, hidden=True)
 
 
 def _count(rows: DataFrame, planned: PlannedModel) -> int:

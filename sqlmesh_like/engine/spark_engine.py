@@ -17,6 +17,7 @@ from sqlglot import exp
 from sqlmesh_like.engine import sink as sinks
 from sqlmesh_like.engine.bindings import Bindings, bound
 from sqlmesh_like.engine.catalog_sync import sync
+from sqlmesh_like.engine.change_log import remove_logs
 from sqlmesh_like.engine.cleaning import clean_history
 from sqlmesh_like.engine.compacting import compact
 from sqlmesh_like.engine.comparison import difference
@@ -161,6 +162,7 @@ class SparkEngine:
     def clean(self, uri: str, retain: int) -> None:
         with failing(f"cleaning {uri} failed"):
             clean_history(self.session(), uri, retain)
+            remove_logs(Timeline(uri))
 
 
 def open_engine(

@@ -55,10 +55,10 @@ def write(
     chosen = {**write_options(table), **table.options, **(options or {}), **tagged}
     chosen["hoodie.datasource.write.operation"] = operation
     chosen[BUCKETS] = str(table.buckets)  # whatever the user's options say now: the table was made with these
-    _without_small_integers(frame).write.format("hudi").options(**chosen).mode("append").save(table.uri)
+    without_small_integers(frame).write.format("hudi").options(**chosen).mode("append").save(table.uri)
 
 
-def _without_small_integers(frame: DataFrame) -> DataFrame:
+def without_small_integers(frame: DataFrame) -> DataFrame:
     """Small integers as int, which is how a table shows them: Hudi 1.2.0's row writer fails on a ByteType."""
     small = [f.name for f in frame.schema.fields if isinstance(f.dataType, ByteType | ShortType)]
     return frame.withColumns({name: F.col(f"`{name}`").cast("int") for name in small}) if small else frame

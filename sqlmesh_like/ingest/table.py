@@ -16,6 +16,7 @@ from sqlmesh_like.engine.sizes import BUCKETS
 from sqlmesh_like.engine.tables import DELETED, HudiTable, Operation, write
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.ingest import net
+from sqlmesh_like.ingest.batch_log import log_of_batch
 from sqlmesh_like.ingest.column_record import column_record
 from sqlmesh_like.ingest.counts import within
 from sqlmesh_like.ingest.dead_letters import are_open
@@ -86,7 +87,10 @@ def _brought(
         is_load = report.upserts > 0 and not Timeline(uri).commit_instants
         operation: Operation = "bulk_insert" if is_load else "upsert"
         rows = rows.where(f"not {DELETED}") if is_load else rows
-        write(rows, table, operation, {**metadata, **marks, **column_record(decoded.settled)}, _IS_NETTED)
+        # The first rows of a table, or a default that all get, are most of it: a log would be as long.
+        log = None if is_load or decoded.defaults else log_of_batch(rows, table, report.upserts + report.deletes)
+        logged = log.metadata if log else {}
+        write(rows, table, operation, {**metadata, **marks, **column_record(decoded.settled), **logged}, _IS_NETTED)
         sync(spark, place.target, layout.table.table, uri, layout.partition_field)
         return replace(report, seconds=time.monotonic() - started, changes=decoded.settled.changes)
     finally:

@@ -150,8 +150,8 @@ def _is_clearly_cheaper(work: Work, than: Work) -> bool:
 def _incremental(strategy: Strategy, inputs: Sequence[InputCost], target: Volume, rows: int, has_logs: bool) -> Work:
     everything = sum(found.volume.bytes for found in inputs)
     moved = [found for found in inputs if found.change.rows]
-    # Touched file groups are read as they were and as they are; the rows that differ go through netting, both signs.
-    read: float = sum(2 * found.change.bytes for found in moved)
+    # Rows that differ go through netting, both signs.
+    read: float = sum(found.change.read for found in moved)
     shuffled = sum(2 * found.changed_share * found.volume.bytes for found in moved)
     affected = max((found.affected_partitions(target) for found in moved), default=0.0)
     narrowed = sum(found.read_of(affected) for found in inputs) if moved else 0

@@ -65,7 +65,10 @@ def _work(work: Work) -> dict[str, int]:
 
 
 def _input(item: PlannedInput) -> dict[str, object]:
-    return {"unique_id": item.ref.unique_id, "from": item.start, "to": item.end, "pending_rows": item.change.rows}
+    return {
+        "unique_id": item.ref.unique_id, "from": item.start, "to": item.end, "pending_rows": item.change.rows,
+        **({"compared_because": item.change.compared} if item.has_moved and item.change.compared else {}),
+    }  # fmt: skip
 
 
 def program_text(plan: TablePlan) -> str:

@@ -91,12 +91,20 @@ class Change:
     """What commits between two frontiers did. `rows`: those written, deleted or replaced, an upper bound.
 
     `files` counts the file groups that were touched, `bytes` their size now and `partitions` where they are.
+    `logged` is the size of the change logs that hold the rows; None where files are compared, `compared` says why.
     """
 
     rows: int = 0
     files: int = 0
     bytes: int = 0
     partitions: int = 0
+    logged: int | None = None
+    compared: str | None = None
+
+    @property
+    def read(self) -> int:
+        """Bytes that are read for the changed rows: file groups are read as they were and as they are."""
+        return 2 * self.bytes if self.logged is None else self.logged
 
 
 NO_CHANGE = Change()

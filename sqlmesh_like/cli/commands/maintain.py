@@ -11,6 +11,8 @@ from sqlmesh_like.cli.discovering import discovered_of, with_discovered_tables
 from sqlmesh_like.cli.lake import Lake, locked, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.output import Output, Status, Step
+from sqlmesh_like.engine.change_log import remove_logs
+from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.run.retention import due
@@ -69,4 +71,6 @@ def _services(lake: Lake, place: TablePlace) -> list[str]:
     for cleaning in due(lake.catalog, [place.unique_id], slack=0):
         lake.engine.clean(cleaning.uri, cleaning.retain)
         done.append(f"{cleaning.retain} commits kept")
+    if removed := remove_logs(Timeline(place.uri)):
+        done.append(f"{removed} change log{'s' if removed > 1 else ''} removed")
     return done

@@ -1,0 +1,43 @@
+"""The change log of one batch into one table. Owns which part of the table is read for rows as they were."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import DataFrame
+
+from sqlmesh_like.engine.change_log import ChangeLog
+from sqlmesh_like.engine.feeds import feed_of
+from sqlmesh_like.engine.logged_changes import log_of_upsert
+from sqlmesh_like.engine.mor_feed import MAX_PARTITIONS
+from sqlmesh_like.engine.tables import HudiTable
+from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.ingest.tombstones import RETENTION_DAYS
+
+
+def log_of_batch(rows: DataFrame, table: HudiTable, count: int) -> ChangeLog | None:
+    """Write the log of an upsert of these rows (about `count`); None where there is nothing that it could follow."""
+    timeline = Timeline(table.uri)
+    previous = timeline.frontier
+    if previous is None or _may_hide_deletes(timeline, table):
+        return None
+    stored = feed_of(rows.sparkSession, timeline).current(previous, _partitions(rows, table), hidden=True)
+    return log_of_upsert(rows, stored, timeline, table, previous, count)
+
+
+def _may_hide_deletes(timeline: Timeline, table: HudiTable) -> bool:
+    """Whether a delete that ingestion has forgotten may stand in a log file, where a row that is older loses to it."""
+    if timeline.is_cow or not table.ordering:
+        return False
+    compacted = (commit for commit in timeline.newest_first() if commit.operation == "COMPACT")
+    first = "" if timeline.is_archived else timeline.commit_instants[0].requested
+    since = next((commit.instant.requested for commit in compacted), first)
+    return since < (datetime.now(UTC) - timedelta(days=RETENTION_DAYS)).strftime("%Y%m%d%H%M%S")
+
+
+def _partitions(rows: DataFrame, table: HudiTable) -> set[str] | None:
+    """Paths of the partitions that the rows are in; None where there are none, or too many."""
+    if table.partition_field is None:
+        return None
+    found = rows.select(table.partition_field).distinct().limit(MAX_PARTITIONS + 1).collect()
+    return {f"{table.partition_field}={row[0]}" for row in found} if len(found) <= MAX_PARTITIONS else None
