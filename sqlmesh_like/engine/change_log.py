@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlmesh_like.engine.commits import STATE_PREFIX, Commit
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.engine.timeline import Timeline
-from sqlmesh_like.names import KEY
+from sqlmesh_like.names import KEY, Schema
 
 CHANGE_LOG = "change_log"
 """Key of the record in a commit's metadata."""
@@ -168,6 +168,23 @@ def _values_of(metadata: object, column: str) -> int:
         for chunk in chunks
         if chunk.path_in_schema == column
     )
+
+
+def new_log(
+    timeline: Timeline, previous: str, columns: Schema, write: Callable[[str, Mapping[str, str]], int]
+) -> ChangeLog:
+    """The log in one file that `write` makes of a path and the file's metadata, giving back the number of rows."""
+    names = {"int": "integer", "bigint": "long", "smallint": "short", "tinyint": "byte"}
+    fields = [
+        {"name": c.name, "type": names.get(c.type or "", c.type), "nullable": True, "metadata": {}} for c in columns
+    ]
+    described = json.dumps({"type": "struct", "fields": fields})
+    path = f"{log_folder()}/0.parquet"
+    whole = f"{timeline.folder.path}/{path}"
+    timeline.folder.fs.makedirs(whole.rpartition("/")[0], exist_ok=True)
+    rows = write(whole, {_COLUMNS.decode(): described})
+    size = int(str(timeline.folder.fs.info(whole)["size"]))
+    return ChangeLog(previous, rows, (LogFile(path, size),), fingerprint(described))
 
 
 def fingerprint(columns: str) -> str:

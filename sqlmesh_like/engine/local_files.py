@@ -6,11 +6,16 @@ commits changed, follows the same rules as in `feed`, which says why.
 
 from __future__ import annotations
 
+import json
+import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from pyspark.sql.types import StructType
+
 from sqlmesh_like.engine.avro_schema import schema_of
+from sqlmesh_like.engine.change_log import ChangeLog, NotLoggedError, columns_of, logs_between
 from sqlmesh_like.engine.commits import Commit, Slice
 from sqlmesh_like.engine.duck_types import duck_type, quoted
 from sqlmesh_like.engine.exact_sql import Unproven
@@ -19,6 +24,7 @@ from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, visible
 from sqlmesh_like.plan.history import TableState
 
+_LOG = logging.getLogger(__name__)
 _TIME, _SEQUENCE = "_hoodie_commit_time", "_hoodie_commit_seqno"
 _RECORD_KEY, _PATH = "_hoodie_record_key", "_hoodie_partition_path"
 _WIDER = {
@@ -47,6 +53,29 @@ class LocalTable:
 
     def change(self, start: str, end: str) -> str:
         """SELECT of the signed rows between two frontiers; a row rewritten as it was has both signs."""
+        try:
+            return self._logged(logs_between(self.timeline, start, end))
+        except NotLoggedError as error:
+            _LOG.info("%s: file slices are compared: %s", self.uri, error)
+            return self._compared(start, end)
+
+    def _logged(self, logs: Collection[ChangeLog]) -> str:
+        """By the logs of its commits."""
+        by_columns: dict[str, list[str]] = defaultdict(list)
+        for log in logs:
+            if log.rows:
+                by_columns[columns_of(self.timeline, log)] += [file.path for file in log.files]
+        parts = []
+        for columns, paths in by_columns.items():
+            types = {f.name: f.dataType.simpleString() for f in StructType.fromJson(json.loads(columns)).fields}
+            if not {KEY, WEIGHT} <= types.keys():
+                raise NotLoggedError("a change log has other columns than this version writes")
+            items = [self._item(column, types, "") for column in self.change_schema]
+            parts.append(self._read(items, paths))
+        return " UNION ALL ".join(parts) if parts else _no_rows(self.change_schema)
+
+    def _compared(self, start: str, end: str) -> str:
+        """By the file slices that commits touched, as they were and as they are."""
         commits = self.timeline.between(start, end)
         touched = set[tuple[str, str]]().union(*(commit.touched for commit in commits))
         for frontier in (start, end):
@@ -82,21 +111,18 @@ class LocalTable:
             written = self.timeline.schema_json(f"{found.instant}_")
             if written is None:
                 raise Unproven("a file whose commit is archived")
-            by_schema[written].append(f"{folder(self.uri).path}/{found.path}")
+            by_schema[written].append(found.path)
         extra = (_TIME, _SEQUENCE, _RECORD_KEY, _PATH) if meta else ()
         parts = []
         for written, paths in by_schema.items():
             types = {column.name: column.type or "" for column in schema_of(written)}
             items = [self._item(column, types, frontier) for column in self.schema]
-            listed = ", ".join(_text(path) for path in sorted(paths))
-            parts.append(
-                f"SELECT {', '.join([*items, *extra])} FROM read_parquet([{listed}], hive_partitioning = false)"
-            )
-        if not parts:
-            typed = [*self.schema, *(Column(name, "string") for name in extra)]
-            nothing = ", ".join(f"CAST(NULL AS {duck_type(c.type or 'string')}) AS {quoted(c.name)}" for c in typed)
-            return f"SELECT {nothing} WHERE false"
-        return " UNION ALL ".join(parts)
+            parts.append(self._read([*items, *extra], paths))
+        return " UNION ALL ".join(parts) if parts else _no_rows((*self.schema, *(Column(n, "string") for n in extra)))
+
+    def _read(self, items: Collection[str], paths: Collection[str]) -> str:
+        listed = ", ".join(_text(f"{folder(self.uri).path}/{path}") for path in sorted(paths))
+        return f"SELECT {', '.join(items)} FROM read_parquet([{listed}], hive_partitioning = false)"
 
     def _item(self, column: Column, written: dict[str, str], frontier: str) -> str:
         name, type_ = quoted(column.name), column.type or ""
@@ -130,6 +156,11 @@ def local_table(state: TableState, *, hidden: bool) -> LocalTable | None:
     columns = shown if hidden else visible(shown)
     kept = [c for c in columns if not c.name.startswith("_hoodie_") and c.name != KEY]
     return LocalTable(state.uri, Timeline(state.uri), (*kept, Column(KEY, "string")))
+
+
+def _no_rows(schema: Schema) -> str:
+    items = [f"CAST(NULL AS {duck_type(c.type or 'string')}) AS {quoted(c.name)}" for c in schema]
+    return f"SELECT {', '.join(items)} WHERE false"
 
 
 def _where_rows_may_leave(commits: Iterable[Commit]) -> set[tuple[str, str]] | None:

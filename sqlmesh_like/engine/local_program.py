@@ -26,10 +26,11 @@ from sqlmesh_like.delta.crossing import at_clocks
 from sqlmesh_like.delta.emptiness import without_empty
 from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, RescanProgram, Step, name_of, split_relation
+from sqlmesh_like.engine.change_log import ChangeLog, new_log
 from sqlmesh_like.engine.duck_types import duck_type, quoted
 from sqlmesh_like.engine.exact_sql import SETUP, ExactQuery, Unproven, exact
 from sqlmesh_like.engine.local_files import PLAIN, LocalTable, local_table
-from sqlmesh_like.names import KEY, WEIGHT, Column, Schema
+from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden
 from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
 
 _LOG = logging.getLogger(__name__)
@@ -45,6 +46,7 @@ class LocalActions:
     schema: Schema
     upserts: int
     deletes: int
+    log: ChangeLog | None = None  # what the commit may say that it changed
 
 
 NOTHING = LocalActions(Path(), (), 0, 0)
@@ -70,21 +72,23 @@ class LocalPrograms:
             self._db = self._folder = None
             self._changes.clear()
 
-    def actions(self, planned: PlannedModel, program: DeltaProgram) -> LocalActions | None:
-        """The actions of a program; None where Spark has to find them."""
-        return self._tried(planned, lambda run: run.actions(program))
+    def actions(self, planned: PlannedModel, program: DeltaProgram, *, logged: bool) -> LocalActions | None:
+        """The actions of a program; None where Spark has to find them. `logged`: with a log of the change."""
+        return self._tried(planned, lambda run: run.actions(program), logged=logged)
 
-    def rescanned(self, planned: PlannedModel, rescan: RescanProgram) -> LocalActions | None:
+    def rescanned(self, planned: PlannedModel, rescan: RescanProgram, *, logged: bool) -> LocalActions | None:
         """The actions by which partitions that are computed anew differ from the stored ones; None: ask Spark."""
-        return self._tried(planned, lambda run: run.rescanned(rescan))
+        return self._tried(planned, lambda run: run.rescanned(rescan), logged=logged)
 
-    def _tried(self, planned: PlannedModel, work: Callable[[_Run], LocalActions | None]) -> LocalActions | None:
+    def _tried(
+        self, planned: PlannedModel, work: Callable[[_Run], LocalActions | None], *, logged: bool
+    ) -> LocalActions | None:
         tables = _tables_of(planned)
         if tables is None:
             return None
         try:
             with closing(self._cursor()) as db:
-                return work(_Run(self, db, planned, tables))
+                return work(_Run(self, db, planned, tables, logged))
         except (Unproven, duckdb.Error, OSError) as error:
             # It may fail there as well: then it is Spark that says why.
             _LOG.debug("%s is computed by Spark: %s", planned.compiled.model.unique_id, error)
@@ -134,6 +138,7 @@ class _Run:
     db: duckdb.DuckDBPyConnection
     planned: PlannedModel
     tables: Mapping[str, LocalTable]
+    logged: bool
     pending: dict[str, Step] = field(default_factory=dict)
     empty: set[str] = field(default_factory=set)
     steps: dict[str, Schema] = field(default_factory=dict)
@@ -192,8 +197,31 @@ class _Run:
         path = self.programs.new_file()
         if total:
             casts = ", ".join(_parquet_item(column) for column in columns)
-            self.db.execute(f"COPY (SELECT {casts}, {DELETED} FROM _sml_actions) TO '{path}' (FORMAT parquet)")
-        return LocalActions(path, columns, total - deletes, deletes)
+            self.db.execute(
+                f"COPY (SELECT {casts}, {DELETED} FROM _sml_actions) TO {_text(str(path))} (FORMAT parquet)"
+            )
+        log = self._log(columns, same, old) if total and self.logged else None
+        return LocalActions(path, columns, total - deletes, deletes, log)
+
+    def _log(self, columns: Schema, same: str, old: str) -> ChangeLog | None:
+        """Write the log of the actions, as `logged_changes` does; the table merges as written, for it is ours."""
+        frontier, timeline = self.planned.target.frontier, self.tables[TARGET].timeline
+        if frontier is None or timeline.properties.get("hoodie.record.merge.mode") != "COMMIT_TIME_ORDERING":
+            return None
+        shown = tuple(Column(c.name, _stored(c.type)) for c in columns if c.name == KEY or not is_hidden(c.name))
+        items = {tag: ", ".join(_parquet_item(column, tag) for column in shown) for tag in "ao"}
+        leaving = f"SELECT {items['o']}, CAST(-1 AS BIGINT) AS {WEIGHT} FROM {old} AS o"
+        left = f"{leaving} SEMI JOIN _sml_actions AS n ON {same}"
+        entered = f"SELECT {items['a']}, CAST(1 AS BIGINT) FROM _sml_actions AS a WHERE NOT {DELETED}"
+        return new_log(
+            timeline, frontier, (*shown, Column(WEIGHT, "bigint")),
+            lambda path, metadata: self._copied(f"{left} UNION ALL {entered}", path, metadata),
+        )  # fmt: skip
+
+    def _copied(self, query: str, path: str, metadata: Mapping[str, str]) -> int:
+        said = ", ".join(f"{_text(name)}: {_text(value)}" for name, value in metadata.items())
+        options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{said}}}"
+        return int(self.db.execute(f"COPY ({query}) TO {_text(path)} ({options})").fetchall()[0][0])
 
     def _breaks_unique_key(self) -> bool:
         """Whether a declared key of the rows that enter is NULL, or repeats among them and those that stay."""
@@ -283,11 +311,15 @@ def _read_by(query: exp.Expr) -> list[str]:
     return list(dict.fromkeys(name_of(table) for table in query.find_all(exp.Table)))
 
 
-def _parquet_item(column: Column) -> str:
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _parquet_item(column: Column, table: str = "_sml_actions") -> str:
     """A column of a file as Spark reads it back: a moment in UTC."""
     if column.type not in PLAIN and not (column.type or "").startswith("decimal"):
         raise Unproven(f"a column of {column.type}")
-    return f"CAST({quoted(column.name)} AS {duck_type(column.type or '')}) AS {quoted(column.name)}"
+    return f"CAST({table}.{quoted(column.name)} AS {duck_type(column.type or '')}) AS {quoted(column.name)}"
 
 
 def _stored(type_: str | None) -> str | None:

@@ -37,6 +37,8 @@ CARRY_AFTER_COMMITS = 10
 CARRY_AFTER_BYTES = 256_000_000
 """Where nothing came of a change that DuckDB read in a moment, no commit says so: one costs more than to read it again.
 From so many commits on, or so many bytes in the files that they touched, an empty commit carries the frontier on."""
+LOGGED_FROM_BYTES = 32_000_000
+"""A smaller table is compared with itself in no time: its commits need no log."""
 MERGED = ("row_based", "aggregate_merge", "group_recompute")
 """Strategies whose changed rows are merged into the table."""
 
@@ -62,9 +64,15 @@ class Materializer:
         if self.local is None:
             return None
         if planned.strategy == "partition_rescan" and plan.rescan is not None:
-            return self.local.rescanned(planned, plan.rescan)
+            return self.local.rescanned(planned, plan.rescan, logged=self._is_large(planned))
         program = plan.program_for(planned.moves) if planned.strategy in MERGED else None
-        return None if program is None else self.local.actions(planned, program)
+        return None if program is None else self.local.actions(planned, program, logged=self._is_large(planned))
+
+    def _is_large(self, planned: PlannedModel) -> bool:
+        target = planned.target
+        return (
+            target.frontier is not None and self.history.volume(target.uri, target.frontier).bytes >= LOGGED_FROM_BYTES
+        )
 
     def is_done(self, planned: PlannedModel, found: LocalActions) -> bool:
         """Whether nothing is to be written: neither rows nor, where little was read for it, the frontier."""
@@ -121,7 +129,7 @@ class Materializer:
         rows = bindings.session.read.schema(f"{columns}, {DELETED} boolean").parquet(str(found.path))
         counts = {"upserts": found.upserts, "deletes": found.deletes}
         record = planned.record(planned.strategy, target.table.buckets, counts)
-        sinks.merge(target.prepared(rows), target, {RECORD_KEY: record.to_json()})
+        sinks.merge(target.prepared(rows), target, {RECORD_KEY: record.to_json()}, found.log)
         return Applied(planned.strategy, found.upserts, found.deletes, committed=True, engine="duckdb")
 
     def _nothing_came_of_it(self, planned: PlannedModel, bindings: Bindings, target: Sink) -> Applied:
