@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.ingest.check import fixed_part
 from sqlmesh_like.ingest.extent import Extent, Files, files_of
+from sqlmesh_like.ingest.layout import LINE_DIGITS
 from sqlmesh_like.ingest.log import LINE_COLUMNS, ExtentOf
 from sqlmesh_like.ingest.told import told
 from sqlmesh_like.ingest.types import literal
@@ -28,7 +29,7 @@ _COLUMNS = (
     "unix_millis(_metadata.file_modification_time) as modified",
     "_metadata.file_block_start as block",
 )
-POSITION = "concat(lpad(modified, 13, '0'), '|', file, '|', lpad(line, 12, '0'))"
+POSITION = f"concat(lpad(modified, 13, '0'), '|', file, '|', lpad(line, {LINE_DIGITS}, '0'))"
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,21 @@ def named_by_folder(glob: str) -> dict[str, str]:
         "log_database": f"if({is_below}, element_at({below}, 1), try_element_at({above}, -3))",
         "log_table": f"if({is_below}, element_at({below}, 2), try_element_at({above}, -2))",
     }
+
+
+def folder_names(glob: str, file: str) -> dict[str, str | None]:
+    """The same of the path of one file.
+
+    >>> folder_names("/landing/*/*/*.parquet", "file:/landing/shop/user/LOAD1.parquet")
+    {'log_database': 'shop', 'log_table': 'user'}
+    >>> folder_names("/landing/shop/user/*.parquet", "file:/landing/shop/user/LOAD1.parquet")
+    {'log_database': 'shop', 'log_table': 'user'}
+    """
+    base = fixed_part(glob).rstrip("/").rpartition("://")[2]
+    _, _, inside = file.partition(f"{base}/")
+    below, above = (inside or file).split("/"), file.split("/")
+    found = below[:2] if len(below) > 2 else [above[-3] if len(above) > 2 else None, above[-2] if above[1:] else None]
+    return {"log_database": found[0], "log_table": found[1]}
 
 
 def _escaped(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlmesh_like.engine.cached_frame import cached
 from sqlmesh_like.engine.catalog_sync import sync
 from sqlmesh_like.engine.commits import STATE_PREFIX
-from sqlmesh_like.engine.sizes import BUCKETS
+from sqlmesh_like.engine.sizes import BYTES_A_FILE, buckets_for, tasks_for
 from sqlmesh_like.engine.tables import DELETED, HudiTable, Operation, write
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.ingest import net
@@ -31,7 +30,10 @@ from sqlmesh_like.ingest.tombstones import read_floors, write_floors
 from sqlmesh_like.ingest.truncates import note_truncates
 from sqlmesh_like.ingest.types import quoted
 
-ROWS_PER_BUCKET = 500_000
+_KEY_BYTES = 24
+"""What a row takes beside its source's columns: its key twice, its place in the log, Hudi's own."""
+_ROWS_A_TASK = 50_000
+"""Rows that one task writes faster than two could be started for."""
 _IS_NETTED = {"hoodie.combine.before.upsert": "false"}
 """Hudi need not look for a second row of a key and partition, which costs it half of a large upsert."""
 
@@ -67,7 +69,7 @@ def _brought(
         note_truncates(place, layout.table, decoded.truncates)
         return TableReport(layout.table.table)
     spark = decoded.events.sparkSession
-    table, metadata = _hudi_table(place, layout, uri, decoded.counts.good)
+    table, metadata = _hudi_table(place, layout, uri, decoded)
     _carry_over(spark, place, decoded, uri)
     tombstones = place.tombstones_uri(layout.table)
     floors = read_floors(spark, tombstones) if layout.order_columns or again else None
@@ -79,13 +81,17 @@ def _brought(
         note_truncates(place, layout.table, decoded.truncates)
         if remembers and to_remember:
             write_floors(spark, tombstones, layout, decisions, floors)
-        rows = spark.sql(net.rows(layout, with_floors=is_ranked), decisions=decisions)
-        if decoded.defaults:
-            rows = backfilled(rows, spark.read.format("hudi").load(uri), layout, decoded.defaults)
         # Into a table without any row there is nothing to look up; a row marked as deleted would be inserted.
         is_load = report.upserts > 0 and not Timeline(uri).commit_instants
         operation: Operation = "bulk_insert" if is_load else "upsert"
-        rows = rows.where(f"not {DELETED}") if is_load else rows
+        if is_load and kept is None:
+            is_whole = decoded.is_of_files and not decoded.counts.bad
+            rows = spark.sql(net.loaded(layout, by_file=is_whole), events=decoded.good)
+        else:
+            rows = spark.sql(net.rows(layout, with_floors=is_ranked), decisions=decisions)
+            rows = rows.where(f"not {DELETED}") if is_load else rows
+        if decoded.defaults:
+            rows = backfilled(rows, spark.read.format("hudi").load(uri), layout, decoded.defaults)
         write(rows, table, operation, {**metadata, **marks, **column_record(decoded.settled)}, _IS_NETTED)
         sync(spark, place.target, layout.table.table, uri, layout.partition_field)
         return replace(report, seconds=time.monotonic() - started, changes=decoded.settled.changes)
@@ -103,7 +109,7 @@ def _carry_over(spark: SparkSession, place: Place, decoded: Decoded, uri: str) -
     stored = spark.read.format("hudi").load(uri)
     kept = [quoted(name) for name in stored.columns if not name.startswith("_hoodie_") or name == DELETED]
     values = [f"cast({quoted(old)} as {types[new]}) as {quoted(new)}" for new, old in renamed.items()]
-    table, metadata = _hudi_table(place, decoded.layout, uri, 0)
+    table, metadata = _hudi_table(place, decoded.layout, uri)
     known = Timeline(uri).extra(STATE_PREFIX + KEY)
     write(
         stored.selectExpr(*kept, *values), table, "upsert", {**metadata, **({KEY: known} if known else {})}, _IS_NETTED
@@ -166,14 +172,19 @@ def _truncated(spark: SparkSession, decoded: Decoded, uri: str, versions: DataFr
     return versions
 
 
-def _hudi_table(place: Place, layout: Layout, uri: str, rows: int) -> tuple[HudiTable, dict[str, str]]:
-    """The bucket count of a table is fixed by its first batch: another one would duplicate keys."""
+def _hudi_table(
+    place: Place, layout: Layout, uri: str, decoded: Decoded | None = None
+) -> tuple[HudiTable, dict[str, str]]:
+    """The table as it is, or as it begins with `decoded`. Its number of buckets stays until it is rewritten with
+    another (`sml maintain --rebucket`): to write it with another would duplicate keys."""
     timeline = Timeline(uri)
     known = timeline.extra(STATE_PREFIX + "buckets")
     if known is not None:
         check_made(layout, timeline.extra(STATE_PREFIX + MADE))
     options = {**place.target.hudi, **layout.ingest.hudi}
-    buckets = int(known or options.get(BUCKETS) or max(1, math.ceil(rows / ROWS_PER_BUCKET)))
+    rows = 0 if decoded is None else decoded.counts.good
+    size = 0 if decoded is None else decoded.bytes + rows * _KEY_BYTES
+    buckets = int(known) if known else buckets_for(size, _partitions(decoded, size), options)
     table = HudiTable(
         uri=uri,
         name=layout.table.table.identifier,
@@ -182,11 +193,20 @@ def _hudi_table(place: Place, layout: Layout, uri: str, rows: int) -> tuple[Hudi
         ordering=layout.order_columns,
         table_type=layout.ingest.table_type,
         buckets=buckets,
-        # A first load only writes: one task a bucket. Later commits compare with what is there, too.
-        tasks=buckets if known is None else max(2, buckets),
+        # A first load only writes. Later commits compare with what is there, too.
+        tasks=max(2, buckets) if known else 1 if rows < _ROWS_A_TASK else tasks_for(size, options),
         options=options,
     )
     return table, {"buckets": str(buckets), MADE: made(layout)}
+
+
+def _partitions(decoded: Decoded | None, size: int) -> int:
+    """Into how many partitions a first load goes; not asked where one file holds it all."""
+    if decoded is None or decoded.layout.partition_field is None or size < BYTES_A_FILE:
+        return 1
+    found = decoded.good.selectExpr(f"count(distinct {decoded.layout.partition('row')})").first()
+    assert found is not None
+    return int(found[0])
 
 
 def _counted(decisions: DataFrame, layout: Layout) -> tuple[TableReport, int]:
