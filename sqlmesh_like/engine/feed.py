@@ -64,7 +64,7 @@ class Feed:
             self._require(frontier, touched)
         old, new = (self._read(self._of(at, touched), schema) for at in (start, end))
         # Rows that a commit carried over keep the commit time they had: what is new has one after `start`.
-        added = new.where(F.col(_COMMIT_TIME) > start.split("_")[0])
+        added = new.where(F.col(_COMMIT_TIME) > self._timeline.standing(start))
         if not all(map(_is_plain_upsert, commits)):
             kept = new.select(RECORD_KEY, SEQUENCE)
             removed = old.join(kept, [RECORD_KEY, SEQUENCE], "left_anti")

@@ -17,12 +17,14 @@ from sqlmesh_like.run.retention import due
 
 
 @click.command("maintain")
+@click.option("--rebucket", is_flag=True, help="Rewrite tables whose files are too many or too large.")
 @shared_options
-def command(flags: Flags) -> int:
+def command(flags: Flags, rebucket: bool) -> int:
     """Compact merge-on-read tables and remove history that nothing needs.
 
     Kept is what a model of the project has not read yet (of the last 200 commits), and ten commits in any case. Tables
-    that `sml` writes have a fixed number of files in each partition, so there is nothing to cluster.
+    that `sml` writes have a fixed number of files in each partition, so there is nothing to cluster. With `--rebucket`
+    a table whose partitions would better be in another number of files is rewritten in one commit, every row as it is.
     """
     loaded = with_discovered_tables(load(flags))
     selected = {node.unique_id for node in loaded.selected("model", "seed", "source")} | discovered_of(loaded)
@@ -32,7 +34,9 @@ def command(flags: Flags) -> int:
     output = make_output(flags)
     with locked(loaded, "run"), locked(loaded, "ingest"):
         try:
-            found = [_maintain(lake, number, len(there), place, output) for number, place in enumerate(there, 1)]
+            found = [
+                _maintain(lake, number, len(there), place, output, rebucket) for number, place in enumerate(there, 1)
+            ]
         finally:
             lake.engine.stop()
     output.end(found)
@@ -44,11 +48,11 @@ def _written(loaded: Loaded) -> frozenset[str]:
     return loaded.project.ingested | {found for found in loaded.graph.nodes if not found.startswith("source.")}
 
 
-def _maintain(lake: Lake, number: int, total: int, place: TablePlace, output: Output) -> Status:
+def _maintain(lake: Lake, number: int, total: int, place: TablePlace, output: Output, rebucket: bool) -> Status:
     step, started = Step(number, total, "table", str(place.table)), perf_counter()
     output.start(step)
     try:
-        done = _services(lake, place)
+        done = _services(lake, place, rebucket)
     except NodeError as error:
         output.error(step, perf_counter() - started)
         output.line(f"  {error}", "error")
@@ -61,12 +65,22 @@ def _maintain(lake: Lake, number: int, total: int, place: TablePlace, output: Ou
     return "success"
 
 
-def _services(lake: Lake, place: TablePlace) -> list[str]:
+def _services(lake: Lake, place: TablePlace, rebucket: bool) -> list[str]:
     """What was done to one table, in words."""
     done = []
     if lake.catalog.state(place.unique_id).kind == "mor" and (groups := lake.engine.compact(place.uri)):
         done.append(f"{groups} file group{'s' if groups > 1 else ''} compacted")
+    if rebucket and (found := lake.engine.rebucket(place.uri, hudi_options(lake.loaded, place.unique_id))):
+        done.append("{} → {} buckets, {:,} → {:,} files".format(*found.buckets, *found.files))
     for cleaning in due(lake.catalog, [place.unique_id], slack=0):
         lake.engine.clean(cleaning.uri, cleaning.retain)
         done.append(f"{cleaning.retain} commits kept")
     return done
+
+
+def hudi_options(loaded: Loaded, unique_id: str) -> dict[str, str]:
+    """The Hudi options that a user gives for a table: those of the target, then its own."""
+    own = {table.unique_id: table.ingest.hudi for source in loaded.project.sources for table in source.tables
+           if table.ingest is not None}  # fmt: skip
+    own |= {model.unique_id: model.config.hudi for model in loaded.rendered.models}
+    return {key: str(value) for key, value in {**loaded.target.hudi, **own.get(unique_id, {})}.items()}
