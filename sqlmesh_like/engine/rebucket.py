@@ -16,7 +16,8 @@ from pyspark.sql import functions as F
 from sqlmesh_like.engine.commits import REWRITE, STATE_PREFIX
 from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.history import LakeHistory
-from sqlmesh_like.engine.sizes import buckets_for, tasks_for
+from sqlmesh_like.engine.rebucket_size import BUCKETS_KEY, best_buckets, known_buckets
+from sqlmesh_like.engine.sizes import tasks_for
 from sqlmesh_like.engine.tables import DELETED, HudiTable, write
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import RetryableError
@@ -24,10 +25,8 @@ from sqlmesh_like.names import KEY
 from sqlmesh_like.plan.history import RECORD_KEY, TableRecord
 from sqlmesh_like.run.ports import Rebucketed
 
-BUCKETS_KEY = "buckets"
-"""Metadata of ingested tables: their number of buckets. Derived tables have it in their record."""
 CARRIED = ("ingest", "made", "spellings")
-"""Metadata of ingested tables that the newest commit must know of those before: the last batch, the key, the columns."""
+"""Metadata of ingested tables that outlives its commit: the last batch, how keys are made, how columns are spelt."""
 
 
 def rebucket(session: SparkSession, uri: str, options: Mapping[str, str]) -> Rebucketed | None:
@@ -42,7 +41,7 @@ def rebucket(session: SparkSession, uri: str, options: Mapping[str, str]) -> Reb
     if not newest.is_ours:
         return None
     before = LakeHistory().volume(uri, frontier)
-    buckets = buckets_for(before.bytes, before.partitions, options)
+    buckets = best_buckets(before, options)
     if buckets == known or not before.rows:
         return None
     feed = feed_of(session, timeline)
@@ -53,14 +52,6 @@ def rebucket(session: SparkSession, uri: str, options: Mapping[str, str]) -> Reb
     write(rows.withColumn(DELETED, F.lit(False)), table, "insert_overwrite_table", metadata)
     after = LakeHistory().volume(uri, frontier)
     return Rebucketed((known, buckets), (before.files, after.files))
-
-
-def known_buckets(timeline: Timeline) -> int | None:
-    """In how many buckets a table of ours puts the rows of a partition; None for others."""
-    if (text := timeline.extra(STATE_PREFIX + BUCKETS_KEY)) is not None:
-        return int(text)
-    record = timeline.extra(STATE_PREFIX + RECORD_KEY)
-    return TableRecord.from_json(record).buckets if record else None
 
 
 def _as_it_is(timeline: Timeline, options: Mapping[str, str]) -> HudiTable:

@@ -25,6 +25,11 @@ def buckets_for(input_bytes: int, partitions: int, options: Mapping[str, object]
     return found + 1 if found % 31 == 0 else found
 
 
+def fits_in_a_file(size: int, options: Mapping[str, object]) -> bool:
+    """Whether so many bytes are one file wherever they stand."""
+    return size < _file_bytes(options)
+
+
 def tasks_for(input_bytes: int, options: Mapping[str, object]) -> int:
     """Number of tasks that write a volume, each about one file: Hudi's shuffle parallelism.
 

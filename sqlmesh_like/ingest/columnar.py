@@ -78,7 +78,7 @@ def _whens(values: Mapping[str, str]) -> str:
 
 
 def images(shape: Shape, schema: FileSchema, columns: Schema, *, partial: bool) -> dict[str, str]:
-    """Spark SQL over `RAW` and `envelope`: the rows before and after, what cannot be read, what an update leaves out."""
+    """Spark SQL over `RAW` and `envelope`: rows before and after, what cannot be read, what an update leaves out."""
     kinds = dict(schema)
     fields = {field.name.lower(): field for field in shape.fields if field.member in kinds}
     values = ((column, fields.get(column.name.lower())) for column in columns)
@@ -115,8 +115,10 @@ def _value(field: Field, kinds: Mapping[str, str]) -> str:
 def _can_be_cast(kind: str, to: str) -> bool:
     """Whether a cast gives what the value's text would.
 
-    >>> _can_be_cast("smallint", "bigint"), _can_be_cast("float", "double"), _can_be_cast("decimal(5,2)", "decimal(9,3)")
-    (True, False, True)
+    >>> _can_be_cast("smallint", "bigint"), _can_be_cast("float", "double")
+    (True, False)
+    >>> _can_be_cast("decimal(5,2)", "decimal(9,3)"), _can_be_cast("decimal(5,2)", "decimal(9,1)")
+    (True, False)
     """
     known = column_type(kind)
     if known == to and not kind.startswith(("struct", "array", "map")):

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlmesh_like.engine.cached_frame import cached
 from sqlmesh_like.engine.catalog_sync import sync
 from sqlmesh_like.engine.commits import STATE_PREFIX
-from sqlmesh_like.engine.sizes import BYTES_A_FILE, buckets_for, tasks_for
+from sqlmesh_like.engine.sizes import buckets_for, fits_in_a_file, tasks_for
 from sqlmesh_like.engine.tables import DELETED, HudiTable, Operation, write
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.ingest import net
@@ -184,7 +184,7 @@ def _hudi_table(
     options = {**place.target.hudi, **layout.ingest.hudi}
     rows = 0 if decoded is None else decoded.counts.good
     size = 0 if decoded is None else decoded.bytes + rows * _KEY_BYTES
-    buckets = int(known) if known else buckets_for(size, _partitions(decoded, size), options)
+    buckets = int(known) if known else buckets_for(size, _partitions(decoded, size, options), options)
     table = HudiTable(
         uri=uri,
         name=layout.table.table.identifier,
@@ -200,9 +200,9 @@ def _hudi_table(
     return table, {"buckets": str(buckets), MADE: made(layout)}
 
 
-def _partitions(decoded: Decoded | None, size: int) -> int:
+def _partitions(decoded: Decoded | None, size: int, options: Mapping[str, object]) -> int:
     """Into how many partitions a first load goes; not asked where one file holds it all."""
-    if decoded is None or decoded.layout.partition_field is None or size < BYTES_A_FILE:
+    if decoded is None or decoded.layout.partition_field is None or fits_in_a_file(size, options):
         return 1
     found = decoded.good.selectExpr(f"count(distinct {decoded.layout.partition('row')})").first()
     assert found is not None

@@ -79,9 +79,7 @@ def test_a_rewrite_with_other_buckets_keeps_every_row_and_what_is_known_of_it(
         event("u", row(8, 4), row(8, 3)),
         event("c", row(61, 1)),
     )
-    rows = {
-        each["id"]: each for each in map(lambda found: dict(zip(COLUMNS, found, strict=True)), lake.rows("t", *COLUMNS))
-    }
+    rows = {each["id"]: each for each in (dict(zip(COLUMNS, found, strict=True)) for found in lake.rows("t", *COLUMNS))}
     assert len(lake.rows()) == len(rows) == 60
     assert {id: rows[id]["v"] for id in (3, 5, 6, 8, 61)} == {3: 6, 5: 8, 6: 9, 8: 5, 61: 1}
     assert not {4, 7} & rows.keys() and rows[6]["year_month"] == "202402"
@@ -172,9 +170,8 @@ def test_record_keys_are_texts_that_no_two_primary_keys_share(spark: SparkSessio
     assert lake.rows("t", "a", "b", "v") == sorted(((a, b, 2) for a, b in keys), key=str)
     found = {key for (key,) in lake.rows("t", "_sml_key")}
     assert len(found) == len(keys) and not any(":" in key or "," in key for key in found)
-    frame = spark.sql(
-        f"select {_parts()} as k from values (cast(null as string), 'x'), ('NULL', 'x'), ('%0', 'x'), ('', 'x') as t(a, b)"
-    )
+    pairs = "(cast(null as string), 'x'), ('NULL', 'x'), ('%0', 'x'), ('', 'x')"
+    frame = spark.sql(f"select {_parts()} as k from values {pairs} as t(a, b)")
     assert len({row["k"] for row in frame.collect()}) == 4, "a NULL is no text"
 
 

@@ -8,7 +8,7 @@ import click
 
 from sqlmesh_like.cli.context import Loaded, load, make_output
 from sqlmesh_like.cli.discovering import discovered_of, with_discovered_tables
-from sqlmesh_like.cli.lake import Lake, locked, open_lake
+from sqlmesh_like.cli.lake import Lake, hudi_options, locked, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.output import Output, Status, Step
 from sqlmesh_like.errors import NodeError
@@ -76,11 +76,3 @@ def _services(lake: Lake, place: TablePlace, rebucket: bool) -> list[str]:
         lake.engine.clean(cleaning.uri, cleaning.retain)
         done.append(f"{cleaning.retain} commits kept")
     return done
-
-
-def hudi_options(loaded: Loaded, unique_id: str) -> dict[str, str]:
-    """The Hudi options that a user gives for a table: those of the target, then its own."""
-    own = {table.unique_id: table.ingest.hudi for source in loaded.project.sources for table in source.tables
-           if table.ingest is not None}  # fmt: skip
-    own |= {model.unique_id: model.config.hudi for model in loaded.rendered.models}
-    return {key: str(value) for key, value in {**loaded.target.hudi, **own.get(unique_id, {})}.items()}

@@ -1,0 +1,26 @@
+"""How many buckets a table has, and how many it should have. Owns where the number stands; needs no JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlmesh_like.engine.commits import STATE_PREFIX
+from sqlmesh_like.engine.sizes import buckets_for
+from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.plan.history import RECORD_KEY, TableRecord, Volume
+
+BUCKETS_KEY = "buckets"
+"""Metadata of ingested tables: their number of buckets. Derived tables have it in their record."""
+
+
+def known_buckets(timeline: Timeline) -> int | None:
+    """In how many buckets a table of ours puts the rows of a partition; None for others."""
+    if (text := timeline.extra(STATE_PREFIX + BUCKETS_KEY)) is not None:
+        return int(text)
+    record = timeline.extra(STATE_PREFIX + RECORD_KEY)
+    return TableRecord.from_json(record).buckets if record else None
+
+
+def best_buckets(volume: Volume, options: Mapping[str, str]) -> int:
+    """In how many a table of this size should put them."""
+    return buckets_for(volume.bytes, volume.partitions, options)
