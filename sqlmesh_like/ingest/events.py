@@ -171,7 +171,7 @@ def routed_files(place: Place, found: Sequence[RowFiles]) -> Routed:
         share = shares.setdefault(table.name, Share(table))
         share.files.append(files)
         share.bytes += files.bytes
-        share.count(files.rows, max(file.modified for file in files.files))
+        share.count(files.rows, max(file.listed.modified for file in files.files))
     return Routed(shares, dict(skipped), sum(files.rows for files in found), 0)
 
 

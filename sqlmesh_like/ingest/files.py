@@ -89,19 +89,20 @@ def named_by_folder(glob: str) -> dict[str, str]:
     }
 
 
-def folder_names(glob: str, file: str) -> dict[str, str | None]:
-    """The same of the path of one file.
+def folder_names(glob: str, file: str) -> tuple[str | None, str | None]:
+    """Database and table, as `named_by_folder` tells them, of the path of one file.
 
     >>> folder_names("/landing/*/*/*.parquet", "file:/landing/shop/user/LOAD1.parquet")
-    {'log_database': 'shop', 'log_table': 'user'}
+    ('shop', 'user')
     >>> folder_names("/landing/shop/user/*.parquet", "file:/landing/shop/user/LOAD1.parquet")
-    {'log_database': 'shop', 'log_table': 'user'}
+    ('shop', 'user')
     """
     base = fixed_part(glob).rstrip("/").rpartition("://")[2]
-    _, _, inside = file.partition(f"{base}/")
-    below, above = (inside or file).split("/"), file.split("/")
-    found = below[:2] if len(below) > 2 else [above[-3] if len(above) > 2 else None, above[-2] if above[1:] else None]
-    return {"log_database": found[0], "log_table": found[1]}
+    above, (_, _, inside) = file.split("/"), file.partition(f"{base}/")
+    below = (inside or file).split("/")
+    if len(below) > 2:
+        return below[0], below[1]
+    return above[-3] if len(above) > 2 else None, above[-2] if len(above) > 1 else None
 
 
 def _escaped(text: str) -> str:

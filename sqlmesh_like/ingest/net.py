@@ -141,7 +141,6 @@ def loaded(layout: Layout, *, by_file: bool) -> str:
     `by_file`: they come from files in which nothing else can come to their keys, so the place of the file will do for
     theirs. A text of its own for each row takes longer to write than the row.
     """
-    row = "if(kind = 'delete', before, after)"
     columns = [f"{layout.record_key('row')} as {KEY}"]
     columns += [f"row.{quoted(column.name)} as {quoted(column.name)}" for column in layout.columns]
     if layout.partition_field:
@@ -154,7 +153,7 @@ def loaded(layout: Layout, *, by_file: bool) -> str:
         columns.append(f"kind = 'delete' as {SOFT_DELETED}")
     columns.append(f"false as {DELETED}")
     kept = "" if is_soft else " where kind <> 'delete'"
-    return f"select {', '.join(columns)} from (select kind, position, {row} as row from {{events}}{kept})"
+    return f"select {', '.join(columns)} from {{events}}{kept}"
 
 
 def rows(layout: Layout, *, with_floors: bool) -> str:

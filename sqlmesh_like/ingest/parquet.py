@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlmesh_like.ingest.extent import Extent, Files, files_of
 from sqlmesh_like.ingest.files import folder_names, has_files, stream_options
 from sqlmesh_like.ingest.log import ExtentOf
-from sqlmesh_like.ingest.row_files import RowFiles, row_files
+from sqlmesh_like.ingest.row_files import Listed, RowFiles, row_files
 from sqlmesh_like.ingest.told import told
 
 _COLUMNS = ("path as file", "unix_millis(modificationTime) as modified")
@@ -43,5 +43,5 @@ class ParquetLog:
     @contextmanager
     def lines(self, batch: DataFrame) -> Iterator[tuple[list[RowFiles], ExtentOf]]:
         listed = [(row["modified"], row["file"]) for row in batch.collect()]
-        named = [(modified, file, folder_names(self.glob, file)) for modified, file in listed]
+        named = [Listed(file, modified, *folder_names(self.glob, file)) for modified, file in listed]
         yield row_files(batch.sparkSession, named), lambda _: files_of(listed)

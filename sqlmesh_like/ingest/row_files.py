@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -23,13 +23,20 @@ _SMALL = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class RowFile:
-    """One file: whose rows it holds by its folder, how many, when it was written (ms since 1970), its Spark schema."""
+class Listed:
+    """One file: where it is, when it was written (ms since 1970), and whose rows it holds by its folder."""
 
     path: str
     modified: int
     database: str | None
     table: str | None
+
+
+@dataclass(frozen=True)
+class RowFile:
+    """What a file says of itself; `schema` is Spark's, as JSON."""
+
+    listed: Listed
     rows: int
     bytes: int
     schema: str
@@ -49,7 +56,7 @@ class RowFiles:
     @property
     def source(self) -> tuple[str | None, None, str | None]:
         """Database, schema and table at the source."""
-        return (self.files[0].database, None, self.files[0].table)
+        return (self.files[0].listed.database, None, self.files[0].listed.table)
 
     @property
     def rows(self) -> int:
@@ -60,33 +67,42 @@ class RowFiles:
         return sum(file.bytes for file in self.files)
 
 
-def described(spark: SparkSession, path: str, modified: int, names: Mapping[str, str | None]) -> RowFile | None:
-    """What a file's footer says, with no Spark job; None where it is gone."""
-    place = folder(path)
-    try:
-        size = int(str(place.fs.info(place.path)["size"]))
-    except FileNotFoundError:
-        return None
-    session, jvm = spark._jsparkSession, spark._jvm
-    assert jvm is not None
-    parquet = jvm.org.apache.spark.sql.execution.datasources.parquet
-    hadoop = jvm.org.apache.parquet.hadoop
-    at = jvm.org.apache.hadoop.fs.Path(path)
-    footer = hadoop.ParquetFileReader.readFooter(session.sessionState().newHadoopConf(), at)
-    converter = parquet.ParquetToSparkSchemaConverter(session.sessionState().conf())
-    schema = parquet.ParquetFileFormat.readSchemaFromFooter(hadoop.Footer(at, footer), converter)
-    rows = sum(block.getRowCount() for block in footer.getBlocks())
-    return RowFile(path, modified, names["log_database"], names["log_table"], rows, size, str(schema.json()))
+class _Footers:
+    """Reads what files say of themselves, with no Spark job: to infer a schema Spark would start one for each file."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        jvm = spark._jvm
+        assert jvm is not None
+        # Py4J looks for a class whenever it is named.
+        hadoop, parquet = jvm.org.apache.parquet.hadoop, jvm.org.apache.spark.sql.execution.datasources.parquet
+        self._path, self._footer = jvm.org.apache.hadoop.fs.Path, hadoop.Footer
+        self._read, self._schema = hadoop.ParquetFileReader.readFooter, parquet.ParquetFileFormat.readSchemaFromFooter
+        state = spark._jsparkSession.sessionState()
+        self._settings, self._converter = state.newHadoopConf(), parquet.ParquetToSparkSchemaConverter(state.conf())
+
+    def described(self, listed: Listed) -> RowFile | None:
+        """None for a file that is gone."""
+        place = folder(listed.path)
+        try:
+            size = int(str(place.fs.info(place.path)["size"]))
+        except FileNotFoundError:
+            return None
+        at = self._path(listed.path)
+        footer = self._read(self._settings, at)
+        schema = str(self._schema(self._footer(at, footer), self._converter).json())
+        rows = sum(int(block.getRowCount()) for block in footer.getBlocks())
+        return RowFile(listed, rows, size, schema)
 
 
-def row_files(spark: SparkSession, listed: Sequence[tuple[int, str, Mapping[str, str | None]]]) -> list[RowFiles]:
-    """Files (modification time, path, names by their folders) by table and columns, but those that are gone."""
+def row_files(spark: SparkSession, listed: Sequence[Listed]) -> list[RowFiles]:
+    """Files by table and columns, but those that are gone."""
+    footers = _Footers(spark)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = list(pool.map(lambda file: described(spark, file[1], file[0], file[2]), listed))
+        found = list(pool.map(footers.described, listed))
     groups: defaultdict[tuple[str | None, str | None, str], list[RowFile]] = defaultdict(list)
     for file in found:
         if file is not None:
-            groups[file.database, file.table, file.schema].append(file)
+            groups[file.listed.database, file.listed.table, file.schema].append(file)
     return [_read(spark, files) for files in groups.values()]
 
 
@@ -94,11 +110,11 @@ def _read(spark: SparkSession, files: Sequence[RowFile]) -> RowFiles:
     schema = StructType.fromJson(json.loads(files[0].schema))
     types = [(field.name, field.dataType.simpleString()) for field in schema.fields]
     said = dict.fromkeys(LOG_COLUMNS, "cast(null as string)")
-    named = {"log_database": files[0].database, "log_table": files[0].table, "log_schema": stated(types)}
+    named = {"log_database": files[0].listed.database, "log_table": files[0].listed.table, "log_schema": stated(types)}
     said |= {name: literal(value) for name, value in named.items() if value is not None}
     frame = (
         spark.read.schema(schema)
-        .parquet(*(file.path for file in files))
+        .parquet(*(file.listed.path for file in files))
         .selectExpr(
             f"struct({', '.join(quoted(name) for name, _ in types)}) as {RAW}",
             "_metadata.file_path as file",

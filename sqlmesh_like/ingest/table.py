@@ -74,17 +74,20 @@ def _brought(
     tombstones = place.tombstones_uri(layout.table)
     floors = read_floors(spark, tombstones) if layout.order_columns or again else None
     found, is_ranked = _decisions(spark, decoded, uri, floors, in_order=in_order, again=again)
-    kept = None if found is None else cached(found)
-    decisions = spark.sql(net.decisions_of_one(layout), events=decoded.good) if kept is None else kept.frame
+    is_counted = not is_ranked and not _are_netted(decoded) and (found is None or not remembers)
+    kept = None if found is None or is_counted else cached(found)
+    decisions = found if kept is None else kept.frame
+    if decisions is None:
+        decisions = spark.sql(net.decisions_of_one(layout), events=decoded.good)
     try:
-        report, to_remember = _counted_before(decoded) if kept is None else _counted(decisions, layout)
+        report, to_remember = _counted_before(decoded) if is_counted else _counted(decisions, layout)
         note_truncates(place, layout.table, decoded.truncates)
         if remembers and to_remember:
             write_floors(spark, tombstones, layout, decisions, floors)
         # Into a table without any row there is nothing to look up; a row marked as deleted would be inserted.
         is_load = report.upserts > 0 and not Timeline(uri).commit_instants
         operation: Operation = "bulk_insert" if is_load else "upsert"
-        if is_load and kept is None:
+        if is_load and found is None:
             is_whole = decoded.is_of_files and not decoded.counts.bad
             rows = spark.sql(net.loaded(layout, by_file=is_whole), events=decoded.good)
         else:
@@ -125,7 +128,7 @@ def _decisions(
     """
     layout, counts = decoded.layout, decoded.counts
     is_looked_up = (counts.blind or again) and Timeline(uri).frontier
-    if counts.of_a_key <= 1 and not (counts.rekeyed or decoded.truncates or is_looked_up or floors is not None):
+    if not (_are_netted(decoded) or is_looked_up or floors is not None):
         return None, False
     versions = _versions(spark, decoded)
     if decoded.truncates:
@@ -148,13 +151,18 @@ def _decisions(
     return spark.sql(text, None, **inputs), floors is not None
 
 
+def _are_netted(decoded: Decoded) -> bool:
+    """Whether several events can come to one key; else each is a decision, which its counts tell already."""
+    return decoded.counts.of_a_key > 1 or decoded.counts.rekeyed > 0 or bool(decoded.truncates)
+
+
 def _versions(spark: SparkSession, decoded: Decoded) -> DataFrame:
     text = net.versions(decoded.layout, with_rekeyed=decoded.counts.rekeyed > 0)
     return spark.sql(text, events=decoded.good)
 
 
 def _counted_before(decoded: Decoded) -> tuple[TableReport, int]:
-    """The same as `_counted` where each key has one event, and nothing of before matters."""
+    """The same as `_counted` where each key has one event, and no floor; what is to be remembered, at the least."""
     counts = decoded.counts
     report = TableReport(decoded.layout.table.table, upserts=counts.good - counts.deletes, deletes=counts.deletes)
     return report, counts.deletes + counts.moves
