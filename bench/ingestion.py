@@ -15,6 +15,7 @@ from time import perf_counter
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.tpch_data import Change, Database
+from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.session import start_session
 from sqlmesh_like.engine.tables import DELETED, HudiTable, Operation, write
 from sqlmesh_like.engine.timeline import Timeline
@@ -89,6 +90,10 @@ def main(root: Path, scale: float, kind: str) -> None:
             own_bare = timed("bare upsert", lambda f=file, u=base: bare(spark, [f], u, "upsert", kind))
             ours = timed("ingest", lambda at=lake: ingest(spark, at, kind))
             print(f"  batch / bare: {ours / own_bare:.2f}")
+        timeline = Timeline(ods)
+        start, end = (commit.instant.frontier for commit in timeline.data_commits[-3:-1])
+        print("  scattered change:", end=" ")
+        timed("read change", lambda t=timeline, a=start, b=end: count(feed_of(spark, t).changes(a, b))())
         timed("read snapshot", count(spark.read.format("hudi").load(ods)))
         sizes = Timeline(ods).sizes(Timeline(ods).frontier or "")
         print(f"  {len(sizes)} file groups, {sum(s.bytes for s in sizes.values()) / 1e6:.1f} MB", flush=True)

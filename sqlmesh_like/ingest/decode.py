@@ -21,7 +21,6 @@ from sqlmesh_like.ingest.dms import ROW
 from sqlmesh_like.ingest.doubt import doubted
 from sqlmesh_like.ingest.events import Share, Variant
 from sqlmesh_like.ingest.evolve import Settled, settle
-from sqlmesh_like.ingest.files import POSITION
 from sqlmesh_like.ingest.fill import filled
 from sqlmesh_like.ingest.formats import MESSAGES
 from sqlmesh_like.ingest.guess import guessed
@@ -99,51 +98,52 @@ def decode(
     a partition of it.
     """
     assert share.table.ingest is not None and place.source.ingest is not None
-    ingest = share.table.ingest
     uri = place.table_uri(share.table)
     stored = _stored_columns(uri)
-    groups = _groups(share, events)
-    shaped = [(group, _shape(group, share, stored)) for group in groups]
-    readable = [(group, shape) for group, shape in shaped if shape is not None]
+    groups = [(group, _shape(group, share, stored)) for group in _groups(share, events)]
+    readable = [(group.frame, shape) for group, shape in groups if shape is not None]
     settled = settle(
-        *(share.table, ingest, stored, [shape for _, shape in readable]),
+        *(share.table, share.table.ingest, stored, [shape for _, shape in readable]),
         *(place.source.ingest.on_schema_change, spellings_of(uri)),
     )
     layout = replace(settled.layout, key_spelling=key_spelling_of(uri))
-    known = (*stored, *(Column(name) for name in settled.renamed))
-    defaults = added(layout, known, settled.shapes)
-    settled_frames = [(group.frame, shape) for (group, _), shape in zip(readable, settled.shapes, strict=True)]
-    shapes = given(settled_frames, defaults, in_order=in_order)
-    sources = [(group, shape) for (group, _), shape in zip(readable, shapes, strict=True)]
-    frames = [_judged(number, group, shape, layout) for number, (group, shape) in enumerate(sources)]
-    unread = [_without_rows(group.frame, layout, _NO_SCHEMA) for group, shape in shaped if shape is None]
-    truncates: tuple[Truncate, ...] = ()
-    if events is not None:
-        truncates, refused = _truncates(events, layout) if share.has_truncates else ((), None)
-        unread += [] if refused is None else [_without_rows(refused, layout, _WHOSE_TRUNCATE)]
-        if not frames and not unread:
-            unread = [_without_rows(events.where("false"), layout, "")]
-    frames += [judge(frame, layout) for frame in unread]
-    judged = _held(reduce(DataFrame.unionByName, frames), is_read_twice=bool(stored) or not share.files)
-    counts = count(judged.frame, layout)
-    if counts.unsure:
-        sure = cached(_reread(judged.frame, shapes, layout))
-        counts = count(sure.frame, layout)
-        judged.release()
-        judged = sure
-    if counts.partial:
-        table = judged.frame.sparkSession.read.format("hudi").load(uri) if stored else None
-        whole = cached(filled(judged.frame, layout, table, letters))
-        counts = count(whole.frame, layout)
-        judged.release()
-        judged = whole
+    defaults = added(layout, (*stored, *(Column(name) for name in settled.renamed)), settled.shapes)
+    frames = [(frame, shape) for (frame, _), shape in zip(readable, settled.shapes, strict=True)]
+    shapes = given(frames, defaults, in_order=in_order)
+    own = (group for group, shape in groups if shape is not None)
+    judged = [
+        _judged(number, group, shape, layout) for number, (group, shape) in enumerate(zip(own, shapes, strict=True))
+    ]
+    unread = [_without_rows(group.frame, layout, _NO_SCHEMA) for group, shape in groups if shape is None]
+    truncates, refused = _truncates(events, layout) if events is not None and share.has_truncates else ((), None)
+    unread += [] if refused is None else [_without_rows(refused, layout, _WHOSE_TRUNCATE)]
+    if events is not None and not judged and not unread:
+        unread = [_without_rows(events.where("false"), layout, "")]
+    judged += [judge(frame, layout) for frame in unread]
+    is_read_twice = bool(stored) or events is not None
+    held = _held(reduce(DataFrame.unionByName, judged), is_read_twice=is_read_twice)
     found = Decoded(
-        layout, judged, counts, settled, truncates, defaults if stored else {}, share.bytes, bool(share.files)
+        *(layout, held, count(held.frame, layout), settled, truncates, defaults if stored else {}),
+        *(share.bytes, events is None),
     )
+    return _completed(found, shapes, uri if stored else None, letters)
+
+
+def _completed(decoded: Decoded, shapes: Sequence[Shape], uri: str | None, letters: DataFrame | None) -> Decoded:
+    """Events that had to be looked at again: what was read in haste, what they leave out, where their rows stand.
+
+    `uri`: of the table, None where it is not there yet.
+    """
+    layout = decoded.layout
+    if decoded.counts.unsure:
+        decoded = with_events(decoded, _reread(decoded.events, shapes, layout))
+    if decoded.counts.partial:
+        table = None if uri is None else decoded.events.sparkSession.read.format("hudi").load(uri)
+        decoded = with_events(decoded, filled(decoded.events, layout, table, letters))
     # Before its first commit a table has no row that could stand elsewhere.
-    if stored and layout.partition_field and layout.has_key and (counts.bad or letters is not None):
-        return with_events(found, doubted(judged.frame, layout, letters))
-    return found
+    if uri and layout.partition_field and layout.has_key and (decoded.counts.bad or letters is not None):
+        decoded = with_events(decoded, doubted(decoded.events, layout, letters))
+    return decoded
 
 
 _NO_SCHEMA = "its schema cannot be read"
@@ -246,7 +246,7 @@ def _judged(number: int, group: _Group, shape: Shape, layout: Layout) -> DataFra
     found = columnar.images(shape, group.schema, own, partial=partial)
     found |= {name: _with_origin(found[name], layout) for name in IMAGES}
     # A row cannot say where it stood before, not even when it is deleted.
-    found |= {"item": "0", "position": POSITION, "is_told": "false"}
+    found |= {"item": "0", "is_told": "false"}
     row = group.frame.selectExpr("*", *_named(columnar.envelope(group.schema)))
     line = columnar.line(group.schema, f"{columnar.RAW}.")
     # Others need no text: nobody will read it. What an update leaves out may be found to be unknown later.

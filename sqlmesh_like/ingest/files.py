@@ -18,8 +18,8 @@ from pyspark.sql import functions as F
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.ingest.check import fixed_part
 from sqlmesh_like.ingest.extent import Extent, Files, files_of
-from sqlmesh_like.ingest.layout import LINE_DIGITS
 from sqlmesh_like.ingest.log import LINE_COLUMNS, ExtentOf
+from sqlmesh_like.ingest.row_files import FILE_POSITION
 from sqlmesh_like.ingest.told import told
 from sqlmesh_like.ingest.types import literal
 
@@ -29,7 +29,6 @@ _COLUMNS = (
     "unix_millis(_metadata.file_modification_time) as modified",
     "_metadata.file_block_start as block",
 )
-POSITION = f"concat(lpad(modified, 13, '0'), '|', file, '|', lpad(line, {LINE_DIGITS}, '0'))"
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class FileLog:
         seen = batch.withColumn("seen", F.monotonically_increasing_id()).persist()
         try:
             blocks = _blocks(seen)
-            columns = {**named_by_folder(self.glob), "log_schema": "cast(null as string)", "position": POSITION}
+            columns = {**named_by_folder(self.glob), "log_schema": "cast(null as string)", "position": FILE_POSITION}
             columns |= {"logged_at": "modified", "log_key": "cast(null as string)"}
             numbered = _numbered(seen, blocks).withColumns({name: F.expr(sql) for name, sql in columns.items()})
             extent = files_of(list({(block.modified, block.file) for block in blocks}))

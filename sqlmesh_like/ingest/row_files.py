@@ -13,10 +13,13 @@ from pyspark.sql.types import StructType
 
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.ingest.columnar import RAW, FileSchema, stated
+from sqlmesh_like.ingest.layout import LINE_DIGITS
 from sqlmesh_like.ingest.types import literal, quoted
 
 LOG_COLUMNS = ("log_database", "log_table", "log_schema", "log_key")
 """What a log itself says of a line's database, table, columns and key (or NULL)."""
+FILE_POSITION = f"concat(lpad(modified, 13, '0'), '|', file, '|', lpad(line, {LINE_DIGITS}, '0'))"
+"""Spark SQL of where a line stands in a log of files, over `modified`, `file` and `line`."""
 _AT_ONCE = 8
 _SMALL = 4 * 1024 * 1024
 """Bytes that one task reads faster than two could be started for."""
@@ -123,6 +126,7 @@ def _read(spark: SparkSession, files: Sequence[RowFile]) -> RowFiles:
             *(f"{sql} as {name}" for name, sql in said.items()),
         )
     )
+    frame = frame.selectExpr("*", f"{FILE_POSITION} as position")
     if sum(file.bytes for file in files) < _SMALL:
         frame = frame.coalesce(1)
     return RowFiles(tuple(files), types, frame)

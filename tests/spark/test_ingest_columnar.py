@@ -18,7 +18,6 @@ from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.ingest import columnar
 from sqlmesh_like.ingest.batch import BatchReport, take_in
 from sqlmesh_like.ingest.extent import files_of
-from sqlmesh_like.ingest.files import POSITION
 from sqlmesh_like.ingest.log import LINE_COLUMNS
 from sqlmesh_like.ingest.mark import Mark
 from sqlmesh_like.ingest.parquet import ParquetLog
@@ -83,7 +82,7 @@ def as_lines(rows: list[RowFiles]) -> DataFrame:
     """The rows as the lines of a log: each a JSON text of texts, with the columns that the file states."""
     frames = []
     for files in rows:
-        named = {"value": columnar.line(files.schema, "raw."), "position": POSITION, "logged_at": "modified"}
+        named = {"value": columnar.line(files.schema, "raw."), "logged_at": "modified"}
         frames.append(files.frame.selectExpr(*(f"{named.get(name, name)} as {name}" for name in LINE_COLUMNS)))
     found = frames[0]
     for frame in frames[1:]:
@@ -104,19 +103,20 @@ def _letters(lake: Lake) -> list[tuple[Any, ...]]:
 
 
 TYPES: dict[str, pa.DataType] = {
-    "Op": pa.string(), "id": pa.int32(), "name": pa.string(), "price": pa.decimal128(14, 4), "wide": pa.decimal128(38, 10),
-    "at": pa.timestamp("us", "UTC"), "local": pa.timestamp("us"), "day": pa.date32(), "yes": pa.bool_(), "raw": pa.binary(),
-    "small": pa.int16(), "big": pa.int64(), "single": pa.float32(), "double": pa.float64(),
-    "list": pa.list_(pa.int32()), "number": pa.string(), "cents": pa.string(),
+    "Op": pa.string(), "id": pa.int32(), "name": pa.string(), "price": pa.decimal128(14, 4), "number": pa.string(),
+    "wide": pa.decimal128(38, 10), "at": pa.timestamp("us", "UTC"), "local": pa.timestamp("us"), "day": pa.date32(),
+    "yes": pa.bool_(), "raw": pa.binary(), "small": pa.int16(), "big": pa.int64(), "single": pa.float32(),
+    "double": pa.float64(), "list": pa.list_(pa.int32()), "cents": pa.string(),
 }  # fmt: skip
 DECLARED = {"id": "bigint", "price": "decimal(10,2)", "number": "int", "cents": "decimal(6,2)", "single": "double"}
 
 
 def row(id: int | None, op: str | None = None, **values: Any) -> dict[str, Any]:
     plain = {
-        "Op": op, "id": id, "name": f"n{id}", "price": Decimal("12.3400"), "wide": Decimal("1234567890123456789012345678.0123456789"),
-        "at": NOON, "local": NOON.replace(tzinfo=None), "day": NOON.date(), "yes": True, "raw": b"\x00\xff", "small": 7,
-        "big": 2**62, "single": 0.1, "double": 1e300, "list": [1, None], "number": "12", "cents": "1.5",
+        "Op": op, "id": id, "name": f"n{id}", "price": Decimal("12.3400"), "number": "12", "cents": "1.5",
+        "wide": Decimal("1234567890123456789012345678.0123456789"), "at": NOON, "local": NOON.replace(tzinfo=None),
+        "day": NOON.date(), "yes": True, "raw": b"\x00\xff", "small": 7, "big": 2**62, "single": 0.1, "double": 1e300,
+        "list": [1, None],
     }  # fmt: skip
     return {**plain, **values}
 
@@ -125,14 +125,15 @@ def columns_of(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
     return {name: [each[name] for each in rows] for name in TYPES}
 
 
+NOTHING = dict.fromkeys(("yes", "raw", "list", "at", "day", "local", "double", "wide", "name", "small"))
 ODD = [
-    row(1), row(2, "I"), row(3, "U", yes=None, raw=None, list=None, at=None, day=None, local=None, double=None, wide=None),
-    row(None), row(4, price=Decimal("1.2345")), row(5, price=Decimal("9999999999.0000")), row(6, number="x"),
-    row(7, cents="1,234.5"), row(8, cents="1.234"), row(9, cents=" 1.5"), row(10, cents="1e2"), row(11, "X"),
-    row(12, "insert"), row(13, "load"), row(14, at=FAR), row(15, local=FAR), row(16, double=float("nan"), single=float("inf")),
-    row(17, double=-0.0, single=1e-40), row(18, number=" 5 "), row(19, number="5.0"), row(20, name=""), row(21, name="ü|:,%"),
-    row(22, day=datetime.date(1, 1, 1)), row(23, wide=Decimal("0E-10")), row(24, "D"), row(25, big=None, number=None),
-    row(26, "I", name="a"), row(26, "U", name="b"), row(26, "U", name="c", at=LATER), row(27, "I"), row(27, "D"),
+    row(1), row(2, "I"), row(3, "U", **NOTHING), row(None), row(4, price=Decimal("1.2345")), row(6, number="x"),
+    row(5, price=Decimal("9999999999.0000")), row(7, cents="1,234.5"), row(8, cents="1.234"), row(9, cents=" 1.5"),
+    row(10, cents="1e2"), row(11, "X"), row(12, "insert"), row(13, "load"), row(14, at=FAR), row(15, local=FAR),
+    row(16, double=float("nan"), single=float("inf")), row(17, double=-0.0, single=1e-40), row(18, number=" 5 "),
+    row(19, number="5.0"), row(20, name=""), row(21, name="ü|:,%"), row(22, day=datetime.date(1, 1, 1)),
+    row(23, wide=Decimal("0E-10")), row(24, "D"), row(25, big=None, number=None), row(26, "I", name="a"),
+    row(26, "U", name="b"), row(26, "U", name="c", at=LATER), row(27, "I"), row(27, "D"),
     row(28, number="2147483648"), row(29, cents=""), row(30, cents="NaN"),
 ]  # fmt: skip
 
