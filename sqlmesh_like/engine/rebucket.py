@@ -41,7 +41,7 @@ def rebucket(session: SparkSession, uri: str, options: Mapping[str, str]) -> Reb
     if not newest.is_ours:
         return None
     before = LakeHistory().volume(uri, frontier)
-    buckets = best_buckets(before, options)
+    buckets = best_buckets(before, known, options)
     if buckets == known or not before.rows:
         return None
     feed = feed_of(session, timeline)

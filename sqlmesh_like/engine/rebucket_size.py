@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sqlmesh_like.engine.commits import STATE_PREFIX
-from sqlmesh_like.engine.sizes import buckets_for
+from sqlmesh_like.engine.sizes import BUCKETS, buckets_for
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.plan.history import RECORD_KEY, TableRecord, Volume
 
@@ -21,6 +21,11 @@ def known_buckets(timeline: Timeline) -> int | None:
     return TableRecord.from_json(record).buckets if record else None
 
 
-def best_buckets(volume: Volume, options: Mapping[str, str]) -> int:
-    """In how many a table of this size should put them."""
-    return buckets_for(volume.bytes, volume.partitions, options)
+def best_buckets(volume: Volume, known: int, options: Mapping[str, str]) -> int:
+    """In how many a table of this size should put them; `known` are near enough where files become half or double.
+
+    >>> best_buckets(Volume(bytes=10**9, partitions=2), 3, {}), best_buckets(Volume(bytes=10**9, partitions=2), 13, {})
+    (3, 4)
+    """
+    found = buckets_for(volume.bytes, volume.partitions, options)
+    return found if BUCKETS in options or found >= 2 * known or 2 * found <= known else known

@@ -22,7 +22,8 @@ def write_cost_of(catalog: Catalog, unique_id: str, options: Mapping[str, str]) 
     timeline = Timeline(state.uri)
     upserts = (commit for commit in timeline.newest_first() if commit.is_data and commit.operation == "UPSERT")
     newest = [written(commit) for commit in islice((c for c in upserts if c.writes), _NEWEST)]
-    if not newest or known_buckets(timeline) is None:
+    buckets = known_buckets(timeline)
+    if not newest or buckets is None:
         return None
     volume = catalog.history.volume(state.uri, state.frontier)
-    return write_cost(unique_id, state.kind, newest, volume, best_buckets(volume, options))
+    return write_cost(unique_id, state.kind, newest, volume, best_buckets(volume, buckets, options))

@@ -99,7 +99,9 @@ def _hudi(lake: Lake, name: str, with_positions: bool) -> DataFrame:
 def _letters(lake: Lake) -> list[tuple[Any, ...]]:
     if not Timeline(lake.uri("shop__dead_letters")).frontier:
         return []
-    return lake.rows("shop__dead_letters", "position", "reason", "text", "row_key", "place", "log_schema")
+    found = lake.rows("shop__dead_letters", "position", "reason", "text", "place", "log_schema", "row_key")
+    # Whose a row of an unknown operation is, its columns say; a text is not looked into.
+    return [(*letter, None if str(letter[1]).startswith("unknown") else key) for *letter, key in found]
 
 
 TYPES: dict[str, pa.DataType] = {

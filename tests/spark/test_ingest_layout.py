@@ -20,6 +20,7 @@ from tests.spark.lake import ORDERS, Lake
 
 MONTHS = (1_704_067_200_000, 1_706_745_600_000, 1_709_251_200_000)
 FILE_SIZE = "hoodie.parquet.max.file.size"
+BUCKETS = "hoodie.bucket.index.num.buckets"
 
 
 def row(id: int, v: int = 0) -> dict[str, Any]:
@@ -34,7 +35,7 @@ def test_buckets_come_from_the_bytes_of_a_partition(spark: SparkSession, tmp_pat
     many = table("t", columns=columns, partition_by=BY_MONTH, hudi={FILE_SIZE: str(size // 3 // 4 + 1000)})
     whole = table("whole", columns=columns, table="t2", hudi={FILE_SIZE: str(size // 4 + 1000)})
     few = table("few", columns=columns, table="t3", partition_by=BY_MONTH)
-    asked = table("asked", columns=columns, table="t4", hudi={"hoodie.bucket.index.num.buckets": "3"})
+    asked = table("asked", columns=columns, table="t4", hudi={BUCKETS: "3"})
     lake = IngestLake(spark, tmp_path, (many, whole, few, asked))
     lake.ingest(
         *events, *(text.replace('"table": "t"', f'"table": "{name}"') for name in ("t2", "t3", "t4") for text in events)
@@ -63,12 +64,12 @@ def test_a_rewrite_with_other_buckets_keeps_every_row_and_what_is_known_of_it(
     lake.ingest(event("u", row(3, 6), row(3, 5)), event("d", None, row(4, 7)), event("c", row(60, 1)))
     before = lake.rows()
     at, marks = frontier(lake), Timeline(lake.uri()).extra(f"{STATE_PREFIX}ingest")
-    found = rebucket(spark, lake.uri(), {FILE_SIZE: "3000"})
-    assert found is not None and found.buckets[0] == 1 < found.buckets[1] and found.files[0] == 3 < found.files[1]
+    found = rebucket(spark, lake.uri(), {BUCKETS: "4"})
+    assert found is not None and (found.buckets, found.files) == ((1, 4), (3, 12))
     assert (lake.rows(), frontier(lake)) == (before, at), "no row changed, so no frontier moved"
     after = Timeline(lake.uri())
-    assert after.extra(f"{STATE_PREFIX}ingest") == marks and known_buckets(after) == found.buckets[1]
-    assert rebucket(spark, lake.uri(), {FILE_SIZE: "3000"}) is None, "it has that number now"
+    assert after.extra(f"{STATE_PREFIX}ingest") == marks and known_buckets(after) == 4
+    assert rebucket(spark, lake.uri(), {BUCKETS: "4"}) is None, "it has that number now"
     # The same batch again is recognized; updates, deletes, moves and late events find their rows.
     moved = {**row(6, 9), "create_time": MONTHS[1]}
     lake.ingest(
@@ -163,7 +164,7 @@ TEXTS = (
 
 
 def test_record_keys_are_texts_that_no_two_primary_keys_share(spark: SparkSession, tmp_path: Path) -> None:
-    lake = IngestLake(spark, tmp_path, (table(primary_key=("a", "b"), hudi={"hoodie.bucket.index.num.buckets": "3"}),))
+    lake = IngestLake(spark, tmp_path, (table(primary_key=("a", "b"), hudi={BUCKETS: "3"}),))
     keys = [(a, b) for a in TEXTS for b in TEXTS]
     lake.ingest(*(event("c", {"a": a, "b": b, "v": 1}) for a, b in keys))
     lake.ingest(*(event("u", {"a": a, "b": b, "v": 2}, {"a": a, "b": b, "v": 1}) for a, b in keys))
