@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlmesh_like.engine.cached_frame import cached
 from sqlmesh_like.engine.catalog_sync import sync
 from sqlmesh_like.engine.commits import STATE_PREFIX
+from sqlmesh_like.engine.rebucket_size import BUCKETS_KEY
 from sqlmesh_like.engine.sizes import buckets_for, fits_in_a_file, tasks_for
 from sqlmesh_like.engine.tables import DELETED, HudiTable, Operation, write
 from sqlmesh_like.engine.timeline import Timeline
@@ -186,7 +187,7 @@ def _hudi_table(
     """The table as it is, or as it begins with `decoded`. Its number of buckets stays until it is rewritten with
     another (`sml maintain --rebucket`): to write it with another would duplicate keys."""
     timeline = Timeline(uri)
-    known = timeline.extra(STATE_PREFIX + "buckets")
+    known = timeline.extra(STATE_PREFIX + BUCKETS_KEY)
     if known is not None:
         check_made(layout, timeline.extra(STATE_PREFIX + MADE))
     options = {**place.target.hudi, **layout.ingest.hudi}
@@ -205,7 +206,7 @@ def _hudi_table(
         tasks=max(2, buckets) if known else 1 if rows < _ROWS_A_TASK else tasks_for(size, options),
         options=options,
     )
-    return table, {"buckets": str(buckets), MADE: made(layout)}
+    return table, {BUCKETS_KEY: str(buckets), MADE: made(layout)}
 
 
 def _partitions(decoded: Decoded | None, size: int, options: Mapping[str, object]) -> int:
