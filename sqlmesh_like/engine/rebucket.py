@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from sqlmesh_like.engine.commits import REWRITE, STATE_PREFIX
 from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.history import LakeHistory
-from sqlmesh_like.engine.rebucket_size import BUCKETS_KEY, best_buckets, known_buckets
+from sqlmesh_like.engine.rebucket_size import BUCKETS_KEY, CARRIED, best_buckets, known_buckets
 from sqlmesh_like.engine.sizes import tasks_for
 from sqlmesh_like.engine.tables import DELETED, HudiTable, write
 from sqlmesh_like.engine.timeline import Timeline
@@ -24,9 +24,6 @@ from sqlmesh_like.errors import RetryableError
 from sqlmesh_like.names import KEY
 from sqlmesh_like.plan.history import RECORD_KEY, TableRecord
 from sqlmesh_like.run.ports import Rebucketed
-
-CARRIED = ("ingest", "made", "spellings")
-"""Metadata of ingested tables that outlives its commit: the last batch, how keys are made, how columns are spelt."""
 
 
 def rebucket(session: SparkSession, uri: str, options: Mapping[str, str]) -> Rebucketed | None:

@@ -11,6 +11,8 @@ from sqlmesh_like.plan.history import RECORD_KEY, TableRecord, Volume
 
 BUCKETS_KEY = "buckets"
 """Metadata of ingested tables: their number of buckets. Derived tables have it in their record."""
+CARRIED = ("ingest", "made", "spellings")
+"""Metadata of ingested tables that outlives its commit: the last batch, how keys are made, how columns are spelt."""
 
 
 def known_buckets(timeline: Timeline) -> int | None:

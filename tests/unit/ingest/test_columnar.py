@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlmesh_like.engine.rebucket import CARRIED
+from sqlmesh_like.engine.rebucket_size import CARRIED
 from sqlmesh_like.engine.sizes import buckets_for, fits_in_a_file
 from sqlmesh_like.ingest import columnar, made, mark
 from sqlmesh_like.ingest.column_record import _SPELLINGS
