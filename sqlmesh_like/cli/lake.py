@@ -152,3 +152,11 @@ def clock(text: str | None) -> datetime:
     except ValueError:
         raise UsageError(f"--now {text!r} is no ISO 8601 time", hint="e.g. --now 2024-05-01T00:00:00Z") from None
     return parsed.astimezone(UTC) if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+
+
+def hudi_options(loaded: Loaded, unique_id: str) -> dict[str, str]:
+    """The Hudi options that a user gives for a table: those of the target, then its own."""
+    own = {table.unique_id: table.ingest.hudi for source in loaded.project.sources for table in source.tables
+           if table.ingest is not None}  # fmt: skip
+    own |= {model.unique_id: model.config.hudi for model in loaded.rendered.models}
+    return {key: str(value) for key, value in {**loaded.target.hudi, **own.get(unique_id, {})}.items()}

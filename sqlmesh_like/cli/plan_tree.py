@@ -13,7 +13,9 @@ from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.cli.output import size
 from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
+from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.cost import Estimate, Work
+from sqlmesh_like.plan.write_cost import WriteCost
 
 _COLOURS = {
     "no_op": "bright_black", "row_based": "green", "aggregate_merge": "cyan", "partition_rescan": "blue",
@@ -63,6 +65,21 @@ def summary(plans: Iterable[PlannedModel]) -> str:
     following = Counter(plan.strategy for plan in found)
     count = f"{len(found)} table{'s' if len(found) > 1 else ''}"
     return f"{count}: {_counted(kept)} – next run: {_counted(following)}"
+
+
+def written_text(catalog: Catalog, costs: Iterable[WriteCost]) -> str:
+    """What the newest commits of tables rewrote, a line each, the dearest first."""
+    rows = [
+        (
+            str(catalog.places[cost.unique_id].table),
+            f"{cost.amplification:,.0f} rows written for one that changed",
+            f"{size(cost.bytes)} in {cost.commits} commit{'s' if cost.commits > 1 else ''}",
+            f"{cost.files:,} file{'s' if cost.files > 1 else ''}",
+            click.style(f"→ {cost.advice}", fg="yellow") if cost.advice else "",
+        )
+        for cost in sorted(costs, key=lambda cost: -cost.bytes)
+    ]
+    return "\n".join(["written lately", *(f"  {row}" for row in _aligned(rows)), ""])
 
 
 def _counted(counts: Mapping[Strategy, int]) -> str:

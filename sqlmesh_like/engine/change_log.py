@@ -175,7 +175,7 @@ def new_log(
 ) -> ChangeLog:
     """The log in one file that `write` makes of a path and the file's metadata, giving back the number of rows."""
     names = {"int": "integer", "bigint": "long", "smallint": "short", "tinyint": "byte"}
-    fields = [
+    fields: list[Mapping[str, object]] = [
         {"name": c.name, "type": names.get(c.type or "", c.type), "nullable": True, "metadata": {}} for c in columns
     ]
     described = json.dumps({"type": "struct", "fields": fields})

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 STATE_PREFIX = "sml."
 """Prefix of the keys that this project writes into commit metadata."""
+REWRITE = "rewrite"
+"""Metadata: that a commit wrote every row anew as it was, and why."""
 COLUMN_CHANGES = "changes"
 """Metadata: what a commit changed of the table's columns, a list of texts."""
 
@@ -55,8 +57,13 @@ class Commit:
 
     @property
     def is_data(self) -> bool:
-        """False for compaction, clustering and other services, which change no row."""
-        return self.operation not in _SERVICE_OPERATIONS
+        """False for compaction, clustering, our own rewrites and other services, which change no row."""
+        return self.operation not in _SERVICE_OPERATIONS and not self.is_rewrite
+
+    @property
+    def is_rewrite(self) -> bool:
+        """Whether it wrote every row anew as it was, and says what the next writer must know."""
+        return STATE_PREFIX + REWRITE in self.extra
 
     @property
     def is_ours(self) -> bool:

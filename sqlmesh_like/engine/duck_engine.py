@@ -131,6 +131,9 @@ class DuckEngine:
     def export(self, state: TableState, since: str | None, staging: str) -> AbstractContextManager[Export]:  # noqa: ARG002
         raise NodeError(f"{state.uri} is built anew in each call: it is not published")
 
+    def rebucket(self, uri: str, options: Mapping[str, str]) -> None:  # noqa: ARG002 - there are no buckets
+        return None
+
     def compact(self, uri: str) -> int:  # noqa: ARG002 - there are no log files
         return 0
 

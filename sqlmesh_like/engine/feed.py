@@ -87,7 +87,7 @@ class Feed:
             self._require(frontier, touched)
         old, new = (self._read(self._of(at, touched), schema) for at in (start, end))
         # Rows that a commit carried over keep the commit time they had: what is new has one after `start`.
-        added = new.where(F.col(COMMIT_TIME) > start.split("_")[0])
+        added = new.where(F.col(COMMIT_TIME) > self._timeline.standing(start))
         if all(map(_is_plain_upsert, commits)):
             # No row can have left without a newer one of the same key: a join with the few new keys is enough.
             removed = old.join(added.select(RECORD_KEY, PARTITION_PATH), [RECORD_KEY, PARTITION_PATH], "left_semi")

@@ -140,7 +140,9 @@ def table_state(timeline: Timeline) -> TableState:
 def written(commit: Commit) -> Written:
     """What a commit wrote, summed over its files."""
     writes = commit.writes
-    return Written(commit.instant.frontier, sum(w.rows for w in writes), len(writes), sum(w.bytes for w in writes))
+    changed = sum(w.inserts + w.updates + w.deletes for w in writes)
+    rows, size = sum(w.rows for w in writes), sum(w.bytes for w in writes)
+    return Written(commit.instant.frontier, rows, len(writes), size, changed)
 
 
 def record_of(commit: Commit) -> TableRecord | None:
@@ -165,7 +167,7 @@ def _record(timeline: Timeline) -> TableRecord | None:
     if timeline.properties.get("hoodie.table.recordkey.fields", KEY) != KEY:
         return None
     for commit in timeline.newest_first():
-        if commit.is_data and commit.is_ours:
+        if (commit.is_data or commit.is_rewrite) and commit.is_ours:
             return record_of(commit)
     return None
 

@@ -82,7 +82,7 @@ class LocalTable:
             self._require(frontier, touched)
         old, new = (self._of(at, touched) for at in (start, end))
         shown = ", ".join(quoted(column.name) for column in self.schema)
-        is_new = f"{_TIME} > '{start.split('_')[0]}'"
+        is_new = f"{_TIME} > '{self.timeline.standing(start)}'"
         added = f"SELECT * FROM ({self._select(new.values(), end, meta=True)}) WHERE {is_new}"
         kept = self._select(new.values(), end, meta=True)
         unsure = _where_rows_may_leave(commits)

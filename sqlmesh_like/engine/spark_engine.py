@@ -31,6 +31,7 @@ from sqlmesh_like.engine.keyed import keyed_by_content
 from sqlmesh_like.engine.local_program import LocalPrograms
 from sqlmesh_like.engine.materialize import Materializer
 from sqlmesh_like.engine.named_tables import register
+from sqlmesh_like.engine.rebucket import rebucket
 from sqlmesh_like.engine.seeds import load_seed
 from sqlmesh_like.engine.session import start_session
 from sqlmesh_like.engine.shared_changes import SharedChanges
@@ -42,7 +43,7 @@ from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import History, TableState
 from sqlmesh_like.project.spec import Target
-from sqlmesh_like.run.ports import Applied, Difference, Export, Rows
+from sqlmesh_like.run.ports import Applied, Difference, Export, Rebucketed, Rows
 from sqlmesh_like.run.seeds import SeedTable
 
 
@@ -145,6 +146,10 @@ class SparkEngine:
     def compact(self, uri: str) -> int:
         with failing(f"compacting {uri} failed"):
             return compact(self.session(), uri)
+
+    def rebucket(self, uri: str, options: Mapping[str, str]) -> Rebucketed | None:
+        with failing(f"rewriting {uri} failed"):
+            return rebucket(self.session(), uri, options)
 
     def keep(self, tree: exp.Expr, tables: Mapping[TableName, TableState], place: TablePlace, now: datetime) -> bool:
         with failing(f"the failures cannot be stored in {place.table}"):

@@ -143,9 +143,19 @@ class Timeline:
         return any(instant.frontier == frontier for instant in self.completed)
 
     def between(self, start: str, end: str) -> tuple[Commit, ...]:
-        """Commits (services too) after `start` up to and including `end`, both frontiers."""
-        low, high = start.split("_")[0], end.split("_")[0]
+        """Commits (services too) after `start` up to and including `end`, both frontiers, with a rewrite of `end`."""
+        low, high = self.standing(start), self.standing(end)
         return tuple(self._commit(found) for found in self.commit_instants if low < found.requested <= high)
+
+    def standing(self, frontier: str) -> str:
+        """Requested time of the last rewrite of a frontier's rows, or of the frontier: since when they stand so."""
+        found = frontier.split("_")[0]
+        for commit in (self._commit(later) for later in self.commit_instants if later.requested > found):
+            if commit.is_data:
+                break
+            if commit.is_rewrite:
+                found = commit.instant.requested
+        return found
 
     def until(self, requested: str) -> Iterator[Commit]:
         """Commits (services too) requested up to and including an instant, in requested order."""
@@ -154,7 +164,7 @@ class Timeline:
     def extra(self, key: str) -> str | None:
         """Our value under a key in the newest data commit that has one; services are walked over."""
         for commit in self.newest_first():
-            if commit.is_data and key in commit.extra:
+            if (commit.is_data or commit.is_rewrite) and key in commit.extra:
                 return commit.extra[key]
         return None
 
@@ -204,7 +214,7 @@ class Timeline:
         Files of commits on the active timeline are taken from their metadata; older ones from the listing, where
         everything left below the first active instant is committed.
         """
-        limit = frontier.split("_")[0]
+        limit = self.standing(frontier)
         found = self._archived_slices(limit)
         for commit in self.until(limit):
             for group in commit.replaced_groups:
@@ -220,7 +230,7 @@ class Timeline:
 
         From commits alone where all are on the active timeline, else from the listing of what is older.
         """
-        limit = frontier.split("_")[0]
+        limit = self.standing(frontier)
         found = self._archived_sizes(limit) if self.is_archived else {}
         for commit in self.until(limit):
             for group in commit.replaced_groups:
@@ -240,7 +250,7 @@ class Timeline:
 
         A cleaned slice of an archived commit is on no list at all: only the commit that merged or replaced it tells.
         """
-        limit, slices, born = frontier.split("_")[0], self.slices(frontier), set[tuple[str, str]]()
+        limit, slices, born = self.standing(frontier), self.slices(frontier), set[tuple[str, str]]()
         gone = {key: found.path for key, found in slices.items() if found.path not in self.data_files}
         for commit in self.commits:
             if commit.instant.requested <= limit:

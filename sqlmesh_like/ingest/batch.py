@@ -17,15 +17,16 @@ from typing import TypeVar
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from sqlmesh_like.engine.cached_frame import cached
 from sqlmesh_like.errors import NodeError, ProjectError
 from sqlmesh_like.ingest import dead_letters
 from sqlmesh_like.ingest.dead_letters import kept
 from sqlmesh_like.ingest.decode import Decoded, decode
-from sqlmesh_like.ingest.events import Routed, events_for, events_of, routed
+from sqlmesh_like.ingest.events import Routed, events_for, events_of, routed, routed_files
 from sqlmesh_like.ingest.extent import Files
+from sqlmesh_like.ingest.log import Lines
 from sqlmesh_like.ingest.mark import Mark
 from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.report import TableReport
@@ -60,31 +61,29 @@ def in_memory(frame: DataFrame) -> Iterator[DataFrame]:
 
 
 def take_in(
+    spark: SparkSession,
     place: Place,
     root: Path,
-    lines: DataFrame,
-    mark_of: Callable[[DataFrame], Mark],
+    lines: Lines,
+    mark_of: Callable[[DataFrame | None], Mark],
     *,
     without: Collection[str] = (),
     only: str | None = None,
 ) -> BatchReport:
     """Commit a batch to all tables it touches, `without` some (by name), or again to `only` one.
 
-    `lines`: `LINE_COLUMNS` of `log`; `mark_of` is asked for the batch's mark when they are in memory. Raises
-    ProjectError, and IngestError under `on_bad_record: fail`.
+    `lines`: `LINE_COLUMNS` of `log`, or files of typed rows; `mark_of` is asked for the batch's mark when lines are in
+    memory. Raises ProjectError, and IngestError under `on_bad_record: fail`.
     """
-    assert place.source.ingest is not None
     started = time.monotonic()
-    # Where types are declared, names are all that is to be known of an event without a schema.
-    is_declared = any(column.type for table in place.source.tables for column in table.columns)
-    named = events_of(lines, place.source.ingest, with_members=is_declared)
-    with in_memory(_by_table(place, named)) as events:
+    files = lines if isinstance(lines, list) else []
+    with _events(place, lines) as events:
         mark = mark_of(events)
-        found = routed(place, events)
+        found = routed_files(place, files) if events is None else routed(place, events)
         if only is not None:
             found = Routed({name: share for name, share in found.shares.items() if name == only}, {}, 0, 0)
         found = replace(found, shares={name: share for name, share in found.shares.items() if name not in without})
-        letters = kept(lines.sparkSession, place)
+        letters = kept(spark, place)
         decoded, failed = decode_all(place, events, found, letters, in_order=isinstance(mark.extent, Files))
         try:
             # What the table's own lines were worth was not known when the batch first came.
@@ -96,6 +95,20 @@ def take_in(
         finally:
             for each in decoded:
                 each.release()
+
+
+@contextmanager
+def _events(place: Place, lines: Lines) -> Iterator[DataFrame | None]:
+    """The events that lines are, in memory; None for files, whose rows say all by themselves."""
+    if not isinstance(lines, DataFrame):
+        yield None
+        return
+    assert place.source.ingest is not None
+    # Where types are declared, names are all that is to be known of an event without a schema.
+    is_declared = any(column.type for table in place.source.tables for column in table.columns)
+    named = events_of(lines, place.source.ingest, with_members=is_declared)
+    with in_memory(_by_table(place, named)) as events:
+        yield events
 
 
 def _by_table(place: Place, events: DataFrame) -> DataFrame:
@@ -112,7 +125,7 @@ def _measured(report: TableReport, found: Routed) -> TableReport:
 
 
 def decode_all(
-    place: Place, events: DataFrame, found: Routed, letters: DataFrame | None = None, *, in_order: bool
+    place: Place, events: DataFrame | None, found: Routed, letters: DataFrame | None = None, *, in_order: bool
 ) -> tuple[list[Decoded], list[TableReport]]:
     """What the batch holds for each table, and the tables whose columns cannot be what the events say.
 
@@ -125,18 +138,20 @@ def decode_all(
     def one(name: str) -> Decoded:
         share = found.shares[name]
         own = keyed.where(f"table_name = {literal(name)}") if keyed is not None and name in waiting else None
-        return decode(place, share, events_for(events, share), own, in_order=in_order)
+        return decode(place, share, None if events is None else events_for(events, share), own, in_order=in_order)
 
     return side_by_side(place, list(found.shares), one, lambda name: found.shares[name].table)
 
 
-def letters_of(events: DataFrame, found: Routed, decoded: list[Decoded]) -> list[DataFrame]:
+def letters_of(events: DataFrame | None, found: Routed, decoded: list[Decoded]) -> list[DataFrame]:
     """What of a batch is bad, as letters."""
     bad = [dead_letters.letters(each.events, each.layout) for each in decoded if each.counts.bad]
-    return bad + ([dead_letters.letters(events.where("kind = 'bad'"))] if found.bad else [])
+    return bad + ([dead_letters.letters(events.where("kind = 'bad'"))] if events is not None and found.bad else [])
 
 
-def _keep_bad(place: Place, root: Path, events: DataFrame, found: Routed, decoded: list[Decoded], mark: Mark) -> int:
+def _keep_bad(
+    place: Place, root: Path, events: DataFrame | None, found: Routed, decoded: list[Decoded], mark: Mark
+) -> int:
     bad = letters_of(events, found, decoded)
     if bad and place.source.ingest and place.source.ingest.on_bad_record == "fail":
         raise dead_letters.refuse(bad, root)

@@ -20,9 +20,10 @@ from sqlmesh_like.engine.tables import DELETED, HudiTable, write
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import IngestError, Location
 from sqlmesh_like.ingest.layout import Layout
-from sqlmesh_like.ingest.log import LINE_COLUMNS, LOG_COLUMNS
+from sqlmesh_like.ingest.log import LINE_COLUMNS
 from sqlmesh_like.ingest.mark import KEY, Mark
 from sqlmesh_like.ingest.place import Place
+from sqlmesh_like.ingest.row_files import LOG_COLUMNS
 from sqlmesh_like.ingest.types import literal
 
 OPEN = "open"
@@ -56,7 +57,7 @@ def letters(events: DataFrame, layout: Layout | None = None) -> DataFrame:
     if layout is not None:
         known["table_name"] = literal(layout.table.name)
         if layout.has_key:
-            known["row_key"] = f"if({layout.missing_key('row')} is null, sha2({layout.key('row')}, 256), null)"
+            known["row_key"] = f"if({layout.missing_key('row')} is null, {layout.record_key('row')}, null)"
     item = () if "item" in events.columns else ("0 as item",)
     named = (f"{sql} as {name}" for name, sql in known.items())
     return events.where("reason is not null").selectExpr("*", *item, *named).selectExpr(*_COLUMNS)

@@ -6,15 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from sqlmesh_like.engine.avro_schema import schema_of
 from sqlmesh_like.engine.cached_frame import CachedFrame, cached
 from sqlmesh_like.engine.timeline import Timeline
-from sqlmesh_like.ingest import typed
+from sqlmesh_like.ingest import columnar, typed
 from sqlmesh_like.ingest.column_record import spellings_of
+from sqlmesh_like.ingest.columnar import FileSchema, stated
 from sqlmesh_like.ingest.counts import Counts, count
 from sqlmesh_like.ingest.defaults import added, given
+from sqlmesh_like.ingest.dms import ROW
 from sqlmesh_like.ingest.doubt import doubted
 from sqlmesh_like.ingest.events import Share, Variant
 from sqlmesh_like.ingest.evolve import Settled, settle
@@ -37,6 +40,7 @@ from sqlmesh_like.ingest.images import (
 )
 from sqlmesh_like.ingest.judge import LINE, judge
 from sqlmesh_like.ingest.layout import Layout
+from sqlmesh_like.ingest.made import key_spelling_of
 from sqlmesh_like.ingest.message import CHANGES
 from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.types import Field, literal, quoted
@@ -58,6 +62,7 @@ class Decoded:
 
     Grain: row of a line. `row` is the row that counts (before a delete, after else), `reason` says why one is bad,
     `is_blind` that it hides where its row stood before. `defaults`: what stored rows get in new columns, as Spark SQL.
+    `bytes`: how much the rows will about be in a table. `is_of_files`: `position` ends with the number of a file's row.
     """
 
     layout: Layout
@@ -66,6 +71,8 @@ class Decoded:
     settled: Settled
     truncates: tuple[Truncate, ...] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
+    bytes: int = 0
+    is_of_files: bool = False
 
     @property
     def events(self) -> DataFrame:
@@ -82,55 +89,90 @@ class Decoded:
 
 
 def decode(
-    place: Place, share: Share, events: DataFrame, letters: DataFrame | None = None, *, in_order: bool
+    place: Place, share: Share, events: DataFrame | None, letters: DataFrame | None = None, *, in_order: bool
 ) -> Decoded:
     """Read a table's events as rows of its next layout. Raises IngestError where its columns cannot change so.
 
-    `letters`: what of the table is in dead letters already, None where nothing is or where these are the events.
-    `in_order`: the whole log has one order; else only what shares a partition of it.
+    `events`: None where the rows stand in files of their own. `letters`: what of the table is in dead letters already,
+    None where nothing is or where these are the events. `in_order`: the whole log has one order; else only what shares
+    a partition of it.
     """
     assert share.table.ingest is not None and place.source.ingest is not None
-    ingest, spark = share.table.ingest, events.sparkSession
     uri = place.table_uri(share.table)
-    stored = _stored_columns(spark, uri)
-    own = ((variant, _own(events, variant)) for variant in sorted(share.variants))
-    groups = [(variant, part) for variant, frame in own for part in _by_names(frame, variant, share.table)]
-    shaped = [(frame, _shape(frame, variant, share, stored)) for variant, frame in groups]
-    readable = [(frame, shape) for frame, shape in shaped if shape is not None]
+    stored = _stored_columns(uri)
+    groups = [(group, _shape(group, share, stored)) for group in _groups(share, events)]
+    readable = [(group.frame, shape) for group, shape in groups if shape is not None]
     settled = settle(
-        *(share.table, ingest, stored, [shape for _, shape in readable]),
+        *(share.table, share.table.ingest, stored, [shape for _, shape in readable]),
         *(place.source.ingest.on_schema_change, spellings_of(uri)),
     )
-    layout = settled.layout
-    known = (*stored, *(Column(name) for name in settled.renamed))
-    defaults = added(layout, known, settled.shapes)
-    settled_frames = [(frame, shape) for (frame, _), shape in zip(readable, settled.shapes, strict=True)]
-    shapes = given(settled_frames, defaults, in_order=in_order)
-    sources = [(frame, shape) for (frame, _), shape in zip(readable, shapes, strict=True)]
-    frames = [_read(number, frame, shape, layout) for number, (frame, shape) in enumerate(sources)]
-    frames += [_without_rows(frame, layout, "its schema cannot be read") for frame, shape in shaped if shape is None]
-    truncates, refused = _truncates(events, layout) if share.has_truncates else ((), None)
-    if refused is not None:
-        why = "a truncate of one of several merged tables: declare `origin`, so that its rows can be told"
-        frames.append(_without_rows(refused, layout, why))
-    frames = frames or [_without_rows(events.where("false"), layout, "")]
-    judged = cached(reduce(DataFrame.unionByName, (judge(frame, layout) for frame in frames)))
-    counts = count(judged.frame, layout)
-    if counts.unsure:
-        sure = cached(_reread(judged.frame, shapes, layout))
-        counts = count(sure.frame, layout)
-        judged.release()
-        judged = sure
-    if counts.partial:
-        table = spark.read.format("hudi").load(uri) if stored else None
-        whole = cached(filled(judged.frame, layout, table, letters))
-        counts = count(whole.frame, layout)
-        judged.release()
-        judged = whole
-    decoded = Decoded(layout, judged, counts, settled, truncates, defaults if stored else {})
-    if layout.partition_field and layout.has_key and (counts.bad or letters is not None):
-        return with_events(decoded, doubted(judged.frame, layout, letters))
+    layout = replace(settled.layout, key_spelling=key_spelling_of(uri))
+    defaults = added(layout, (*stored, *(Column(name) for name in settled.renamed)), settled.shapes)
+    frames = [(frame, shape) for (frame, _), shape in zip(readable, settled.shapes, strict=True)]
+    shapes = given(frames, defaults, in_order=in_order)
+    own = (group for group, shape in groups if shape is not None)
+    judged = [
+        _judged(number, group, shape, layout) for number, (group, shape) in enumerate(zip(own, shapes, strict=True))
+    ]
+    unread = [_without_rows(group.frame, layout, _NO_SCHEMA) for group, shape in groups if shape is None]
+    truncates, refused = _truncates(events, layout) if events is not None and share.has_truncates else ((), None)
+    unread += [] if refused is None else [_without_rows(refused, layout, _WHOSE_TRUNCATE)]
+    if events is not None and not judged and not unread:
+        unread = [_without_rows(events.where("false"), layout, "")]
+    judged += [judge(frame, layout) for frame in unread]
+    is_read_twice = bool(stored) or events is not None
+    held = _held(reduce(DataFrame.unionByName, judged), is_read_twice=is_read_twice)
+    found = Decoded(
+        *(layout, held, count(held.frame, layout), settled, truncates, defaults if stored else {}),
+        *(share.bytes, events is None),
+    )
+    return _completed(found, shapes, uri if stored else None, letters)
+
+
+def _completed(decoded: Decoded, shapes: Sequence[Shape], uri: str | None, letters: DataFrame | None) -> Decoded:
+    """Events that had to be looked at again: what was read in haste, what they leave out, where their rows stand.
+
+    `uri`: of the table, None where it is not there yet.
+    """
+    layout = decoded.layout
+    if decoded.counts.unsure:
+        decoded = with_events(decoded, _reread(decoded.events, shapes, layout))
+    if decoded.counts.partial:
+        table = None if uri is None else decoded.events.sparkSession.read.format("hudi").load(uri)
+        decoded = with_events(decoded, filled(decoded.events, layout, table, letters))
+    # Before its first commit a table has no row that could stand elsewhere.
+    if uri and layout.partition_field and layout.has_key and (decoded.counts.bad or letters is not None):
+        decoded = with_events(decoded, doubted(decoded.events, layout, letters))
     return decoded
+
+
+_NO_SCHEMA = "its schema cannot be read"
+_WHOSE_TRUNCATE = "a truncate of one of several merged tables: declare `origin`, so that its rows can be told"
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Events of a table that are laid out alike. `schema`: the columns of the files that their rows stand in."""
+
+    variant: Variant
+    frame: DataFrame
+    schema: FileSchema | None = None
+
+
+def _groups(share: Share, events: DataFrame | None) -> list[_Group]:
+    if events is None:
+        origin = "concat_ws('.', log_database, log_table) as origin"
+        return [
+            _Group(Variant(ROW, "", stated(files.schema)), files.frame.selectExpr("*", origin), files.schema)
+            for files in share.files
+        ]
+    own = ((variant, _own(events, variant)) for variant in sorted(share.variants))
+    return [_Group(variant, part) for variant, frame in own for part in _by_names(frame, variant, share.table)]
+
+
+def _held(frame: DataFrame, *, is_read_twice: bool) -> CachedFrame:
+    """Files of typed rows that only have to be counted and written are read again faster than they are remembered."""
+    return cached(frame) if is_read_twice else CachedFrame(frame, frame)
 
 
 def _own(events: DataFrame, variant: Variant) -> DataFrame:
@@ -160,9 +202,9 @@ def with_events(decoded: Decoded, events: DataFrame) -> Decoded:
 _IS_CHANGE = f"kind in ({', '.join(map(literal, CHANGES))})"
 
 
-def _shape(frame: DataFrame, variant: Variant, share: Share, stored: Schema) -> Shape | None:
+def _shape(group: _Group, share: Share, stored: Schema) -> Shape | None:
     """How the events are laid out; None where the schema that they state makes no sense."""
-    ingest = share.table.ingest
+    ingest, variant, frame = share.table.ingest, group.variant, group.frame
     assert ingest is not None
     message = MESSAGES[variant.message]
     message = replace(message, marks_unavailable=message.marks_unavailable and variant.has_unavailable)
@@ -187,11 +229,29 @@ def _declared(share: Share) -> tuple[Field, ...]:
     return tuple(Field(name, "string", is_inferred=True) for name in names) if is_known else ()
 
 
-def _stored_columns(spark: SparkSession, uri: str) -> Schema:
-    if Timeline(uri).frontier is None:
+def _stored_columns(uri: str) -> Schema:
+    """Columns of the table as it is; none where it is not there. Needs no JVM: Spark would list its files."""
+    timeline = Timeline(uri)
+    if timeline.frontier is None:
         return ()
-    fields = spark.read.format("hudi").load(uri).schema.fields
-    return tuple(Column(field.name, field.dataType.simpleString()) for field in fields)
+    texts = (commit.extra.get("schema") for commit in timeline.newest_first())
+    return schema_of(next(text for text in texts if text))
+
+
+def _judged(number: int, group: _Group, shape: Shape, layout: Layout) -> DataFrame:
+    if group.schema is None:
+        return judge(_read(number, group.frame, shape, layout), layout)
+    own = tuple(column for column in layout.columns if column.name != layout.ingest.origin)
+    partial = layout.ingest.updates == "partial"
+    found = columnar.images(shape, group.schema, own, partial=partial)
+    found |= {name: _with_origin(found[name], layout) for name in IMAGES}
+    # A row cannot say where it stood before, not even when it is deleted.
+    found |= {"item": "0", "is_told": "false"}
+    row = group.frame.selectExpr("*", *_named(columnar.envelope(group.schema)))
+    line = columnar.line(group.schema, f"{columnar.RAW}.")
+    # Others need no text: nobody will read it. What an update leaves out may be found to be unknown later.
+    value = line if partial else f"if(reason is null, cast(null as string), {line})"
+    return judge(row.selectExpr("*", *_named(found), _SURE), layout, value)
 
 
 def _read(number: int, frame: DataFrame, shape: Shape, layout: Layout) -> DataFrame:

@@ -18,7 +18,7 @@ ROW, STREAM = "dms row", "dms"
 OP = "Op"
 _METADATA = "STRUCT<operation: STRING, `record-type`: STRING, `schema-name`: STRING, `table-name`: STRING>"
 _ENVELOPE = f"{OP} STRING, data STRING, metadata {_METADATA}, `before-image` STRING, {CORRUPT} STRING"
-_OPS: Mapping[str, tuple[str, str]] = {
+OPS: Mapping[str, tuple[str, str]] = {
     "I": ("upsert", "c"),
     "U": ("upsert", "u"),
     "D": ("delete", "d"),
@@ -28,6 +28,9 @@ _OPS: Mapping[str, tuple[str, str]] = {
     "delete": ("delete", "d"),
     "truncate-table": ("truncate", "t"),
 }
+"""What a message's operation means: (kind, op)."""
+ROW_OPS: Mapping[str, tuple[str, str]] = {name: OPS[name] for name in ("I", "U", "D", "load")}
+"""Those of rows in files."""
 
 
 def envelope(line: str) -> dict[str, str]:
@@ -36,19 +39,19 @@ def envelope(line: str) -> dict[str, str]:
         "_message": parsed(line, _ENVELOPE),
         "_in_stream": "_message.metadata.operation is not null",
         "_operation": f"if(_in_stream, _message.metadata.operation, coalesce(_message.{OP}, 'load'))",
-        "op": op_of("_operation", _OPS),
+        "op": op_of("_operation", OPS),
         "database": "coalesce(_message.metadata.`schema-name`, log_database)",
         "source_schema": "cast(null as string)",
         "source_table": "coalesce(_message.metadata.`table-name`, log_table)",
         "schema_text": "if(_in_stream, null, log_schema)",
         "message": f"if(_in_stream, {literal(STREAM)}, {literal(ROW)})",
         "reason": _reason(line),
-        "kind": kind_of(line, "_operation", _OPS),
+        "kind": kind_of(line, "_operation", OPS),
     }
 
 
 def _reason(line: str) -> str:
-    row_ops = ", ".join(map(literal, ("I", "U", "D", "load")))
+    row_ops = ", ".join(map(literal, ROW_OPS))
     return (
         f"case when {is_tombstone(line)} then null "
         f"when _message is null or _message.{CORRUPT} is not null then 'not a JSON object of DMS' "

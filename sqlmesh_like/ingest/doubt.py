@@ -16,7 +16,7 @@ from sqlmesh_like.ingest.layout import Layout
 
 def doubted(events: DataFrame, layout: Layout, letters: DataFrame | None) -> DataFrame:
     """Events (grain: event) with `is_blind` where a dead letter of the batch or of `letters` has their key."""
-    keyed = events.withColumn("own_key", F.expr(f"sha2({layout.key('row')}, 256)"))
+    keyed = events.withColumn("own_key", F.expr(layout.record_key("row")))
     known = [keyed.where(f"reason is not null and {layout.missing_key('row')} is null").select("own_key")]
     known += [] if letters is None else [letters.where("row_key is not null").selectExpr("row_key as own_key")]
     keys = reduce(DataFrame.unionByName, known).distinct().withColumn("is_doubted", F.lit(True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -13,10 +13,10 @@ from pyspark.sql import functions as F
 from sqlmesh_like.ingest.discover import SourceName, discover, with_discovered
 from sqlmesh_like.ingest.formats import FORMATS
 from sqlmesh_like.ingest.images import UNAVAILABLE
-from sqlmesh_like.ingest.log import LOG_COLUMNS
 from sqlmesh_like.ingest.message import CHANGES, NO_KEY, NO_MEMBERS
 from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.route import route
+from sqlmesh_like.ingest.row_files import LOG_COLUMNS, RowFiles
 from sqlmesh_like.ingest.types import literal
 from sqlmesh_like.project.spec import IngestSource, SourceTable
 
@@ -26,6 +26,8 @@ EVENT_COLUMNS = (
     *(*_SOURCE, "message", "schema_id", "members", "key_columns", "logged_at", *LOG_COLUMNS),
 )
 _EVENTS_PER_TASK = 50_000
+_TEXT_FOR_A_BYTE = 8
+"""How much longer a row is as a message than in a compressed column of a table, about."""
 _SAID_OF = ("value", *LOG_COLUMNS)
 """What an envelope is read from."""
 _NUMBER = "xxhash64(position)"
@@ -57,7 +59,8 @@ class Share:
     """What a batch holds for one declared table: from which tables of the source, in which variants.
 
     `logged_at`: when the log got the newest of its `lines` (ms since 1970). `members`: names in the rows of events that
-    state no schema, None where they are not told.
+    state no schema, None where they are not told. `files`: where its rows have types of their own. `bytes`: how much
+    the rows will about be in a table.
     """
 
     table: SourceTable
@@ -67,6 +70,8 @@ class Share:
     lines: int = 0
     logged_at: int | None = None
     members: dict[str, None] | None = field(default_factory=dict)
+    files: list[RowFiles] = field(default_factory=list)
+    bytes: int = 0
 
     def name(self, members: str | None) -> None:
         """Names more, one a line, in their order."""
@@ -121,7 +126,7 @@ def routed(place: Place, events: DataFrame) -> Routed:
     marked = " or ".join(f"contains(value, {literal(mark)})" for mark in UNAVAILABLE[:2])
     # Numbers alone: for a text or a list Spark would sort all events.
     columns = {"example": f"max({_NUMBER})", "lines": "count(*)", "marked": f"max({marked})"}
-    columns |= {"logged_at": "max(logged_at)"}
+    columns |= {"logged_at": "max(logged_at)", "bytes": "sum(octet_length(value))"}
     if place.source.ingest is not None and place.source.ingest.discover:
         columns["key_columns"] = "first(key_columns, true)"
     groups = events.groupBy(*by).agg(*(F.expr(sql).alias(name) for name, sql in columns.items())).collect()
@@ -137,12 +142,12 @@ def routed(place: Place, events: DataFrame) -> Routed:
             continue
         table = route(source_tables, *source)
         if table is None:
-            why = " (no key in its events)" if place.source.ingest and place.source.ingest.discover else ""
-            skipped["undeclared " + ".".join(filter(None, source)) + why] += row["lines"]
+            skipped[_undeclared(place, source)] += row["lines"]
             continue
         share = shares.setdefault(table.name, Share(table))
         share.sources.add(source)
         share.count(row["lines"], row["logged_at"])
+        share.bytes += (row["bytes"] or 0) // _TEXT_FOR_A_BYTE
         if kind == "truncate":
             share.has_truncates = True
         else:
@@ -152,6 +157,27 @@ def routed(place: Place, events: DataFrame) -> Routed:
                 share.name(row["members"])
     bad = skipped.pop("bad", 0)
     return Routed(shares, dict(skipped), sum(row["lines"] for row in groups), bad)
+
+
+def routed_files(place: Place, found: Sequence[RowFiles]) -> Routed:
+    """Which table takes the rows of which files. Raises ProjectError where two declarations claim the same."""
+    shares: dict[str, Share] = {}
+    skipped: Counter[str] = Counter()
+    for files in found:
+        table = route(place.source, *files.source)
+        if table is None:
+            skipped[_undeclared(place, files.source)] += files.rows
+            continue
+        share = shares.setdefault(table.name, Share(table))
+        share.files.append(files)
+        share.bytes += files.bytes
+        share.count(files.rows, max(file.listed.modified for file in files.files))
+    return Routed(shares, dict(skipped), sum(files.rows for files in found), 0)
+
+
+def _undeclared(place: Place, source: tuple[str | None, str | None, str | None]) -> str:
+    why = " (no key in its events)" if place.source.ingest and place.source.ingest.discover else ""
+    return "undeclared " + ".".join(filter(None, source)) + why
 
 
 def _schema_texts(events: DataFrame, ingest: IngestSource, groups: Iterable[Row]) -> dict[str, str]:

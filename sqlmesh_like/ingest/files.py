@@ -19,6 +19,7 @@ from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.ingest.check import fixed_part
 from sqlmesh_like.ingest.extent import Extent, Files, files_of
 from sqlmesh_like.ingest.log import LINE_COLUMNS, ExtentOf
+from sqlmesh_like.ingest.row_files import FILE_POSITION
 from sqlmesh_like.ingest.told import told
 from sqlmesh_like.ingest.types import literal
 
@@ -28,7 +29,6 @@ _COLUMNS = (
     "unix_millis(_metadata.file_modification_time) as modified",
     "_metadata.file_block_start as block",
 )
-POSITION = "concat(lpad(modified, 13, '0'), '|', file, '|', lpad(line, 12, '0'))"
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class FileLog:
         seen = batch.withColumn("seen", F.monotonically_increasing_id()).persist()
         try:
             blocks = _blocks(seen)
-            columns = {**named_by_folder(self.glob), "log_schema": "cast(null as string)", "position": POSITION}
+            columns = {**named_by_folder(self.glob), "log_schema": "cast(null as string)", "position": FILE_POSITION}
             columns |= {"logged_at": "modified", "log_key": "cast(null as string)"}
             numbered = _numbered(seen, blocks).withColumns({name: F.expr(sql) for name, sql in columns.items()})
             extent = files_of(list({(block.modified, block.file) for block in blocks}))
@@ -86,6 +86,22 @@ def named_by_folder(glob: str) -> dict[str, str]:
         "log_database": f"if({is_below}, element_at({below}, 1), try_element_at({above}, -3))",
         "log_table": f"if({is_below}, element_at({below}, 2), try_element_at({above}, -2))",
     }
+
+
+def folder_names(glob: str, file: str) -> tuple[str | None, str | None]:
+    """Database and table, as `named_by_folder` tells them, of the path of one file.
+
+    >>> folder_names("/landing/*/*/*.parquet", "file:/landing/shop/user/LOAD1.parquet")
+    ('shop', 'user')
+    >>> folder_names("/landing/shop/user/*.parquet", "file:/landing/shop/user/LOAD1.parquet")
+    ('shop', 'user')
+    """
+    base = fixed_part(glob).rstrip("/").rpartition("://")[2]
+    above, (_, _, inside) = file.split("/"), file.partition(f"{base}/")
+    below = (inside or file).split("/")
+    if len(below) > 2:
+        return below[0], below[1]
+    return above[-3] if len(above) > 2 else None, above[-2] if len(above) > 1 else None
 
 
 def _escaped(text: str) -> str:

@@ -30,7 +30,7 @@ def filled(events: DataFrame, layout: Layout, stored: DataFrame | None, letters:
     """
     columns = [row[0] for row in events.selectExpr("explode(missing)").distinct().collect()]
     spark = events.sparkSession
-    keyed = events.selectExpr("*", f"sha2({layout.key('row')}, 256) as fill_key", f"{_rank(layout)} as fill_rank")
+    keyed = events.selectExpr("*", f"{layout.record_key('row')} as fill_key", f"{_rank(layout)} as fill_rank")
     wanted = keyed.where("size(missing) > 0 and reason is null").select("fill_key").distinct()
     own = keyed.join(wanted, "fill_key", "left_semi")
     others = keyed.join(wanted, "fill_key", "left_anti")

@@ -162,7 +162,7 @@ def unreadable(shape: Shape) -> str:
     checks = [
         f"if(t.{name}.{member} is not null and {name}.{column} is null{_but_available(shape, f't.{name}.{member}')}, "
         f"concat('column ', {literal(column)}, ': cannot read ', left(t.{name}.{member}, 80), "
-        f"{literal(' as ' + field.type)}, {_advice(field, f't.{name}.{member}')}), null)"
+        f"{literal(' as ' + field.type)}, {advice(field, f't.{name}.{member}')}), null)"
         for name in IMAGES
         for field in shape.fields
         if field.type != "string" or field.encoding is not Encoding.PLAIN
@@ -194,7 +194,7 @@ def _but_available(shape: Shape, text: str) -> str:
     return f" and not {_is_unavailable(text)}" if shape.message.marks_unavailable else ""
 
 
-def _advice(field: Field, text: str) -> str:
+def advice(field: Field, text: str) -> str:
     """Spark SQL of what to do about it; a decimal as bytes has no scale without a schema."""
     if field.encoding is not Encoding.PLAIN or not field.type.startswith("decimal"):
         return "''"

@@ -8,17 +8,19 @@ from pyspark.sql import DataFrame
 
 from sqlmesh_like.ingest.images import IMAGES
 from sqlmesh_like.ingest.layout import Layout
-from sqlmesh_like.ingest.log import LOG_COLUMNS
+from sqlmesh_like.ingest.row_files import LOG_COLUMNS
 from sqlmesh_like.ingest.types import literal
 
 LINE = ("value", "file", "line", "position", "kind", "op", "origin", *LOG_COLUMNS)
 """What an event keeps of its line."""
+_REST_OF_LINE = LINE[1:]
 
 
-def judge(frame: DataFrame, layout: Layout) -> DataFrame:
+def judge(frame: DataFrame, layout: Layout, value: str = "value") -> DataFrame:
     """Adds the row that counts, why an event cannot be taken in, and whether it hides where its row stood (`is_blind`).
 
-    `frame` has none of these: what follows from one of them would be read off the old one.
+    `frame` has none of these: what follows from one of them would be read off the old one. `value`: Spark SQL of the
+    event's text, which may depend on its `reason`.
     """
     lonely = layout.is_key_only("before")
     reason = f"coalesce(unreadable, {', '.join(_reasons(layout, lonely))})"
@@ -31,8 +33,8 @@ def judge(frame: DataFrame, layout: Layout) -> DataFrame:
         f" or (kind = 'delete' and ({lonely} or not is_told)))"
     )
     return frame.selectExpr(
-        *(*LINE, "item", *IMAGES, "if(kind = 'delete', before, after) as row", "missing", "unsure"),
-        *(f"{reason} as reason", f"coalesce({blind}, false) as is_blind"),
+        *(*_REST_OF_LINE, "item", *IMAGES, "if(kind = 'delete', before, after) as row", "missing", "unsure"),
+        *(f"{reason} as reason", f"coalesce({blind}, false) as is_blind", f"{value} as value"),
     )
 
 

@@ -83,7 +83,8 @@ class KafkaLog:
         return {"subscribe": ",".join(map(str, topics)) if isinstance(topics, list) else str(topics)}
 
 
-def _offsets(lines: DataFrame) -> Offsets:
+def _offsets(lines: DataFrame | None) -> Offsets:
+    assert lines is not None
     found = lines.groupBy("file").agg(F.min("line"), F.max("line") + 1).collect()
     places = (file.rpartition("/") for file, _, _ in found)
     ranges = ((topic, int(part), first, end) for (topic, _, part), (_, first, end) in zip(places, found, strict=True))

@@ -16,9 +16,21 @@ from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.project.spec import IngestTable, SourceTable
 
 POSITION = "_sml_position"
+LINE_DIGITS = 12
+"""With so many digits the position of a line in a file ends."""
 SOFT_DELETED = "_sml_deleted"
 NULL_PARTITION = "__null__"
 """Partition of rows whose partition column is NULL."""
+
+HASHED_KEYS, TEXT_KEYS = 2, 3
+"""How record keys are spelt: a hash of the primary key's JSON (tables of earlier versions), or the key's own text."""
+_ESCAPES = {"%": "%25", "|": "%7C", ":": "%3A", ",": "%2C"}
+"""Hudi 1.2.0 takes keys apart at `:` and `,` for its bucket index, and never returns from some texts that hold both."""
+_BETWEEN = ", '|', "
+_NULL_PART = "%0"
+"""Part of a key that is NULL: no text is escaped like this."""
+_HAS_NO_SIGNS = {"int", "bigint", "date", "boolean", "binary"}
+"""Types whose texts hold nothing to escape."""
 
 _PARTITION_FORMAT = re.compile(r"[yMdHms_.-]+")
 _SMALLEST = "cast('-9223372036854775808' as bigint)"
@@ -38,6 +50,7 @@ class Layout:
     table: SourceTable
     ingest: IngestTable
     columns: Schema
+    key_spelling: int = TEXT_KEYS
 
     @property
     def partition_field(self) -> str | None:
@@ -85,12 +98,21 @@ class Layout:
         """Spark SQL of the primary key of a row as one text; without one, the row's position in the log."""
         if not self.ingest.primary_key:
             return "position"
-        types = {column.name.lower(): column.type for column in self.columns}
-        values = (
-            f"{literal(name)}, {_key_text(f'{row}.{quoted(name)}', types.get(name.lower()) or 'string')}"
-            for name in self.ingest.primary_key
-        )
-        return f"to_json(named_struct({', '.join(values)}))"
+        types = {column.name.lower(): column.type or "string" for column in self.columns}
+        parts = [(name, types.get(name.lower(), "string")) for name in self.ingest.primary_key]
+        if self.key_spelling == HASHED_KEYS:
+            values = (f"{literal(name)}, {_key_text(f'{row}.{quoted(name)}', kind)}" for name, kind in parts)
+            return f"to_json(named_struct({', '.join(values)}))"
+        texts = [_key_part(f"{row}.{quoted(name)}", kind) for name, kind in parts]
+        return texts[0] if len(texts) == 1 else f"concat({_BETWEEN.join(texts)})"
+
+    def record_key(self, row: str) -> str:
+        """Spark SQL of a row's record key in Hudi: two rows have the same one only if their primary keys are equal.
+
+        Its signs are such as Hudi takes literally.
+        """
+        is_text = self.key_spelling == TEXT_KEYS and self.ingest.primary_key
+        return self.key(row) if is_text else f"sha2({self.key(row)}, 256)"
 
     def missing_key(self, row: str) -> str:
         """Spark SQL: why the row has no usable key, or NULL."""
@@ -156,6 +178,19 @@ class Layout:
         keys = {name.lower() for name in self.ingest.primary_key}
         others = [f"{row}.{quoted(column.name)}" for column in self.columns if column.name.lower() not in keys]
         return f"coalesce({', '.join(f'cast({other} as string)' for other in others)}) is null" if others else "false"
+
+
+def _key_part(value: str, kind: str) -> str:
+    """Spark SQL of one value's part of a text key, in which `|` stands between parts and nowhere else.
+
+    >>> _key_part("row.id", "bigint")
+    "coalesce(cast(row.id as string), '%0')"
+    """
+    text = _key_text(value, kind)
+    if kind not in _HAS_NO_SIGNS and not decimal_parts(kind):
+        for sign, escaped in _ESCAPES.items():
+            text = f"replace({text}, '{sign}', '{escaped}')"
+    return f"coalesce({text}, '{_NULL_PART}')"
 
 
 def _key_text(value: str, kind: str) -> str:

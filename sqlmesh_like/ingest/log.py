@@ -9,15 +9,18 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from sqlmesh_like.ingest.extent import Extent
+from sqlmesh_like.ingest.row_files import LOG_COLUMNS, RowFiles
 
-LOG_COLUMNS = ("log_database", "log_table", "log_schema", "log_key")
 LINE_COLUMNS = ("value", "file", "line", "position", "logged_at", *LOG_COLUMNS)
 """A line of a log: the message's text; where it stands (file or topic/partition, and line number from 1 or offset); its
 place in the log as text in the log's order; when the log got it (ms since 1970, or NULL); what the log itself says of
 its database, table, columns and key (or NULL)."""
 
-ExtentOf = Callable[[DataFrame], Extent]
-"""Which part of the log lines are (their `file` and `line`), where these are all lines of a batch."""
+ExtentOf = Callable[[DataFrame | None], Extent]
+"""Which part of the log lines are (their `file` and `line`), where these are all lines of a batch; None: of files."""
+
+Lines = DataFrame | list[RowFiles]
+"""Lines (`LINE_COLUMNS`; grain: line), or files of rows that have types of their own."""
 
 
 class Log(Protocol):
@@ -34,8 +37,8 @@ class Log(Protocol):
         """That part of the log once more, in the columns of the stream."""
         ...
 
-    def lines(self, batch: DataFrame) -> AbstractContextManager[tuple[DataFrame, ExtentOf]]:
-        """The lines of a batch (`LINE_COLUMNS`; grain: line), while the context is open; and what part of the log is.
+    def lines(self, batch: DataFrame) -> AbstractContextManager[tuple[Lines, ExtentOf]]:
+        """The lines of a batch, while the context is open; and what part of the log they are.
 
         Reading them may cost a look at the log: who uses them twice keeps them in memory first.
         """

@@ -1,19 +1,19 @@
 """What of a declaration a table was made with, for good. Owns refusing another: its rows would be found no more.
 
-Record keys are hashes of the primary key's values, and rows are found by key and partition: a table that is written
-with another key, another way to spell it, or another partition would get a second copy of every row that changes.
+Rows are found by record key and partition: a table that is written with another primary key, another way to spell it
+(`Layout.record_key`), or another partition would get a second copy of every row that changes.
 """
 
 from __future__ import annotations
 
 import json
 
+from sqlmesh_like.engine.commits import STATE_PREFIX
+from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import IngestError
-from sqlmesh_like.ingest.layout import Layout
+from sqlmesh_like.ingest.layout import HASHED_KEYS, TEXT_KEYS, Layout
 
 MADE = "made"
-_SPELLING = 2
-"""Counts how `Layout.key` has spelt a key so far."""
 
 
 def made(layout: Layout) -> str:
@@ -21,7 +21,14 @@ def made(layout: Layout) -> str:
     ingest, by = layout.ingest, layout.ingest.partition_by
     partition = None if by is None else [by.column, by.format, by.field]
     found = {"primary_key": list(ingest.primary_key), "partition_by": partition, "order_by": list(ingest.order_by)}
-    return json.dumps({**found, "spelling": _SPELLING}, sort_keys=True)
+    return json.dumps({**found, "spelling": layout.key_spelling}, sort_keys=True)
+
+
+def key_spelling_of(uri: str) -> int:
+    """How the table at `uri` spells record keys; for one that is not there, how it will. Needs no JVM."""
+    record = Timeline(uri).extra(STATE_PREFIX + MADE)
+    known = json.loads(record).get("spelling") if record else TEXT_KEYS
+    return known if known in (HASHED_KEYS, TEXT_KEYS) else TEXT_KEYS
 
 
 def check_made(layout: Layout, record: str | None) -> None:

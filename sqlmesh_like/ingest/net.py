@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sqlmesh_like.ingest.layout import POSITION, SOFT_DELETED, Layout
+from sqlmesh_like.ingest.layout import LINE_DIGITS, POSITION, SOFT_DELETED, Layout
 from sqlmesh_like.ingest.types import literal, quoted
 
 KEY = "_sml_key"
-"""Record key: a hash of the primary key. Hudi 1.2.0 takes keys apart at `:` and `,` for its bucket index and never
-returns from some texts that hold both, so the source's own values cannot be the key."""
+"""Record key: see `Layout.record_key`."""
 DELETED = "_hoodie_is_deleted"
 IS_REMEMBERED = "not is_late and (w.removed or size(parts) > 1)"
 """Of a decision: its key was deleted or moved."""
@@ -37,7 +36,7 @@ def versions(layout: Layout, *, with_rekeyed: bool = True) -> str:
 
     An update that changes a primary key is also a delete of the old key.
     """
-    hashed = f"sha2({layout.key('row')}, 256)"
+    record_key = layout.record_key("row")
     same_key = f"other is not null and {layout.key('other')} = {layout.key('row')}"
     named = zip(layout.orders("ordered"), layout.order_columns, strict=False)
     orders = "".join(f", {order} as {name}" for order, name in named)
@@ -53,7 +52,7 @@ with sides as (
     if(kind = 'delete', before, after) as ordered
   from {{events}}{former if with_rekeyed else ""}
 )
-select {hashed} as {KEY}, row, removed, is_blind, position as {POSITION}{orders}, {part} as part,
+select {record_key} as {KEY}, row, removed, is_blind, position as {POSITION}{orders}, {part} as part,
   array_distinct(array({part}, if({same_key}, {left_part}, {part}))) as parts
 from sides"""
 
@@ -134,6 +133,27 @@ def decisions_of_one(layout: Layout) -> str:
     known = "false as is_late, null as floor_part"
     found = versions(layout, with_rekeyed=False)
     return f"select {KEY}, struct(row, removed, part, {rank}) as w, parts, {known} from ({found})"
+
+
+def loaded(layout: Layout, *, by_file: bool) -> str:
+    """From `{{events}}`, one of each key: the rows of a table that has none yet (grain: key).
+
+    `by_file`: they come from files in which nothing else can come to their keys, so the place of the file will do for
+    theirs. A text of its own for each row takes longer to write than the row.
+    """
+    columns = [f"{layout.record_key('row')} as {KEY}"]
+    columns += [f"row.{quoted(column.name)} as {quoted(column.name)}" for column in layout.columns]
+    if layout.partition_field:
+        columns.append(f"{layout.partition('row')} as {quoted(layout.partition_field)}")
+    named = zip(layout.orders("row"), layout.order_columns, strict=False)
+    columns += [f"{order} as {name}" for order, name in named]
+    columns.append(f"{f'left(position, length(position) - {LINE_DIGITS})' if by_file else 'position'} as {POSITION}")
+    is_soft = layout.ingest.deletes == "soft"
+    if is_soft:
+        columns.append(f"kind = 'delete' as {SOFT_DELETED}")
+    columns.append(f"false as {DELETED}")
+    kept = "" if is_soft else " where kind <> 'delete'"
+    return f"select {', '.join(columns)} from {{events}}{kept}"
 
 
 def rows(layout: Layout, *, with_floors: bool) -> str:

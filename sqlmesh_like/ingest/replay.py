@@ -103,7 +103,7 @@ def _in_time(spark: SparkSession, place: Place, decoded: Decoded, *, in_order: b
 def _among_changed(spark: SparkSession, place: Place, decoded: Decoded, events: DataFrame) -> DataFrame:
     """Offsets of two partitions have no order: events of keys that were last changed from another are bad."""
     layout, uri = decoded.layout, place.table_uri(decoded.layout.table)
-    keyed = events.withColumn("own_key", F.expr(f"sha2({layout.key('row')}, 256)"))
+    keyed = events.withColumn("own_key", F.expr(layout.record_key("row")))
     seen = [read_floors(spark, place.tombstones_uri(layout.table))]
     seen += [spark.read.format("hudi").load(uri)] if Timeline(uri).frontier else []
     known = [frame.select(net.KEY, POSITION).toDF("own_key", "seen") for frame in seen if frame is not None]

@@ -155,10 +155,10 @@ class Run:
         behind = tables_behind(self.place)
         with self.log.lines(batch) as (lines, extent_of):
 
-            def mark_of(events: DataFrame) -> Mark:
+            def mark_of(events: DataFrame | None) -> Mark:
                 return Mark(query, number, extent_of(events))
 
-            report = take_in(self.place, self.root, lines, mark_of, without=frozenset(behind))
+            report = take_in(batch.sparkSession, self.place, self.root, lines, mark_of, without=frozenset(behind))
         mark = report.mark
         assert mark is not None
         discovered = self._look_around()
@@ -190,7 +190,7 @@ class Run:
 
     def _again(self, name: str, mark: Mark) -> BatchReport:
         with self.log.lines(self.log.read(self.spark, mark.extent)) as (lines, _):
-            return take_in(self.place, self.root, lines, lambda _: mark, only=name)
+            return take_in(self.spark, self.place, self.root, lines, lambda _: mark, only=name)
 
     def _add(self, report: BatchReport, discovered: tuple[TableName, ...] = ()) -> None:
         self.batches.append(report)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,7 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlmesh_like.engine.cached_frame import cached
 from sqlmesh_like.engine.catalog_sync import sync
 from sqlmesh_like.engine.commits import STATE_PREFIX
-from sqlmesh_like.engine.sizes import BUCKETS
+from sqlmesh_like.engine.rebucket_size import BUCKETS_KEY
+from sqlmesh_like.engine.sizes import buckets_for, fits_in_a_file, tasks_for
 from sqlmesh_like.engine.tables import DELETED, HudiTable, Operation, write
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.ingest import net
@@ -32,7 +32,10 @@ from sqlmesh_like.ingest.tombstones import read_floors, write_floors
 from sqlmesh_like.ingest.truncates import note_truncates
 from sqlmesh_like.ingest.types import quoted
 
-ROWS_PER_BUCKET = 500_000
+_KEY_BYTES = 24
+"""What a row takes beside its source's columns: its key twice, its place in the log, Hudi's own."""
+_ROWS_A_TASK = 50_000
+"""Rows that one task writes faster than two could be started for."""
 _IS_NETTED = {"hoodie.combine.before.upsert": "false"}
 """Hudi need not look for a second row of a key and partition, which costs it half of a large upsert."""
 
@@ -68,25 +71,32 @@ def _brought(
         note_truncates(place, layout.table, decoded.truncates)
         return TableReport(layout.table.table)
     spark = decoded.events.sparkSession
-    table, metadata = _hudi_table(place, layout, uri, decoded.counts.good)
+    table, metadata = _hudi_table(place, layout, uri, decoded)
     _carry_over(spark, place, decoded, uri)
     tombstones = place.tombstones_uri(layout.table)
     floors = read_floors(spark, tombstones) if layout.order_columns or again else None
     found, is_ranked = _decisions(spark, decoded, uri, floors, in_order=in_order, again=again)
-    kept = None if found is None else cached(found)
-    decisions = spark.sql(net.decisions_of_one(layout), events=decoded.good) if kept is None else kept.frame
+    is_counted = not is_ranked and not _are_netted(decoded) and (found is None or not remembers)
+    kept = None if found is None or is_counted else cached(found)
+    decisions = found if kept is None else kept.frame
+    if decisions is None:
+        decisions = spark.sql(net.decisions_of_one(layout), events=decoded.good)
     try:
-        report, to_remember = _counted_before(decoded) if kept is None else _counted(decisions, layout)
+        report, to_remember = _counted_before(decoded) if is_counted else _counted(decisions, layout)
         note_truncates(place, layout.table, decoded.truncates)
         if remembers and to_remember:
             write_floors(spark, tombstones, layout, decisions, floors)
-        rows = spark.sql(net.rows(layout, with_floors=is_ranked), decisions=decisions)
-        if decoded.defaults:
-            rows = backfilled(rows, spark.read.format("hudi").load(uri), layout, decoded.defaults)
         # Into a table without any row there is nothing to look up; a row marked as deleted would be inserted.
         is_load = report.upserts > 0 and not Timeline(uri).commit_instants
         operation: Operation = "bulk_insert" if is_load else "upsert"
-        rows = rows.where(f"not {DELETED}") if is_load else rows
+        if is_load and found is None:
+            is_whole = decoded.is_of_files and not decoded.counts.bad
+            rows = spark.sql(net.loaded(layout, by_file=is_whole), events=decoded.good)
+        else:
+            rows = spark.sql(net.rows(layout, with_floors=is_ranked), decisions=decisions)
+            rows = rows.where(f"not {DELETED}") if is_load else rows
+        if decoded.defaults:
+            rows = backfilled(rows, spark.read.format("hudi").load(uri), layout, decoded.defaults)
         # The first rows of a table, or a default that all get, are most of it: a log would be as long.
         log = None if is_load or decoded.defaults else log_of_batch(rows, table, report.upserts + report.deletes)
         logged = log.metadata if log else {}
@@ -107,7 +117,7 @@ def _carry_over(spark: SparkSession, place: Place, decoded: Decoded, uri: str) -
     stored = spark.read.format("hudi").load(uri)
     kept = [quoted(name) for name in stored.columns if not name.startswith("_hoodie_") or name == DELETED]
     values = [f"cast({quoted(old)} as {types[new]}) as {quoted(new)}" for new, old in renamed.items()]
-    table, metadata = _hudi_table(place, decoded.layout, uri, 0)
+    table, metadata = _hudi_table(place, decoded.layout, uri)
     known = Timeline(uri).extra(STATE_PREFIX + KEY)
     write(
         stored.selectExpr(*kept, *values), table, "upsert", {**metadata, **({KEY: known} if known else {})}, _IS_NETTED
@@ -123,7 +133,7 @@ def _decisions(
     """
     layout, counts = decoded.layout, decoded.counts
     is_looked_up = (counts.blind or again) and Timeline(uri).frontier
-    if counts.of_a_key <= 1 and not (counts.rekeyed or decoded.truncates or is_looked_up or floors is not None):
+    if not (_are_netted(decoded) or is_looked_up or floors is not None):
         return None, False
     versions = _versions(spark, decoded)
     if decoded.truncates:
@@ -146,13 +156,18 @@ def _decisions(
     return spark.sql(text, None, **inputs), floors is not None
 
 
+def _are_netted(decoded: Decoded) -> bool:
+    """Whether several events can come to one key; else each is a decision, which its counts tell already."""
+    return decoded.counts.of_a_key > 1 or decoded.counts.rekeyed > 0 or bool(decoded.truncates)
+
+
 def _versions(spark: SparkSession, decoded: Decoded) -> DataFrame:
     text = net.versions(decoded.layout, with_rekeyed=decoded.counts.rekeyed > 0)
     return spark.sql(text, events=decoded.good)
 
 
 def _counted_before(decoded: Decoded) -> tuple[TableReport, int]:
-    """The same as `_counted` where each key has one event, and nothing of before matters."""
+    """The same as `_counted` where each key has one event, and no floor; what is to be remembered, at the least."""
     counts = decoded.counts
     report = TableReport(decoded.layout.table.table, upserts=counts.good - counts.deletes, deletes=counts.deletes)
     return report, counts.deletes + counts.moves
@@ -170,14 +185,19 @@ def _truncated(spark: SparkSession, decoded: Decoded, uri: str, versions: DataFr
     return versions
 
 
-def _hudi_table(place: Place, layout: Layout, uri: str, rows: int) -> tuple[HudiTable, dict[str, str]]:
-    """The bucket count of a table is fixed by its first batch: another one would duplicate keys."""
+def _hudi_table(
+    place: Place, layout: Layout, uri: str, decoded: Decoded | None = None
+) -> tuple[HudiTable, dict[str, str]]:
+    """The table as it is, or as it begins with `decoded`. Its number of buckets stays until it is rewritten with
+    another (`sml maintain --rebucket`): to write it with another would duplicate keys."""
     timeline = Timeline(uri)
-    known = timeline.extra(STATE_PREFIX + "buckets")
+    known = timeline.extra(STATE_PREFIX + BUCKETS_KEY)
     if known is not None:
         check_made(layout, timeline.extra(STATE_PREFIX + MADE))
     options = {**place.target.hudi, **layout.ingest.hudi}
-    buckets = int(known or options.get(BUCKETS) or max(1, math.ceil(rows / ROWS_PER_BUCKET)))
+    rows = 0 if decoded is None else decoded.counts.good
+    size = 0 if decoded is None else decoded.bytes + rows * _KEY_BYTES
+    buckets = int(known) if known else buckets_for(size, _partitions(decoded, size, options), options)
     table = HudiTable(
         uri=uri,
         name=layout.table.table.identifier,
@@ -186,11 +206,20 @@ def _hudi_table(place: Place, layout: Layout, uri: str, rows: int) -> tuple[Hudi
         ordering=layout.order_columns,
         table_type=layout.ingest.table_type,
         buckets=buckets,
-        # A first load only writes: one task a bucket. Later commits compare with what is there, too.
-        tasks=buckets if known is None else max(2, buckets),
+        # A first load only writes. Later commits compare with what is there, too.
+        tasks=max(2, buckets) if known else 1 if rows < _ROWS_A_TASK else tasks_for(size, options),
         options=options,
     )
-    return table, {"buckets": str(buckets), MADE: made(layout)}
+    return table, {BUCKETS_KEY: str(buckets), MADE: made(layout)}
+
+
+def _partitions(decoded: Decoded | None, size: int, options: Mapping[str, object]) -> int:
+    """Into how many partitions a first load goes; not asked where one file holds it all."""
+    if decoded is None or decoded.layout.partition_field is None or fits_in_a_file(size, options):
+        return 1
+    found = decoded.good.selectExpr(f"count(distinct {decoded.layout.partition('row')})").first()
+    assert found is not None
+    return int(found[0])
 
 
 def _counted(decisions: DataFrame, layout: Layout) -> tuple[TableReport, int]:

@@ -112,12 +112,16 @@ NO_CHANGE = Change()
 
 @dataclass(frozen=True)
 class Written:
-    """What one commit wrote: files, their bytes and all rows in them, those that it only carried over included."""
+    """What one commit wrote: files, their bytes and all rows in them, those that it only carried over included.
+
+    `changed`: rows that it inserted, updated or deleted.
+    """
 
     instant: str
     rows: int
     files: int
     bytes: int
+    changed: int = 0
 
 
 class History(Protocol):

@@ -90,6 +90,14 @@ class Publisher(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Rebucketed:
+    """Buckets in each partition and files in all, before and after."""
+
+    buckets: tuple[int, int]
+    files: tuple[int, int]
+
+
 class Engine(Protocol):
     """Executes planned models. Every method may raise NodeError or RetryableError, having changed nothing."""
 
@@ -138,6 +146,13 @@ class Engine(Protocol):
 
     def compact(self, uri: str) -> int:
         """Merge the log files of a merge-on-read table into base files; how many file groups had some."""
+        ...
+
+    def rebucket(self, uri: str, options: Mapping[str, str]) -> Rebucketed | None:
+        """Write a table anew, every row as it is, with the number of buckets that its size asks for, in one commit.
+
+        `options`: Hudi options of the user. None where it has that number, or is not ours.
+        """
         ...
 
     def keep(self, tree: exp.Expr, tables: Mapping[TableName, TableState], place: TablePlace, now: datetime) -> bool:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 import click
 
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load, make_output
-from sqlmesh_like.cli.lake import Lake, clock, open_lake
+from sqlmesh_like.cli.lake import Lake, clock, hudi_options, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.plan_tree import summary, tree_of
+from sqlmesh_like.cli.plan_tree import summary, tree_of, written_text
+from sqlmesh_like.engine.write_cost import write_cost_of
 from sqlmesh_like.names import Schema
+from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.explain import explained, program_text
+from sqlmesh_like.plan.write_cost import WriteCost, told
 from sqlmesh_like.run.seeds import seed_schemas
 
 
@@ -31,17 +34,30 @@ def command(flags: Flags, models: tuple[str, ...], output: str, with_sql: bool) 
     planner = replace(lake.planner(clock(None)), foreseen=_of_seeds(lake, selected))
     tables = [planner.rendered.model(unique_id) for unique_id in selected]
     plans = planner.plan_ahead(model for model in tables if model.unique_id in planner.catalog.places)
+    costs = _write_costs(lake, plans)
     if output == "json":
-        click.echo(json.dumps({"models": [explained(plan) for plan in plans]}, indent=2))
+        found = {"models": [explained(plan) for plan in plans], "writes": [told(cost) for cost in costs]}
+        click.echo(json.dumps(found, indent=2))
         return 0
     color = None if make_output(flags).color else False
     for plan in plans:
         click.echo(tree_of(plan), color=color)
         if with_sql:
             click.echo(program_text(plan.compiled.table) + "\n")
+    if costs:
+        click.echo(written_text(lake.catalog, costs), color=color)
     if len(plans) != 1:
         click.echo(summary(plans), color=color)
     return 0
+
+
+def _write_costs(lake: Lake, plans: Iterable[PlannedModel]) -> list[WriteCost]:
+    """What commits to the tables of these plans, and to those that they read, rewrite for what they change."""
+    read = (item.ref.unique_id for plan in plans for item in plan.inputs)
+    named = dict.fromkeys([*read, *(plan.compiled.model.unique_id for plan in plans)])
+    tables = [unique_id for unique_id in named if unique_id in lake.catalog.places]
+    found = (write_cost_of(lake.catalog, unique_id, hudi_options(lake.loaded, unique_id)) for unique_id in tables)
+    return [cost for cost in found if cost is not None]
 
 
 def _of_seeds(lake: Lake, selected: Collection[str]) -> Mapping[str, Schema]:

@@ -8,7 +8,7 @@ import click
 
 from sqlmesh_like.cli.context import Loaded, load, make_output
 from sqlmesh_like.cli.discovering import discovered_of, with_discovered_tables
-from sqlmesh_like.cli.lake import Lake, locked, open_lake
+from sqlmesh_like.cli.lake import Lake, hudi_options, locked, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.output import Output, Status, Step
 from sqlmesh_like.engine.change_log import remove_logs
@@ -19,12 +19,14 @@ from sqlmesh_like.run.retention import due
 
 
 @click.command("maintain")
+@click.option("--rebucket", is_flag=True, help="Rewrite tables whose files are too many or too large.")
 @shared_options
-def command(flags: Flags) -> int:
+def command(flags: Flags, rebucket: bool) -> int:
     """Compact merge-on-read tables and remove history that nothing needs.
 
     Kept is what a model of the project has not read yet (of the last 200 commits), and ten commits in any case. Tables
-    that `sml` writes have a fixed number of files in each partition, so there is nothing to cluster.
+    that `sml` writes have a fixed number of files in each partition, so there is nothing to cluster. With `--rebucket`
+    a table whose partitions would better be in another number of files is rewritten in one commit, every row as it is.
     """
     loaded = with_discovered_tables(load(flags))
     selected = {node.unique_id for node in loaded.selected("model", "seed", "source")} | discovered_of(loaded)
@@ -34,7 +36,9 @@ def command(flags: Flags) -> int:
     output = make_output(flags)
     with locked(loaded, "run"), locked(loaded, "ingest"):
         try:
-            found = [_maintain(lake, number, len(there), place, output) for number, place in enumerate(there, 1)]
+            found = [
+                _maintain(lake, number, len(there), place, output, rebucket) for number, place in enumerate(there, 1)
+            ]
         finally:
             lake.engine.stop()
     output.end(found)
@@ -46,11 +50,11 @@ def _written(loaded: Loaded) -> frozenset[str]:
     return loaded.project.ingested | {found for found in loaded.graph.nodes if not found.startswith("source.")}
 
 
-def _maintain(lake: Lake, number: int, total: int, place: TablePlace, output: Output) -> Status:
+def _maintain(lake: Lake, number: int, total: int, place: TablePlace, output: Output, rebucket: bool) -> Status:
     step, started = Step(number, total, "table", str(place.table)), perf_counter()
     output.start(step)
     try:
-        done = _services(lake, place)
+        done = _services(lake, place, rebucket)
     except NodeError as error:
         output.error(step, perf_counter() - started)
         output.line(f"  {error}", "error")
@@ -63,11 +67,13 @@ def _maintain(lake: Lake, number: int, total: int, place: TablePlace, output: Ou
     return "success"
 
 
-def _services(lake: Lake, place: TablePlace) -> list[str]:
+def _services(lake: Lake, place: TablePlace, rebucket: bool) -> list[str]:
     """What was done to one table, in words."""
     done = []
     if lake.catalog.state(place.unique_id).kind == "mor" and (groups := lake.engine.compact(place.uri)):
         done.append(f"{groups} file group{'s' if groups > 1 else ''} compacted")
+    if rebucket and (found := lake.engine.rebucket(place.uri, hudi_options(lake.loaded, place.unique_id))):
+        done.append("{} → {} buckets, {:,} → {:,} files".format(*found.buckets, *found.files))
     for cleaning in due(lake.catalog, [place.unique_id], slack=0):
         lake.engine.clean(cleaning.uri, cleaning.retain)
         done.append(f"{cleaning.retain} commits kept")

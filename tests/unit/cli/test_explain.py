@@ -24,12 +24,13 @@ Shown = pytest.CaptureFixture[str]
 
 
 class _Sized(Lake):
-    """Every file holds 500,000 rows in 50 MB; `updates` of them are new."""
+    """Every file holds 500,000 rows in 50 MB (`size`); `updates` of them are new."""
 
     updates = 0
+    size = 50 * MEGABYTE
 
     def file(self, file_id: str, instant: int, merged_from: int | None = None) -> Mapping[str, object]:
-        sizes = {"fileSizeInBytes": 50 * MEGABYTE, "numWrites": 500_000, "numDeletes": 0}
+        sizes = {"fileSizeInBytes": self.size, "numWrites": 500_000, "numDeletes": 0}
         changed = "numUpdateWrites" if merged_from is not None else "numInserts"
         return {**super().file(file_id, instant, merged_from), **sizes, changed: self.updates or 500_000}
 
@@ -103,3 +104,27 @@ def test_refresh_incremental_follows_even_a_burst(source: _Sized, capsys: Shown)
     settings = Path("pyproject.toml")
     settings.write_text(settings.read_text() + "[tool.sqlmesh_like.models]\n'+refresh' = 'incremental'\n")
     assert told(capsys)[-1] == "└─ next run   row_based"
+
+
+@pytest.mark.parametrize(
+    ("size", "files", "advice"),
+    [(50, ["a", "b"], "table_type: mor"), (5, list("abcdefg"), "sml maintain --rebucket"), (1, ["a", "b"], None)],
+)
+def test_what_commits_rewrite_for_what_they_change_is_told_with_what_would_help(
+    source: _Sized, capsys: Shown, size: int, files: list[str], advice: str | None
+) -> None:
+    known = {"schema": SCHEMA, "sml.buckets": "1"}
+    source.size, source.updates = size * MEGABYTE, 0
+    source.commit(3, files, extra=known)
+    source.updates = 100
+    for second in (5, 7, 9, 11, 13):
+        source.commit(second, files[:1], merged_from={files[0]: 3}, extra=known)
+    main(["explain", "--output", "json"])
+    found = next(
+        each for each in json.loads(capsys.readouterr().out)["writes"] if each["unique_id"].startswith("source.")
+    )
+    assert (found["commits"], found["changed_rows"], found["rewritten_rows"]) == (5, 500, 2_500_000)
+    assert (found["write_amplification"], found["files"], found["advice"]) == (5000.0, len(files), advice)
+    main(["explain"])
+    told = capsys.readouterr().out
+    assert "ods.users  5,000 rows written for one that changed" in told and (advice is None or f"→ {advice}" in told)

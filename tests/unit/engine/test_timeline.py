@@ -213,3 +213,25 @@ def test_unreadable_metadata_is_an_error_that_names_the_file(lake: Lake) -> None
     (lake.folder / f"{at(1)}_{at(2)}.commit").write_bytes(b"")
     with pytest.raises(NodeError, match=f"{at(1)}_{at(2)}.commit"):
         _ = lake.timeline.commits
+
+
+def test_a_rewrite_of_all_rows_is_no_change_and_stands_for_what_it_rewrote(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    first = lake.commit(1, ["a", "b"], extra={"sml.buckets": "1", "sml.ingest": "mark"})
+    second = lake.commit(3, ["a"], merged_from={"a": 1}, extra={"sml.buckets": "1", "sml.ingest": "later"})
+    known = {"sml.buckets": "3", "sml.ingest": "later", "sml.rewrite": "1 buckets → 3"}
+    lake.commit(5, ["c"], operation="INSERT_OVERWRITE_TABLE", replaced={"p=1": ["a", "b"]}, extra=known)
+    timeline = lake.timeline
+    assert timeline.frontier == second, "no row changed"
+    assert timeline.extra("sml.buckets") == "3", "what the next writer must know"
+    assert {group for _, group in timeline.slices(second)} == {"c"}
+    assert {group for _, group in timeline.slices(first)} == {"a", "b"}
+    assert timeline.missing(second) == [] and timeline.sizes(second).keys() == timeline.slices(second).keys()
+    third = lake.commit(7, ["c"], merged_from={"c": 5}, extra={"sml.buckets": "3"})
+    timeline = lake.timeline
+    assert [commit.operation for commit in timeline.between(second, third)] == ["UPSERT"]
+    assert [commit.operation for commit in timeline.between(first, third)] == [
+        "UPSERT",
+        "INSERT_OVERWRITE_TABLE",
+        "UPSERT",
+    ]

@@ -1,0 +1,78 @@
+"""What commits to a table rewrite for what they change. Owns when that is too much, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlmesh_like.plan.history import Volume, Written
+
+REBUCKET = "sml maintain --rebucket"
+MERGE_ON_READ = "table_type: mor"
+_MANY_TIMES = 20
+"""Rewriting so many rows for one that changed is worth a word."""
+_SOME_BYTES = 16 * 1024 * 1024
+"""A commit that rewrites less costs about the same whatever the layout."""
+_MANY_FILES = 3
+"""So many times as many files as a table of its size has: that is worth a rewrite."""
+
+
+@dataclass(frozen=True)
+class WriteCost:
+    """The newest upserts of a table: rows that changed and rows in the files that they wrote; bytes are of these files.
+
+    `files` in all, and how many there would be with the number of buckets that the table's size asks for.
+    """
+
+    unique_id: str
+    kind: str
+    commits: int
+    changed: int
+    rewritten: int
+    bytes: int
+    files: int
+    wanted_files: int
+
+    @property
+    def amplification(self) -> float:
+        """Rows written for one that changed; 1: nothing but the change is written."""
+        return self.rewritten / self.changed if self.changed else 1.0
+
+    @property
+    def advice(self) -> str | None:
+        """What would make commits, or reading, much cheaper; None where nothing would.
+
+        >>> cost = WriteCost("source.p.s.t", "cow", 5, 100, 50_000, 10**9, 84, 84)
+        >>> cost.amplification, cost.advice
+        (500.0, 'table_type: mor')
+        >>> WriteCost("source.p.s.t", "cow", 5, 100, 50_000, 10**9, 1032, 84).advice
+        'sml maintain --rebucket'
+        """
+        is_split = self.files >= _MANY_FILES * self.wanted_files
+        if is_split or self.wanted_files >= _MANY_FILES * self.files:
+            return REBUCKET
+        is_dear = self.amplification >= _MANY_TIMES and self.bytes >= _SOME_BYTES * self.commits
+        return MERGE_ON_READ if is_dear and self.kind == "cow" else None
+
+
+def write_cost(unique_id: str, kind: str, commits: Sequence[Written], volume: Volume, buckets: int) -> WriteCost:
+    """The cost of these upserts, of a table of this size that would best have so many buckets a partition."""
+    return WriteCost(
+        unique_id,
+        kind,
+        len(commits),
+        sum(commit.changed for commit in commits),
+        sum(commit.rows for commit in commits),
+        sum(commit.bytes for commit in commits),
+        volume.files,
+        max(1, volume.partitions) * buckets,
+    )
+
+
+def told(cost: WriteCost) -> dict[str, object]:
+    """The cost in the words of `sml explain --output json`."""
+    return {
+        "unique_id": cost.unique_id, "commits": cost.commits, "changed_rows": cost.changed,
+        "rewritten_rows": cost.rewritten, "rewritten_bytes": cost.bytes,
+        "write_amplification": round(cost.amplification, 1), "files": cost.files, "advice": cost.advice,
+    }  # fmt: skip
