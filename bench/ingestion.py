@@ -1,0 +1,118 @@
+"""Ingestion of DMS files beside the barest job: PySpark that reads the same files, and one Hudi write for each table.
+
+The bare job does a bulk insert and upserts with our write options into the same partitions. It knows no order, no
+duplicates, no schema evolution, no dead letters and no row that moves to another partition. Both run in one session.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from pyspark.sql import SparkSession
+
+from bench import shop_data
+from bench.dms import Change, SourceDatabase
+from bench.result import Options, SuiteResult, Timings
+from bench.spark import MONTH, bulk_insert, seconds_of, spark_session, upsert, with_month
+from sqlmesh_like.engine.tables import HudiTable
+from sqlmesh_like.project.spec import PartitionBy
+from tests.spark.ingest_lake import Lake, table
+
+SHARE = 0.001
+CHANGES = (Change(SHARE, "scattered"), Change(SHARE, "newest"))
+Kind = Literal["cow", "mor"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """So many tables of a kind, which share the orders; `number` tells the repetition."""
+
+    kind: Kind
+    tables: int
+    orders: int
+    number: int
+
+    @property
+    def folder(self) -> str:
+        return f"{self.kind}_{self.tables}_{self.number}"
+
+    @property
+    def names(self) -> list[str]:
+        return [f"orders_{number}" for number in range(self.tables)]
+
+
+def run(options: Options) -> SuiteResult:
+    """Figures of 1 and 50 tables; with a scale below 0.1, of 1 and 5."""
+    many = 50 if options.scale >= 0.1 else 5
+    timings = Timings()
+    with spark_session(options.folder, options.memory) as spark:
+        # Once for the JVM, which compiles what runs often.
+        _measure(spark, options.folder, Case("cow", 1, 1000, 0), Timings())
+        _measure(spark, options.folder, Case("mor", 1, 1000, 0), Timings())
+        for number in range(1, options.repeat + 1):
+            for kind in ("cow", "mor"):
+                for count in (1, many):
+                    _measure(spark, options.folder, Case(kind, count, options.orders, number), timings)
+    return SuiteResult(
+        "ingestion",
+        f"Ingestion of {options.orders:,} orders into 1 and {many} tables",
+        "bare PySpark and Hudi job ÷ sml ingest, of the same files in one session",
+        timings.figures(),
+    )
+
+
+def _measure(spark: SparkSession, folder: Path, case: Case, timings: Timings) -> None:
+    root = folder / case.folder
+    root.mkdir()
+    lake, databases = _lake(spark, root, case), [_database(root, name, case) for name in case.names]
+    for number, change in enumerate((None, *CHANGES)):
+        if change is not None:
+            for database in databases:
+                database.change(shop_data.statements(change, number, moves=False), number)
+        other = seconds_of(partial(_bare, spark, root, case, number))
+        ours = seconds_of(partial(_expect_taken, lake))
+        group = f"{case.kind}, {case.tables} table{'s' if case.tables > 1 else ''}"
+        timings.add(group, change.name if change else "first load", other=other, ours=ours, orders=case.orders)
+    _expect_same(spark, lake, root, case, databases)
+
+
+def _database(root: Path, name: str, case: Case) -> SourceDatabase:
+    """A source of one table of orders; its files are in a folder that has the table's name."""
+    rows = max(100, case.orders // case.tables)
+    database = SourceDatabase(name, root / f"{name}.duckdb", root / "landing", {"orders": ("id",)})
+    database.load({"orders": shop_data.orders_query(rows, max(50, rows // 20))})
+    return database
+
+
+def _lake(spark: SparkSession, root: Path, case: Case) -> Lake:
+    by = PartitionBy(shop_data.PARTITION["column"], shop_data.PARTITION["format"], shop_data.PARTITION["as"])
+    declared = tuple(table(n, database=n, table="orders", partition_by=by, table_type=case.kind) for n in case.names)
+    return Lake(spark, root, declared, {"format": "dms", "files": "landing/*/*/*.parquet"})
+
+
+def _expect_taken(lake: Lake) -> None:
+    report = lake.run()
+    assert not report.failed and not report.dead_letters, report
+
+
+def _bare(spark: SparkSession, root: Path, case: Case, number: int) -> None:
+    name = f"{number:08d}" if number else "LOAD00000001"
+    for source in case.names:
+        rows = with_month(spark.read.parquet(f"{root}/landing/{source}/orders/{name}.parquet"))
+        (upsert if number else bulk_insert)(rows, _layout(root, source, case))
+
+
+def _layout(root: Path, name: str, case: Case) -> HudiTable:
+    return HudiTable(f"{root}/bare/{name}", name, ("id",), MONTH, table_type=case.kind)
+
+
+def _expect_same(spark: SparkSession, lake: Lake, root: Path, case: Case, databases: list[SourceDatabase]) -> None:
+    """Both wrote the rows that the source has."""
+    for name, database in zip(case.names, databases, strict=True):
+        rows = database.rows("orders")
+        for uri in (lake.uri(name), _layout(root, name, case).uri):
+            found = spark.read.format("hudi").load(uri).count()
+            assert found == rows, (uri, found, rows)
