@@ -93,8 +93,14 @@ class Timings:
 
     def figures(self) -> tuple[Figure, ...]:
         return tuple(
-            Figure(*key, *map(tuple, zip(*pairs, strict=True)), self._facts[key])
-            for key, pairs in self._samples.items()
+            Figure(
+                group,
+                name,
+                tuple(other for other, _ in pairs),
+                tuple(ours for _, ours in pairs),
+                self._facts[group, name],
+            )
+            for (group, name), pairs in self._samples.items()
         )
 
 
