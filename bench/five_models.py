@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from bench import shop_data
@@ -27,6 +28,7 @@ from sqlmesh_like.engine.spark_settings import Machine, spark_settings
 from sqlmesh_like.project.spec import Target
 
 SHARE = 0.001
+WHOLE = "whole run"
 DBT = "dbt-spark-1.11.0"
 _QUIET = {"DBT_SEND_ANONYMOUS_USAGE_STATS": "false", "DO_NOT_TRACK": "1", "DBT_USE_COLORS": "false"}
 _HUDI = {
@@ -108,9 +110,6 @@ def run(options: Options) -> SuiteResult:
     )
 
 
-WHOLE = "whole run"
-
-
 def _add(timings: Timings, group: str, theirs: Call, ours: Call, wrong: Mapping[str, int]) -> None:
     for name in MODELS:
         other, node = theirs.nodes[name], ours.nodes[name]
@@ -145,18 +144,15 @@ class DbtProject:
     settings: Path
 
     def run(self, *arguments: str) -> Call:
-        words = [
-            str(self.python),
-            "-c",
-            "from dbt.cli.main import cli; cli()",
-            "run",
-            "--profiles-dir",
-            ".",
-            *arguments,
-        ]
-        environment = {**_QUIET, "SPARK_CONF_DIR": str(self.settings), "JAVA_HOME": str(find_jdk().home),
-                       "SPARK_HOME": "", "PYSPARK_PYTHON": str(self.python), "SPARK_LOCAL_IP": "127.0.0.1"}  # fmt: skip
-        done = run_program(words, self.lake.root, environment)
+        words = [str(self.python), "-c", "from dbt.cli.main import cli; cli()", "run", "--profiles-dir", "."]
+        environment = {
+            **_QUIET,
+            "JAVA_HOME": str(find_jdk().home),
+            "SPARK_HOME": str(Path(pyspark.__file__).parent),  # the same jars, of which Java keeps an archive
+            "SPARK_CONF_DIR": str(self.settings),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        }
+        done = run_program([*words, *arguments], self.lake.root, environment)
         return Call(done.seconds, done.peak_bytes, node_runs(self.lake.root / "target" / "run_results.json"))
 
     def uri(self, model: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -37,7 +38,7 @@ def run(options: Options) -> SuiteResult:
         project.root.mkdir()
         lake = WarmLake(spark, project.root)
         project.write_settings("shop", options.memory, THREADS)
-        orders = lake.source("orders", _COLUMNS, ordering=("id",))
+        orders = lake.source("orders", _COLUMNS)
         orders.upsert(*([number, number % 10, None] for number in range(ROWS)))
         for name in names:
             lake.model(name, "{{ config(refresh='incremental') }} select device, count(*) as n, sum(amount) as total"
@@ -68,7 +69,7 @@ def _warm(
 
 
 def _change_one_row(orders: Table) -> None:
-    orders.upsert((len(orders.timeline.commits) + ROWS, 3, 1))
+    orders.upsert((len(orders.timeline.commits) + ROWS, 3, Decimal(1)))
 
 
 def _expect_followed(lake: WarmLake, names: Sequence[str]) -> None:
@@ -84,7 +85,7 @@ def _cold(project: Lake, options: Options, names: Sequence[str], counts: Sequenc
     for count in counts:
         other = _bare_process(options, count)
         with spark_session(options.folder, options.memory) as spark:
-            _change_one_row(WarmLake(spark, project.root, fresh=False).source("orders", _COLUMNS, ordering=("id",)))
+            _change_one_row(WarmLake(spark, project.root, fresh=False).source("orders", _COLUMNS))
         called = project.sml("run", "--select", *names[:count])
         assert all(node.status == "success" for node in called.nodes.values()), called
         timings.add("cold", _models(count), other=other, ours=called.seconds, peak_bytes=called.peak_bytes)
