@@ -19,7 +19,7 @@ from bench.dms import Change
 from bench.environment import python_of
 from bench.lake import Call, Lake, dms_source, node_runs
 from bench.program import run_program
-from bench.result import Options, SuiteResult, Timings
+from bench.result import WHOLE, Options, SuiteResult, Timings
 from bench.spark import spark_session
 from sqlmesh_like.engine.class_archive import archive_options
 from sqlmesh_like.engine.jars import ensure_jars
@@ -28,7 +28,6 @@ from sqlmesh_like.engine.spark_settings import Machine, spark_settings
 from sqlmesh_like.project.spec import Target
 
 SHARE = 0.001
-WHOLE = "whole run"
 DBT = "dbt-spark-1.11.0"
 _QUIET = {"DBT_SEND_ANONYMOUS_USAGE_STATS": "false", "DO_NOT_TRACK": "1", "DBT_USE_COLORS": "false"}
 _HUDI = {

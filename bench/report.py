@@ -9,7 +9,7 @@ from typing import Any
 
 import vl_convert
 
-from bench.result import Figure, SuiteResult, from_json, geometric_mean, to_json
+from bench.result import WHOLE, Figure, SuiteResult, from_json, geometric_mean, to_json
 
 ORDER = ("tpch", "five_models", "fixed_costs", "ingestion", "kafka", "change_reading", "many_models")
 _MOST_NAMED = 60
@@ -39,7 +39,7 @@ def page(results: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     yield ""
     yield "Written by `python -m bench`; [performance.md](../performance.md) says how to read it. Each ratio is of two"
     yield "times measured in turns in one run on one machine: above 1 `sml` is the faster one. The median of the"
-    yield "repetitions stands first, their least and largest value in brackets. Seconds are context, no promise."
+    yield "repetitions stands first, then their least and largest value. Seconds are context, no promise."
     for data in results:
         result = from_json(data)
         yield from ("", f"## {result.title}", "", f"`python -m bench {result.suite}`: {result.ratio_of}.")
@@ -59,7 +59,7 @@ def _tables(result: SuiteResult) -> Iterator[str]:
         yield "| | figures | geometric mean | least | largest | below 1 |"
         yield "|---|---:|---:|---:|---:|---:|"
         for group in groups:
-            ratios = [figure.ratio for figure in result.figures if figure.group == group]
+            ratios = [f.ratio for f in result.figures if f.group == group and f.name != WHOLE]
             mean, below = geometric_mean(ratios), sum(ratio < 1 for ratio in ratios)
             yield f"| {group} | {len(ratios)} | {mean:.2f} | {min(ratios):.2f} | {max(ratios):.2f} | {below} |"
         yield ""
@@ -111,6 +111,7 @@ def plot(result: SuiteResult) -> dict[str, object]:
     values = [
         {"group": f.group, "name": f.name, "ratio": f.ratio, "low": f.spread[0], "high": f.spread[1]}
         for f in result.figures
+        if is_named or f.name != WHOLE
     ]
     line = {"field": "name" if is_named else "group", "type": "nominal", "title": None, "sort": None}
     x = {"type": "quantitative", "scale": {"type": "log"}, "axis": {"format": "~g"}}

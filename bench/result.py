@@ -36,6 +36,10 @@ class Options:
         return max(1000, round(10_000_000 * self.scale))
 
 
+WHOLE = "whole run"
+"""Name of a figure of a whole call: start of the process, and models that had nothing to do, included. In no mean."""
+
+
 @dataclass(frozen=True)
 class Figure:
     """How many times as fast `sml` is as what it stands beside: `other` over `ours`, both in seconds.

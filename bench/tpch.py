@@ -8,15 +8,13 @@ from collections.abc import Iterable
 from bench import tpch_data
 from bench.dms import Change
 from bench.lake import Call, Lake, dms_source
-from bench.result import Figure, Options, SuiteResult, Timings, geometric_mean
+from bench.result import WHOLE, Figure, Options, SuiteResult, Timings, geometric_mean
 from tests.tpc.suites import write_project
 from tests.tpc.tables import TABLES
 
 CHANGES = tuple(
     Change(share, spread) for share in (0.0001, 0.001, 0.01, 0.05, 0.2) for spread in ("newest", "scattered")
 )
-WHOLE = "whole run"
-"""Name of the figure that compares all of a call: the start of the process and models that did not move included."""
 
 
 def run(options: Options) -> SuiteResult:
