@@ -63,7 +63,7 @@ fmt: $(VENV)/.installed-dev
 
 clean:
 	rm -rf $(VENV) target warehouse .demo build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find sqlmesh_like tests -name __pycache__ -prune -exec rm -rf {} +
+	find sqlmesh_like tests bench -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing sqlmesh_like and its development tools into $(VENV)"

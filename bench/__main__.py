@@ -37,6 +37,8 @@ def main() -> None:
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     about = described(asked)
     with _work_folder(asked.work) as work:
+        if there := [name for name in asked.suites or ORDER if (work / name).exists()]:
+            parser.error(f"{work / there[0]} is there already: remove it, or choose another --work")
         for name in asked.suites or ORDER:
             folder = work / name
             folder.mkdir(parents=True)
