@@ -45,8 +45,7 @@ class Case:
 
 
 def run(options: Options) -> SuiteResult:
-    """Figures of 1 and 50 tables; with a scale below 0.1, of 1 and 5."""
-    many = 50 if options.scale >= 0.1 else 5
+    many = 5 if options.is_quick else 50
     timings = Timings()
     with spark_session(options.folder, options.memory) as spark:
         # Once for the JVM, which compiles what runs often.

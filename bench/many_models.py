@@ -19,7 +19,7 @@ QUIET = {"DBT_SEND_ANONYMOUS_USAGE_STATS": "false", "DO_NOT_TRACK": "1", "DBT_US
 
 
 def run(options: Options) -> SuiteResult:
-    count = 1_000 if options.scale >= 0.1 else 100
+    count = 100 if options.is_quick else 1_000
     project, cache = options.folder / "project", options.folder / "cache"
     make_project(project, count)
     environment = {**IMPORTABLE, **QUIET, "SML_CACHE_DIR": str(cache), "DBT_PARTIAL_PARSE": "true"}

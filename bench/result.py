@@ -35,6 +35,11 @@ class Options:
         """
         return max(1000, round(10_000_000 * self.scale))
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether it is only to be seen that all works: fewer changes, models and tables."""
+        return self.scale < 0.1
+
 
 WHOLE = "whole run"
 """Name of a figure of a whole call: start of the process, and models that had nothing to do, included. In no mean."""
