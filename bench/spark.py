@@ -38,7 +38,7 @@ def seconds_of(work: Callable[[], object]) -> float:
 
 def bulk_insert(frame: DataFrame, table: HudiTable) -> None:
     """What a job written by hand does with a first load, with our write options."""
-    tables.write(frame, table, "bulk_insert", {})
+    tables.write(frame.withColumn(tables.DELETED, F.lit(False)), table, "bulk_insert", {})
 
 
 def upsert(frame: DataFrame, table: HudiTable) -> None:
