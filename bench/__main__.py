@@ -7,7 +7,9 @@ import importlib
 import os
 import platform
 import subprocess
+import sys
 import tempfile
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -16,6 +18,7 @@ from pathlib import Path
 import psutil
 import pyspark
 
+from bench.dms import Change
 from bench.program import REPOSITORY
 from bench.report import ORDER, write_result
 from bench.result import Options, SuiteResult, Unavailable
@@ -31,21 +34,33 @@ def main() -> None:
     parser.add_argument("--memory", default="4g", help="of Spark's driver (4g)")
     parser.add_argument("--out", type=Path, default=Path("target/bench"), help="folder of the results (target/bench)")
     parser.add_argument("--work", type=Path, help="folder for lakes, kept afterwards; default: a temporary one")
+    help_ = "of TPC-H instead of the usual ones, e.g. newest:0.1 (per cent) or scattered:5"
+    parser.add_argument("--changes", type=Change.parse, nargs="+", default=(), metavar="CHANGE", help=help_)
     asked = parser.parse_args()
     if unknown := [name for name in asked.suites if name not in ORDER]:
         parser.error(f"no such suite {', '.join(unknown)}: choose from {', '.join(ORDER)}")
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    about = described(asked)
     with _work_folder(asked.work) as work:
         if there := [name for name in asked.suites or ORDER if (work / name).exists()]:
             parser.error(f"{work / there[0]} is there already: remove it, or choose another --work")
-        for name in asked.suites or ORDER:
-            folder = work / name
-            folder.mkdir(parents=True)
-            print(f"{name} …", flush=True)
-            result = measured(name, Options(folder, asked.scale, asked.repeat, asked.memory))
-            write_result(asked.out, result, about)
-            print(f"{name}: {len(result.figures)} figures in {asked.out}", *result.skipped, flush=True)
+        failed = [name for name in asked.suites or ORDER if not _run(name, work / name, asked)]
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}")
+
+
+def _run(suite: str, folder: Path, asked: argparse.Namespace) -> bool:
+    """Run a suite and write its result; whether it ended well. A suite that fails does not take the next ones along."""
+    folder.mkdir(parents=True)
+    print(f"{suite} …", flush=True)
+    try:
+        options = Options(folder, asked.scale, asked.repeat, asked.memory, tuple(asked.changes))
+        result = measured(suite, options)
+    except Exception:  # noqa: BLE001 - hours of other suites are worth more than its kind
+        traceback.print_exc()
+        return False
+    write_result(asked.out, result, described(asked))
+    print(f"{suite}: {len(result.figures)} figures in {asked.out}", *result.skipped, flush=True)
+    return True
 
 
 @contextmanager

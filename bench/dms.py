@@ -33,6 +33,18 @@ class Change:
         """
         return f"{self.share * 100:g}% {self.spread}"
 
+    @staticmethod
+    def parse(text: str) -> Change:
+        """A change as an option says it. Raises ValueError.
+
+        >>> Change.parse("newest:0.1")
+        Change(share=0.001, spread='newest')
+        """
+        spread, _, percent = text.partition(":")
+        if spread not in ("newest", "scattered"):
+            raise ValueError(f"{text!r} is not newest:PERCENT or scattered:PERCENT")
+        return Change(float(percent) / 100, spread)
+
 
 @dataclass(frozen=True)
 class SourceDatabase:

@@ -9,6 +9,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from bench.dms import Change
+
 
 class Unavailable(Exception):
     """This machine lacks what a suite, or a part of one, needs; the message says what."""
@@ -19,13 +21,14 @@ class Options:
     """What all suites are run with.
 
     `scale` is TPC-H's scale factor; the other suites take 10,000,000 orders times it. `memory` is that of Spark's
-    driver. `folder` is for the files of one suite and empty.
+    driver. `folder` is for the files of one suite and empty. `changes` are those of TPC-H; none: the usual ones.
     """
 
     folder: Path
     scale: float = 0.1
     repeat: int = 3
     memory: str = "4g"
+    changes: tuple[Change, ...] = ()
 
     @property
     def orders(self) -> int:

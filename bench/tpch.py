@@ -24,7 +24,7 @@ def run(options: Options) -> SuiteResult:
     write_tpch(lake, options.memory)
     tpch_data.load(database, options.scale)
     first = {"first ingestion": lake.sml("ingest"), "first build": lake.sml("run")}
-    changes = QUICK if options.is_quick else CHANGES
+    changes = options.changes or (QUICK if options.is_quick else CHANGES)
     timings, number = Timings(), 0
     for repetition in range(options.repeat):
         for change in changes:
