@@ -34,11 +34,13 @@ def main() -> None:
     parser.add_argument("--memory", default="4g", help="of Spark's driver (4g)")
     parser.add_argument("--out", type=Path, default=Path("target/bench"), help="folder of the results (target/bench)")
     parser.add_argument("--work", type=Path, help="folder for lakes, kept afterwards; default: a temporary one")
-    help_ = "of TPC-H instead of the usual ones, e.g. newest:0.1 (per cent) or scattered:5"
-    parser.add_argument("--changes", type=Change.parse, nargs="+", default=(), metavar="CHANGE", help=help_)
+    help_ = "of TPC-H instead of the usual ones, in per cent of the orders, e.g. newest:0.1,scattered:5"
+    parser.add_argument("--changes", type=_changes, default=(), metavar="CHANGE,…", help=help_)
     asked = parser.parse_args()
     if unknown := [name for name in asked.suites if name not in ORDER]:
         parser.error(f"no such suite {', '.join(unknown)}: choose from {', '.join(ORDER)}")
+    if asked.scale <= 0 or asked.repeat < 1:
+        parser.error("--scale must be above 0, --repeat at least 1")
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     with _work_folder(asked.work) as work:
         if there := [name for name in asked.suites or ORDER if (work / name).exists()]:
@@ -48,12 +50,19 @@ def main() -> None:
         sys.exit(f"failed: {', '.join(failed)}")
 
 
+def _changes(text: str) -> tuple[Change, ...]:
+    try:
+        return tuple(map(Change.parse, text.split(",")))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def _run(suite: str, folder: Path, asked: argparse.Namespace) -> bool:
     """Run a suite and write its result; whether it ended well. A suite that fails does not take the next ones along."""
     folder.mkdir(parents=True)
     print(f"{suite} …", flush=True)
     try:
-        options = Options(folder, asked.scale, asked.repeat, asked.memory, tuple(asked.changes))
+        options = Options(folder, asked.scale, asked.repeat, asked.memory, asked.changes)
         result = measured(suite, options)
     except Exception:  # noqa: BLE001 - hours of other suites are worth more than its kind
         traceback.print_exc()

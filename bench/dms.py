@@ -6,6 +6,7 @@ DuckDB keeps the tables as they are after each batch. Nothing is random but by a
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,10 +41,10 @@ class Change:
         >>> Change.parse("newest:0.1")
         Change(share=0.001, spread='newest')
         """
-        spread, _, percent = text.partition(":")
-        if spread not in ("newest", "scattered"):
+        found = re.fullmatch(r"(newest|scattered):([0-9.]+)", text)
+        if found is None:
             raise ValueError(f"{text!r} is not newest:PERCENT or scattered:PERCENT")
-        return Change(float(percent) / 100, spread)
+        return Change(float(found[2]) / 100, "newest" if found[1] == "newest" else "scattered")
 
 
 @dataclass(frozen=True)
