@@ -5,9 +5,9 @@ EXTRAS ?= speed,report
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-CODE := sqlmesh_like tests demo docs
+CODE := sqlmesh_like tests demo docs bench
 WITHOUT_JVM := $(wildcard tests/unit tests/properties)
-NO_TESTS := $(addprefix tests/,__pycache__ bench data no_jvm)
+NO_TESTS := $(addprefix tests/,__pycache__ data no_jvm)
 WITH_JVM := $(filter-out $(WITHOUT_JVM) $(NO_TESTS),$(patsubst %/,%,$(wildcard tests/*/)))
 # One plans while the other computes; each has a Spark of its own, of 3 GB.
 SPARKS := 2
@@ -44,13 +44,12 @@ test-deep: $(VENV)/.installed-dev
 
 check: lint test
 
-# Work follows the change, events a second from Kafka, and 1,000 models read beside dbt, as ratios within one run: minutes,
-# and some gigabytes of memory.
-bench: $(VENV)/.installed-dev
+# All suites of bench/ as ratios within one run, into docs/benchmarks: hours at the default size. BENCH holds options and
+# suites, e.g. make bench BENCH="tpch --scale 0.01 --repeat 1 --out target/bench".
+BENCH ?= --out docs/benchmarks
+bench: $(VENV)/.installed-bench
 	$(BIN)/sml deps
-	$(BIN)/python -m tests.bench.follow_change $(BENCH)
-	$(BIN)/python -m tests.bench.events_per_second
-	$(BIN)/python -m tests.bench.read_project
+	$(BIN)/python -m bench $(BENCH)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check $(CODE)
@@ -64,12 +63,17 @@ fmt: $(VENV)/.installed-dev
 
 clean:
 	rm -rf $(VENV) target warehouse .demo build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find sqlmesh_like tests -name __pycache__ -prune -exec rm -rf {} +
+	find sqlmesh_like tests bench -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing sqlmesh_like and its development tools into $(VENV)"
 	@$(PIP) install --constraint constraints.txt --editable '.[dev,$(EXTRAS)]'
 	@touch $(VENV)/.installed $@
+
+$(VENV)/.installed-bench: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing sqlmesh_like and what its benchmarks need into $(VENV)"
+	@$(PIP) install --constraint constraints.txt --editable '.[dev,bench,$(EXTRAS)]'
+	@touch $(VENV)/.installed $(VENV)/.installed-dev $@
 
 $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing sqlmesh_like into $(VENV)"

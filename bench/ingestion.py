@@ -1,104 +1,117 @@
-"""Ingestion of one large table against Hudi's bare writes of the same rows, as ratios within one run.
+"""Ingestion of DMS files beside the barest job: PySpark that reads the same files, and one Hudi write for each table.
 
-`python -m bench.ingestion DIR SCALE [cow|mor]`: lineitem of TPC-H as files of DMS, partitioned by month.
+The bare job does a bulk insert and upserts with our write options into the same partitions. It knows no order, no
+duplicates, no schema evolution, no dead letters and no row that moves to another partition. Both run in one session.
 """
 
 from __future__ import annotations
 
-import shutil
-import sys
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from time import perf_counter
+from typing import Literal
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from bench.tpch_data import Change, Database
-from sqlmesh_like.engine.feeds import feed_of
-from sqlmesh_like.engine.session import start_session
-from sqlmesh_like.engine.tables import DELETED, HudiTable, Operation, write
-from sqlmesh_like.engine.timeline import Timeline
-from sqlmesh_like.errors import Location
-from sqlmesh_like.ingest.stream import ingest_source
-from sqlmesh_like.names import TableName
-from sqlmesh_like.project.spec import IngestSource, IngestTable, ParsedProject, PartitionBy, Source, SourceTable, Target
+from bench import shop_data
+from bench.dms import Change, SourceDatabase
+from bench.result import Options, SuiteResult, Timings
+from bench.spark import MONTH, bulk_insert, seconds_of, spark_session, upsert, with_month
+from sqlmesh_like.engine.tables import HudiTable
+from sqlmesh_like.project.spec import PartitionBy
+from tests.spark.ingest_lake import Lake, table
 
-KEY = ("l_orderkey", "l_linenumber")
-MONTH = PartitionBy("l_shipdate", "yyyyMM", "l_month")
-
-
-def timed(what: str, work: Callable[[], object]) -> float:
-    started = perf_counter()
-    work()
-    seconds = perf_counter() - started
-    print(f"  {what:40} {seconds:7.2f} s", flush=True)
-    return seconds
+SHARE = 0.001
+CHANGES = (Change(SHARE, "scattered"), Change(SHARE, "newest"))
+Kind = Literal["cow", "mor"]
 
 
-def bare(spark: SparkSession, files: list[str], uri: str, operation: Operation, kind: str, buckets: int = 1) -> None:
-    """The rows of files written as they are."""
-    read = spark.read.parquet(*files)
-    gone = "Op = 'D'" if "Op" in read.columns else "false"
-    rows = read.selectExpr(
-        "concat(l_orderkey, '|', l_linenumber) as _sml_key",
-        *(f"`{name}`" for name in read.columns if name != "Op"),
-        "date_format(l_shipdate, 'yyyyMM') as l_month",
-        f"{gone} as {DELETED}",
+@dataclass(frozen=True)
+class Case:
+    """So many tables of a kind, which share the orders; `number` tells the repetition."""
+
+    kind: Kind
+    tables: int
+    orders: int
+    number: int
+
+    @property
+    def folder(self) -> str:
+        return f"{self.kind}_{self.tables}_{self.number}"
+
+    @property
+    def names(self) -> list[str]:
+        return [f"orders_{number}" for number in range(self.tables)]
+
+
+def run(options: Options) -> SuiteResult:
+    many = 5 if options.is_quick else 50
+    timings = Timings()
+    with spark_session(options.folder, options.memory) as spark:
+        # Once for the JVM, which compiles what runs often.
+        _measure(spark, options.folder, Case("cow", 1, 1000, 0), Timings())
+        _measure(spark, options.folder, Case("mor", 1, 1000, 0), Timings())
+        for number in range(1, options.repeat + 1):
+            for kind in ("cow", "mor"):
+                for count in (1, many):
+                    _measure(spark, options.folder, Case(kind, count, options.orders, number), timings)
+    return SuiteResult(
+        "ingestion",
+        f"Ingestion of {options.orders:,} orders into 1 and {many} tables",
+        "bare PySpark and Hudi job ÷ sml ingest, of the same files in one session",
+        timings.figures(),
     )
-    table = HudiTable(uri, "bare", ("_sml_key",), "l_month", table_type=kind, buckets=buckets, tasks=max(2, buckets))  # type: ignore[arg-type]
-    write(rows, table, operation, {}, {"hoodie.combine.before.upsert": "false"})
 
 
-def ingest(spark: SparkSession, root: Path, kind: str) -> None:
-    location = Location("sources.yml", 1, 1)
-    own = IngestTable("tpch", "lineitem", KEY, partition_by=MONTH)
-    own = replace(own, table_type=kind)  # type: ignore[arg-type]
-    table = SourceTable("source.p.t.lineitem", "t", "lineitem", TableName("ods", "lineitem"), None, "hudi", own,
-                        (), "", (), {}, location)  # fmt: skip
-    source = Source("t", "ods", IngestSource("dms", files="landing/*/lineitem/*.parquet"), (table,), "", location)
-    project = ParsedProject("p", root, "", None, "target", (), {}, (), (), (source,), (), ())
-    report = ingest_source(spark, project, Target("p", "t", "spark", warehouse=f"{root}/warehouse"), source)
-    assert not report.failed, report
-    print("   ", report.tables)
+def _measure(spark: SparkSession, folder: Path, case: Case, timings: Timings) -> None:
+    root = folder / case.folder
+    root.mkdir()
+    lake, databases = _lake(spark, root, case), [_database(root, name, case) for name in case.names]
+    for number, change in enumerate((None, *CHANGES)):
+        if change is not None:
+            for database in databases:
+                database.change(shop_data.statements(change, number, moves=False), number)
+        other = seconds_of(partial(_bare, spark, root, case, number))
+        ours = seconds_of(partial(_expect_taken, lake))
+        group = f"{case.kind}, {case.tables} table{'s' if case.tables > 1 else ''}"
+        timings.add(group, change.name if change else "first load", other=other, ours=ours, orders=case.orders)
+    _expect_same(spark, lake, root, case, databases)
 
 
-def count(frame: DataFrame) -> Callable[[], object]:
-    return lambda: frame.selectExpr("sum(l_quantity)", "sum(l_extendedprice)", "count(*)").collect()
+def _database(root: Path, name: str, case: Case) -> SourceDatabase:
+    """A source of one table of orders; its files are in a folder that has the table's name."""
+    rows = max(100, case.orders // case.tables)
+    database = SourceDatabase(name, root / f"{name}.duckdb", root / "landing", {"orders": ("id",)})
+    database.load({"orders": shop_data.orders_query(rows, max(50, rows // 20))})
+    return database
 
 
-def main(root: Path, scale: float, kind: str) -> None:
-    spark = start_session(Target("p", "t", "spark", warehouse=str(root), spark={"spark.driver.memory": "4g"}))
-    spark.sparkContext.setLogLevel("ERROR")
-    for name, size in (("warm", 0.01), ("full", scale)):
-        lake = root / name
-        shutil.rmtree(lake, ignore_errors=True)
-        lake.mkdir(parents=True)
-        database = Database(lake, lake / "landing")
-        database.load(size)
-        print(f"{name} {size} {kind}: {database.rows('lineitem')} rows", flush=True)
-        folder, number = lake / "landing" / "tpch" / "lineitem", 1
-        first = str(folder / "LOAD00000001.parquet")
-        base, ods = f"{lake}/bare", f"{lake}/warehouse/ods/lineitem"
-        own_bare = timed("bare bulk_insert", lambda f=first, u=base: bare(spark, [f], u, "bulk_insert", kind))
-        ours = timed("ingest", lambda at=lake: ingest(spark, at, kind))
-        print(f"  first load / bare: {ours / own_bare:.2f}")
-        for spread in ("scattered", "newest", "scattered", "newest"):
-            print(spread, database.change(Change(0.001, spread), number), flush=True)
-            file = str(folder / f"{number:08d}.parquet")
-            number += 1
-            own_bare = timed("bare upsert", lambda f=file, u=base: bare(spark, [f], u, "upsert", kind))
-            ours = timed("ingest", lambda at=lake: ingest(spark, at, kind))
-            print(f"  batch / bare: {ours / own_bare:.2f}")
-        timeline = Timeline(ods)
-        start, end = (commit.instant.frontier for commit in timeline.data_commits[-3:-1])
-        print("  scattered change:", end=" ")
-        timed("read change", lambda t=timeline, a=start, b=end: count(feed_of(spark, t).changes(a, b))())
-        timed("read snapshot", count(spark.read.format("hudi").load(ods)))
-        sizes = Timeline(ods).sizes(Timeline(ods).frontier or "")
-        print(f"  {len(sizes)} file groups, {sum(s.bytes for s in sizes.values()) / 1e6:.1f} MB", flush=True)
-    spark.stop()
+def _lake(spark: SparkSession, root: Path, case: Case) -> Lake:
+    by = PartitionBy(shop_data.PARTITION["column"], shop_data.PARTITION["format"], shop_data.PARTITION["as"])
+    declared = tuple(table(n, database=n, table="orders", partition_by=by, table_type=case.kind) for n in case.names)
+    return Lake(spark, root, declared, {"format": "dms", "files": "landing/*/*/*.parquet"})
 
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else "cow")
+def _expect_taken(lake: Lake) -> None:
+    report = lake.run()
+    assert not report.failed and not report.dead_letters, report
+
+
+def _bare(spark: SparkSession, root: Path, case: Case, number: int) -> None:
+    name = f"{number:08d}" if number else "LOAD00000001"
+    for source in case.names:
+        rows = with_month(spark.read.parquet(f"{root}/landing/{source}/orders/{name}.parquet"))
+        (upsert if number else bulk_insert)(rows, _layout(root, source, case))
+
+
+def _layout(root: Path, name: str, case: Case) -> HudiTable:
+    return HudiTable(f"{root}/bare/{name}", name, ("id",), MONTH, table_type=case.kind)
+
+
+def _expect_same(spark: SparkSession, lake: Lake, root: Path, case: Case, databases: list[SourceDatabase]) -> None:
+    """Both wrote the rows that the source has."""
+    for name, database in zip(case.names, databases, strict=True):
+        rows = database.rows("orders")
+        for uri in (lake.uri(name), _layout(root, name, case).uri):
+            found = spark.read.format("hudi").load(uri).count()
+            assert found == rows, (uri, found, rows)

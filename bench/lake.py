@@ -1,15 +1,16 @@
-"""A project on disk that the benchmarks drive by the command line. Owns calls of `sml` and what their artifacts say."""
+"""A project on disk that suites drive by the command line. Owns calls of `sml` and what their artifacts say."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
+from typing import Any
+
+import yaml
+
+from bench.program import IMPORTABLE, python, run_program
 
 
 @dataclass(frozen=True)
@@ -22,17 +23,19 @@ class NodeRun:
     response: Mapping[str, object]
 
     @property
-    def strategy(self) -> str:
-        return str(self.response.get("strategy") or self.status)
+    def facts(self) -> dict[str, object]:
+        """The strategy and all numbers of `adapter_response`: rows, files and bytes written, work of Spark."""
+        numbers = {key: value for key, value in self.response.items() if isinstance(value, int | float) and value}
+        return {"strategy": self.response.get("strategy") or self.status, **numbers}
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call of `sml`: wall seconds of the process, and of each node."""
+    """One call of `sml`: wall seconds and largest memory of the process, and its nodes."""
 
     seconds: float
+    peak_bytes: int
     nodes: Mapping[str, NodeRun]
-    output: str
 
     @property
     def node_seconds(self) -> float:
@@ -45,34 +48,47 @@ class Lake:
 
     root: Path
 
-    def sml(self, *arguments: str, timeout: float = 7200) -> Call:
-        """Call `sml`; raises RuntimeError with its output where it fails."""
-        started = perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-m", "sqlmesh_like", "--no-color", *arguments] if False else
-            [sys.executable, "-m", "sqlmesh_like", *arguments],
-            cwd=self.root, capture_output=True, text=True, timeout=timeout,
-            env={**os.environ, "PYTHONPATH": os.getcwd()},
-        )  # fmt: skip
-        seconds = perf_counter() - started
-        if done.returncode:
-            raise RuntimeError(f"sml {' '.join(arguments)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
-        return Call(seconds, self._nodes(), done.stdout)
-
-    def _nodes(self) -> dict[str, NodeRun]:
-        path = self.root / "target" / "run_results.json"
-        if not path.is_file():
-            return {}
-        results = json.loads(path.read_text())["results"]
-        found = [
-            NodeRun(r["unique_id"].split(".")[-1], r["status"], r["execution_time"], r["adapter_response"])
-            for r in results
-        ]
-        return {node.name: node for node in found}
+    def sml(self, *arguments: str) -> Call:
+        """Call `sml`. Raises RuntimeError with its output where it fails."""
+        results = self.root / "target" / "run_results.json"
+        results.unlink(missing_ok=True)
+        done = run_program(python("sqlmesh_like", *arguments), self.root, IMPORTABLE)
+        return Call(done.seconds, done.peak_bytes, node_runs(results))
 
     def write(self, path: str, text: str) -> None:
         (self.root / path).parent.mkdir(parents=True, exist_ok=True)
-        (self.root / path).write_text(text)
+        (self.root / path).write_text(text, encoding="utf-8")
 
-    def bytes_of(self, folders: Sequence[str] = ("warehouse",)) -> int:
-        return sum(f.stat().st_size for name in folders for f in (self.root / name).rglob("*") if f.is_file())
+    def write_yaml(self, path: str, data: object) -> None:
+        self.write(path, yaml.safe_dump(data, sort_keys=False))
+
+    def write_settings(self, name: str, memory: str, threads: int = 1) -> None:
+        """Project file and profile."""
+        self.write("pyproject.toml", f'[tool.sqlmesh_like]\nname = "{name}"\nprofile = "lake"\n')
+        output = {
+            "type": "spark", "schema": "dws", "warehouse": "warehouse", "threads": threads,
+            "spark": {"spark.driver.memory": memory},
+        }  # fmt: skip
+        self.write_yaml("profiles.yml", {"lake": {"target": "local", "outputs": {"local": output}}})
+
+
+def dms_source(name: str, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, object]:
+    """The YAML of a source that is read from files of AWS DMS in `landing/`; `ingest` settings of each table."""
+    stream = {"format": "dms", "files": {"path": "landing/*/*/*.parquet"}}
+    declared = [
+        {"name": table, "ingest": {"database": name, "table": table, **ingest}} for table, ingest in tables.items()
+    ]
+    source = {"name": name, "schema": "ods", "ingest": stream, "tables": declared}
+    return {"version": 2, "sources": [source]}
+
+
+def node_runs(results: Path) -> dict[str, NodeRun]:
+    """The nodes of a `run_results.json`, ours or dbt's, by name."""
+    if not results.is_file():
+        return {}
+    rows = json.loads(results.read_text(encoding="utf-8"))["results"]
+    runs = [
+        NodeRun(row["unique_id"].split(".")[-1], row["status"], row["execution_time"], row["adapter_response"])
+        for row in rows
+    ]
+    return {run.name: run for run in runs}

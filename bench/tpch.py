@@ -1,91 +1,87 @@
-"""TPC-H maintenance: 22 models over eight ODS tables, batches of changes, each beside a rebuild of the same tables."""
+"""TPC-H maintenance: 22 models over eight ODS tables. Each change is followed, then all is rebuilt."""
 
 from __future__ import annotations
 
-import json
-import re
-from math import exp, log
-from pathlib import Path
+import shutil
+from collections.abc import Iterable
 
-from bench.lake import Call, Lake
-from bench.tpch_data import MONTHS, PRIMARY_KEYS, Change, Database
+from bench import tpch_data
+from bench.dms import Change
+from bench.lake import Call, Lake, dms_source
+from bench.result import WHOLE, Figure, Options, SuiteResult, Timings, geometric_mean
+from tests.tpc.suites import write_project
+from tests.tpc.tables import TABLES
 
-OLD = Path(__file__).parent.parent / "tests" / "tpc" / "h" / "models"
+CHANGES = tuple(
+    Change(share, spread) for share in (0.0001, 0.001, 0.01, 0.05, 0.2) for spread in ("newest", "scattered")
+)
 
-
-def project(lake: Lake, memory: str = "4g", table_type: str | None = None) -> None:
-    lake.write("pyproject.toml", '[tool.sqlmesh_like]\nname = "tpch"\nprofile = "lake"\n')
-    spark = f"{{spark.driver.memory: {memory}}}"
-    lake.write(
-        "profiles.yml",
-        "lake:\n  target: local\n  outputs:\n"
-        f"    local: {{type: spark, schema: dws, warehouse: warehouse, threads: 1, spark: {spark}}}\n",
-    )
-    lines = ["version: 2", "sources:", "  - name: tpch", "    schema: ods", "    ingest:", "      format: dms",
-             "      files: {path: 'landing/*/*/*.parquet'}", "    tables:"]  # fmt: skip
-    for table, key in PRIMARY_KEYS.items():
-        ingest = f"database: tpch, table: {table}, primary_key: [{', '.join(key)}]"
-        if table in MONTHS:
-            column = MONTHS[table]
-            ingest += f", partition_by: {{column: {column}, format: yyyyMM, as: {column[0]}_month}}"
-        if table_type:
-            ingest += f", table_type: {table_type}"
-        lines += [f"      - name: {table}", f"        ingest: {{{ingest}}}"]
-    lake.write("models/sources.yml", "\n".join(lines) + "\n")
-    for path in sorted(OLD.glob("*.sql")):
-        lake.write(f"models/{path.name}", re.sub(r"\blimit\s+\d+\s*$", "", path.read_text(), flags=re.I))
+QUICK = (Change(0.001, "newest"), Change(0.05, "scattered"))
 
 
-def compared(changed: Call, rebuilt: Call) -> None:
-    ratios = []
-    for name, node in sorted(changed.nodes.items()):
-        full = rebuilt.nodes[name]
-        moved = node.status != "no-op"
-        if moved:
-            ratios.append(full.seconds / node.seconds)
-        print(
-            f"  {name} {node.strategy:16} {node.seconds:7.2f}  rebuild {full.seconds:7.2f}  "
-            f"ratio {full.seconds / max(node.seconds, 1e-3):6.2f} rows {node.response.get('rows_affected')}"
-        )
-    mean = exp(sum(map(log, ratios)) / len(ratios))
-    print(
-        f"  {len(ratios)} moved; geometric mean rebuild/incremental {mean:.2f}; "
-        f"run {changed.node_seconds:.0f} ({changed.seconds:.0f}) rebuild {rebuilt.node_seconds:.0f} ({rebuilt.seconds:.0f})"
+def run(options: Options) -> SuiteResult:
+    lake, database = Lake(options.folder), tpch_data.database(options.folder)
+    write_tpch(lake, options.memory)
+    tpch_data.load(database, options.scale)
+    first = {"first ingestion": lake.sml("ingest"), "first build": lake.sml("run")}
+    changes = options.changes or (QUICK if options.is_quick else CHANGES)
+    timings, number = Timings(), 0
+    for repetition in range(options.repeat):
+        for change in changes:
+            number += 1
+            rows = database.change(tpch_data.statements(change, number), number)
+            ingested, followed = lake.sml("ingest"), lake.sml("run")
+            if repetition == 0:
+                lake.sml("verify")  # fails where a table is not its SELECT
+            rebuilt = lake.sml("run", "--full-refresh")
+            _add(timings, change.name, followed, rebuilt)
+            facts = {"rows_changed": rows, "seconds_ingest": ingested.seconds, **_memory(followed, rebuilt)}
+            timings.add(change.name, WHOLE, other=rebuilt.seconds, ours=followed.seconds, **facts)
+    figures = timings.figures()
+    return SuiteResult(
+        "tpch",
+        f"TPC-H maintenance at scale factor {options.scale:g}",
+        "rebuild ÷ incremental run of the same model after the same change",
+        figures,
+        {
+            "by change": {change.name: _summary(figures, change.name) for change in changes},
+            **{f"seconds of the {name}": call.seconds for name, call in first.items()},
+        },
     )
 
 
-def main(root: Path, scale: float, changes: list[Change], table_type: str | None = None, verify: bool = False) -> None:
-    lake = Lake(root)
-    database = Database(root, root / "landing")
-    state = root / "bench.json"
-    number = 1
-    if not state.exists():
-        root.mkdir(parents=True)
-        project(lake, table_type=table_type)
-        database.load(scale)
-        first = lake.sml("ingest")
-        print(f"first ingestion {first.seconds:.0f} s", flush=True)
-        built = lake.sml("run")
-        print(f"first build {built.seconds:.0f} s", flush=True)
-        rebuilt = lake.sml("run", "--full-refresh")
-        print(f"rebuild {rebuilt.seconds:.0f} s nodes {rebuilt.node_seconds:.0f}", flush=True)
-    else:
-        number = json.loads(state.read_text())["number"]
-    for change in changes:
-        print(change.name, database.change(change, number), flush=True)
-        number += 1
-        state.write_text(json.dumps({"number": number}))
-        taken = lake.sml("ingest")
-        print(f"ingest {taken.seconds:.0f} s", flush=True)
-        run = lake.sml("run")
-        if verify:
-            print(lake.sml("verify").output[-300:])
-        rebuilt = lake.sml("run", "--full-refresh")
-        compared(run, rebuilt)
+def write_tpch(lake: Lake, memory: str) -> None:
+    """The suite's project, its sources declared as what DMS writes."""
+    write_project("h", lake.root, without_limit=True)
+    lake.write_settings("tpch", memory)
+    ingest: dict[str, dict[str, object]] = {}
+    for name, table in TABLES["h"].items():
+        ingest[name] = {"primary_key": list(table.primary_key)}
+        if column := tpch_data.MONTHS.get(name):
+            ingest[name]["partition_by"] = {"column": column, "format": "yyyyMM", "as": f"{column[0]}_month"}
+    lake.write_yaml("models/sources.yml", dms_source("tpch", ingest))
+    shutil.rmtree(lake.root / "target", ignore_errors=True)
 
 
-if __name__ == "__main__":
-    import sys
+def _add(timings: Timings, change: str, followed: Call, rebuilt: Call) -> None:
+    for name, node in sorted(followed.nodes.items()):
+        if node.status != "no-op":
+            timings.add(change, name, other=rebuilt.nodes[name].seconds, ours=node.seconds, **node.facts)
 
-    spreads = [Change(float(text.split(":")[1]) / 100, text.split(":")[0]) for text in sys.argv[3:] if ":" in text]
-    main(Path(sys.argv[1]), float(sys.argv[2]), spreads, verify="verify" in sys.argv)
+
+def _memory(followed: Call, rebuilt: Call) -> dict[str, object]:
+    return {"peak_bytes_run": followed.peak_bytes, "peak_bytes_rebuild": rebuilt.peak_bytes}
+
+
+def _summary(figures: Iterable[Figure], change: str) -> dict[str, object]:
+    """Geometric mean over the models that moved, and the worst of them."""
+    moved = [figure for figure in figures if figure.group == change and figure.name != WHOLE]
+    if not moved:
+        return {"models moved": 0}
+    worst = min(moved, key=lambda figure: figure.ratio)
+    return {
+        "models moved": len(moved),
+        "geometric mean": geometric_mean(figure.ratio for figure in moved),
+        "worst": {worst.name: worst.ratio},
+        "models below 1": sum(figure.ratio < 1 for figure in moved),
+    }

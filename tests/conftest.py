@@ -67,7 +67,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.adaptive.enabled": "false",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseParallelGC",
     }
-    target = Target("test", "test", "spark", warehouse=str(folder / "warehouse"), master="local[2]", spark=settings)
+    master = os.environ.get("SML_TEST_MASTER", "local[2]")  # tests.services.cluster sets it
+    target = Target("test", "test", "spark", warehouse=str(folder / "warehouse"), master=master, spark=settings)
     try:
         ensure_jars(locked_jars("kafka"))
         with_kafka = True

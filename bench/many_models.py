@@ -1,51 +1,49 @@
-"""1,000 models read by `sml` and by dbt-core on this machine in one run: times of a core, and how many times as fast.
+"""1,000 models read by `sml` and by dbt-core: times of a core, first with nothing cached, then again.
 
 Each model has a config, one to three refs and 20 columns; half the columns of all are described, each model has two
-data tests. Prints a table; judges nothing.
+data tests. A profile of DuckDB: neither program starts an engine.
 """
 
 from __future__ import annotations
 
-import os
-import resource
-import subprocess
-import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from tests.dbt_core.program import QUIET, python_of_dbt
+from bench.environment import python_of
+from bench.program import IMPORTABLE, REPOSITORY, python, run_program
+from bench.result import Options, SuiteResult, Timings
 
-MODELS = 1_000
 COLUMNS = 18
+QUIET = {"DBT_SEND_ANONYMOUS_USAGE_STATS": "false", "DO_NOT_TRACK": "1", "DBT_USE_COLORS": "false"}
 
 
-def main(arguments: Sequence[str] = ()) -> None:
-    count = int(arguments[0]) if arguments else MODELS
-    with tempfile.TemporaryDirectory() as folder:
-        project = Path(folder) / "project"
-        make_project(project, count)
-        environment = {**os.environ, **QUIET, "SML_CACHE_DIR": str(Path(folder) / "cache"), "DBT_PARTIAL_PARSE": "true"}
-        dbt = [str(python_of_dbt()), "-c", "from dbt.cli.main import cli; cli()"]
-        sml = [sys.executable, "-m", "sqlmesh_like"]
-        print(f"{count} models; seconds of a core\n{'':10}{'dbt':>8}{'sml':>8}{'times':>8}{'again':>8}{'times':>8}")
+def run(options: Options) -> SuiteResult:
+    count = 100 if options.is_quick else 1_000
+    project, cache = options.folder / "project", options.folder / "cache"
+    make_project(project, count)
+    environment = {**IMPORTABLE, **QUIET, "SML_CACHE_DIR": str(cache), "DBT_PARTIAL_PARSE": "true"}
+    dbt = [
+        str(python_of("dbt-core-1.11.16", REPOSITORY / "tests" / "dbt_core")),
+        "-c",
+        "from dbt.cli.main import cli; cli()",
+    ]
+    timings = Timings()
+    for _ in range(options.repeat):
         for command in ("parse", "compile"):
-            _clear(project, Path(folder) / "cache")
-            theirs = seconds([*dbt, command, "--profiles-dir", "."], project, environment)
-            _clear(project, Path(folder) / "cache")
-            cold, warm = (seconds([*sml, command], project, environment) for _ in range(2))
-            print(f"{command:10}{theirs:8.2f}{cold:8.2f}{theirs / cold:8.1f}{warm:8.2f}{theirs / warm:8.1f}")
-        print(f"{'ls':10}{'':24}{seconds([*sml, 'ls'], project, environment):8.2f}")
-
-
-def seconds(words: Sequence[str], project: Path, environment: dict[str, str]) -> float:
-    """Time of a core that a program takes, its children included: what else the machine does counts little."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(words, cwd=project, env=environment, capture_output=True, text=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            theirs, ours = [*dbt, command, "--profiles-dir", "."], python("sqlmesh_like", command)
+            _clear(project, cache)
+            their_first, their_second = (run_program(theirs, project, environment) for _ in range(2))
+            _clear(project, cache)
+            our_first, our_second = (run_program(ours, project, environment) for _ in range(2))
+            timings.add(command, "nothing cached", other=their_first.core_seconds, ours=our_first.core_seconds)
+            timings.add(command, "again", other=their_second.core_seconds, ours=our_second.core_seconds)
+    return SuiteResult(
+        "many_models",
+        f"{count:,} models read",
+        "dbt-core 1.11.16 ÷ sml, seconds of a core",
+        timings.figures(),
+    )
 
 
 def make_project(root: Path, count: int) -> None:
@@ -93,7 +91,3 @@ def _clear(project: Path, cache: Path) -> None:
     for folder in (project / "target", project / "logs", cache):
         if folder.exists():
             folder.rename(aside / folder.name)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

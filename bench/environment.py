@@ -1,0 +1,35 @@
+"""Environments of their own for programs that are measured beside ours. Owns making them, once, in the user's cache."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from filelock import FileLock
+
+from bench.result import Unavailable
+from sqlmesh_like.engine.jars import cache_dir
+
+
+def python_of(name: str, folder: Path) -> Path:
+    """Python of an environment with `requirements.txt` of a folder at the versions of its `constraints.txt`.
+
+    Raises Unavailable where it cannot be installed.
+    """
+    home = cache_dir() / name
+    python = home / "bin" / "python"
+    cache_dir().mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{home}.lock"):
+        if not (home / "done").exists():
+            files = ["-r", str(folder / "requirements.txt"), "-c", str(folder / "constraints.txt")]
+            for words in (
+                [sys.executable, "-m", "venv", str(home)],
+                [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *files],
+            ):
+                done = subprocess.run(words, capture_output=True, text=True)
+                if done.returncode:
+                    why = (done.stderr.strip().splitlines() or ["pip does not say why"])[-1]
+                    raise Unavailable(f"{name} cannot be installed here: {why}")
+            (home / "done").touch()
+    return python

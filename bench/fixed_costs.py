@@ -1,0 +1,118 @@
+"""What a run costs before it does anything: start, empty run, and one-row changes of 1, 10 and 50 models.
+
+Beside them stand bare Hudi upserts of one row into as many tables, as many at a time, in one session: warm in a session
+that has done it before, cold in a process of their own (`python -m bench.fixed_costs FOLDER COUNT MEMORY`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from bench.lake import Lake
+from bench.program import IMPORTABLE, python, run_program
+from bench.result import Options, SuiteResult, Timings
+from bench.spark import seconds_of, spark_session, upsert
+from sqlmesh_like.engine.tables import HudiTable
+from tests.spark.lake import Lake as WarmLake
+from tests.spark.lake import Table
+
+COUNTS = (1, 10, 50)
+THREADS = 4
+ROWS = 1_000
+_COLUMNS = "id bigint, device int, amount decimal(12,2)"
+
+
+def run(options: Options) -> SuiteResult:
+    """Warm figures, then cold ones."""
+    counts = COUNTS[:2] if options.is_quick else COUNTS
+    names = [f"device_{number:02}" for number in range(max(counts))]
+    project = Lake(options.folder / "lake")
+    timings = Timings()
+    with spark_session(options.folder, options.memory) as spark:
+        project.root.mkdir()
+        lake = WarmLake(spark, project.root)
+        project.write_settings("shop", options.memory, THREADS)
+        orders = lake.source("orders", _COLUMNS)
+        orders.upsert(*([number, number % 10, None] for number in range(ROWS)))
+        for name in names:
+            lake.model(name, "{{ config(refresh='incremental') }} select device, count(*) as n, sum(amount) as total"
+                       " from @orders group by device")  # fmt: skip
+        lake.run_well(threads=THREADS)
+        for repetition in range(options.repeat + 1):
+            # The first is not counted: it makes the bare tables, and Java compiles what it runs.
+            at = timings if repetition else Timings()
+            for count in counts:
+                _warm(spark, options.folder / "bare", lake, orders, names[:count], at)
+    for _ in range(options.repeat):
+        _cold(project, options, names, counts, timings)
+    return SuiteResult(
+        "fixed_costs",
+        "Fixed costs of a run",
+        "bare Hudi upserts of one row into as many tables ÷ run of models that one row changes",
+        timings.figures(),
+    )
+
+
+def _warm(
+    spark: SparkSession, bare: Path, lake: WarmLake, orders: Table, names: Sequence[str], timings: Timings
+) -> None:
+    other = seconds_of(lambda: upsert_one_row_each(spark, bare, len(names)))
+    _change_one_row(orders)
+    ours = seconds_of(lambda: _expect_followed(lake, names))
+    timings.add("warm", _models(len(names)), other=other, ours=ours)
+
+
+def _change_one_row(orders: Table) -> None:
+    orders.upsert((len(orders.timeline.commits) + ROWS, 3, Decimal(1)))
+
+
+def _expect_followed(lake: WarmLake, names: Sequence[str]) -> None:
+    results = lake.run(*names, threads=THREADS)
+    assert all(result.status == "success" for result in results.values()), results
+
+
+def _cold(project: Lake, options: Options, names: Sequence[str], counts: Sequence[int], timings: Timings) -> None:
+    """The same in processes of their own; the first row of the table is that of the session alone."""
+    project.sml("run")  # what the warm runs left behind
+    start = _bare_process(options, 0)
+    timings.add("cold", "nothing to do (beside the start of a session)", other=start, ours=project.sml("run").seconds)
+    for count in counts:
+        other = _bare_process(options, count)
+        with spark_session(options.folder, options.memory) as spark:
+            _change_one_row(WarmLake(spark, project.root, fresh=False).source("orders", _COLUMNS))
+        called = project.sml("run", "--select", *names[:count])
+        assert all(node.status == "success" for node in called.nodes.values()), called
+        timings.add("cold", _models(count), other=other, ours=called.seconds, peak_bytes=called.peak_bytes)
+
+
+def _bare_process(options: Options, count: int) -> float:
+    words = python("bench.fixed_costs", str(options.folder / "bare"), str(count), options.memory)
+    return run_program(words, options.folder, IMPORTABLE).seconds
+
+
+def _models(count: int) -> str:
+    return f"{count} model{'s' if count > 1 else ''}"
+
+
+def upsert_one_row_each(spark: SparkSession, folder: Path, count: int) -> None:
+    """Upsert one row into each of so many tables, as many at a time as a run has threads."""
+    row = spark.range(1).selectExpr("id", "cast(3 as int) as device", "cast(1 as decimal(12,2)) as amount")
+    tables = [HudiTable(str(folder / f"t{number:02}"), f"t{number:02}", ("id",)) for number in range(count)]
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(lambda table: upsert(row, table), tables))
+
+
+def main() -> None:
+    folder, count, memory = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    with spark_session(folder, memory) as spark:
+        upsert_one_row_each(spark, folder, count)
+
+
+if __name__ == "__main__":
+    main()

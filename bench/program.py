@@ -1,0 +1,88 @@
+"""A program as a process of its own: its wall time, the time of its cores, and its largest memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+import psutil
+
+REPOSITORY = Path(__file__).parent.parent
+_SAMPLE_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A process that ended well. `peak_bytes`: the largest sum of resident memory of it and its children, sampled."""
+
+    seconds: float
+    core_seconds: float
+    peak_bytes: int
+    output: str
+
+
+def run_program(
+    words: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None, timeout: float = 4 * 3600
+) -> Finished:
+    """Run a program in a folder. Raises RuntimeError with the end of what it printed where it fails."""
+    before, started = os.times(), perf_counter()
+    process = subprocess.Popen(
+        words, cwd=folder, env={**os.environ, **(environment or {})},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    memory = _PeakMemory(process.pid)
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    finally:
+        process.kill()
+        memory.stop()
+    seconds, after = perf_counter() - started, os.times()
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(map(str, words))}: exit {process.returncode}\n{output[-4000:]}")
+    cores = after.children_user + after.children_system - before.children_user - before.children_system
+    return Finished(seconds, cores, memory.peak, output)
+
+
+def python(module: str, *arguments: str) -> list[str]:
+    """The command line of a module of this repository."""
+    return [sys.executable, "-m", module, *arguments]
+
+
+IMPORTABLE = {"PYTHONPATH": str(REPOSITORY)}
+"""Environment in which the modules of this repository are found from any folder."""
+
+
+class _PeakMemory:
+    """Looks at the memory of a process and its children until it is stopped."""
+
+    def __init__(self, pid: int) -> None:
+        self.peak = 0
+        self._process = psutil.Process(pid)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._ended.wait(_SAMPLE_SECONDS):
+            self.peak = max(self.peak, resident_bytes(self._process))
+
+
+def resident_bytes(process: psutil.Process) -> int:
+    """Resident memory of a process and all its children; what has ended counts nothing."""
+    total = 0
+    try:
+        for each in (process, *process.children(recursive=True)):
+            total += each.memory_info().rss
+    except psutil.NoSuchProcess:
+        pass
+    return total
