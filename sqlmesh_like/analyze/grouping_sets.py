@@ -161,8 +161,8 @@ def _require_apart(keys: dict[str, Named], group: exp.Group) -> None:
     seen: dict[str, exp.Expr] = {}
     for key in keys.values():
         if not is_exact_key(key.type):
-            told = f"group key {key.expression.sql('spark')} has type {key.type or 'not proven'}"
-            raise Unsupported("KEY002", told, key.expression)
+            message = f"group key {key.expression.sql('spark')} has type {key.type or 'not proven'}"
+            raise Unsupported("KEY002", message, key.expression)
         names = {column.name.lower() for column in key.expression.find_all(exp.Column)}
         if not names:
             raise Unsupported("QRY010", "a constant as key of GROUPING SETS, ROLLUP or CUBE", group, "GROUP BY")

@@ -1,4 +1,4 @@
-"""The relational algebra that plans are derived from. Owns its node types; `reader` builds them from SQL.
+"""The relational algebra that plans are derived from. Owns its node types; `binder` builds them from SQL.
 
 A relation has uniquely named output columns (compared without case, as Spark does). Expressions inside a node are
 sqlglot trees whose columns are unqualified names of the child's output. Every relation also carries a row key,

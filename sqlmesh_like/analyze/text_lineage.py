@@ -11,9 +11,9 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.lineage import Node, lineage
 
-from sqlmesh_like.analyze.column_lineage import ColumnLineage, How, Origin, dearer
-from sqlmesh_like.analyze.facts import parse
-from sqlmesh_like.analyze.unresolved import ColumnsOf, output_names, scopes
+from sqlmesh_like.analyze.column_lineage import ColumnLineage, ColumnOrigin, How, dearer
+from sqlmesh_like.analyze.name_resolution import ColumnsOf, output_names, scopes
+from sqlmesh_like.analyze.query_analysis import parse
 from sqlmesh_like.names import Schema
 from sqlmesh_like.render.rendered import RenderedModel
 
@@ -64,7 +64,7 @@ def _column(name: str, tree: exp.Expr, known: _Tables, by_table: Mapping[tuple[s
         root = lineage(name, tree, known, dialect="spark", validate_qualify_columns=False)
     except (SqlglotError, ValueError):  # a form that sqlglot cannot qualify either
         return ColumnLineage(name, None, {}, {}, is_complete=False)
-    found: dict[Origin, How] = {}
+    found: dict[ColumnOrigin, How] = {}
     is_complete = True
     for node, how in _leaves(root, "copied"):
         table = node.expression
@@ -72,7 +72,7 @@ def _column(name: str, tree: exp.Expr, known: _Tables, by_table: Mapping[tuple[s
         if input_id is None:
             is_complete &= not isinstance(table, exp.Table | exp.Placeholder)
             continue
-        origin = Origin(input_id, node.name.rpartition(".")[2])
+        origin = ColumnOrigin(input_id, node.name.rpartition(".")[2])
         found[origin] = dearer(found.get(origin, how), how)
     return ColumnLineage(name, None, dict(sorted(found.items())), {}, is_complete)
 

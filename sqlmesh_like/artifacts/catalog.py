@@ -14,9 +14,9 @@ from sqlmesh_like import __version__
 from sqlmesh_like.artifacts.files import timestamp, write_json
 from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.table_facts import TableFacts
-from sqlmesh_like.project.spec import ColumnDoc
+from sqlmesh_like.project.nodes import ColumnDoc
 
-SCHEMA = "https://schemas.getdbt.com/dbt/catalog/v1.json"
+CATALOG_SCHEMA = "https://schemas.getdbt.com/dbt/catalog/v1.json"
 _STATS = {
     "row_count": ("Rows", "Rows as commits tell them; an estimate where older commits are archived"),
     "bytes": ("Size", "Bytes of all live files"),
@@ -30,7 +30,7 @@ _STATS = {
 def write_catalog(path: Path, content: Mapping[str, object], now: datetime.datetime | None = None) -> None:
     """Writes what `catalog` made. Raises MachineError where the file cannot be written."""
     metadata = {
-        "dbt_schema_version": SCHEMA,
+        "dbt_schema_version": CATALOG_SCHEMA,
         "dbt_version": __version__,
         "generated_at": timestamp(now or datetime.datetime.now(datetime.UTC)),
         "invocation_id": str(uuid.uuid4()),

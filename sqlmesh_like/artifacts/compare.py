@@ -10,8 +10,8 @@ import json
 import re
 from collections.abc import Callable, Mapping
 
-from sqlmesh_like.artifacts.parts import Artifact, mapping_of
-from sqlmesh_like.plan.past import Difference
+from sqlmesh_like.artifacts.json_objects import Artifact, mapping_of
+from sqlmesh_like.plan.state_comparison import StateDifference
 from sqlmesh_like.project.config import ConfigFault, canonical, check_setting
 
 _NOT_SETTINGS = frozenset({"alias", "schema", "database", "tags", "meta", "group", "docs", "contract", "access"})
@@ -20,7 +20,7 @@ _DBT_TEST_HASH = re.compile(r"\.[0-9a-f]{10}$")
 _DBT_CALL = "_dbt_generic_test_kwargs"
 
 
-def compared(old: Artifact, new: Artifact) -> dict[str, frozenset[Difference]]:
+def compared(old: Artifact, new: Artifact) -> dict[str, frozenset[StateDifference]]:
     """How each node that is in both differs, by unique id; an empty set where it does not."""
     before = {_DBT_TEST_HASH.sub("", unique_id): node for unique_id, node in nodes_of(old).items()}
     after = nodes_of(new)
@@ -49,7 +49,7 @@ def _changed_macros(old: Artifact, new: Artifact) -> frozenset[str]:
     return frozenset(unique_id for unique_id, text in after.items() if before.get(unique_id) != text)
 
 
-def _differences(old: Artifact, new: Artifact, macros: frozenset[str]) -> frozenset[Difference]:
+def _differences(old: Artifact, new: Artifact, macros: frozenset[str]) -> frozenset[StateDifference]:
     if new["resource_type"] == "source":
         return frozenset() if _place_of_source(old) == _place_of_source(new) else frozenset({"relation"})
     if new["resource_type"] == "exposure":
@@ -126,7 +126,7 @@ def _fqn(old: Artifact, new: Artifact) -> bool:
     return new["resource_type"] != "test" and "fqn" in old and old["fqn"] != new.get("fqn")
 
 
-_CHECKS: Mapping[Difference, Callable[[Artifact, Artifact], bool]] = {
+_CHECKS: Mapping[StateDifference, Callable[[Artifact, Artifact], bool]] = {
     "body": _body,
     "configs": _configs,
     "relation": _relation,

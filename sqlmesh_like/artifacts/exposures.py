@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sqlmesh_like.project.spec import Group
+from sqlmesh_like.project.nodes import ModelGroup
 from sqlmesh_like.render.rendered import RenderedExposure, RenderedModel
 
 
-def exposure(found: RenderedExposure, refs: Mapping[str, object]) -> dict[str, object]:
+def exposure_entry(found: RenderedExposure, refs: Mapping[str, object]) -> dict[str, object]:
     """One entry of the manifest's `exposures`; `refs` are its inputs as dbt spells them."""
     declared = found.exposure
     return {
@@ -34,7 +34,7 @@ def exposure(found: RenderedExposure, refs: Mapping[str, object]) -> dict[str, o
     }
 
 
-def group(found: Group) -> dict[str, object]:
+def group_entry(found: ModelGroup) -> dict[str, object]:
     """One entry of the manifest's `groups`."""
     return {
         "unique_id": found.unique_id,
@@ -48,7 +48,7 @@ def group(found: Group) -> dict[str, object]:
     }
 
 
-def group_map(groups: Iterable[Group], models: Iterable[RenderedModel]) -> dict[str, list[str]]:
+def group_map(groups: Iterable[ModelGroup], models: Iterable[RenderedModel]) -> dict[str, list[str]]:
     """Members of each group, by its name."""
     members: dict[str, list[str]] = {found.name: [] for found in groups}
     for model in models:

@@ -11,13 +11,13 @@ from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path, PurePosixPath
 
 from sqlmesh_like import __version__
-from sqlmesh_like.artifacts.exposures import exposure, group, group_map
+from sqlmesh_like.artifacts.exposures import exposure_entry, group_entry, group_map
 from sqlmesh_like.artifacts.files import compiled_model_path, compiled_test_path, json_text, timestamp, write_text
 from sqlmesh_like.artifacts.sources import criteria
 from sqlmesh_like.artifacts.unit_tests import unit_test
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.plan.graph import Graph
-from sqlmesh_like.project.spec import (
+from sqlmesh_like.project.nodes import (
     ColumnDoc,
     DocBlock,
     MacroDoc,
@@ -31,7 +31,7 @@ from sqlmesh_like.render.macros import Macros
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, RenderedSeed, RenderedTest
 from sqlmesh_like.render.templates import Templates
 
-SCHEMA = "https://schemas.getdbt.com/dbt/manifest/v12.json"
+MANIFEST_SCHEMA = "https://schemas.getdbt.com/dbt/manifest/v12.json"
 _EMPTY = ("metrics", "selectors", "saved_queries", "semantic_models")
 
 
@@ -39,7 +39,7 @@ def write_manifest(path: Path, project: ParsedProject, content: str, now: dateti
     """Writes what `manifest` made, as JSON. Raises MachineError where the file cannot be written."""
     moment = now or datetime.datetime.now(datetime.UTC)
     metadata = {
-        "dbt_schema_version": SCHEMA,
+        "dbt_schema_version": MANIFEST_SCHEMA,
         "dbt_version": __version__,
         "generated_at": timestamp(moment),
         "invocation_id": str(uuid.uuid4()),
@@ -68,8 +68,8 @@ def manifest(
         "nodes": _by_id(_located(node, locations) for node in nodes),
         "sources": _by_id(_located(source, locations) for source in sources),
         "macros": _by_id(_macros(project)),
-        "exposures": _by_id(exposure(e, _refs(e.inputs)) for e in rendered.exposures),
-        "groups": _by_id(group(found) for found in project.groups),
+        "exposures": _by_id(exposure_entry(e, _refs(e.inputs)) for e in rendered.exposures),
+        "groups": _by_id(group_entry(found) for found in project.groups),
         "group_map": group_map(project.groups, rendered.models),
         "docs": _by_id(_doc(block) for block in project.docs),
         **{key: {} for key in _EMPTY},

@@ -10,10 +10,10 @@ from typing import Literal
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.binder import TIE_SENSITIVE
 from sqlmesh_like.analyze.differences import COPY
-from sqlmesh_like.analyze.facts import QueryFacts
 from sqlmesh_like.analyze.lineage import split_columns, window_keys
-from sqlmesh_like.analyze.reader import TIE_SENSITIVE
+from sqlmesh_like.analyze.query_analysis import QueryFacts
 from sqlmesh_like.analyze.relation import (
     Aggregate,
     Distinct,
@@ -30,10 +30,10 @@ from sqlmesh_like.analyze.relation import (
 from sqlmesh_like.analyze.scope import offset_of
 from sqlmesh_like.analyze.types import infer, is_exact_key, is_exact_number
 from sqlmesh_like.analyze.windows_over_groups import as_written
-from sqlmesh_like.classify.aggregates import AggregateVerdict, judge
+from sqlmesh_like.classify.aggregates import AggregateVerdict, classify_aggregate
 from sqlmesh_like.classify.clock import clock_reasons, crossed_calls
 from sqlmesh_like.classify.rules import Reason, reason
-from sqlmesh_like.project.spec import AuthorStrategy
+from sqlmesh_like.project.nodes import AuthorStrategy
 
 Strategy = (
     Literal["no_op", "row_based", "aggregate_merge", "group_recompute", "partition_rescan", "full_refresh"]
@@ -58,10 +58,12 @@ def classify(facts: QueryFacts) -> Classification:
     """The cheapest sound strategy of a model's query and why; its author's where the model asks for that."""
     if (strategy := facts.model.author_strategy) is not None:
         return Classification(strategy, (), (reason("CFG005", f"incremental_strategy: {strategy}", _asked(facts)),))
-    if facts.obstacle is not None or facts.relation is None:
-        assert facts.obstacle is not None
-        obstacle = facts.obstacle
-        found = reason(obstacle.rule, obstacle.message, (obstacle.line, obstacle.column))
+    if facts.unsupported_reason is not None or facts.relation is None:
+        assert facts.unsupported_reason is not None
+        unsupported_reason = facts.unsupported_reason
+        found = reason(
+            unsupported_reason.rule, unsupported_reason.message, (unsupported_reason.line, unsupported_reason.column)
+        )
         return Classification("full_refresh", (), (found,))
     relation = facts.relation
     verdicts = _verdicts(relation, facts)
@@ -77,12 +79,12 @@ def _asked(facts: QueryFacts) -> tuple[int | None, int | None]:
 
 
 def _ladder(facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerdict, ...]) -> Classification:
-    dear = _reasons_against_merging(relation, verdicts, facts)
-    if not dear:
+    costly = _reasons_against_merging(relation, verdicts, facts)
+    if not costly:
         return _incremental(facts, relation, verdicts)
     if unsound := reasons_against_recompute(relation, verdicts, facts):
-        return Classification("full_refresh", verdicts, tuple(dict.fromkeys((*unsound, *dear))))
-    return _recompute(facts, relation, verdicts, dear)
+        return Classification("full_refresh", verdicts, tuple(dict.fromkeys((*unsound, *costly))))
+    return _recompute(facts, relation, verdicts, costly)
 
 
 def _incremental(facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerdict, ...]) -> Classification:
@@ -100,7 +102,7 @@ def _incremental(facts: QueryFacts, relation: Relation, verdicts: tuple[Aggregat
 
 
 def _recompute(
-    facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerdict, ...], dear: tuple[Reason, ...]
+    facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerdict, ...], costly: tuple[Reason, ...]
 ) -> Classification:
     """Whole partitions where the table has some that lineage proves, else groups."""
     partition_by = facts.model.config.partition_by
@@ -108,10 +110,10 @@ def _recompute(
         unproven = _unproven_partition(relation, partition_by)
         if unproven is None:
             proven = reason("PAR001", f"partitions by {', '.join(partition_by)} are recomputed where the change falls")
-            return Classification("partition_rescan", verdicts, (*dear, proven), "group_recompute")
-        dear = (*dear, unproven)
+            return Classification("partition_rescan", verdicts, (*costly, proven), "group_recompute")
+        costly = (*costly, unproven)
     grouped = reason("GRP001", "groups, windows and join keys that the change touches are recomputed")
-    return Classification("group_recompute", verdicts, (*dear, grouped))
+    return Classification("group_recompute", verdicts, (*costly, grouped))
 
 
 def _unproven_partition(relation: Relation, partition_by: tuple[str, ...]) -> Reason | None:
@@ -129,7 +131,7 @@ def _unproven_partition(relation: Relation, partition_by: tuple[str, ...]) -> Re
 def _verdicts(relation: Relation, facts: QueryFacts) -> tuple[AggregateVerdict, ...]:
     """One a call; a CTE that is read twice says each once."""
     calls = (call for node in walk(relation) if isinstance(node, Aggregate) for call in node.calls)
-    return tuple(dict.fromkeys(judge(call, facts) for call in calls))
+    return tuple(dict.fromkeys(classify_aggregate(call, facts) for call in calls))
 
 
 def _reasons_against_merging(

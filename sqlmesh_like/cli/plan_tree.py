@@ -13,7 +13,7 @@ from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.cli.output import size
 from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
-from sqlmesh_like.plan.cost import Estimate, Work
+from sqlmesh_like.plan.cost import Estimate, WorkEstimate
 
 _COLOURS = {
     "no_op": "bright_black", "row_based": "green", "aggregate_merge": "cyan", "partition_rescan": "blue",
@@ -21,7 +21,7 @@ _COLOURS = {
     "mergeable": "green", "rescan": "yellow",
 }  # fmt: skip
 _WIDTH = len("aggregates")
-Row = Sequence[str]
+PlanRow = Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,15 @@ class Branch:
 
     word: str
     text: str = ""
-    rows: tuple[Row, ...] = ()
+    rows: tuple[PlanRow, ...] = ()
 
 
-def tree_of(plan: PlannedModel) -> str:
+def plan_tree(plan: PlannedModel) -> str:
     """One model's plan with colours, which `click.echo` leaves out where there is no terminal."""
     compiled = plan.compiled
     aggregates = compiled.classification.aggregates
-    told = {verdict.reason for verdict in aggregates}
-    reasons = [found for found in compiled.classification.reasons if found not in told]
+    verdict_reasons = {verdict.reason for verdict in aggregates}
+    reasons = [found for found in compiled.classification.reasons if found not in verdict_reasons]
     branches = [
         Branch("because", rows=tuple(_reason(plan, found) for found in dict.fromkeys(reasons))),
         Branch("aggregates", rows=tuple(_aggregate(plan, verdict) for verdict in aggregates)),
@@ -50,7 +50,7 @@ def tree_of(plan: PlannedModel) -> str:
     return "\n".join([head, *_lines([branch for branch in branches if branch.text or branch.rows]), ""])
 
 
-def summary(plans: Iterable[PlannedModel]) -> str:
+def plan_summary(plans: Iterable[PlannedModel]) -> str:
     """All plans in one line: how many there are of each strategy, and of each next run.
 
     >>> summary([])
@@ -62,10 +62,10 @@ def summary(plans: Iterable[PlannedModel]) -> str:
     kept = Counter(plan.compiled.classification.strategy for plan in found)
     following = Counter(plan.strategy for plan in found)
     count = f"{len(found)} table{'s' if len(found) > 1 else ''}"
-    return f"{count}: {_counted(kept)} – next run: {_counted(following)}"
+    return f"{count}: {_count_text(kept)} – next run: {_count_text(following)}"
 
 
-def _counted(counts: Mapping[Strategy, int]) -> str:
+def _count_text(counts: Mapping[Strategy, int]) -> str:
     return ", ".join(f"{count} {_coloured(name)}" for name, count in sorted(counts.items(), key=lambda one: -one[1]))
 
 
@@ -81,7 +81,7 @@ def _lines(branches: Sequence[Branch]) -> list[str]:
     return lines
 
 
-def _aligned(rows: Sequence[Row]) -> list[str]:
+def _aligned(rows: Sequence[PlanRow]) -> list[str]:
     """Cells of a column below each other; the last one of a row is not padded, and a very long one widens none."""
     columns = max((len(row) for row in rows), default=0)
     widths = [
@@ -94,21 +94,21 @@ def _aligned(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _reason(plan: PlannedModel, found: Reason) -> Row:
+def _reason(plan: PlannedModel, found: Reason) -> PlanRow:
     return found.rule, f"{found.message}{_hint(plan, found)}", _place(plan, found)
 
 
-def _aggregate(plan: PlannedModel, verdict: AggregateVerdict) -> Row:
+def _aggregate(plan: PlannedModel, verdict: AggregateVerdict) -> PlanRow:
     found = verdict.reason
     why = f"{found.rule} {found.message}{_hint(plan, found)}" if found.rule != "AGG001" else ""
     return _coloured(verdict.verdict), verdict.sql, _place(plan, found), why
 
 
-def _input(item: PlannedInput) -> Row:
-    return str(item.ref.table), _standing(item)
+def _input(item: PlannedInput) -> PlanRow:
+    return str(item.ref.table), _input_state(item)
 
 
-def _standing(item: PlannedInput) -> str:
+def _input_state(item: PlannedInput) -> str:
     if item.awaits:
         return "changes before, in the same run"
     if item.end is None:
@@ -131,7 +131,7 @@ def _cost(plan: PlannedModel, found: Estimate) -> str:
     return f"{change}: {work}; following them {_work(found.incremental)}" if is_chosen else work
 
 
-def _work(work: Work) -> str:
+def _work(work: WorkEstimate) -> str:
     return f"reads {size(work.read)}, rewrites {size(work.rewritten)}"
 
 

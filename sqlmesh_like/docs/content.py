@@ -12,9 +12,9 @@ from datetime import datetime
 
 from sqlmesh_like import __version__
 from sqlmesh_like.artifacts.files import timestamp
-from sqlmesh_like.artifacts.parts import mapping_of
+from sqlmesh_like.artifacts.json_objects import mapping_of
 from sqlmesh_like.classify.rules import RULES
-from sqlmesh_like.docs.columns import Edge
+from sqlmesh_like.docs.columns import LineageEdge
 from sqlmesh_like.docs.markdown import as_html
 from sqlmesh_like.docs.plans import DocumentedModel
 from sqlmesh_like.names import Schema
@@ -31,7 +31,7 @@ OVERVIEW = "__overview__"
 
 
 @dataclass(frozen=True)
-class Findings:
+class SiteData:
     """All that a site is made of. Without a lake `tables` is empty; `results` and `freshness` are artifacts, if any.
 
     `columns` are those that the compiler knows, by unique id.
@@ -44,12 +44,12 @@ class Findings:
     models: Mapping[str, DocumentedModel] = field(default_factory=dict)
     tables: Mapping[str, TableFacts] = field(default_factory=dict)
     columns: Mapping[str, Schema] = field(default_factory=dict)
-    edges: Iterable[Edge] = ()
+    edges: Iterable[LineageEdge] = ()
     results: Json | None = None
     freshness: Json | None = None
 
 
-def content(findings: Findings) -> dict[str, object]:
+def content(findings: SiteData) -> dict[str, object]:
     """The value that the page shows."""
     nodes = _nodes(findings)
     ids = {unique_id: number for number, unique_id in enumerate(nodes)}
@@ -73,7 +73,7 @@ def content(findings: Findings) -> dict[str, object]:
     }
 
 
-def _nodes(findings: Findings) -> dict[str, dict[str, object]]:
+def _nodes(findings: SiteData) -> dict[str, dict[str, object]]:
     manifest = findings.manifest
     entries = {
         unique_id: mapping_of(node)
@@ -101,7 +101,7 @@ def _is_hidden(node: Json) -> bool:
     return mapping_of(mapping_of(node.get("config")).get("docs")).get("show") is False
 
 
-def _node(unique_id: str, node: Json, findings: Findings) -> dict[str, object]:
+def _node(unique_id: str, node: Json, findings: SiteData) -> dict[str, object]:
     model = findings.models.get(unique_id)
     config = mapping_of(node.get("config"))
     identifier = node.get("alias") or node.get("identifier")
@@ -162,7 +162,7 @@ def _folders(node: Json, project: str) -> list[str]:
     return folders if node.get("package_name") == project else [str(node.get("package_name")), *folders]
 
 
-def _columns(unique_id: str, node: Json, findings: Findings) -> list[dict[str, object]]:
+def _columns(unique_id: str, node: Json, findings: SiteData) -> list[dict[str, object]]:
     """Columns as the lake has them, else as the compiler derives them, else as they are declared."""
     declared = {str(name): mapping_of(column) for name, column in mapping_of(node.get("columns")).items()}
     facts = findings.tables.get(unique_id)

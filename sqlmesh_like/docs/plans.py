@@ -11,7 +11,7 @@ from sqlmesh_like.compiler import CompiledModel, Compiler
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.builder import PlannedModel, plan_model
 from sqlmesh_like.plan.catalog import Catalog
-from sqlmesh_like.plan.explain import classified, explained, program_text
+from sqlmesh_like.plan.explain import explain_classification, explain_model, program_text
 from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.render.rendered import RenderedModel, RenderedProject
@@ -46,8 +46,8 @@ class DocumentedModel:
     def plan(self) -> dict[str, object]:
         """What `sml explain --output json` says; without a lake, what follows from the SQL alone."""
         if self.planned is not None:
-            return explained(self.planned)
-        return classified(self.compiled)
+            return explain_model(self.planned)
+        return explain_classification(self.compiled)
 
 
 def documented(

@@ -19,7 +19,7 @@ from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.moves import Moves
 from sqlmesh_like.errors import Location, NodeError
-from sqlmesh_like.plan.cost import Estimate, InputCost, Work, estimate
+from sqlmesh_like.plan.cost import Estimate, InputCost, WorkEstimate, estimate
 from sqlmesh_like.plan.fingerprint import fingerprint
 from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, Change, History, TableRecord, TableState, Volume
 from sqlmesh_like.render.rendered import InputRef
@@ -151,7 +151,7 @@ def _choose(
     return compiled.classification.strategy, compiled.classification.reasons
 
 
-def _compared(found: Estimate, other: tuple[Strategy, Work]) -> str:
+def _compared(found: Estimate, other: tuple[Strategy, WorkEstimate]) -> str:
     """What speaks for the strategy that was chosen over the usual one."""
     strategy, work = other
     times = work.seconds / found.incremental.seconds if found.incremental.seconds else float("inf")

@@ -8,19 +8,19 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.facts import QueryFacts, locate, parse
 from sqlmesh_like.analyze.functions import first_random
 from sqlmesh_like.analyze.gaps import first_gap
+from sqlmesh_like.analyze.name_resolution import ColumnsOf, Unresolved, first_unresolved, foreign_tables, output_names
 from sqlmesh_like.analyze.predicates import PredicateFault, read_predicate
+from sqlmesh_like.analyze.query_analysis import QueryFacts, locate, parse
 from sqlmesh_like.analyze.scope import offset_of
 from sqlmesh_like.analyze.spark_functions import SPARK_FUNCTIONS
-from sqlmesh_like.analyze.unresolved import ColumnsOf, Unresolved, first_unresolved, foreign_tables, output_names
 from sqlmesh_like.compiler import Compiler, declared_schema, with_versions
 from sqlmesh_like.errors import Location, SqlError, nearest
 from sqlmesh_like.names import Column, Schema
+from sqlmesh_like.plan.comparison_types import type_family, type_warnings
 from sqlmesh_like.plan.contracts import refuse_breach, refuse_incomplete
-from sqlmesh_like.plan.mismatch import Mismatch
-from sqlmesh_like.plan.mismatches import family, mismatches
+from sqlmesh_like.plan.type_warning import TypeWarning
 from sqlmesh_like.render.rendered import RenderedModel, RenderedTest
 
 _CALLED = re.compile(r"(\w+)\s*\(")
@@ -38,7 +38,7 @@ def check_models(
     has_catalog: bool = False,
     has_functions: bool = False,
     tests: Sequence[tuple[RenderedTest, RenderedModel]] = (),
-) -> tuple[Mismatch, ...]:
+) -> tuple[TypeWarning, ...]:
     """Raise SqlError for the errors of models given in dependency order: all of them, one below the other.
 
     What runs and is likely a mistake is given back: types that Spark converts where they meet.
@@ -75,7 +75,7 @@ class _Check:
         self._stored = dict(schemas)
         self._compiler = Compiler(self._schemas, inlines=False)
         self._random: dict[str, str] = {}
-        self.warnings: list[Mismatch] = []
+        self.warnings: list[TypeWarning] = []
 
     def error_in(self, model: RenderedModel) -> SqlError | None:
         """The model's first error; what reads the model is then checked as far as it can be without it."""
@@ -138,7 +138,7 @@ class _Check:
             raise SqlError(message, location=locate(model, offset_of(found) if found is not None else None), hint=hint)
 
     def _look_at_types(self, facts: QueryFacts) -> None:
-        for mismatch in mismatches(facts, self._compiler.columns):
+        for mismatch in type_warnings(facts, self._compiler.columns):
             if mismatch.is_refused:
                 hint = "cast one side: Spark has no common type for them"
                 raise SqlError(mismatch.message, location=mismatch.location, hint=hint)
@@ -161,7 +161,7 @@ class _Check:
             if column.name.lower() not in have:
                 message = f"where is_incremental() is true the query has no column {column.name!r}"
                 raise SqlError(message, location=Location(branch.path, 1, 1), hint=f"its columns: {', '.join(have)}")
-            here, before = family(have[column.name.lower()]), family(column.type)
+            here, before = type_family(have[column.name.lower()]), type_family(column.type)
             if here and before and here != before:
                 message = f"the column {column.name!r} is {before}, and {here} where is_incremental() is true"
                 raise SqlError(message, location=Location(branch.path, 1, 1), hint="cast it, so that both agree")

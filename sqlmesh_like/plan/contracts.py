@@ -35,13 +35,13 @@ def refuse_breach(model: RenderedModel, shown: Schema | None, location: Location
         return
     promised = {column.name.lower(): column.type or "" for column in model.declared}
     found = {column.name.lower(): column.type for column in shown}
-    told = [f"{name}: missing in the contract" for name in found if name not in promised]
-    told += [f"{name}: missing in the query" for name in promised if name not in found]
+    differences = [f"{name}: missing in the contract" for name in found if name not in promised]
+    differences += [f"{name}: missing in the query" for name in promised if name not in found]
     for name, type_ in found.items():
         if name in promised and type_ is not None and not is_kept(promised[name], type_):
-            told.append(f"{name}: the query gives {normalize(type_)}, the contract says {promised[name]}")
-    if told:
-        raise _error(model, "the query breaks the model's contract: " + "; ".join(told), _HINT, location)
+            differences.append(f"{name}: the query gives {normalize(type_)}, the contract says {promised[name]}")
+    if differences:
+        raise _error(model, "the query breaks the model's contract: " + "; ".join(differences), _HINT, location)
 
 
 def is_kept(promised: str, found: str) -> bool:

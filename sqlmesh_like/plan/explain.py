@@ -6,21 +6,21 @@ from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.program import TablePlan
 from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
-from sqlmesh_like.plan.cost import NOTHING, Estimate, Work
+from sqlmesh_like.plan.cost import NO_WORK, Estimate, WorkEstimate
 
 
-def explained(planned: PlannedModel) -> dict[str, object]:
+def explain_model(planned: PlannedModel) -> dict[str, object]:
     """The plan of one model; `strategy` is what its SQL allows, `next_run` what a run would do now and why."""
     return {
-        **classified(planned.compiled),
+        **explain_classification(planned.compiled),
         "inputs": [_input(item) for item in planned.inputs],
         "next_run": planned.strategy,
         "next_run_reasons": [_reason(found) for found in planned.reasons],
-        "estimate": estimated(planned),
+        "estimate": explain_estimate(planned),
     }
 
 
-def classified(compiled: CompiledModel) -> dict[str, object]:
+def explain_classification(compiled: CompiledModel) -> dict[str, object]:
     """The part of a plan that follows from the SQL alone, whatever the lake holds."""
     return {
         "unique_id": compiled.model.unique_id,
@@ -44,11 +44,11 @@ def _reason(found: Reason) -> dict[str, object]:
     return values | ({"hint": found.hint} if found.hint else {})
 
 
-def estimated(planned: PlannedModel) -> dict[str, object] | None:
+def explain_estimate(planned: PlannedModel) -> dict[str, object] | None:
     """Rows, files and bytes as commit metadata tells them; null where the change is not known before the run."""
     found = planned.estimate
     if planned.strategy == "no_op":
-        found = Estimate(0, 0, 0.0, NOTHING, NOTHING)
+        found = Estimate(0, 0, 0.0, NO_WORK, NO_WORK)
     if found is None:
         return None
     chosen = found.work(planned.strategy)
@@ -60,7 +60,7 @@ def estimated(planned: PlannedModel) -> dict[str, object] | None:
     }  # fmt: skip
 
 
-def _work(work: Work) -> dict[str, int]:
+def _work(work: WorkEstimate) -> dict[str, int]:
     return {"read_bytes": work.read, "rewritten_bytes": work.rewritten}
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 import networkx as nx
 
 from sqlmesh_like.errors import CycleError, Location
-from sqlmesh_like.project.spec import Exposure, ParsedProject
+from sqlmesh_like.project.nodes import Exposure, ParsedProject
 from sqlmesh_like.project.versions import Version
 from sqlmesh_like.render.rendered import (
     RenderedExposure,

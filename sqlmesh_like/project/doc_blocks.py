@@ -15,7 +15,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sqlmesh_like.errors import JinjaError, Location, ProjectError, nearest
 from sqlmesh_like.project.files import files_under, read_text, relative
-from sqlmesh_like.project.spec import ColumnDoc, DocBlock
+from sqlmesh_like.project.nodes import ColumnDoc, DocBlock
 from sqlmesh_like.project.values import YamlWords
 from sqlmesh_like.project.yaml_node import YamlNode
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlmesh_like.project.by_folder import ByFolder
 from sqlmesh_like.project.data_test_config import KEYS, checked_test_setting, merged
-from sqlmesh_like.project.spec import TestFile
+from sqlmesh_like.project.folder_config import FolderConfig
+from sqlmesh_like.project.nodes import TestFile
 from sqlmesh_like.project.values import ValueRenderer
 from sqlmesh_like.project.yaml_node import YamlNode
 
@@ -31,7 +31,7 @@ class Tested:
     tags: tuple[str, ...] = ()  # of the column
 
 
-def generic_test(node: YamlNode, tested: Tested, settings: ByFolder) -> TestFile | None:
+def generic_test(node: YamlNode, tested: Tested, settings: FolderConfig) -> TestFile | None:
     """The test that one entry of `data_tests:` declares, or None where it is disabled.
 
     Raises ProjectError where the entry is neither a name nor a mapping, or a setting has a wrong value.

@@ -15,8 +15,8 @@ from typing import Literal, cast
 
 from sqlmesh_like.errors import ProjectError, UsageError, nearest
 from sqlmesh_like.project.files import read_text
+from sqlmesh_like.project.nodes import ParsedProject, Target
 from sqlmesh_like.project.publishing import read_destinations
-from sqlmesh_like.project.spec import ParsedProject, Target
 from sqlmesh_like.project.values import ValueRenderer
 from sqlmesh_like.project.yaml_node import YamlNode, parse_yaml
 
@@ -27,7 +27,7 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://?")
 
 
 @dataclass(frozen=True)
-class Profiled:
+class ProfileRequest:
     """What of a project decides its profile, before the rest of its files is read."""
 
     root: Path
@@ -72,7 +72,7 @@ class TargetWords(Mapping[str, object]):
 
 
 def load_target(
-    project: ParsedProject | Profiled,
+    project: ParsedProject | ProfileRequest,
     profiles_dir: Path | None,
     profile: str | None,
     target: str | None,

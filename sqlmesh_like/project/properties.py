@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.names import Column
-from sqlmesh_like.project.by_folder import ByFolder
-from sqlmesh_like.project.config import HOOKS, canonical, merge
+from sqlmesh_like.project.config import HOOKS, canonical, merge_config
 from sqlmesh_like.project.data_test_config import checked_test_setting
 from sqlmesh_like.project.doc_blocks import Descriptions, Docs, column_tags
 from sqlmesh_like.project.exposures import parse_exposures, parse_groups
+from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.generic_tests import Tested, generic_test
+from sqlmesh_like.project.nodes import ColumnDoc, DocBlock, Exposure, MacroDoc, ModelGroup, Source, TestFile
 from sqlmesh_like.project.settings import checked
 from sqlmesh_like.project.sources import optional, parse_columns, parse_source, required
-from sqlmesh_like.project.spec import ColumnDoc, DocBlock, Exposure, Group, MacroDoc, Source, TestFile
 from sqlmesh_like.project.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.versions import Version, spelt_out
 from sqlmesh_like.project.yaml_node import YamlNode
@@ -64,7 +64,7 @@ class Properties:
     analyses: Mapping[str, NodeProperties]
     macro_docs: Mapping[str, MacroDoc]
     exposures: tuple[Exposure, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[ModelGroup, ...]
     singular_tests: Mapping[str, SingularProperties]
 
 
@@ -78,7 +78,7 @@ class SingularProperties:
 
 
 def parse_properties(
-    files: tuple[YamlNode, ...], project: str, words: YamlWords, docs: tuple[DocBlock, ...], tests: ByFolder
+    files: tuple[YamlNode, ...], project: str, words: YamlWords, docs: tuple[DocBlock, ...], tests: FolderConfig
 ) -> Properties:
     """All properties files as one. Raises ProjectError for wrong keys and values and for a name described twice."""
     for file in files:
@@ -145,7 +145,7 @@ def _render_source(node: YamlNode, words: YamlWords) -> YamlNode:
     return YamlNode(value, node.location, node.key_location, children)
 
 
-def _enabled_tables(node: YamlNode, settings: ByFolder) -> YamlNode | None:
+def _enabled_tables(node: YamlNode, settings: FolderConfig) -> YamlNode | None:
     """The source with those of its tables that are enabled; None where it is not itself."""
     tables = node.get("tables")
     says = _says_enabled(node)
@@ -226,11 +226,13 @@ def _config(node: YamlNode, values: ValueRenderer) -> dict[str, object]:
     config: dict[str, object] = {}
     for level in (plain, inner):
         rendered = {key: child if key in HOOKS else values.render(child) for key, child in level.items()}
-        config = merge(config, {canonical(key): checked(canonical(key), child) for key, child in rendered.items()})
+        config = merge_config(
+            config, {canonical(key): checked(canonical(key), child) for key, child in rendered.items()}
+        )
     return config
 
 
-def _source_tests(source: YamlNode, project: str, settings: ByFolder) -> list[TestFile]:
+def _source_tests(source: YamlNode, project: str, settings: FolderConfig) -> list[TestFile]:
     tables = source.get("tables")
     found: list[TestFile] = []
     for table in () if tables is None else tables.sequence("tables"):
@@ -240,7 +242,7 @@ def _source_tests(source: YamlNode, project: str, settings: ByFolder) -> list[Te
     return found
 
 
-def node_tests(node: YamlNode, tested: Tested, settings: ByFolder) -> list[TestFile]:
+def node_tests(node: YamlNode, tested: Tested, settings: FolderConfig) -> list[TestFile]:
     """The data tests that an entry declares for itself and for its columns."""
     found = [generic_test(entry, tested, settings) for entry in _test_entries(node)]
     columns = node.get("columns")

@@ -13,8 +13,8 @@ from typing import Literal
 
 from sqlmesh_like.project.yaml_node import YamlNode
 
-Kind = Literal["url", "duckdb", "parquet"]
-_KINDS: tuple[Kind, ...] = ("url", "duckdb", "parquet")
+DestinationKind = Literal["url", "duckdb", "parquet"]
+_KINDS: tuple[DestinationKind, ...] = ("url", "duckdb", "parquet")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
@@ -31,7 +31,7 @@ class Destination:
     """A database by its SQLAlchemy URL, a DuckDB file or a folder of Parquet files; tables stand in `schema` there."""
 
     name: str
-    kind: Kind
+    kind: DestinationKind
     place: str = field(repr=False)
     schema: str | None = None
 

@@ -38,7 +38,7 @@ _METHOD = re.compile(r"(?P<method>[a-z_]+(?:\.[\w.]+)?):(?P<value>.+)")
 
 
 @dataclass(frozen=True)
-class Term:
+class SelectorTerm:
     """One selector without spaces and commas. A depth of None is without limit.
 
     `method` may carry an argument after a dot (`config.materialized`); `indirect` None: as the command says.
@@ -56,28 +56,28 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Union:
+class SelectorUnion:
     """Whatever one of these chooses."""
 
     of: tuple[Selector, ...]
 
 
 @dataclass(frozen=True)
-class Intersection:
+class SelectorIntersection:
     """What all of these choose."""
 
     of: tuple[Selector, ...]
 
 
 @dataclass(frozen=True)
-class Difference:
+class SelectorDifference:
     """What one chooses and the other does not."""
 
     of: Selector
     minus: Selector
 
 
-Selector = Term | Union | Intersection | Difference
+Selector = SelectorTerm | SelectorUnion | SelectorIntersection | SelectorDifference
 
 
 def parse_word(word: str) -> Selector:
@@ -87,10 +87,10 @@ def parse_word(word: str) -> Selector:
     'daily'
     """
     terms = tuple(parse_term(part) for part in word.split(","))
-    return terms[0] if len(terms) == 1 else Intersection(terms)
+    return terms[0] if len(terms) == 1 else SelectorIntersection(terms)
 
 
-def parse_term(word: str) -> Term:
+def parse_term(word: str) -> SelectorTerm:
     """One term. Raises SelectionError for a malformed one and an unknown method."""
     found = _TERM.fullmatch(word)
     if found is None or (found["at"] and (found["parents"] or found["children"])):
@@ -98,7 +98,7 @@ def parse_term(word: str) -> Term:
     method = _METHOD.fullmatch(found["body"])
     if method is not None and (hint := unknown_method(method["method"])):
         raise SelectionError(f"selector {word!r} has the unknown method {method['method']!r}", hint=hint)
-    return Term(
+    return SelectorTerm(
         text=word,
         method=method["method"] if method else implied_method(found["body"]),
         value=method["value"] if method else found["body"],

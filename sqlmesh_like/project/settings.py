@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqlmesh_like.errors import Location, ProjectError, nearest
-from sqlmesh_like.project.config import HOOKS, ConfigFault, canonical, check_setting, is_config_key, merge
+from sqlmesh_like.project.config import HOOKS, ConfigFault, canonical, check_setting, is_config_key, merge_config
 from sqlmesh_like.project.data_test_config import merged, setting_by_folder
+from sqlmesh_like.project.file_dependencies import record_file
 from sqlmesh_like.project.files import read_text
-from sqlmesh_like.project.reads import note_file
 from sqlmesh_like.project.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.yaml_node import YamlNode, parse_toml, parse_yaml
 
@@ -87,7 +87,7 @@ class Settings:
         """
         config: dict[str, object] = {}
         for level in _levels(kind, fqn, is_own=fqn[0] == self.name):
-            config = merge(config, _own_config(level, values))
+            config = merge_config(config, _own_config(level, values))
         return config
 
     def test_config(self, fqn: tuple[str, ...], values: ValueRenderer) -> dict[str, object]:
@@ -129,7 +129,7 @@ def load_settings(root: Path, cli_vars: Mapping[str, object], shown: str = DBT_F
     `shown` is the path of a package's settings as messages name it.
     """
     for name in (DBT_FILE, OWN_FILE):
-        note_file(root / name)
+        record_file(root / name)
     if (root / DBT_FILE).is_file():
         node = parse_yaml(read_text(root / DBT_FILE, root), shown).mapping(DBT_FILE)
         return _read(node, shown, root, cli_vars)

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import cast
 
 from sqlmesh_like.errors import ProjectError, nearest
-from sqlmesh_like.project.sources import optional, required, texts
+from sqlmesh_like.project.sources import optional, required, text_list
 from sqlmesh_like.project.unit_test_spec import ChangedInput, Fixture, FixtureFormat, GivenInput, UnitTestFile
 from sqlmesh_like.project.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.versions import Version
@@ -64,7 +64,7 @@ def parse_unit_test(
         changes=tuple(_changed(entry) for entry in _listed(node, "changes")),
         overrides=_overrides(overrides),
         now=None if overrides is None else _now(overrides),
-        tags=tuple(dict.fromkeys((*texts(node, "tags"), *_tags(config)))),
+        tags=tuple(dict.fromkeys((*text_list(node, "tags"), *_tags(config)))),
         config=config,
     )
 
@@ -95,7 +95,7 @@ def _of_versions(node: YamlNode, test: UnitTestFile, versions: Iterable[Version]
     chosen = node.get("versions")
     if chosen is not None:
         chosen.mapping("versions").expect_keys("versions", ("include", "exclude"))
-        include, exclude = texts(chosen, "include"), texts(chosen, "exclude")
+        include, exclude = text_list(chosen, "include"), text_list(chosen, "exclude")
         for v in (*include, *exclude):
             if v not in [version.v for version in known]:
                 raise chosen.error(f"model {test.model!r} has no version {v}")
@@ -144,7 +144,7 @@ def _changed(node: YamlNode) -> ChangedInput:
     if node.get("upsert") is None and node.get("delete") is None:
         raise node.error(f"the change of {name} is empty", "add upsert: [{…}] or delete: [{…}]")
     return ChangedInput(
-        name, node.children["input"].location, _rows(node, "upsert"), _rows(node, "delete"), texts(node, "key")
+        name, node.children["input"].location, _rows(node, "upsert"), _rows(node, "delete"), text_list(node, "key")
     )
 
 

@@ -42,11 +42,11 @@ def columns_from(text: str | None) -> tuple[tuple[str, str], ...]:
 
 def columns_of(schema: Any) -> tuple[tuple[str, str], ...]:
     """Names and types of a published table's own columns, out of the Arrow schema of an export."""
-    return tuple((field.name, str(field.type)) for field in schema if field.name not in (DELETED, KEY))
+    return tuple((field.name, str(field.type)) for field in schema if field.name not in (DELETED_COLUMN, KEY_COLUMN))
 
 
-KEY = "_sml_key"
-DELETED = "_sml_deleted"
+KEY_COLUMN = "_sml_key"
+DELETED_COLUMN = "_sml_deleted"
 """Column of an export that says whether the row of this key is gone."""
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sqlmesh_like.errors import nearest
-from sqlmesh_like.render.templates import Fault
+from sqlmesh_like.render.templates import TemplateFault
 
-Scope = dict[str, object]
+TemplateScope = dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Overrides:
     vars: Mapping[str, object] = field(default_factory=dict)
     env_vars: Mapping[str, object] = field(default_factory=dict)
 
-    def lay_over(self, scope: Scope) -> None:
+    def lay_over(self, scope: TemplateScope) -> None:
         """Put macros and environment variables into a scope. Raises Fault for a macro that there is not."""
         for name, value in self.macros.items():
             _lay_macro(scope, name, value)
@@ -27,7 +27,7 @@ class Overrides:
             scope["env_var"] = _with(self.env_vars, scope["env_var"])
 
 
-def _lay_macro(scope: Scope, name: str, value: object) -> None:
+def _lay_macro(scope: TemplateScope, name: str, value: object) -> None:
     package, _, inner = name.rpartition(".")
     if not package and name in scope:
         scope[name] = _always(value)
@@ -38,7 +38,7 @@ def _lay_macro(scope: Scope, name: str, value: object) -> None:
         return
     known = [key for key, found in scope.items() if callable(found)]
     known += [f"{key}.{macro}" for key, found in scope.items() if isinstance(found, dict) for macro in found]
-    raise Fault(f"there is no macro {name!r} to override", r"\{[{%]", nearest(name, known))
+    raise TemplateFault(f"there is no macro {name!r} to override", r"\{[{%]", nearest(name, known))
 
 
 def _always(value: object) -> Callable[..., object]:

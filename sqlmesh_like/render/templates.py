@@ -15,7 +15,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from sqlmesh_like.errors import JinjaError, Location, SmlError, nearest
 from sqlmesh_like.project.values import MissingValue
-from sqlmesh_like.render.plain_templates import render_plain
+from sqlmesh_like.render.fast_render import render_plain
 from sqlmesh_like.render.rendered import SourceMap
 from sqlmesh_like.render.source_map import CLOSE, OPEN, mark, read_marks
 
@@ -23,7 +23,7 @@ MACRO_PREFIX = "sml_macro__"
 BUILTIN = "<built in>/"
 
 
-class Fault(JinjaError):
+class TemplateFault(JinjaError):
     """An error raised by a function that a template called; `pattern` finds the call in the template's text."""
 
     def __init__(self, message: str, pattern: str, hint: str | None = None) -> None:
@@ -219,7 +219,7 @@ def _explained(error: Exception, scope: Mapping[str, object]) -> tuple[str, tupl
     """Message, patterns of the culprit's place, hint."""
     tag = r"\{[{%]"
     match error:
-        case Fault() | MissingValue():
+        case TemplateFault() | MissingValue():
             return error.message, (error.pattern, tag), error.hint
         case SmlError():
             return error.message, (tag,), error.hint

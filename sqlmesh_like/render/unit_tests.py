@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from sqlmesh_like.errors import JinjaError, Location, ProjectError
 from sqlmesh_like.project.unit_test_spec import ChangedInput, GivenInput, UnitTestFile
 from sqlmesh_like.render.overrides import Overrides
-from sqlmesh_like.render.relations import Registry
+from sqlmesh_like.render.relations import RelationRegistry
 from sqlmesh_like.render.rendered import ChangedRows, GivenRows, InputRef, RenderedModel, RenderedUnitTest
-from sqlmesh_like.render.templates import Fault
+from sqlmesh_like.render.templates import TemplateFault
 
 _CALL = re.compile(r"\s*(?:\{\{)?\s*(ref|source)\s*(\(.*\))\s*(?:\}\})?\s*", re.DOTALL)
 _THIS = re.compile(r"\s*(?:\{\{)?\s*this\s*(?:\}\})?\s*")
@@ -22,7 +22,10 @@ RenderTested = Callable[[str, Overrides], RenderedModel]
 
 
 def render_unit_tests(
-    tests: Iterable[UnitTestFile], models: Iterable[RenderedModel], registry: Registry, render_tested: RenderTested
+    tests: Iterable[UnitTestFile],
+    models: Iterable[RenderedModel],
+    registry: RelationRegistry,
+    render_tested: RenderTested,
 ) -> tuple[RenderedUnitTest, ...]:
     """The unit tests of enabled models. Raises ProjectError or JinjaError with file, line and column."""
     by_id = {model.unique_id: model for model in models}
@@ -36,7 +39,7 @@ class _Rendering:
 
     test: UnitTestFile
     models: Mapping[str, RenderedModel]
-    registry: Registry
+    registry: RelationRegistry
 
     def render(self, render_tested: RenderTested) -> RenderedUnitTest:
         test = self.test
@@ -102,7 +105,7 @@ class _Rendering:
             if len(names) != 2:
                 raise ProjectError("source takes a source and a table", location=location)
             return self.registry.source(*names)
-        except Fault as fault:
+        except TemplateFault as fault:
             raise ProjectError(fault.message, location=location, hint=fault.hint) from fault
 
     def _read(

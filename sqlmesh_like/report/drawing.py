@@ -15,7 +15,7 @@ from decimal import Decimal
 
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.report.chart import TIME_LIKE, Chart
-from sqlmesh_like.report.words import spoken, written
+from sqlmesh_like.report.text_summary import accessible_text, format_value
 from sqlmesh_like.run.ports import Rows
 
 _COLORS = 6
@@ -158,7 +158,7 @@ def plotted(chart: Chart, rows: Rows) -> list[dict[str, object]]:
     return [
         {
             **{_field(name): _value(row[number], has_times and name == chart.x) for name, number in at.items()},
-            _TIP: "; ".join(f"{spoken(name)}: {written(row[number])}" for name, number in at.items()),
+            _TIP: "; ".join(f"{accessible_text(name)}: {format_value(row[number])}" for name, number in at.items()),
         }
         for row in kept
     ]

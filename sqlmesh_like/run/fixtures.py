@@ -12,7 +12,7 @@ from sqlmesh_like.analyze.types import normalize
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.project.unit_test_spec import Fixture
-from sqlmesh_like.run.csv_file import CsvFile, Field
+from sqlmesh_like.run.csv_file import CsvField, CsvFile
 from sqlmesh_like.run.fixture_values import type_of, typed
 
 
@@ -39,7 +39,7 @@ class FixtureRows:
     is_text: bool = False
 
 
-def read_rows(fixture: Fixture) -> FixtureRows:
+def read_fixture(fixture: Fixture) -> FixtureRows:
     """The rows of a fixture of mappings or CSV. Raises ProjectError with file and line."""
     if fixture.text is not None:
         return _csv_rows(fixture)
@@ -143,7 +143,7 @@ def _csv_rows(fixture: Fixture) -> FixtureRows:
     return FixtureRows(tuple(names), rows, is_text=True)
 
 
-def _csv_row(file: CsvFile, fixture: Fixture, names: Sequence[str], record: Sequence[Field]) -> FixtureRow:
+def _csv_row(file: CsvFile, fixture: Fixture, names: Sequence[str], record: Sequence[CsvField]) -> FixtureRow:
     place = _place(file, fixture, record[0])
     if len(record) != len(names):
         message = f"this line has {len(record)} fields, the header has {len(names)}"
@@ -155,7 +155,7 @@ def _csv_row(file: CsvFile, fixture: Fixture, names: Sequence[str], record: Sequ
     return FixtureRow(cells, place)
 
 
-def _text(field: Field) -> str:
+def _text(field: CsvField) -> str:
     return field.text if field.quoted else field.text.strip()
 
 
@@ -164,7 +164,7 @@ def _without_indent(text: str) -> str:
     return "\n".join(line.strip() for line in text.splitlines()) + "\n"
 
 
-def _place(file: CsvFile, fixture: Fixture, field: Field) -> Location:
+def _place(file: CsvFile, fixture: Fixture, field: CsvField) -> Location:
     place = _moved(file.locate(field.offset), fixture)
     assert place is not None
     return place

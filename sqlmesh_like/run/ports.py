@@ -71,7 +71,7 @@ class Export:
 
 
 @dataclass(frozen=True)
-class Sent:
+class PublishResult:
     """What one publication did; `rows` None: it was up to date."""
 
     destination: str
@@ -83,7 +83,7 @@ class Sent:
 class Publisher(Protocol):
     """Sends tables of models to where people look."""
 
-    def publish(self, model: RenderedModel) -> tuple[Sent, ...]:
+    def publish(self, model: RenderedModel) -> tuple[PublishResult, ...]:
         """Bring what the model's config names up to its table. Raises NodeError; the table itself is not touched."""
         ...
 

@@ -19,7 +19,7 @@ class Listener(Protocol):
     def ended(self, number: int, total: int, result: NodeResult) -> None: ...
 
 
-class Work(Protocol):
+class NodeWork(Protocol):
     """What is done with a node whose needs are met, and with one that cannot run any more."""
 
     def execute(self, node: RenderedNode) -> NodeResult: ...
@@ -40,7 +40,7 @@ class Schedule:
         self,
         nodes: Sequence[RenderedNode],
         needs: Mapping[str, frozenset[str]],
-        work: Work,
+        work: NodeWork,
         listener: Listener,
         pace: Pace,
     ) -> None:

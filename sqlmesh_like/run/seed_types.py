@@ -116,7 +116,7 @@ def declared_type(text: str) -> SeedType:
     return _TYPES[plain]
 
 
-def infer(values: Sequence[str]) -> SeedType:
+def infer_type(values: Sequence[str]) -> SeedType:
     """The narrowest type that holds every value and loses none of its text's meaning: `007` stays text.
 
     >>> infer(["1", "20"]).name, infer(["1", "2.50"]).name, infer(["007"]).name, infer(["2024-01-02"]).name

@@ -16,8 +16,8 @@ from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.names import Column, Schema, is_hidden
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.render.rendered import RenderedSeed
-from sqlmesh_like.run.csv_file import CsvFile, Field
-from sqlmesh_like.run.seed_types import STRING, SeedType, declared_type, infer
+from sqlmesh_like.run.csv_file import CsvField, CsvFile
+from sqlmesh_like.run.seed_types import STRING, SeedType, declared_type, infer_type
 
 _VERSION = 1
 """Part of the fingerprint: raised when the same file comes to mean other rows."""
@@ -74,7 +74,7 @@ def _delimiter(seed: RenderedSeed) -> str:
     return given
 
 
-def _names(file: CsvFile, header: Sequence[Field]) -> list[str]:
+def _names(file: CsvFile, header: Sequence[CsvField]) -> list[str]:
     if not header:
         raise ProjectError(
             "the file is empty", location=Location(file.path, 1, 1), hint="its first line names the columns"
@@ -91,7 +91,7 @@ def _names(file: CsvFile, header: Sequence[Field]) -> list[str]:
     return names
 
 
-def _check_widths(file: CsvFile, width: int, records: Sequence[Sequence[Field]]) -> None:
+def _check_widths(file: CsvFile, width: int, records: Sequence[Sequence[CsvField]]) -> None:
     for record in records:
         if len(record) != width:
             place = record[width] if len(record) > width else record[-1]
@@ -103,7 +103,7 @@ def _fields(count: int) -> str:
     return "1 field" if count == 1 else f"{count} fields"
 
 
-def _types(seed: RenderedSeed, names: Sequence[str], records: Sequence[Sequence[Field]]) -> list[SeedType]:
+def _types(seed: RenderedSeed, names: Sequence[str], records: Sequence[Sequence[CsvField]]) -> list[SeedType]:
     known = {name.lower(): name for name in names}
     declared: dict[str, SeedType] = {}
     for name, text in seed.column_types.items():
@@ -119,12 +119,12 @@ def _types(seed: RenderedSeed, names: Sequence[str], records: Sequence[Sequence[
             raise ProjectError(message, location=Location(seed.path, 1), hint=str(error)) from None
     columns = zip(*records, strict=True) if records else ([] for _ in names)
     return [
-        declared.get(name.lower()) or infer([field.text.strip() for field in column if field.text])
+        declared.get(name.lower()) or infer_type([field.text.strip() for field in column if field.text])
         for name, column in zip(names, columns, strict=True)
     ]
 
 
-def _value(file: CsvFile, field: Field, type_: SeedType) -> object:
+def _value(file: CsvFile, field: CsvField, type_: SeedType) -> object:
     """An empty field is NULL; a quoted empty one is an empty text, and NULL in a column that holds no text."""
     if field.is_null or (not field.text and type_ is not STRING):
         return None
@@ -155,7 +155,7 @@ def _check_unique(
     key: Sequence[str],
     names: Sequence[str],
     rows: Sequence[Sequence[object]],
-    records: Sequence[Sequence[Field]],
+    records: Sequence[Sequence[CsvField]],
 ) -> None:
     if not key:
         return

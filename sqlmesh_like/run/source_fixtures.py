@@ -16,11 +16,11 @@ from sqlmesh_like.compiler import declared_schema
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.project.files import read_text
-from sqlmesh_like.project.spec import PartitionBy, SourceTable
+from sqlmesh_like.project.nodes import PartitionBy, SourceTable
 from sqlmesh_like.project.unit_test_spec import Fixture
 from sqlmesh_like.project.yaml_node import parse_yaml
 from sqlmesh_like.render.rendered import InputRef, RenderedModel
-from sqlmesh_like.run.fixtures import FixtureRows, complete_schema, read_rows, typed_rows
+from sqlmesh_like.run.fixtures import FixtureRows, complete_schema, read_fixture, typed_rows
 
 FOLDER = "fixtures"
 MODELS = "ref"
@@ -82,12 +82,12 @@ def _find(root: Path, folder: str, name: str) -> str | None:
 def _read(root: Path, path: str) -> FixtureRows:
     text = read_text(root / path, root)
     if path.endswith(".csv"):
-        return read_rows(Fixture("csv", Location(path, 1, 1), text=text, text_path=path))
+        return read_fixture(Fixture("csv", Location(path, 1, 1), text=text, text_path=path))
     node = parse_yaml(text, path)
     if node.value == {}:  # an empty file
         return FixtureRows((), ())
     node.sequence("a fixture")
-    return read_rows(Fixture("dict", node.location, rows=node))
+    return read_fixture(Fixture("dict", node.location, rows=node))
 
 
 def _table(path: str, found: FixtureRows, known: Schema | None, declared: Schema, what: str) -> FixtureTable:

@@ -22,7 +22,7 @@ from sqlmesh_like.run.fixtures import (
     check_names,
     complete_schema,
     plain_rows,
-    read_rows,
+    read_fixture,
     typed_cell,
     typed_rows,
 )
@@ -89,7 +89,7 @@ class _Preparation:
 
     def _rows(self, fixture: Fixture) -> FixtureRows:
         if fixture.format != "sql" or fixture.text is None:
-            return read_rows(fixture)
+            return read_fixture(fixture)
         found = self.query(fixture.text)
         return plain_rows([column.name for column in found.schema], found.rows, fixture.location)
 
@@ -159,7 +159,7 @@ def expected_rows(expect: FixtureRows, schema: Schema, model: str) -> tuple[Sche
 
 
 def _listed(fixture: Fixture) -> tuple[FixtureRow, ...]:
-    return read_rows(fixture).rows
+    return read_fixture(fixture).rows
 
 
 def _row_key(number: int) -> str:
@@ -176,8 +176,8 @@ def _mentioned_by(delete: Fixture) -> tuple[str, ...]:
 def _apply(change: ChangedRows, key: tuple[str, ...], schema: Schema, rows: dict[str, tuple[object, ...]]) -> None:
     """Remove and write rows; what an upsert does not mention stays as it was."""
     what = spelt(change.ref)
-    check_names(read_rows(change.delete), schema, what)
-    check_names(read_rows(change.upsert), schema, what)
+    check_names(read_fixture(change.delete), schema, what)
+    check_names(read_fixture(change.upsert), schema, what)
     for row in _listed(change.delete):
         gone = _matching(row, tuple(c.name for c in schema if cell_of(row, c.name)), schema, rows)
         if not gone:

@@ -12,7 +12,7 @@ from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.errors import SmlError
 from sqlmesh_like.render.rendered import RenderedUnitTest
 from sqlmesh_like.run.ports import Rows
-from sqlmesh_like.run.result import RenderedNode, Status, TestResult
+from sqlmesh_like.run.result import NodeStatus, RenderedNode, TestResult
 from sqlmesh_like.run.row_diff import RowDiff, compare
 from sqlmesh_like.run.unit_cases import UnitCase, expected_rows
 
@@ -65,7 +65,7 @@ class UnitWork:
         assert isinstance(node, RenderedUnitTest)
         return TestResult(node, "skipped", why, datetime.now(UTC), 0.0)
 
-    def _verdict(self, case: UnitCase) -> tuple[Status, str, int | None, Strategy | None]:
+    def _verdict(self, case: UnitCase) -> tuple[NodeStatus, str, int | None, Strategy | None]:
         outcome = self.engine.run(case)
         if outcome.unknown is not None:
             return "error", f"not checkable here: {outcome.unknown}", None, None

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlmesh_like.engine import tables
 from sqlmesh_like.engine.session import start_session
 from sqlmesh_like.engine.tables import HudiTable
-from sqlmesh_like.project.spec import SourceTable, Target
+from sqlmesh_like.project.nodes import SourceTable, Target
 from tests.services.kafka import broker
 from tests.spark.ingest_lake import Lake, table
 

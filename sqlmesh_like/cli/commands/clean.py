@@ -10,7 +10,7 @@ import click
 from sqlmesh_like.cli.context import load_parsed, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.errors import Location, ProjectError
-from sqlmesh_like.project.spec import ParsedProject
+from sqlmesh_like.project.nodes import ParsedProject
 
 
 @click.command("clean")

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import click
 
-from sqlmesh_like.artifacts.effect import Changed, Effects, Touched
+from sqlmesh_like.artifacts.change_impact import AffectedNode, ChangedNode, ImpactAnalysis
 from sqlmesh_like.artifacts.state import MANIFEST
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags, shared_options
@@ -36,7 +36,7 @@ def command(flags: Flags, output: str) -> int:
     loaded = load(flags)
     if loaded.state is None or loaded.state.manifest is None:
         raise UsageError(f"there is no {MANIFEST} in {flags.state}", hint="`sml compile` writes it")
-    effects = Effects(loaded.state.manifest, loaded.manifest)
+    effects = ImpactAnalysis(loaded.state.manifest, loaded.manifest)
     is_chosen = bool(flags.select or flags.exclude or flags.selector)
     chosen = {node.unique_id for node in loaded.selected()} if is_chosen else None
     changes = tuple(found for found in effects.changes() if chosen is None or found.unique_id in chosen)
@@ -49,7 +49,7 @@ def command(flags: Flags, output: str) -> int:
     return 0
 
 
-def _text(changes: Sequence[Changed], touched: Sequence[Touched]) -> list[str]:
+def _text(changes: Sequence[ChangedNode], touched: Sequence[AffectedNode]) -> list[str]:
     if not changes:
         return ["nothing changed"]
     lines = [_changed(found) for found in changes]
@@ -64,7 +64,7 @@ def _text(changes: Sequence[Changed], touched: Sequence[Touched]) -> list[str]:
     ]
 
 
-def _changed(found: Changed) -> str:
+def _changed(found: ChangedNode) -> str:
     how = f" ({', '.join(found.differences)})" if found.differences else ""
     is_told = found.resource_type != "test" and (found.why or found.effect != "none")
     effect = f": {_WORDS[found.effect]}" if is_told and found.resource_type != "source" else ""
@@ -72,7 +72,7 @@ def _changed(found: Changed) -> str:
     return f"{_MARKS[found.change]} {found.resource_type} {found.name}{how}{effect}{why}  {found.path}"
 
 
-def _touched(found: Touched) -> str:
+def _touched(found: AffectedNode) -> str:
     names = ", ".join(unique_id.rpartition(".")[2] for unique_id in found.because)
     return f"  {found.unique_id.rpartition('.')[2]}: {_WORDS[found.effect]}, reads {names}"
 

@@ -12,9 +12,9 @@ from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.lake import Lake, clock, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.plan_tree import summary, tree_of
+from sqlmesh_like.cli.plan_tree import plan_summary, plan_tree
 from sqlmesh_like.names import Schema
-from sqlmesh_like.plan.explain import explained, program_text
+from sqlmesh_like.plan.explain import explain_model, program_text
 from sqlmesh_like.run.seeds import seed_schemas
 
 
@@ -32,15 +32,15 @@ def command(flags: Flags, models: tuple[str, ...], output: str, with_sql: bool) 
     tables = [planner.rendered.model(unique_id) for unique_id in selected]
     plans = planner.plan_ahead(model for model in tables if model.unique_id in planner.catalog.places)
     if output == "json":
-        click.echo(json.dumps({"models": [explained(plan) for plan in plans]}, indent=2))
+        click.echo(json.dumps({"models": [explain_model(plan) for plan in plans]}, indent=2))
         return 0
     color = None if make_output(flags).color else False
     for plan in plans:
-        click.echo(tree_of(plan), color=color)
+        click.echo(plan_tree(plan), color=color)
         if with_sql:
             click.echo(program_text(plan.compiled.table) + "\n")
     if len(plans) != 1:
-        click.echo(summary(plans), color=color)
+        click.echo(plan_summary(plans), color=color)
     return 0
 
 

@@ -15,11 +15,11 @@ from sqlmesh_like.artifacts.sources import FreshnessResult, write_sources
 from sqlmesh_like.cli.context import Loaded, load, make_output
 from sqlmesh_like.cli.lake import Lake, clock, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.output import Output, Status, Step
+from sqlmesh_like.cli.output import DisplayStatus, LogStep, Output
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError, SmlError
 from sqlmesh_like.plan.history import TableState
-from sqlmesh_like.project.spec import SourceTable
+from sqlmesh_like.project.nodes import SourceTable
 
 _NEVER = datetime.datetime(1, 1, 1, tzinfo=datetime.UTC)
 
@@ -52,13 +52,13 @@ def _asked(loaded: Loaded) -> list[SourceTable]:
     return [table for table in tables if table.unique_id in selected and table.freshness.is_asked]
 
 
-def _outcome(result: FreshnessResult) -> Status:
+def _outcome(result: FreshnessResult) -> DisplayStatus:
     return "error" if result.status == "runtime error" else "fail" if result.status == "error" else result.status
 
 
 def _result(lake: Lake, table: SourceTable, number: int, total: int, output: Output) -> FreshnessResult:
-    step = Step(number, total, "freshness", f"freshness of {table.source_name}.{table.name}")
-    output.start(Step(number, total, "freshness of", f"{table.source_name}.{table.name}"))
+    step = LogStep(number, total, "freshness", f"freshness of {table.source_name}.{table.name}")
+    output.start(LogStep(number, total, "freshness of", f"{table.source_name}.{table.name}"))
     started, asked, error, newest = perf_counter(), clock(None), None, _NEVER
     try:
         newest = _newest(lake, table)

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from sqlmesh_like.cli.context import Loaded, load, make_output
-from sqlmesh_like.cli.download import shown
-from sqlmesh_like.cli.lake import locked, require_lake
+from sqlmesh_like.cli.download_progress import show_progress
+from sqlmesh_like.cli.lake import lake_lock, require_lake
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.output import Output, Status
+from sqlmesh_like.cli.output import DisplayStatus, Output
 from sqlmesh_like.errors import SelectionError, UsageError
 from sqlmesh_like.ingest.check import check_source, check_start, check_trigger
 from sqlmesh_like.ingest.metrics import Metrics
 from sqlmesh_like.ingest.report import IngestReport, TableReport
-from sqlmesh_like.project.spec import Source
+from sqlmesh_like.project.nodes import Source
 
 if TYPE_CHECKING:
     from sqlmesh_like.engine.session import Session
@@ -49,24 +49,24 @@ def command(
         raise UsageError("--replay-dead-letters goes with neither --continuous nor --from")
     output = make_output(flags)
     measured = Metrics(metrics)
-    with locked(loaded, "ingest"), session_for(loaded, sources) as spark:
+    with lake_lock(loaded, "ingest"), session_for(loaded, sources) as spark:
         if continuous:
-            return end(output, _go_on(spark, loaded, sources, output, trigger, start, measured))
+            return report_end(output, _run_continuously(spark, loaded, sources, output, trigger, start, measured))
         if again:
-            return end(output, list(_again(spark, loaded, sources, output)))
-        return end(output, list(_reports(spark, loaded, sources, output, start, measured)))
+            return report_end(output, list(_replay_dead_letters(spark, loaded, sources, output)))
+        return report_end(output, list(_reports(spark, loaded, sources, output, start, measured)))
 
 
 def _chosen(loaded: Loaded) -> list[Source]:
     require_lake(loaded)
-    found = ingested_of(loaded, {node.unique_id for node in loaded.selected("source")})
+    found = selected_sources(loaded, {node.unique_id for node in loaded.selected("source")})
     if not found:
         hint = "give a source an `ingest:` block, or select one that has it, e.g. -s source:shop"
         raise SelectionError("no ingested source is selected", hint=hint)
     return found
 
 
-def ingested_of(loaded: Loaded, wanted: Collection[str]) -> list[Source]:
+def selected_sources(loaded: Loaded, wanted: Collection[str]) -> list[Source]:
     """The ingested sources that have a wanted table (by unique id)."""
     return [
         source
@@ -90,7 +90,7 @@ def session_for(loaded: Loaded, sources: list[Source]) -> Iterator[Session]:
 
     log_file = loaded.target_folder / "logs" / "spark.log"
     with_kafka = any(source.ingest and source.ingest.kafka is not None for source in sources)
-    with shown() as progress:
+    with show_progress() as progress:
         spark = start_session(loaded.target, log_file=log_file, progress=progress, with_kafka=with_kafka)
     try:
         yield spark
@@ -105,24 +105,26 @@ def _reports(
     from sqlmesh_like.ingest.stream import ingest_source
 
     for source in sources:
-        output.line(opening(source))
+        output.line(opening_line(source))
         report = ingest_source(spark, loaded.project, loaded.target, source, start, metrics.tell)
-        tell(report, output)
+        report_batch(report, output)
         yield report
 
 
-def _again(spark: Session, loaded: Loaded, sources: list[Source], output: Output) -> Iterator[IngestReport]:
+def _replay_dead_letters(
+    spark: Session, loaded: Loaded, sources: list[Source], output: Output
+) -> Iterator[IngestReport]:
     """Take in the dead letters of source after source."""
     from sqlmesh_like.ingest.replay import replay
 
     for source in sources:
         output.line(f"Reading the dead letters of source {source.name}")
         report = replay(spark, loaded.project, loaded.target, source)
-        tell(report, output)
+        report_batch(report, output)
         yield report
 
 
-def _go_on(
+def _run_continuously(
     spark: Session,
     loaded: Loaded,
     sources: list[Source],
@@ -136,25 +138,25 @@ def _go_on(
     from sqlmesh_like.ingest.stream import open_run
 
     for source in sources:
-        output.line(opening(source))
+        output.line(opening_line(source))
 
-    def heard(report: IngestReport) -> None:
-        tell(report, output)
+    def on_batch(report: IngestReport) -> None:
+        report_batch(report, output)
         metrics.tell(report)
 
-    runs = [open_run(spark, loaded.project, loaded.target, source, heard) for source in sources]
+    runs = [open_run(spark, loaded.project, loaded.target, source, on_batch) for source in sources]
     triggers = [trigger or (source.ingest.trigger if source.ingest else "") for source in sources]
     return go_on(runs, triggers, start)
 
 
-def opening(source: Source) -> str:
+def opening_line(source: Source) -> str:
     """The line before a source is taken in."""
     assert source.ingest is not None
     place = source.ingest.files or "Kafka"
     return f"Reading {place} of source {source.name}"
 
 
-def tell(report: IngestReport, output: Output) -> None:
+def report_batch(report: IngestReport, output: Output) -> None:
     """The lines of a batch, or of a whole run: tables, changes of their columns, what was left out."""
     for index, table in enumerate(report.tables, start=1):
         output.line(
@@ -203,18 +205,18 @@ def _pace(table: TableReport, seconds: float) -> str:
     return rate if table.lag is None else f"{rate}, lag {table.lag:.0f}s"
 
 
-def _status(table: TableReport) -> Status:
+def _status(table: TableReport) -> DisplayStatus:
     if table.error:
         return "error"
     return "no-op" if table.replayed and not (table.upserts or table.deletes or table.late) else "success"
 
 
-def end(
-    output: Output, reports: list[IngestReport], others: Sequence[Status] = (), problems: Sequence[str] = ()
+def report_end(
+    output: Output, reports: list[IngestReport], others: Sequence[DisplayStatus] = (), problems: Sequence[str] = ()
 ) -> int:
     """The end block, with what else was done; the exit code, 0 or 1."""
     tables = [table for report in reports for table in report.tables]
-    warnings: list[Status] = ["warn" for report in reports if report.dead_letters]
+    warnings: list[DisplayStatus] = ["warn" for report in reports if report.dead_letters]
     if not tables and not warnings:
         output.line("Nothing new.")
     problems = [*(f"{table.table}: {table.error}" for table in tables if table.error), *problems]

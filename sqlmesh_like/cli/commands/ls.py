@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import click
 
-from sqlmesh_like.artifacts.parts import mapping_of
+from sqlmesh_like.artifacts.json_objects import mapping_of
 from sqlmesh_like.cli.context import Loaded, load
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.resource_types import ResourceTypes, resource_types

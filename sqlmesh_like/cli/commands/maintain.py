@@ -7,10 +7,10 @@ from time import perf_counter
 import click
 
 from sqlmesh_like.cli.context import Loaded, load, make_output
-from sqlmesh_like.cli.discovering import discovered_of, with_discovered_tables
-from sqlmesh_like.cli.lake import Lake, locked, open_lake
+from sqlmesh_like.cli.lake import Lake, lake_lock, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.output import Output, Status, Step
+from sqlmesh_like.cli.output import DisplayStatus, LogStep, Output
+from sqlmesh_like.cli.source_discovery import discovered_tables, with_discovered_tables
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.run.retention import due
@@ -25,12 +25,12 @@ def command(flags: Flags) -> int:
     that `sml` writes have a fixed number of files in each partition, so there is nothing to cluster.
     """
     loaded = with_discovered_tables(load(flags))
-    selected = {node.unique_id for node in loaded.selected("model", "seed", "source")} | discovered_of(loaded)
+    selected = {node.unique_id for node in loaded.selected("model", "seed", "source")} | discovered_tables(loaded)
     lake = open_lake(loaded)
     ours = [place for place in lake.catalog.places.values() if place.unique_id in selected & _written(loaded)]
     there = [place for place in ours if lake.catalog.state(place.unique_id).kind in ("cow", "mor")]
     output = make_output(flags)
-    with locked(loaded, "run"), locked(loaded, "ingest"):
+    with lake_lock(loaded, "run"), lake_lock(loaded, "ingest"):
         try:
             found = [_maintain(lake, number, len(there), place, output) for number, place in enumerate(there, 1)]
         finally:
@@ -44,8 +44,8 @@ def _written(loaded: Loaded) -> frozenset[str]:
     return loaded.project.ingested | {found for found in loaded.graph.nodes if not found.startswith("source.")}
 
 
-def _maintain(lake: Lake, number: int, total: int, place: TablePlace, output: Output) -> Status:
-    step, started = Step(number, total, "table", str(place.table)), perf_counter()
+def _maintain(lake: Lake, number: int, total: int, place: TablePlace, output: Output) -> DisplayStatus:
+    step, started = LogStep(number, total, "table", str(place.table)), perf_counter()
     output.start(step)
     try:
         done = _services(lake, place)

@@ -1,4 +1,4 @@
-"""`sml retry`: what failed or was skipped in the last call, again. Owns reading that call back; `running` does it."""
+"""`sml retry`: runs what failed or was skipped last time. Owns reading that call back; `run_service` repeats it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from sqlmesh_like.artifacts.state import RESULTS, read_artifact, statuses
 from sqlmesh_like.cli.context import load, load_parsed, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.running import KINDS, run_selected
+from sqlmesh_like.cli.run_service import COMMAND_TYPES, run_selected
 from sqlmesh_like.errors import UsageError
 
 _AGAIN = frozenset({"error", "fail", "skipped", "runtime error"})
@@ -34,8 +34,10 @@ def command(flags: Flags) -> int:
     given = last.get("args")
     args: Mapping[str, object] = given if isinstance(given, Mapping) else {}
     which, now = str(args.get("which")), args.get("now")
-    if which not in KINDS:
-        raise UsageError(f"{folder / RESULTS} is not of a call that can be repeated", hint=f"one of {', '.join(KINDS)}")
+    if which not in COMMAND_TYPES:
+        raise UsageError(
+            f"{folder / RESULTS} is not of a call that can be repeated", hint=f"one of {', '.join(COMMAND_TYPES)}"
+        )
     found = {unique_id for unique_id, status in statuses(last).items() if status in _AGAIN}
     if not found:
         make_output(flags).line(f"Nothing to retry: nothing failed in the last `sml {which}`")

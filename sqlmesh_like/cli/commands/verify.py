@@ -10,12 +10,12 @@ import click
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.lake import clock, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.output import Output, Status, Step
+from sqlmesh_like.cli.output import DisplayStatus, LogStep, Output
 from sqlmesh_like.cli.rows import plain
 from sqlmesh_like.errors import NodeError, SmlError
 from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.fingerprint import fingerprint
-from sqlmesh_like.plan.live import Planner
+from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.run.ports import Difference, Engine
 
@@ -45,8 +45,8 @@ def command(flags: Flags, models: tuple[str, ...], limit: int) -> int:
 
 def _verify(
     number: int, total: int, model: RenderedModel, planner: Planner, engine: Engine, output: Output, limit: int
-) -> Status:
-    step = Step(number, total, "table", f"table {model.table}")
+) -> DisplayStatus:
+    step = LogStep(number, total, "table", f"table {model.table}")
     started = perf_counter()
     try:
         difference = engine.verify(_verifiable(planner.plan(model, {}, whole=True)), limit)

@@ -12,7 +12,7 @@ import pytest
 from sqlmesh_like.errors import ProjectError
 from sqlmesh_like.names import TableName
 from sqlmesh_like.render.rendered import RenderedSeed
-from sqlmesh_like.run.seed_types import declared_type, infer
+from sqlmesh_like.run.seed_types import declared_type, infer_type
 from sqlmesh_like.run.seeds import SeedTable, read_seed
 
 
@@ -63,7 +63,7 @@ def test_another_delimiter_is_configured(tmp_path: Path) -> None:
     ],
 )
 def test_the_narrowest_safe_type_is_inferred(values: list[str], type_: str) -> None:
-    assert infer(values).name == type_
+    assert infer_type(values).name == type_
 
 
 def test_declared_types_win_over_inferred_ones(tmp_path: Path) -> None:
