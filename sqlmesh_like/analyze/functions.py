@@ -28,7 +28,8 @@ def classify_function(node: exp.Expr, *, in_window: bool = False) -> FunctionCla
     """What one node of an expression tree is.
 
     >>> import sqlglot
-    >>> [judge(sqlglot.parse_one(sql, dialect="spark")) for sql in ("upper(a)", "now()", "rand()", "my_udf(a)")]
+    >>> calls = [sqlglot.parse_one(sql, dialect="spark") for sql in ("upper(a)", "now()", "rand()", "my_udf(a)")]
+    >>> [classify_function(call) for call in calls]
     ['pure', 'clock', 'random', 'unknown']
     """
     if type(node) in _ALWAYS_PURE:

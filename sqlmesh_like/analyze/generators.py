@@ -33,12 +33,12 @@ def selected_generator(item: exp.Expr) -> exp.Expr | None:
 
 def in_select(items: Sequence[exp.Expr], scope: Scope) -> tuple[list[exp.Expr], Scope]:
     """The SELECT list with its generator, if there is one, replaced by columns that the scope now has."""
-    found = [item for item in items if selected_generator(item) is not None]
-    if not found:
+    generators = [item for item in items if selected_generator(item) is not None]
+    if not generators:
         return list(items), scope
-    if len(found) > 1:
-        raise Unsupported("QRY007", "two generators in one SELECT list", found[1])
-    (item,) = found
+    if len(generators) > 1:
+        raise Unsupported("QRY007", "two generators in one SELECT list", generators[1])
+    (item,) = generators
     written = item.expressions if isinstance(item, exp.Aliases) else [item.args["alias"]] if item.alias else []
     generator = selected_generator(item)
     assert generator is not None

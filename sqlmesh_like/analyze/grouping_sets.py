@@ -123,7 +123,7 @@ def _sets(part: exp.Expr) -> list[list[exp.Expr]]:
                 raise Unsupported("QRY010", f"CUBE of {len(units)} keys", part.expressions[0], "CUBE")
             return [_flat(chosen) for n in range(len(units), -1, -1) for chosen in combinations(units, n)]
         case exp.GroupingSets():
-            return [found for one in part.expressions for found in _member(one)]
+            return [grouping_set for one in part.expressions for grouping_set in _member(one)]
     return [[part]]
 
 

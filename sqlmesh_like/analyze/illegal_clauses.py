@@ -51,8 +51,8 @@ def first_misplaced(tree: exp.Expr) -> Misplaced | None:
         return None
     for select in tree.find_all(exp.Select):
         for check in (_clauses, _nested, _windows, _positions, _foreign):
-            if found := next(check(select), None):
-                return found
+            if clause := next(check(select), None):
+                return clause
     return None
 
 

@@ -81,8 +81,8 @@ def _join(left: Relation, right: Relation, kind: JoinKind, parts: Sequence[exp.E
 
 
 def _reads_only(expression: exp.Expr, names: set[str]) -> bool:
-    found = {column.name.lower() for column in expression.find_all(exp.Column)}
-    return bool(found) and found <= names
+    column_names = {column.name.lower() for column in expression.find_all(exp.Column)}
+    return bool(column_names) and column_names <= names
 
 
 def conjuncts(condition: exp.Expr) -> list[exp.Expr]:

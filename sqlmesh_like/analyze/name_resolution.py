@@ -45,9 +45,9 @@ def first_unresolved(tree: exp.Expr, columns_of: ColumnsOf) -> Unresolved | None
         outputs[id(scope)] = _outputs(scope, known, outputs)
         own = [column for column in scope.columns if column.parent_select is scope.expression]
         visible = {**_outside(scope, columns_of, outputs), **known}
-        found = next((found for column in own if (found := _judge(column, scope, visible))), None)
-        if found:
-            return found
+        unresolved = next((unresolved for column in own if (unresolved := _judge(column, scope, visible))), None)
+        if unresolved:
+            return unresolved
     return None
 
 
@@ -73,12 +73,12 @@ def output_names(tree: exp.Expr, columns_of: ColumnsOf) -> tuple[str, ...] | Non
 def scopes(tree: exp.Expr) -> list[Scope]:
     """Scopes, inner ones first; none where two tables of one FROM have one name, which Spark allows."""
     try:
-        found = traverse_scope(tree)
-        for scope in found:
+        traversed = traverse_scope(tree)
+        for scope in traversed:
             _ = scope.selected_sources  # raises for a name that is there twice
     except OptimizeError:
         return []
-    return found
+    return traversed
 
 
 _Known = dict[str, tuple[str, ...] | None]
@@ -117,10 +117,10 @@ def _outputs(scope: Scope, known: _Known, outputs: dict[int, tuple[str, ...] | N
         return None
     names: list[str] = []
     for item in query.expressions:
-        found = _names_of(item, known, [table.lower() for table in scope.selected_sources])
-        if found is None:
+        item_names = _names_of(item, known, [table.lower() for table in scope.selected_sources])
+        if item_names is None:
             return None
-        names += found
+        names += item_names
     return tuple(names)
 
 

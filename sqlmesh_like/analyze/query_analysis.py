@@ -170,8 +170,8 @@ def _require_faithful(tree: exp.Expr, model: RenderedModel) -> None:
         ) from None
 
 
-def _incomplete(found: re.Match[str]) -> str:
-    name = found[1].upper()
+def _incomplete(match: re.Match[str]) -> str:
+    name = match[1].upper()
     return f"something is missing in {_SYMBOLS.get(name, name)}"
 
 
@@ -218,8 +218,8 @@ def _start(sql: str, offset: int | None, keyword: str) -> int | None:
     if not words or not words[0].isalpha():
         return offset
     before = r"(?:\b(?:natural|left|right|full|inner|cross|outer|semi|anti)\s+)*" if words == "JOIN" else ""
-    found = [match.start() for match in re.finditer(rf"{before}\b{words}\b", sql[:offset], re.IGNORECASE)]
-    return found[-1] if found else offset
+    offsets = [match.start() for match in re.finditer(rf"{before}\b{words}\b", sql[:offset], re.IGNORECASE)]
+    return offsets[-1] if offsets else offset
 
 
 def _lookup(

@@ -171,10 +171,10 @@ class _Correlation:
         """A call's column as it is beside any outer row: COUNT of no rows is 0."""
         if not isinstance(node, exp.Column):
             return node
-        found = exp.column(self._of(node.name), table=self.name, quoted=True)
+        value = exp.column(self._of(node.name), table=self.name, quoted=True)
         if calls[node.name].function != "COUNT":
-            return found
-        return exp.Coalesce(this=found, expressions=[exp.cast(exp.Literal.number(0), "bigint", dialect="spark")])
+            return value
+        return exp.Coalesce(this=value, expressions=[exp.cast(exp.Literal.number(0), "bigint", dialect="spark")])
 
     def _of(self, name: str) -> str:
         return f"{self.name}.{name}"

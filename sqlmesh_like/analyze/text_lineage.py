@@ -43,8 +43,8 @@ def _tables(tree: exp.Expr, by_table: Mapping[tuple[str, str], str], columns_of:
     """Columns of each table; of one whose columns are not known, those that the query can only mean there."""
     tables: _Tables = {}
     for schema, identifier in by_table:
-        found = columns_of(schema, identifier) or ()
-        tables.setdefault(schema, {})[identifier] = dict.fromkeys(found, "unknown")
+        columns = columns_of(schema, identifier) or ()
+        tables.setdefault(schema, {})[identifier] = dict.fromkeys(columns, "unknown")
     for scope in scopes(tree):
         sources = {alias: t for alias, t in scope.sources.items() if isinstance(t, exp.Table)}
         unknown = {alias: t for alias, t in sources.items() if columns_of(t.db, t.name) is None}
@@ -55,7 +55,9 @@ def _tables(tree: exp.Expr, by_table: Mapping[tuple[str, str], str], columns_of:
             table = unknown.get(column.table or bare)
             if table is not None and (table.db.lower(), table.name.lower()) in by_table:
                 tables[table.db.lower()][table.name.lower()][column.name] = "unknown"
-    shown = {schema: {name: found for name, found in by_name.items() if found} for schema, by_name in tables.items()}
+    shown = {
+        schema: {name: columns for name, columns in by_name.items() if columns} for schema, by_name in tables.items()
+    }
     return {schema: by_name for schema, by_name in shown.items() if by_name}
 
 
@@ -64,7 +66,7 @@ def _column(name: str, tree: exp.Expr, known: _Tables, by_table: Mapping[tuple[s
         root = lineage(name, tree, known, dialect="spark", validate_qualify_columns=False)
     except (SqlglotError, ValueError):  # a form that sqlglot cannot qualify either
         return ColumnLineage(name, None, {}, {}, is_complete=False)
-    found: dict[ColumnOrigin, How] = {}
+    origins: dict[ColumnOrigin, How] = {}
     is_complete = True
     for node, how in _leaves(root, "copied"):
         table = node.expression
@@ -73,8 +75,8 @@ def _column(name: str, tree: exp.Expr, known: _Tables, by_table: Mapping[tuple[s
             is_complete &= not isinstance(table, exp.Table | exp.Placeholder)
             continue
         origin = ColumnOrigin(input_id, node.name.rpartition(".")[2])
-        found[origin] = dearer(found.get(origin, how), how)
-    return ColumnLineage(name, None, dict(sorted(found.items())), {}, is_complete)
+        origins[origin] = dearer(origins.get(origin, how), how)
+    return ColumnLineage(name, None, dict(sorted(origins.items())), {}, is_complete)
 
 
 def _leaves(node: Node, how: How) -> Iterator[tuple[Node, How]]:

@@ -46,13 +46,13 @@ def catalog(
     descriptions: Mapping[str, str],
 ) -> dict[str, object]:
     """Tables that exist, by unique id: sources apart from models and seeds. The other mappings go by unique id too."""
-    found = {facts.unique_id: facts for facts in tables}
+    facts_by_id = {facts.unique_id: facts for facts in tables}
     entries = {
         unique_id: _entry(facts, names[unique_id], docs.get(unique_id, {}), descriptions.get(unique_id))
-        for unique_id, facts in sorted(found.items())
+        for unique_id, facts in sorted(facts_by_id.items())
         if facts.state.exists
     }
-    errors = [f"{facts.unique_id}: {facts.problem}" for facts in found.values() if facts.problem]
+    errors = [f"{facts.unique_id}: {facts.problem}" for facts in facts_by_id.values() if facts.problem]
     return {
         "nodes": {i: entry for i, entry in entries.items() if not i.startswith("source.")},
         "sources": {i: entry for i, entry in entries.items() if i.startswith("source.")},

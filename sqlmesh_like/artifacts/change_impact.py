@@ -66,17 +66,17 @@ class ImpactAnalysis:
         new = [unique_id for unique_id in after if unique_id not in self._differences]
         # A test that dbt named with a hash is no removed one; removed tests are nobody's rows.
         removed = [i for i in before if i not in after and before[i]["resource_type"] != "test"]
-        found = [self._changed(unique_id, after[unique_id], kinds) for unique_id, kinds in modified.items()]
-        found += [self._changed(unique_id, after[unique_id], None) for unique_id in new]
-        found += [self._removed(unique_id, before[unique_id]) for unique_id in removed]
-        return tuple(sorted(found, key=lambda changed: changed.unique_id))
+        nodes = [self._changed(unique_id, after[unique_id], kinds) for unique_id, kinds in modified.items()]
+        nodes += [self._changed(unique_id, after[unique_id], None) for unique_id in new]
+        nodes += [self._removed(unique_id, before[unique_id]) for unique_id in removed]
+        return tuple(sorted(nodes, key=lambda changed: changed.unique_id))
 
     def touched(self, changes: Iterable[ChangedNode]) -> tuple[AffectedNode, ...]:
         """Unchanged models below changed ones, by unique id."""
         causes: dict[str, list[str]] = {}
-        for found in changes:
-            for unique_id in found.downstream:
-                causes.setdefault(unique_id, []).append(found.unique_id)
+        for change in changes:
+            for unique_id in change.downstream:
+                causes.setdefault(unique_id, []).append(change.unique_id)
         return tuple(
             AffectedNode(unique_id, self._of_model(unique_id)[0], tuple(causes[unique_id]))
             for unique_id in sorted(causes)
@@ -161,21 +161,21 @@ class _Queries:
 
     @cached_property
     def _children(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
+        children: dict[str, list[str]] = {}
         for unique_id, node in self.nodes.items():
             for parent in _inputs(node):
-                found.setdefault(parent, []).append(unique_id)
-        return found
+                children.setdefault(parent, []).append(unique_id)
+        return children
 
     def below(self, unique_id: str) -> tuple[str, ...]:
         """Models that read it, directly or not, by id."""
-        found: set[str] = set()
+        ids: set[str] = set()
         waiting = [unique_id]
         while waiting:
             children = self._children.get(waiting.pop(), [])
-            waiting += [child for child in children if child not in found]
-            found.update(children)
-        models = (child for child in found if child in self.nodes and self.nodes[child]["resource_type"] == "model")
+            waiting += [child for child in children if child not in ids]
+            ids.update(children)
+        models = (child for child in ids if child in self.nodes and self.nodes[child]["resource_type"] == "model")
         return tuple(sorted(models))  # unit tests are children too, but no nodes of the manifest
 
     def meaning(self, unique_id: str) -> object:
@@ -206,11 +206,11 @@ class _Queries:
         except SqlglotError:  # refused elsewhere, with its place; here the text decides
             return text.strip()
         for table in tree.find_all(exp.Table):
-            found = self._by_place.get((table.db.lower(), table.name.lower()))
-            if found is not None and table.db:
+            unique_id = self._by_place.get((table.db.lower(), table.name.lower()))
+            if unique_id is not None and table.db:
                 table.set("db", None)
                 table.set("catalog", None)
-                table.set("this", exp.to_identifier(found, quoted=True))
+                table.set("this", exp.to_identifier(unique_id, quoted=True))
         return tree.sql("spark", comments=False, normalize=True)
 
 
@@ -226,8 +226,8 @@ def _named(node: Artifact) -> tuple[str, str, str]:
 
 
 def _inputs(node: Artifact) -> list[str]:
-    found = mapping_of(node.get("depends_on")).get("nodes")
-    return [str(unique_id) for unique_id in found] if isinstance(found, list) else []
+    unique_ids = mapping_of(node.get("depends_on")).get("nodes")
+    return [str(unique_id) for unique_id in unique_ids] if isinstance(unique_ids, list) else []
 
 
 def _is_virtual(node: Artifact) -> bool:
@@ -244,7 +244,7 @@ def _place(node: Artifact) -> str:
 
 def _differs(old: Artifact, new: Artifact, key: str) -> bool:
     """A setting that one of the manifests does not know is no difference; one text stands for a list of one."""
-    lists = [[found[key]] if isinstance(found[key], str) else found[key] or [] for found in (old, new) if key in found]
+    lists = [[entry[key]] if isinstance(entry[key], str) else entry[key] or [] for entry in (old, new) if key in entry]
     return len(lists) == 2 and lists[0] != lists[1]
 
 

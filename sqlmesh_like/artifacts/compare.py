@@ -34,10 +34,10 @@ def compared(old: Artifact, new: Artifact) -> dict[str, frozenset[StateDifferenc
 
 def nodes_of(manifest: Artifact) -> dict[str, Artifact]:
     """Models, seeds, tests, sources, analyses and exposures by unique id, as plain JSON values."""
-    found = {
+    nodes = {
         key: node for kind in ("nodes", "sources", "exposures") for key, node in mapping_of(manifest.get(kind)).items()
     }
-    plain: dict[str, Artifact] = json.loads(json.dumps(found, default=str))
+    plain: dict[str, Artifact] = json.loads(json.dumps(nodes, default=str))
     kinds = ("model", "seed", "test", "source", "analysis", "exposure")
     return {unique_id: node for unique_id, node in plain.items() if node.get("resource_type") in kinds}
 
@@ -56,15 +56,15 @@ def _differences(old: Artifact, new: Artifact, macros: frozenset[str]) -> frozen
         is_same = all((old.get(key) or None) == (new.get(key) or None) for key in _OF_EXPOSURE)
         return frozenset() if is_same and _inputs(old) == _inputs(new) else frozenset({"body"})
     called = mapping_of(new.get("depends_on")).get("macros")
-    found = {kind for kind, differs in _CHECKS.items() if differs(old, new)}
+    differences = {kind for kind, differs in _CHECKS.items() if differs(old, new)}
     if isinstance(called, list) and macros.intersection(called):
-        found.add("macros")
-    return frozenset(found)
+        differences.add("macros")
+    return frozenset(differences)
 
 
 def _inputs(node: Artifact) -> list[str]:
-    found = mapping_of(node.get("depends_on")).get("nodes")
-    return sorted(map(str, found)) if isinstance(found, list) else []
+    unique_ids = mapping_of(node.get("depends_on")).get("nodes")
+    return sorted(map(str, unique_ids)) if isinstance(unique_ids, list) else []
 
 
 def _place_of_source(node: Artifact) -> tuple[object, object, object]:
@@ -88,8 +88,8 @@ def _configs(old: Artifact, new: Artifact) -> bool:
 
 def _settings(node: Artifact) -> dict[str, object]:
     config = mapping_of(node.get("config"))
-    found = {canonical(key): value for key, value in config.items()}
-    return {key: _normal(key, value) for key, value in found.items() if key not in _NOT_SETTINGS}
+    settings = {canonical(key): value for key, value in config.items()}
+    return {key: _normal(key, value) for key, value in settings.items() if key not in _NOT_SETTINGS}
 
 
 def _normal(key: str, value: object) -> object:

@@ -69,7 +69,7 @@ def manifest(
         "sources": _by_id(_located(source, locations) for source in sources),
         "macros": _by_id(_macros(project)),
         "exposures": _by_id(exposure_entry(e, _refs(e.inputs)) for e in rendered.exposures),
-        "groups": _by_id(group_entry(found) for found in project.groups),
+        "groups": _by_id(group_entry(group) for group in project.groups),
         "group_map": group_map(project.groups, rendered.models),
         "docs": _by_id(_doc(block) for block in project.docs),
         **{key: {} for key in _EMPTY},
@@ -81,12 +81,12 @@ def manifest(
 
 
 def _located(node: dict[str, object], locations: Mapping[str, str] | None) -> dict[str, object]:
-    found = (locations or {}).get(str(node["unique_id"]))
+    location = (locations or {}).get(str(node["unique_id"]))
     meta = node.get("meta")
     return (
         node
-        if found is None
-        else {**node, "meta": {**(meta if isinstance(meta, dict) else {}), "sml": {"location": found}}}
+        if location is None
+        else {**node, "meta": {**(meta if isinstance(meta, dict) else {}), "sml": {"location": location}}}
     )
 
 
@@ -125,15 +125,15 @@ def _doc(block: DocBlock) -> dict[str, object]:
 
 
 def _depends_on(inputs: tuple[InputRef, ...], macros: tuple[str, ...]) -> dict[str, object]:
-    return {"macros": list(macros), "nodes": [found.unique_id for found in inputs]}
+    return {"macros": list(macros), "nodes": [ref.unique_id for ref in inputs]}
 
 
 def _refs(inputs: tuple[InputRef, ...]) -> dict[str, object]:
-    nodes = [found for found in inputs if found.kind != "source"]
-    sources = [found for found in inputs if found.kind == "source"]
+    nodes = [ref for ref in inputs if ref.kind != "source"]
+    sources = [ref for ref in inputs if ref.kind == "source"]
     return {
-        "refs": [{"name": found.unique_id.split(".", 2)[2], "package": None, "version": None} for found in nodes],
-        "sources": [found.unique_id.split(".")[2:4] for found in sources],
+        "refs": [{"name": ref.unique_id.split(".", 2)[2], "package": None, "version": None} for ref in nodes],
+        "sources": [ref.unique_id.split(".")[2:4] for ref in sources],
     }
 
 
@@ -285,9 +285,9 @@ def _macros(project: ParsedProject) -> list[dict[str, object]]:
     if not project.macros:
         return []
     texts = {file.path: file for file in project.macros}
-    found = Macros(project.name, project.macros, Templates()).declared()
+    macros = Macros(project.name, project.macros, Templates()).declared()
     docs = project.macro_docs
-    return [_macro(i, texts[place.path], docs.get(i, MacroDoc(""))) for i, place in found if place.path in texts]
+    return [_macro(i, texts[place.path], docs.get(i, MacroDoc(""))) for i, place in macros if place.path in texts]
 
 
 def _macro(unique_id: str, file: MacroFile, doc: MacroDoc) -> dict[str, object]:
@@ -310,5 +310,5 @@ def _macro_text(name: str, raw: str) -> str:
     """The macro alone, as in dbt: another one of its file may change without it. The whole file where it hides."""
     word = re.escape(name.removeprefix("test_"))
     start = rf"\{{%[-+]?\s*(?:macro\s+{re.escape(name)}|(?:data_)?test\s+{word})\b"
-    found = re.search(rf"{start}.*?\{{%[-+]?\s*end(?:macro|test|data_test)\s*[-+]?%\}}", raw, re.DOTALL)
-    return found[0] if found else raw
+    match = re.search(rf"{start}.*?\{{%[-+]?\s*end(?:macro|test|data_test)\s*[-+]?%\}}", raw, re.DOTALL)
+    return match[0] if match else raw

@@ -70,8 +70,8 @@ def read_artifact(path: Path) -> Artifact | None:
 def statuses(results: Artifact) -> dict[str, str]:
     """The status of each node of a run_results.json."""
     rows = results.get("results")
-    found = [mapping_of(row) for row in (rows if isinstance(rows, list) else [])]
-    return {str(row.get("unique_id")): str(row.get("status")) for row in found}
+    entries = [mapping_of(row) for row in (rows if isinstance(rows, list) else [])]
+    return {str(row.get("unique_id")): str(row.get("status")) for row in entries}
 
 
 def _fresher(before: Artifact, now: Artifact) -> frozenset[str]:
@@ -83,16 +83,16 @@ def _fresher(before: Artifact, now: Artifact) -> frozenset[str]:
 def _newest(sources: Artifact) -> dict[str, datetime.datetime]:
     """Of each source when its newest row came."""
     rows = sources.get("results")
-    found = [mapping_of(row) for row in (rows if isinstance(rows, list) else [])]
-    return {str(row.get("unique_id")): _moment(row["max_loaded_at"]) for row in found if row.get("max_loaded_at")}
+    results = [mapping_of(row) for row in (rows if isinstance(rows, list) else [])]
+    return {str(row.get("unique_id")): _moment(row["max_loaded_at"]) for row in results if row.get("max_loaded_at")}
 
 
 def _moment(text: object) -> datetime.datetime:
     try:
-        found = datetime.datetime.fromisoformat(str(text))
+        moment = datetime.datetime.fromisoformat(str(text))
     except ValueError as error:
         raise UsageError(f"{SOURCES} has no moment: {text!r}", hint="write it anew: sml freshness") from error
-    return found if found.tzinfo else found.replace(tzinfo=datetime.UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
 
 
 def _location(node: Artifact, warehouse: str) -> str | None:

@@ -40,7 +40,7 @@ def unit_test(test: RenderedUnitTest, project: ParsedProject) -> dict[str, objec
 
 
 def _input(test: RenderedUnitTest, unique_id: str) -> str:
-    ref = next(found for found in test.inputs if found.unique_id == unique_id)
+    ref = next(input_ref for input_ref in test.inputs if input_ref.unique_id == unique_id)
     return "this" if unique_id == test.model.unique_id else spelt(ref)
 
 

@@ -35,8 +35,8 @@ class AggregateVerdict:
 def classify_aggregate(call: Call, facts: QueryFacts) -> AggregateVerdict:
     """Verdict on one call."""
     rule, message = _rule(call)
-    found = reason(rule, message, facts.position(call.offset))
-    return AggregateVerdict(call.sql, "mergeable" if rule == "AGG001" else "rescan", found)
+    verdict_reason = reason(rule, message, facts.position(call.offset))
+    return AggregateVerdict(call.sql, "mergeable" if rule == "AGG001" else "rescan", verdict_reason)
 
 
 def _rule(call: Call) -> tuple[str, str]:

@@ -61,10 +61,10 @@ def classify(facts: QueryFacts) -> Classification:
     if facts.unsupported_reason is not None or facts.relation is None:
         assert facts.unsupported_reason is not None
         unsupported_reason = facts.unsupported_reason
-        found = reason(
+        blocker = reason(
             unsupported_reason.rule, unsupported_reason.message, (unsupported_reason.line, unsupported_reason.column)
         )
-        return Classification("full_refresh", (), (found,))
+        return Classification("full_refresh", (), (blocker,))
     relation = facts.relation
     verdicts = _verdicts(relation, facts)
     if maps := _maps(relation):
@@ -74,8 +74,8 @@ def classify(facts: QueryFacts) -> Classification:
 
 
 def _asked(facts: QueryFacts) -> tuple[int | None, int | None]:
-    before, found, _ = facts.model.raw_sql.partition("is_incremental")
-    return (before.count("\n") + 1, len(before) - before.rfind("\n")) if found else (None, None)
+    before, word, _ = facts.model.raw_sql.partition("is_incremental")
+    return (before.count("\n") + 1, len(before) - before.rfind("\n")) if word else (None, None)
 
 
 def _ladder(facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerdict, ...]) -> Classification:
@@ -92,10 +92,10 @@ def _incremental(facts: QueryFacts, relation: Relation, verdicts: tuple[Aggregat
     first = min(places, key=lambda place: (place[0] or 0, place[1] or 0), default=(None, None))
     joined = (reason("JOI001", "inner joins: changed rows of one side meet the other side", first),) if places else ()
     if isinstance(relation, Aggregate):
-        found = tuple(verdict.reason for verdict in verdicts) or (
+        reasons = tuple(verdict.reason for verdict in verdicts) or (
             reason("AGG001", "groups live as long as their hidden row count is above 0"),
         )
-        return Classification("aggregate_merge", verdicts, found + joined)
+        return Classification("aggregate_merge", verdicts, reasons + joined)
     return Classification(
         "row_based", (), joined or (reason("ROW001", "projection, filter or UNION ALL of single rows"),)
     )
@@ -142,47 +142,47 @@ def _reasons_against_merging(
         return ()
     if isinstance(relation, Aggregate) and is_linear(relation.child):
         return tuple(v.reason for v in verdicts if v.verdict == "rescan") + _inexact_keys(relation, facts)
-    found: list[Reason] = [verdict.reason for verdict in verdicts if verdict.verdict == "rescan"]
+    reasons: list[Reason] = [verdict.reason for verdict in verdicts if verdict.verdict == "rescan"]
     for node in walk(relation):
         match node:
             case Distinct():
-                found.append(reason("DST001", "DISTINCT", facts.position(node.offset)))
+                reasons.append(reason("DST001", "DISTINCT", facts.position(node.offset)))
             case Windowed():
-                found += _window_reasons(node, facts)
+                reasons += _window_reasons(node, facts)
             case Aggregate():
-                found.append(reason("NST001", "GROUP BY below or above another operator", _place(node, facts)))
+                reasons.append(reason("NST001", "GROUP BY below or above another operator", _place(node, facts)))
             case Join() if node.kind != "inner":
-                found.append(reason("JOI002", f"a {node.kind} join", _join_place(node, facts)))
-    return tuple(dict.fromkeys(found))
+                reasons.append(reason("JOI002", f"a {node.kind} join", _join_place(node, facts)))
+    return tuple(dict.fromkeys(reasons))
 
 
 def reasons_against_recompute(
     relation: Relation, verdicts: tuple[AggregateVerdict, ...], facts: QueryFacts
 ) -> tuple[Reason, ...]:
     """Why groups cannot be recomputed apart from each other: rows have no exact keys, or values depend on order."""
-    found = [verdict.reason for verdict in verdicts if verdict.reason.rule == "AGG006"]
+    reasons = [verdict.reason for verdict in verdicts if verdict.reason.rule == "AGG006"]
     for node in walk(relation):
-        found += [
+        reasons += [
             reason("KEY002", f"{name} has type {type_ or 'not proven'}")
             for name, type_ in _row_keys(node)
             if not is_exact_key(type_)
         ]
         match node:
             case Windowed() if not window_keys(node):
-                found.append(
+                reasons.append(
                     reason("WIN003", "window functions share no PARTITION BY expression", _window_place(node, facts))
                 )
             case Join() if node.kind != "inner" and not node.pairs:
-                found.append(
+                reasons.append(
                     reason(
                         "JOI003", f"a {node.kind} join without an equality of one exact type", _join_place(node, facts)
                     )
                 )
             case Aggregate() | Windowed() if node is not relation and _is_inexact(node):
-                found.append(
+                reasons.append(
                     reason("AGG007", "floating values are computed on and then used", _node_place(node, facts))
                 )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(reasons))
 
 
 def _is_inexact(node: Aggregate | Windowed) -> bool:
@@ -190,7 +190,7 @@ def _is_inexact(node: Aggregate | Windowed) -> bool:
     if isinstance(node, Aggregate):
         return any(_is_inexact_call(call.function, call.argument_type) for call in node.calls)
     known = {column.name.lower(): column.type for column in columns(node.child)}
-    calls = (found for item in node.items for found in item.expression.find_all(exp.Sum, exp.Avg))
+    calls = (aggregate for item in node.items for aggregate in item.expression.find_all(exp.Sum, exp.Avg))
     return any(_is_inexact_call("SUM" if isinstance(c, exp.Sum) else "AVG", infer(c.this, known)) for c in calls)
 
 
@@ -253,9 +253,9 @@ def _window_reasons(windowed: Windowed, facts: QueryFacts) -> list[Reason]:
     windows = [window for item in windowed.items for window in item.expression.find_all(exp.Window)]
     if any(item.name.endswith(COPY) for item in windowed.items):
         return [reason("SET001", "INTERSECT ALL or EXCEPT ALL", facts.position(offset_of(windows[0])))]
-    found = [reason("WIN001", as_written(window), facts.position(offset_of(window))) for window in windows]
+    reasons = [reason("WIN001", as_written(window), facts.position(offset_of(window))) for window in windows]
     ties = [window for window in windows if isinstance(window.this, TIE_SENSITIVE)]
-    return found + [
+    return reasons + [
         reason("WIN002", f"the row key ends ORDER BY of {as_written(window.this)}", facts.position(offset_of(window)))
         for window in ties
     ]

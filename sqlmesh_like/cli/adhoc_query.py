@@ -57,23 +57,23 @@ def run_query(lake: Lake, model: RenderedModel, limit: int) -> Rows:
     if target.type == "spark":
         from sqlmesh_like.engine.local_query import local_rows
 
-        found = local_rows(tree, tables, facts.schema, limit, planner.now)
-        if found is not None:
-            return found
+        rows = local_rows(tree, tables, facts.schema, limit, planner.now)
+        if rows is not None:
+            return rows
     return lake.engine.query(tree, tables, limit)
 
 
 def _views(planner: Planner, model: RenderedModel) -> set[str]:
     """Views that a query reads, directly or not."""
     by_id = {m.unique_id: m for m in planner.rendered.models if m.unique_id not in planner.catalog.places}
-    found: set[str] = set()
+    view_ids: set[str] = set()
     waiting = [ref.unique_id for ref in model.inputs]
     while waiting:
         unique_id = waiting.pop()
-        if unique_id in by_id and unique_id not in found:
-            found.add(unique_id)
+        if unique_id in by_id and unique_id not in view_ids:
+            view_ids.add(unique_id)
             waiting += [ref.unique_id for ref in by_id[unique_id].inputs]
-    return found
+    return view_ids
 
 
 def _known_tables(lake: Lake) -> Iterator[InputRef]:
@@ -105,17 +105,17 @@ def _tables(tree: exp.Expr) -> Iterator[exp.Table]:
 
 def _resolve_table(node: exp.Table, known: list[InputRef], model: RenderedModel) -> InputRef:
     schema, name = node.db.lower(), node.name.lower()
-    found = [
+    matches = [
         ref
         for ref in known
         if ref.table.identifier.lower() == name and (not schema or ref.table.schema.lower() == schema)
     ]
-    if len(found) == 1 and not node.catalog:
-        return replace(found[0], table=TableName(node.db, node.name))
+    if len(matches) == 1 and not node.catalog:
+        return replace(matches[0], table=TableName(node.db, node.name))
     written = node.sql("spark", comments=False)
     where = locate(model, offset_of(node))
-    if found:
-        names = " or ".join(str(ref.table) for ref in found)
+    if matches:
+        names = " or ".join(str(ref.table) for ref in matches)
         raise SqlError(f"{written} may be {names}", location=where, hint="name its schema too")
     spelt = {str(ref.table) for ref in known} | {ref.table.identifier for ref in known}
     hint = nearest(node.name if not schema else f"{node.db}.{node.name}", sorted(spelt))

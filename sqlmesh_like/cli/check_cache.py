@@ -34,8 +34,8 @@ def check_key(*looked_at: object) -> str:
 def cached_warnings(folder: Path, key: str) -> tuple[TypeWarning, ...] | None:
     """What this check warned of before, None where it was not made. `folder`: the target folder of the project."""
     try:
-        found = _load(folder).get(key)
-        return None if found is None else tuple(_warning(*entry) for entry in found)
+        entries = _load(folder).get(key)
+        return None if entries is None else tuple(_warning(*entry) for entry in entries)
     except (TypeError, ValueError):
         return None
 
@@ -57,11 +57,13 @@ def _warning(rule: str, message: str, path: str, line: int | None, column: int |
 
 def _load(folder: Path) -> dict[str, list[list[Any]]]:
     try:
-        found = json.loads(_cache_file(folder).read_text(encoding="utf-8"))
+        stored = json.loads(_cache_file(folder).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return (
-        {key: entries for key, entries in found.items() if isinstance(entries, list)} if isinstance(found, dict) else {}
+        {key: entries for key, entries in stored.items() if isinstance(entries, list)}
+        if isinstance(stored, dict)
+        else {}
     )
 
 

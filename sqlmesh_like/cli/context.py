@@ -132,7 +132,7 @@ def load(flags: Flags, *, now: datetime.datetime = EPOCH) -> Loaded:
         rendered = render_project(project, target, now=now, full_refresh=flags.full_refresh)
         return rendered, build_graph(project, rendered)
 
-    found = cached_project(
+    cached = cached_project(
         root,
         flags,
         lambda: load_project(root, variables, resolve_target),
@@ -140,9 +140,9 @@ def load(flags: Flags, *, now: datetime.datetime = EPOCH) -> Loaded:
         render,
         lambda: not log.records,
     )
-    for warning in found.project.warnings:
+    for warning in cached.project.warnings:
         output.line(f"warning: {warning}", "warn")
-    return Loaded(flags, found.project, found.target, found.rendered, found.graph, found.cache_path)
+    return Loaded(flags, cached.project, cached.target, cached.rendered, cached.graph, cached.cache_path)
 
 
 def load_parsed(flags: Flags) -> ParsedProject:

@@ -42,34 +42,36 @@ def from_error(error: SmlError, rule: str = "compile") -> Diagnostic:
     return Diagnostic(rule, "error", error.message, place.path, place.line, place.column, error.hint)
 
 
-def from_type_warning(found: TypeWarning) -> Diagnostic:
+def from_type_warning(type_warning: TypeWarning) -> Diagnostic:
     """The finding that a warning of a check is."""
-    place = found.location
-    return Diagnostic(found.rule, "warning", found.message, place.path, place.line, place.column)
+    place = type_warning.location
+    return Diagnostic(type_warning.rule, "warning", type_warning.message, place.path, place.line, place.column)
 
 
 def formatted(findings: Sequence[Diagnostic], form: str) -> str:
     """All findings in one of the forms.
 
-    >>> formatted([Finding("LNT001", "warning", "a%b", "models/a.sql", 1, 2)], "github")
+    >>> formatted([Diagnostic("LNT001", "warning", "a%b", "models/a.sql", 1, 2)], "github")
     '::warning file=models/a.sql,line=1,col=2,title=LNT001::a%25b'
     """
     match form:
         case "json":
-            return json.dumps({"findings": [asdict(found) for found in findings]}, ensure_ascii=False, indent=2)
+            return json.dumps(
+                {"findings": [asdict(diagnostic) for diagnostic in findings]}, ensure_ascii=False, indent=2
+            )
         case "github":
-            return "\n".join(_annotation(found) for found in findings)
+            return "\n".join(_annotation(diagnostic) for diagnostic in findings)
         case "sarif":
             return json.dumps(_sarif(findings), ensure_ascii=False, indent=2)
         case _:
             return "\n".join(map(str, findings))
 
 
-def _annotation(found: Diagnostic) -> str:
-    parts = {"file": found.path, "line": found.line, "col": found.column, "title": found.rule}
+def _annotation(diagnostic: Diagnostic) -> str:
+    parts = {"file": diagnostic.path, "line": diagnostic.line, "col": diagnostic.column, "title": diagnostic.rule}
     shown = ",".join(f"{key}={_property(str(value))}" for key, value in parts.items() if value)
-    text = f"{found.message}\n{found.hint}" if found.hint else found.message
-    return f"::{found.level} {shown}::{_data(text)}"
+    text = f"{diagnostic.message}\n{diagnostic.hint}" if diagnostic.hint else diagnostic.message
+    return f"::{diagnostic.level} {shown}::{_data(text)}"
 
 
 def _data(text: str) -> str:
@@ -81,7 +83,7 @@ def _property(text: str) -> str:
 
 
 def _sarif(findings: Sequence[Diagnostic]) -> dict[str, object]:
-    rules = [{"id": rule} for rule in sorted({found.rule for found in findings})]
+    rules = [{"id": rule} for rule in sorted({diagnostic.rule for diagnostic in findings})]
     driver = {"name": "sml", "version": __version__, "rules": rules}
     return {
         "$schema": _SARIF,
@@ -92,11 +94,13 @@ def _sarif(findings: Sequence[Diagnostic]) -> dict[str, object]:
 
 def _results(findings: Iterable[Diagnostic]) -> list[dict[str, object]]:
     results: list[dict[str, object]] = []
-    for found in findings:
-        region = {key: value for key, value in (("startLine", found.line), ("startColumn", found.column)) if value}
-        physical: dict[str, object] = {"artifactLocation": {"uri": re.sub(r"[<> ]", "_", found.path)}}
+    for diagnostic in findings:
+        region = {
+            key: value for key, value in (("startLine", diagnostic.line), ("startColumn", diagnostic.column)) if value
+        }
+        physical: dict[str, object] = {"artifactLocation": {"uri": re.sub(r"[<> ]", "_", diagnostic.path)}}
         physical |= {"region": region} if region else {}
-        text = f"{found.message} ({found.hint})" if found.hint else found.message
-        result: dict[str, object] = {"ruleId": found.rule, "level": found.level, "message": {"text": text}}
-        results.append({**result, "locations": [{"physicalLocation": physical}]} if found.path else result)
+        text = f"{diagnostic.message} ({diagnostic.hint})" if diagnostic.hint else diagnostic.message
+        result: dict[str, object] = {"ruleId": diagnostic.rule, "level": diagnostic.level, "message": {"text": text}}
+        results.append({**result, "locations": [{"physicalLocation": physical}]} if diagnostic.path else result)
     return results

@@ -34,7 +34,7 @@ def lake_tables(loaded: Loaded) -> tuple[Catalog | None, dict[str, TableFacts]]:
 def site_content(loaded: Loaded, tables: Mapping[str, TableFacts], places: Catalog | None, compiles: bool) -> SiteData:
     """Everything the site tells. Raises SqlError for a model that cannot be compiled, unless nothing is."""
     folder, now = loaded.target_folder, datetime.now(UTC)
-    found = SiteData(
+    site_data = SiteData(
         manifest=loaded.manifest,
         project=loaded.project.name,
         target=loaded.target.name,
@@ -43,16 +43,16 @@ def site_content(loaded: Loaded, tables: Mapping[str, TableFacts], places: Catal
         results=read_artifact(folder / "run_results.json"),
         freshness=read_artifact(folder / "sources.json"),
     )
-    return _compiled(loaded, found, places) if compiles else found
+    return _compiled(loaded, site_data, places) if compiles else site_data
 
 
-def _compiled(loaded: Loaded, found: SiteData, places: Catalog | None) -> SiteData:
+def _compiled(loaded: Loaded, site_data: SiteData, places: Catalog | None) -> SiteData:
     schemas = input_schemas(loaded, [model.unique_id for model in loaded.rendered.models])
-    states = {i: facts.state for i, facts in found.tables.items() if facts.problem is None}
-    models = documented(loaded.rendered, loaded.graph, schemas, places, states, found.now)
+    states = {i: facts.state for i, facts in site_data.tables.items() if facts.problem is None}
+    models = documented(loaded.rendered, loaded.graph, schemas, places, states, site_data.now)
     edges, columns = column_edges(loaded.rendered, Lineage(loaded.rendered, schemas))
     known = {i: schema for i, schema in schemas.items() if schema}
-    return replace(found, models=models, edges=edges, columns={**known, **columns})
+    return replace(site_data, models=models, edges=edges, columns={**known, **columns})
 
 
 def catalog_of(loaded: Loaded, tables: Mapping[str, TableFacts]) -> dict[str, object]:

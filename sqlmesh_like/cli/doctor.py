@@ -94,7 +94,7 @@ def _run_check(name: str, look: Callable[[], str]) -> Check:
 def _project(asked: ProjectFlags) -> tuple[ParsedProject | None, Check]:
     try:
         project = load_project(
-            find_project(asked.start), asked.cli_vars or {}, lambda found: _resolve_target(asked, found)
+            find_project(asked.start), asked.cli_vars or {}, lambda request: _resolve_target(asked, request)
         )
     except SmlError as error:
         return None, Check("project", False, str(error))

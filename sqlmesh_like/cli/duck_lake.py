@@ -63,8 +63,8 @@ def _without_rows(loaded: Loaded, now: datetime) -> Lake:
 def _load_fixtures(lake: Lake, selected: Collection[str]) -> None:
     engine = lake.engine
     assert isinstance(engine, DuckEngine)
-    for table, found in _fixtures(lake.loaded, lake.loaded.graph.above(selected)):
-        engine.put(table.table, lake.catalog.places[table.unique_id].uri, found.schema, found.rows)
+    for table, fixture in _fixtures(lake.loaded, lake.loaded.graph.above(selected)):
+        engine.put(table.table, lake.catalog.places[table.unique_id].uri, fixture.schema, fixture.rows)
 
 
 def build_tables(lake: Lake, wanted: Collection[str], seeds: Mapping[str, SeedTable], now: datetime) -> None:
@@ -81,14 +81,14 @@ def build_tables(lake: Lake, wanted: Collection[str], seeds: Mapping[str, SeedTa
 
 def _fixtures(loaded: Loaded, wanted: Collection[str]) -> list[tuple[SourceTable, FixtureTable]]:
     tables = [t for source in loaded.project.sources for t in source.tables if t.unique_id in wanted]
-    found = [(table, source_fixture(loaded.project.root, table)) for table in tables]
-    missing = [table for table, fixture in found if fixture is None]
+    fixtures = [(table, source_fixture(loaded.project.root, table)) for table in tables]
+    missing = [table for table, fixture in fixtures if fixture is None]
     if missing:
         paths = ", ".join(expected_path(table) for table in missing)
         message = f"the target {loaded.target.name!r} has no rows for source {missing[0].source_name}.{missing[0].name}"
         hint = f"make {paths} (or .yml, a list of mappings); a header alone is an empty table"
         raise ProjectError(message, location=missing[0].declared_at, hint=hint)
-    return [(table, fixture) for table, fixture in found if fixture is not None]
+    return [(table, fixture) for table, fixture in fixtures if fixture is not None]
 
 
 def _warn_of_unused(loaded: Loaded) -> None:

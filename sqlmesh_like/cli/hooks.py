@@ -43,14 +43,14 @@ def end_context(result: RunResult) -> Mapping[str, object]:
     """What templates of `on-run-end` know of the run."""
     results = [
         {
-            "node": {"unique_id": found.node.unique_id, "name": found.node.name},
-            "unique_id": found.node.unique_id,
-            "status": found.status,
-            "message": found.message,
-            "execution_time": found.seconds,
+            "node": {"unique_id": node_result.node.unique_id, "name": node_result.node.name},
+            "unique_id": node_result.node.unique_id,
+            "status": node_result.status,
+            "message": node_result.message,
+            "execution_time": node_result.seconds,
         }
-        for found in result.results
+        for node_result in result.results
     ]
-    tables = (getattr(found.node, "table", None) for found in result.results)
+    tables = (getattr(node_result.node, "table", None) for node_result in result.results)
     schemas = sorted({table.schema for table in tables if table is not None})
     return {"results": results, "schemas": schemas, "database_schemas": [(None, schema) for schema in schemas]}

@@ -121,10 +121,10 @@ class Output:
     def end(self, statuses: Iterable[DisplayStatus], problems: Iterable[str] = ()) -> None:
         """The end block: what went wrong, then the count of each outcome."""
         self.close()
-        found = list(statuses)
+        outcomes = list(statuses)
         problems = list(problems)
         self.line()
-        bad = any(status in ("error", "fail") for status in found)
+        bad = any(status in ("error", "fail") for status in outcomes)
         words = "Completed with errors:" if bad else "Completed successfully"
         self.line(self._coloured(words, "red" if bad else "green"), "error" if bad else "info")
         for problem in problems:
@@ -132,7 +132,7 @@ class Output:
             for text in problem.splitlines():
                 self.line(f"  {text}", "error")
         self.line()
-        self.line(summary_line(found))
+        self.line(summary_line(outcomes))
 
     def _step(
         self, step: LogStep, text: str, status: str, outcome: DisplayStatus | None, level: LogLevel = "info"
@@ -159,7 +159,7 @@ class Output:
 def summary_line(statuses: Iterable[DisplayStatus]) -> str:
     """The last line of a run.
 
-    >>> summary(["success", "error", "skipped", "pass"])
+    >>> summary_line(["success", "error", "skipped", "pass"])
     'Done. PASS=2 WARN=0 ERROR=1 SKIP=1 NO-OP=0 TOTAL=4'
     """
     counts = Counter(statuses)

@@ -62,10 +62,10 @@ class _Fetching:
                         hint = f"the other one is asked for at {known.wanted.declared_at}"
                         raise ProjectError(f"package {name!r} comes twice", location=entry.declared_at, hint=hint)
                     continue
-                self.done[name] = found = FetchedPackage(name, entry, pin)
+                self.done[name] = package = FetchedPackage(name, entry, pin)
                 inner = wanted_packages(source, self.root, self.variables)
                 self._install(source, name, is_link=entry.kind == "local")
-                yield found
+                yield package
                 yield from self.all(source if entry.kind == "local" else base, inner)
 
     def _install(self, source: Path, name: str, *, is_link: bool) -> None:
@@ -83,10 +83,10 @@ class _Fetching:
     def _fetch(self, entry: WantedPackage, base: Path, place: Path) -> tuple[Path, str | None]:
         match entry.kind:
             case "local":
-                found = (base / entry.where).resolve()
-                if not found.is_dir():
+                folder = (base / entry.where).resolve()
+                if not folder.is_dir():
                     raise ProjectError(f"there is no folder {entry.where!r}", location=entry.declared_at)
-                return found, None
+                return folder, None
             case "git":
                 return _clone(entry, self.pins.get(_lock_key(entry)), place)
             case "tarball":
@@ -104,16 +104,16 @@ def fetch_packages(root: Path, cli_vars: Mapping[str, object]) -> tuple[FetchedP
         return ()
     text = _hash_of(root)
     fetching = _Fetching(root, root / settings.packages_path, settings.vars, _pins(root, text))
-    found = tuple(fetching.all(root, wanted))
-    _forget_others(root, settings, {package.name for package in found})
-    _write_lock(root, found, text)
-    return found
+    packages = tuple(fetching.all(root, wanted))
+    _forget_others(root, settings, {package.name for package in packages})
+    _write_lock(root, packages, text)
+    return packages
 
 
 def spec_text(address: str) -> str:
     """An address without what may be a password.
 
-    >>> shown("https://me:word@example.com/a.git"), shown("../shared")
+    >>> spec_text("https://me:word@example.com/a.git"), spec_text("../shared")
     ('https://example.com/a.git', '../shared')
     """
     plain = re.sub(r"(?<=://)[^/@]*@", "", address)
@@ -223,7 +223,7 @@ def _pins(root: Path, text: str) -> dict[str, str]:
     return {f"{e.get('git') or e.get('tarball')}@{e.get('revision') or ''}": str(e["pin"]) for e in entries}
 
 
-def _write_lock(root: Path, found: tuple[FetchedPackage, ...], text: str) -> None:
+def _write_lock(root: Path, packages: tuple[FetchedPackage, ...], text: str) -> None:
     entries = [
         {
             "name": package.name,
@@ -231,7 +231,7 @@ def _write_lock(root: Path, found: tuple[FetchedPackage, ...], text: str) -> Non
             **({"revision": package.wanted.revision} if package.wanted.revision else {}),
             **({"pin": package.pin} if package.pin else {}),
         }
-        for package in found
+        for package in packages
     ]
     content = yaml.safe_dump({"packages": entries, "sha1_hash": text}, sort_keys=False)
     (root / LOCK).write_text(content, encoding="utf-8")

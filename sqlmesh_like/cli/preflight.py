@@ -72,8 +72,8 @@ def source_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> dic
 def fixture_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> dict[str, Schema | None]:
     """Columns of the sources that have a fixture, by unique id. Raises ProjectError."""
     tables = [t for source in loaded.project.sources for t in source.tables if wanted is None or t.unique_id in wanted]
-    found = ((table.unique_id, source_fixture(loaded.project.root, table)) for table in tables)
-    return {unique_id: fixture.schema for unique_id, fixture in found if fixture is not None}
+    fixtures = ((table.unique_id, source_fixture(loaded.project.root, table)) for table in tables)
+    return {unique_id: fixture.schema for unique_id, fixture in fixtures if fixture is not None}
 
 
 def _check(
@@ -90,6 +90,6 @@ def _check(
     known = cached_warnings(loaded.target_folder, key)
     if known is not None:
         return known
-    found = check_models(chosen, schemas, has_catalog=has_catalog, has_functions=has_functions, tests=tests)
-    store_warnings(loaded.target_folder, key, found)
-    return found
+    warnings = check_models(chosen, schemas, has_catalog=has_catalog, has_functions=has_functions, tests=tests)
+    store_warnings(loaded.target_folder, key, warnings)
+    return warnings

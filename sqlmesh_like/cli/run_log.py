@@ -45,8 +45,8 @@ class RunLog:
     def _explain_full_refresh(self, result: NodeResult) -> None:
         """Where a run must rescan it says why."""
         if isinstance(result, ModelResult) and result.strategy in ("full_refresh", "partition_rescan"):
-            for found in dict.fromkeys(result.reasons):
-                self._output.line(f"       {found.rule} {found.message}")
+            for reason in dict.fromkeys(result.reasons):
+                self._output.line(f"       {reason.rule} {reason.message}")
 
     def _show_failures(self, result: NodeResult) -> None:
         """A few of the rows that the test found."""
@@ -80,19 +80,19 @@ def _published(result: ModelResult) -> str:
 
 def problems(result: RunResult) -> list[str]:
     """A text for each node that failed or warned: what and where."""
-    bad = [found for found in result.results if found.status in ("error", "fail", "warn")]
-    return [_problem_text(found) for found in bad]
+    bad = [node_result for node_result in result.results if node_result.status in ("error", "fail", "warn")]
+    return [_problem_text(node_result) for node_result in bad]
 
 
-def _problem_text(found: NodeResult) -> str:
-    if not isinstance(found, TestResult) and found.status == "warn":
-        return f"Warning in {found.node.name} ({found.node.path})\n{indented(found.message)}"
-    if isinstance(found, TestResult) and found.status != "error":
-        word = "Failure" if found.status == "fail" else "Warning"
-        if isinstance(found.node, RenderedUnitTest):
-            return f"Failure in unit_test {found.node.name} ({found.node.declared_at})\n{indented(found.message)}"
-        return f"{word} in test {found.node.name} ({found.node.path})\n  {found.message}"
-    return f"{found.node.name}: {found.message}"
+def _problem_text(result: NodeResult) -> str:
+    if not isinstance(result, TestResult) and result.status == "warn":
+        return f"Warning in {result.node.name} ({result.node.path})\n{indented(result.message)}"
+    if isinstance(result, TestResult) and result.status != "error":
+        word = "Failure" if result.status == "fail" else "Warning"
+        if isinstance(result.node, RenderedUnitTest):
+            return f"Failure in unit_test {result.node.name} ({result.node.declared_at})\n{indented(result.message)}"
+        return f"{word} in test {result.node.name} ({result.node.path})\n  {result.message}"
+    return f"{result.node.name}: {result.message}"
 
 
 def indented(text: str) -> str:
@@ -121,14 +121,14 @@ def write_results(loaded: Loaded, result: RunResult, elapsed: float, call: Mappi
 
     rows = [
         Row(
-            unique_id=found.node.unique_id,
-            status=found.status,
-            message=found.message or detail(found),
-            execution_time=found.seconds,
-            adapter_response=response(found),
-            failures=found.failures if isinstance(found, TestResult) else None,
+            unique_id=node_result.node.unique_id,
+            status=node_result.status,
+            message=node_result.message or detail(node_result),
+            execution_time=node_result.seconds,
+            adapter_response=response(node_result),
+            failures=node_result.failures if isinstance(node_result, TestResult) else None,
         )
-        for found in result.results
+        for node_result in result.results
     ]
     has_vars = bool(parse_vars(loaded.flags.vars))
     args = {**vars(loaded.flags), **call, "has_vars": has_vars}
@@ -136,26 +136,27 @@ def write_results(loaded: Loaded, result: RunResult, elapsed: float, call: Mappi
     write_manifest(loaded.target_folder / "manifest.json", loaded.project, loaded.manifest_text())
 
 
-def response(found: NodeResult) -> Mapping[str, object]:
+def response(result: NodeResult) -> Mapping[str, object]:
     """What `adapter_response` tells of a node beyond dbt's fields: strategy, reasons, and the work of its commit."""
-    match found:
+    match result:
         case ModelResult():
-            reasons = [{"rule": reason.rule, "message": reason.message} for reason in found.reasons]
+            reasons = [{"rule": reason.rule, "message": reason.message} for reason in result.reasons]
             return {
-                "strategy": found.strategy, "rows_affected": found.rows, "upserts": found.upserts,
-                "deletes": found.deletes, "reasons": reasons, **_write_summary(found.written),
-                "estimate": found.estimate, "published": [asdict(each) for each in found.sent],
+                "strategy": result.strategy, "rows_affected": result.rows, "upserts": result.upserts,
+                "deletes": result.deletes, "reasons": reasons, **_write_summary(result.written),
+                "estimate": result.estimate, "published": [asdict(each) for each in result.sent],
             }  # fmt: skip
         case SeedResult():
-            return {"rows_affected": found.rows, **_write_summary(found.written)}
+            return {"rows_affected": result.rows, **_write_summary(result.written)}
         case TestResult():
-            return {"strategy": found.strategy} if found.strategy else {}
+            return {"strategy": result.strategy} if result.strategy else {}
 
 
-def _write_summary(found: Written | None) -> Mapping[str, object]:
+def _write_summary(written: Written | None) -> Mapping[str, object]:
     """The work of a commit: files are written whole, so `rows_written` is more than the rows that changed."""
-    if found is None:
+    if written is None:
         return {"rows_written": 0, "files_written": 0, "bytes_written": 0}
     return {
-        "commit": found.instant, "rows_written": found.rows, "files_written": found.files, "bytes_written": found.bytes,
+        "commit": written.instant, "rows_written": written.rows,
+        "files_written": written.files, "bytes_written": written.bytes,
     }  # fmt: skip

@@ -100,7 +100,7 @@ def run_selected(
 
 
 def _finish(loaded: Loaded, result: RunResult, output: Output, started: float, call: Mapping[str, object]) -> int:
-    output.end([found.status for found in result.results], problems(result))
+    output.end([node_result.status for node_result in result.results], problems(result))
     write_results(loaded, result, perf_counter() - started, call)
     return 0 if result.ok else 1
 

@@ -87,7 +87,7 @@ class WatchLoop:
 
     def statuses(self) -> list[DisplayStatus]:
         """Of the last round, node by node."""
-        return [found.status for found in self.result.results]
+        return [node_result.status for node_result in self.result.results]
 
 
 class _CompletedLog:

@@ -20,14 +20,14 @@ def column_edges(rendered: RenderedProject, lineage: Lineage) -> tuple[list[Line
     edges: list[LineageEdge] = []
     columns: dict[str, Schema] = {}
     for model in rendered.models:
-        found = lineage.direct(model) or ()
-        columns[model.unique_id] = tuple(Column(column.name, column.type) for column in found)
+        traced = lineage.direct(model) or ()
+        columns[model.unique_id] = tuple(Column(column.name, column.type) for column in traced)
         edges += [
             (origin.input_id, origin.column, model.unique_id, column.name, how)
-            for column in found
+            for column in traced
             for origin, how in column.origins.items()
         ]
-        edges += _deciding(model.unique_id, found)
+        edges += _deciding(model.unique_id, traced)
     return edges, columns
 
 

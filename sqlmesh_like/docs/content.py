@@ -149,8 +149,8 @@ def _of_kind(node: Json) -> dict[str, object]:
 
 def _color(node: Json) -> str | None:
     """`docs: {node_color: …}`, as in dbt: a name or a hexadecimal number; anything else could be more than a colour."""
-    found = str(mapping_of(mapping_of(node.get("config")).get("docs")).get("node_color") or "")
-    return found if _COLOUR.fullmatch(found) else None
+    color = str(mapping_of(mapping_of(node.get("config")).get("docs")).get("node_color") or "")
+    return color if _COLOUR.fullmatch(color) else None
 
 
 def _folders(node: Json, project: str) -> list[str]:
@@ -234,17 +234,17 @@ def _group(group: Json) -> dict[str, object]:
 
 def _macros(manifest: Json, project: str) -> Iterable[dict[str, object]]:
     for unique_id, macro in mapping_of(manifest.get("macros")).items():
-        found = mapping_of(macro)
+        entry = mapping_of(macro)
         yield {
             "id": unique_id,
             "type": "macro",
-            "name": found.get("name"),
-            "path": found.get("original_file_path"),
-            "description": as_html(str(found.get("description") or "")),
-            "raw": found.get("macro_sql"),
+            "name": entry.get("name"),
+            "path": entry.get("original_file_path"),
+            "description": as_html(str(entry.get("description") or "")),
+            "raw": entry.get("macro_sql"),
             "arguments": [{**mapping_of(one), "description": as_html(str(mapping_of(one).get("description") or ""))}
-                          for one in _rows({"results": found.get("arguments")})],
-            "folders": _folders(found, project), "tags": [], "columns": [], "parents": [], "settings": {}, "meta": {},
+                          for one in _rows({"results": entry.get("arguments")})],
+            "folders": _folders(entry, project), "tags": [], "columns": [], "parents": [], "settings": {}, "meta": {},
         }  # fmt: skip
 
 

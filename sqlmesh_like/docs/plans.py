@@ -66,7 +66,7 @@ def documented(
     stored = {unique_id: state.schema for unique_id, state in states.items() if state.schema is not None}
     compiler = Compiler({**schemas, **stored})
     moving: set[str] = set()
-    found: dict[str, DocumentedModel] = {}
+    models_by_id: dict[str, DocumentedModel] = {}
     for unique_id in graph.order(models):
         model = models[unique_id]
         if model.asks_lake:  # its text is known when it is run
@@ -76,8 +76,8 @@ def documented(
         planned = None if catalog is None else _planned(model, compiled, catalog, states, now, moving)
         if planned is not None and planned.strategy != "no_op":
             moving.add(unique_id)
-        found[unique_id] = DocumentedModel(compiled, planned)
-    return found
+        models_by_id[unique_id] = DocumentedModel(compiled, planned)
+    return models_by_id
 
 
 def _planned(

@@ -32,7 +32,7 @@ def site_page(content: Mapping[str, object]) -> str:
         "script": script,
     }
     # In one pass: what is filled in may hold the name of another part.
-    return re.sub(r"@@(\w+)@@", lambda found: parts[found[1]], _asset("page.html"))
+    return re.sub(r"@@(\w+)@@", lambda match: parts[match[1]], _asset("page.html"))
 
 
 def _script() -> str:

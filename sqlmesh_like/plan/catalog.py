@@ -81,12 +81,12 @@ def locations(project: ParsedProject, rendered: RenderedProject, target: Target)
     """Where each table lies, by unique id, as an artifact may tell it; nothing where the target has no lake."""
     if target.type != "spark":
         return {}
-    found = {
+    locations_by_id = {
         unique_id: location or _uri(target, table)
         for unique_id, table, location, _ in _tables(project, rendered)
         if location or table.is_path_safe()
     }
-    return {unique_id: uri for unique_id, uri in found.items() if not holds_secret(uri)}
+    return {unique_id: uri for unique_id, uri in locations_by_id.items() if not holds_secret(uri)}
 
 
 def _tables(project: ParsedProject, rendered: RenderedProject) -> Iterator[tuple[str, TableName, str | None, str]]:

@@ -125,17 +125,19 @@ class _Check:
     def _refuse_chance(self, facts: QueryFacts) -> None:
         """`refresh: strict` can never be kept where each run has another result; a view brings its chance along."""
         model = facts.model
-        found = first_random(facts.tree)
+        random_call = first_random(facts.tree)
         below = next((self._random[ref.unique_id] for ref in model.inputs if ref.unique_id in self._random), None)
-        if found is None and below is None:
+        if random_call is None and below is None:
             return
-        text = found.sql("spark") if found is not None else str(below)
+        text = random_call.sql("spark") if random_call is not None else str(below)
         if model.config.materialized in ("view", "ephemeral"):
             self._random[model.unique_id] = text
         if model.config.refresh == "strict":
             message = f"FUN002 {text} is not deterministic, which refresh: strict forbids"
             hint = "compute it upstream, or set refresh: auto, which rebuilds the table whenever an input changed"
-            raise SqlError(message, location=locate(model, offset_of(found) if found is not None else None), hint=hint)
+            raise SqlError(
+                message, location=locate(model, offset_of(random_call) if random_call is not None else None), hint=hint
+            )
 
     def _look_at_types(self, facts: QueryFacts) -> None:
         for mismatch in type_warnings(facts, self._compiler.columns):
@@ -155,9 +157,9 @@ class _Check:
         _check_predicates(branch)
         this = replace(branch, unique_id=f"{branch.unique_id}{_BRANCH}")
         self._schemas[branch.unique_id] = shown
-        found = self._shown(self._checked(this))
-        have = {column.name.lower(): column.type for column in found or ()}
-        for column in shown or () if found else ():
+        this_schema = self._shown(self._checked(this))
+        have = {column.name.lower(): column.type for column in this_schema or ()}
+        for column in shown or () if this_schema else ():
             if column.name.lower() not in have:
                 message = f"where is_incremental() is true the query has no column {column.name!r}"
                 raise SqlError(message, location=Location(branch.path, 1, 1), hint=f"its columns: {', '.join(have)}")
@@ -231,8 +233,8 @@ def _refuse_foreign_tables(model: RenderedModel, tree: exp.Expr) -> None:
         raise SqlError(message, location=locate(model, offset_of(table)), hint=hint)
 
 
-def _error(model: RenderedModel, found: Unresolved) -> SqlError:
-    return SqlError(found.message, location=locate(model, offset_of(found.node)), hint=found.hint)
+def _error(model: RenderedModel, unresolved: Unresolved) -> SqlError:
+    return SqlError(unresolved.message, location=locate(model, offset_of(unresolved.node)), hint=unresolved.hint)
 
 
 def _check_predicates(branch: RenderedModel) -> None:
@@ -262,8 +264,8 @@ def _named_columns(model: RenderedModel) -> tuple[tuple[str, tuple[str, ...]], .
 
 def _config_place(model: RenderedModel, key: str) -> Location:
     """Where the model's own file sets a config key; its first line where another file does."""
-    found = re.search(rf"\b{key}\s*=", model.raw_sql)
-    if found is None:
+    match = re.search(rf"\b{key}\s*=", model.raw_sql)
+    if match is None:
         return Location(model.path, 1)
-    before = model.raw_sql[: found.start()]
-    return Location(model.path, before.count("\n") + 1, found.start() - before.rfind("\n"))
+    before = model.raw_sql[: match.start()]
+    return Location(model.path, before.count("\n") + 1, match.start() - before.rfind("\n"))

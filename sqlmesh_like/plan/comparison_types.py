@@ -61,7 +61,7 @@ def _written(equal: exp.Expr, known: Mapping[str, str | None]) -> str:
 def type_family(type_: str | None) -> str | None:
     """What Spark converts within without a word.
 
-    >>> family("bigint"), family("decimal(3,1)"), family("date"), family("array<int>")
+    >>> type_family("bigint"), type_family("decimal(3,1)"), type_family("date"), type_family("array<int>")
     ('a number', 'a number', 'a time', None)
     """
     if type_ is None:

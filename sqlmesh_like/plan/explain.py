@@ -15,7 +15,7 @@ def explain_model(planned: PlannedModel) -> dict[str, object]:
         **explain_classification(planned.compiled),
         "inputs": [_input(item) for item in planned.inputs],
         "next_run": planned.strategy,
-        "next_run_reasons": [_reason(found) for found in planned.reasons],
+        "next_run_reasons": [_reason(reason) for reason in planned.reasons],
         "estimate": explain_estimate(planned),
     }
 
@@ -33,30 +33,30 @@ def explain_classification(compiled: CompiledModel) -> dict[str, object]:
             }
             for verdict in compiled.classification.aggregates
         ],
-        "reasons": [_reason(found) for found in compiled.classification.reasons],
+        "reasons": [_reason(reason) for reason in compiled.classification.reasons],
     }  # fmt: skip
 
 
-def _reason(found: Reason) -> dict[str, object]:
+def _reason(reason: Reason) -> dict[str, object]:
     values: dict[str, object] = {
-        "rule": found.rule, "message": found.message, "line": found.line, "column": found.column,
+        "rule": reason.rule, "message": reason.message, "line": reason.line, "column": reason.column,
     }  # fmt: skip
-    return values | ({"hint": found.hint} if found.hint else {})
+    return values | ({"hint": reason.hint} if reason.hint else {})
 
 
 def explain_estimate(planned: PlannedModel) -> dict[str, object] | None:
     """Rows, files and bytes as commit metadata tells them; null where the change is not known before the run."""
-    found = planned.estimate
+    estimate = planned.estimate
     if planned.strategy == "no_op":
-        found = Estimate(0, 0, 0.0, NO_WORK, NO_WORK)
-    if found is None:
+        estimate = Estimate(0, 0, 0.0, NO_WORK, NO_WORK)
+    if estimate is None:
         return None
-    chosen = found.work(planned.strategy)
+    chosen = estimate.work(planned.strategy)
     return {
-        "changed_rows": found.changed_rows, "changed_files": found.changed_files,
+        "changed_rows": estimate.changed_rows, "changed_files": estimate.changed_files,
         "read_bytes": chosen.read, "rewritten_bytes": chosen.rewritten,
-        "incremental": _work(found.incremental), "full_refresh": _work(found.full),
-        "strategies": {name: _work(work) for name, work in found.ways}, "chosen": planned.strategy,
+        "incremental": _work(estimate.incremental), "full_refresh": _work(estimate.full),
+        "strategies": {name: _work(work) for name, work in estimate.ways}, "chosen": planned.strategy,
     }  # fmt: skip
 
 

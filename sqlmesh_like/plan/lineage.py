@@ -36,12 +36,12 @@ class TracedColumn:
         """Columns at the ends of all ways up, and what becomes of their values on the whole way."""
         if not self.origins:
             return {ColumnOrigin(self.unique_id, self.name): self.how} if self.how is not None else {}
-        found: dict[ColumnOrigin, How] = {}
+        origins: dict[ColumnOrigin, How] = {}
         for origin in self.origins:
             for end, how in origin.sources.items():
                 whole = dearer(how, self.how or how)
-                found[end] = dearer(found.get(end, whole), whole)
-        return dict(sorted(found.items()))
+                origins[end] = dearer(origins.get(end, whole), whole)
+        return dict(sorted(origins.items()))
 
 
 @dataclass
@@ -59,13 +59,13 @@ class Lineage:
 
     def columns(self, model: RenderedModel) -> tuple[TracedColumn, ...]:
         """All columns of a model. Raises UsageError where a star hides them, SqlError for wrong SQL."""
-        found = self._of(model)
-        if found is None:
+        traced = self._of(model)
+        if traced is None:
             missing = [ref for ref in model.inputs if self._schema(ref) is None]
             names = ", ".join(str(ref.table) for ref in missing) or "its inputs"
             hint = "run `sml ingest` first, or declare the columns with their types in the source's YAML"
             raise UsageError(f"{model.path}: the columns of {names} are not known yet", hint=hint)
-        return tuple(self._traced(model.unique_id, column, None) for column in found)
+        return tuple(self._traced(model.unique_id, column, None) for column in traced)
 
     def column(self, model: RenderedModel, name: str) -> TracedColumn:
         """One column of a model. Raises UsageError with the nearest name."""
@@ -99,16 +99,16 @@ class Lineage:
             schemas = {ref.unique_id: self._schema(ref) for ref in model.inputs}
             # Views are not inlined: they are steps on the way.
             facts = analyze(model, schemas, {})
-            found = trace(facts.relation) if facts.relation else trace_text(model, schemas)
-            self._known[model.unique_id] = None if found is None else (*found, *_versions(model))
+            traced = trace(facts.relation) if facts.relation else trace_text(model, schemas)
+            self._known[model.unique_id] = None if traced is None else (*traced, *_versions(model))
         return self._known[model.unique_id]
 
     def _schema(self, ref: InputRef) -> Schema | None:
         above = self._model(ref.unique_id)
         if above is None:
             return self.schemas.get(ref.unique_id) or declared_schema(ref)
-        found = self._of(above)
-        return tuple(Column(column.name, column.type) for column in found) if found else None
+        traced = self._of(above)
+        return tuple(Column(column.name, column.type) for column in traced) if traced else None
 
     def _type(self, origin: ColumnOrigin) -> str | None:
         known = self.schemas.get(origin.input_id) or ()

@@ -65,13 +65,13 @@ class Planner:
 
     def inputs(self, model: RenderedModel) -> tuple[str, ...]:
         """Ids of the tables that a model reads, directly or through views."""
-        found = dict.fromkeys(
+        unique_ids = dict.fromkeys(
             ref.unique_id
             for reader in (*self._views_below(model), model)
             for ref in reader.inputs
             if ref.unique_id in self.catalog.places
         )
-        return tuple(found)
+        return tuple(unique_ids)
 
     def plan_ahead(self, models: Iterable[RenderedModel]) -> list[PlannedModel]:
         """Plans of models given in dependency order, as one run of all of them would find them."""
@@ -128,29 +128,29 @@ class Planner:
     def _unbuilt_below(self, model: RenderedModel, states: Mapping[str, TableState]) -> list[RenderedModel]:
         """Models whose columns follow from their query alone, views and tables not built yet, inner ones first."""
         by_id = self._by_id
-        found: dict[str, RenderedModel] = {}
+        models: dict[str, RenderedModel] = {}
 
         def visit(reader: RenderedModel) -> None:
             for ref in reader.inputs:
                 below = by_id.get(ref.unique_id)
                 has_columns = ref.unique_id in states and states[ref.unique_id].schema is not None
-                if below is not None and not has_columns and ref.unique_id not in found:
+                if below is not None and not has_columns and ref.unique_id not in models:
                     visit(below)
-                    found[ref.unique_id] = below
+                    models[ref.unique_id] = below
 
         visit(model)
-        return list(found.values())
+        return list(models.values())
 
     def _views_below(self, model: RenderedModel) -> list[RenderedModel]:
         """Views that the model reads, directly or through views, inner ones first."""
         by_id = self._views
-        found: dict[str, RenderedModel] = {}
+        views: dict[str, RenderedModel] = {}
 
         def visit(reader: RenderedModel) -> None:
             for ref in reader.inputs:
-                if ref.unique_id in by_id and ref.unique_id not in found:
+                if ref.unique_id in by_id and ref.unique_id not in views:
                     visit(by_id[ref.unique_id])
-                    found[ref.unique_id] = by_id[ref.unique_id]
+                    views[ref.unique_id] = by_id[ref.unique_id]
 
         visit(model)
-        return list(found.values())
+        return list(views.values())

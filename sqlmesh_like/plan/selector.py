@@ -43,15 +43,17 @@ def select(
     """
     evaluation = _Evaluation(graph, past, indirect)
     if named is not None:
-        found = evaluation.found(named)
+        selection = evaluation.evaluate(named)
     elif select:
-        found = _each(evaluation, graph, select)
+        selection = _each(evaluation, graph, select)
     else:
-        found = _Matches(frozenset(graph.nodes))
+        selection = _Matches(frozenset(graph.nodes))
     if exclude:
         excluded = _Evaluation(graph, past, "eager")
-        found = found.minus(excluded.found(SelectorUnion(tuple(parse_word(word) for word in _words(exclude)))))
-    chosen = evaluation.completed(found)
+        selection = selection.minus(
+            excluded.evaluate(SelectorUnion(tuple(parse_word(word) for word in _words(exclude))))
+        )
+    chosen = evaluation.completed(selection)
     if not chosen and not compares((*select, *exclude), named):
         raise SelectionError(f"nothing is left of the selection {_spelling(select, exclude, named)}")
     return graph.order(chosen)
@@ -63,13 +65,13 @@ def _words(texts: tuple[str, ...]) -> list[str]:
 
 def _each(evaluation: _Evaluation, graph: Graph, select: tuple[str, ...]) -> _Matches:
     """The union of all words; one that chooses nothing is a mistake that the others must not hide."""
-    found = _Matches()
+    union = _Matches()
     for word in _words(select):
-        part = evaluation.found(parse_word(word))
+        part = evaluation.evaluate(parse_word(word))
         if not part.direct and not _may_be_empty(evaluation, parse_word(word)):
             raise SelectionError(f"selector {word!r} matches nothing", hint=_hint(graph, word))
-        found = found.plus(part)
-    return found
+        union = union.plus(part)
+    return union
 
 
 def compares(select: tuple[str, ...], named: Selector | None = None) -> bool:
@@ -86,7 +88,7 @@ def _may_be_empty(evaluation: _Evaluation, word: Selector) -> bool:
     """A comparison may find nothing; what it is intersected with must be there all the same."""
     terms = _terms(word)
     others = [term for term in terms if not _is_comparison(term)]
-    return len(others) < len(terms) and all(evaluation.found(term).direct for term in others)
+    return len(others) < len(terms) and all(evaluation.evaluate(term).direct for term in others)
 
 
 def _is_comparison(term: SelectorTerm) -> bool:
@@ -136,22 +138,22 @@ class _Evaluation:
     past: ComparisonState | None
     indirect: Indirect
 
-    def found(self, selector: Selector) -> _Matches:
+    def evaluate(self, selector: Selector) -> _Matches:
         match selector:
             case SelectorTerm():
                 return self._expanded(selector)
             case SelectorUnion(of):
-                return reduce(_Matches.plus, map(self.found, of), _Matches())
+                return reduce(_Matches.plus, map(self.evaluate, of), _Matches())
             case SelectorIntersection(of):
-                return reduce(_Matches.meet, map(self.found, of))
+                return reduce(_Matches.meet, map(self.evaluate, of))
             case SelectorDifference(of, minus):
                 eager = _Evaluation(self.graph, self.past, "eager")
-                return self.found(of).minus(eager.found(minus))
+                return self.evaluate(of).minus(eager.evaluate(minus))
 
-    def completed(self, found: _Matches) -> _Ids:
+    def completed(self, selection: _Matches) -> _Ids:
         """With the tests whose nodes turned out to be chosen, by whichever part of the selection."""
-        modes = {mode: self._covered(mode, found.direct) for _, mode in found.awaiting}
-        return found.direct | {test for test, mode in found.awaiting if modes[mode](test)}
+        modes = {mode: self._covered(mode, selection.direct) for _, mode in selection.awaiting}
+        return selection.direct | {test for test, mode in selection.awaiting if modes[mode](test)}
 
     def _expanded(self, term: SelectorTerm) -> _Matches:
         chosen = self._with_relatives(term)
@@ -163,9 +165,9 @@ class _Evaluation:
         return _Matches(chosen | along, frozenset((test, mode) for test in awaiting))
 
     def _with_relatives(self, term: SelectorTerm) -> _Ids:
-        found = matches(self.graph, term, self.past)
-        expanded = set(found)
-        for unique_id in found:
+        direct = matches(self.graph, term, self.past)
+        expanded = set(direct)
+        for unique_id in direct:
             if term.at:
                 below = {unique_id, *self.graph.descendants(unique_id)}
                 expanded |= self.graph.above(below)
@@ -176,8 +178,8 @@ class _Evaluation:
         return frozenset(expanded)
 
     def _tests_of(self, chosen: _Ids) -> _Ids:
-        found = {child for unique_id in chosen for child in self.graph.children(unique_id)}
-        return frozenset(child for child in found if self._type(child) in ("test", "unit_test"))
+        tests = {child for unique_id in chosen for child in self.graph.children(unique_id)}
+        return frozenset(child for child in tests if self._type(child) in ("test", "unit_test"))
 
     def _covered(self, mode: Indirect, chosen: _Ids) -> Callable[[str], bool]:
         """Whether a test comes along with these nodes, one of which it reads."""

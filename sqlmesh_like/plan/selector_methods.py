@@ -79,10 +79,10 @@ def _by_access(node: Node, value: str, _: str) -> bool:
 
 
 def _by_config(node: Node, value: str, argument: str) -> bool:
-    found: object = node.config
+    setting: object = node.config
     for key in argument.split("."):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    values = found if isinstance(found, list | tuple) else [found]
+        setting = setting.get(key) if isinstance(setting, Mapping) else None
+    values = setting if isinstance(setting, list | tuple) else [setting]
     return any(fnmatchcase(_config_word(part), value) for part in values if part is not None)
 
 
@@ -116,11 +116,11 @@ def _by_version(node: Node, value: str, _: str) -> bool:
     """As in dbt `none` chooses models without versions, and `latest` those alone that have some."""
     if node.resource_type != "model":
         return False
-    found = _SIDES.get(value)
-    if found is None:
+    test = _SIDES.get(value)
+    if test is None:
         hint = nearest(value, _SIDES) or f"known: {', '.join(f'version:{side}' for side in _SIDES)}"
         raise SelectionError(f"selector 'version:{value}' is none of version's", hint=hint)
-    return found(node.version)
+    return test(node.version)
 
 
 _SIDES: Mapping[str, Callable[[Version | None], bool]] = {

@@ -76,14 +76,14 @@ def _refuse_unknown(method: str, value: str, known: tuple[str, ...]) -> None:
         raise SelectionError(f"selector '{method}:{value}' is none of {method}'s", hint=hint)
 
 
-def _given(past: ComparisonState | None, method: str, file: str, found: _T | None) -> _T:
+def _given(past: ComparisonState | None, method: str, file: str, value: _T | None) -> _T:
     if past is None:
         hint = f"give --state PATH, the folder of an earlier {file}"
         raise SelectionError(f"{method}: needs something to compare with", hint=hint)
-    if found is None:
+    if value is None:
         hint = (
             "`sml compile` writes manifest.json, `sml run` and the like run_results.json, `sml freshness` sources.json"
         )
         where = f"{past.folder} or not in the target folder" if method == "source_status" else past.folder
         raise SelectionError(f"{method}: needs {file}, which is not in {where}", hint=hint)
-    return found
+    return value

@@ -178,7 +178,7 @@ def check_setting(key: str, value: object) -> object:
 def merge_config(base: ConfigValues, over: ConfigValues) -> dict[str, object]:
     """Two levels of checked settings as one.
 
-    >>> merge({"tags": ("a",), "schema": "x"}, {"tags": ("b", "a"), "schema": "y"})
+    >>> merge_config({"tags": ("a",), "schema": "x"}, {"tags": ("b", "a"), "schema": "y"})
     {'tags': ('a', 'b'), 'schema': 'y'}
     """
     merged = dict(base)

@@ -24,9 +24,9 @@ def parse_exposures(
     nodes: Iterable[YamlNode], project: str, values: ValueRenderer, descriptions: Descriptions
 ) -> tuple[Exposure, ...]:
     """The enabled exposures. Raises ProjectError at the first wrong key or value."""
-    found = [_exposure(values.render(node, frozenset({"description", "depends_on"})), project, descriptions)
+    exposures = [_exposure(values.render(node, frozenset({"description", "depends_on"})), project, descriptions)
              for node in nodes]  # fmt: skip
-    return tuple(exposure for exposure in found if exposure is not None)
+    return tuple(exposure for exposure in exposures if exposure is not None)
 
 
 def _exposure(node: YamlNode, project: str, descriptions: Descriptions) -> Exposure | None:
@@ -84,5 +84,5 @@ def _owner(node: YamlNode, what: str) -> Mapping[str, object]:
 
 
 def _meta(levels: list[YamlNode]) -> Mapping[str, object]:
-    found = [child for level in levels if (child := level.get("meta")) is not None]
-    return {key: child.value for meta in found for key, child in meta.mapping("meta").items()}
+    metas = [child for level in levels if (child := level.get("meta")) is not None]
+    return {key: child.value for meta in metas for key, child in meta.mapping("meta").items()}

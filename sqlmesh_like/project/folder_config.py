@@ -30,7 +30,9 @@ class FolderConfig:
     def is_off(self, kind: str, path: str, *names: str) -> bool:
         """Whether `+enabled: false` is said of a source table, an exposure or a unit test of a file."""
         fqn = (self.settings.name, *self.folders(path), *names)
-        return any(found.is_off(kind, fqn, self.values) for found in (self.settings, self.over) if found is not None)
+        return any(
+            settings.is_off(kind, fqn, self.values) for settings in (self.settings, self.over) if settings is not None
+        )
 
     def folders(self, path: str) -> tuple[str, ...]:
         """The folders of a file below the path of its kind."""

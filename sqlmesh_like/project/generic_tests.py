@@ -164,9 +164,9 @@ def _joined(text: str) -> str:
     """Text with templates in it: its parts, put together when the test is rendered."""
     parts: list[str] = []
     position = 0
-    for found in _PART.finditer(text):
-        parts += [repr(text[position : found.start()])] if found.start() > position else []
-        parts.append(f"({found[1].strip()})")
-        position = found.end()
+    for match in _PART.finditer(text):
+        parts += [repr(text[position : match.start()])] if match.start() > position else []
+        parts.append(f"({match[1].strip()})")
+        position = match.end()
     parts += [repr(text[position:])] if position < len(text) else []
     return f"({' ~ '.join(parts)})"

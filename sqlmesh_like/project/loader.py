@@ -1,4 +1,4 @@
-"""Files of a project → `ParsedProject`. Owns joining the project and its packages; each is a `Part`.
+"""Files of a project → `ParsedProject`. Owns joining the project and its packages; each is a `PackageFiles`.
 
 Jinja inside SQL is `render`'s. Nothing here starts an engine.
 """
@@ -82,6 +82,6 @@ def _unit_tests(root: Path, own: PackageFiles) -> tuple[UnitTestFile, ...]:
     files = [FixtureFile(relative(path, root), read_text(path, root)) for path in paths if properties.unit_tests]
     names = [model.name for model in own.models]
     versions = [model.version for model in own.models if model.version is not None]
-    found = unit_tests_of(properties.unit_tests, settings.name, names, versions, files, settings.words)
+    unit_tests = unit_tests_of(properties.unit_tests, settings.name, names, versions, files, settings.words)
     by_folder = FolderConfig(settings, settings.words.values())
-    return tuple(test for test in found if not by_folder.is_off("unit_tests", test.path, test.model, test.name))
+    return tuple(test for test in unit_tests if not by_folder.is_off("unit_tests", test.path, test.model, test.name))

@@ -84,14 +84,14 @@ def _described_tests(settings: Settings) -> tuple[str, ...]:
 
 def _model_paths(root: Path, settings: Settings) -> list[tuple[Path, tuple[str, ...]]]:
     """Each model file with its fqn: project, folders below its model path, name."""
-    found: dict[Path, tuple[str, ...]] = {}
+    paths: dict[Path, tuple[str, ...]] = {}
     for folder in settings.model_paths:
         for path in files_under(root, [folder], (".sql", ".py")):
             parts = path.relative_to(root / folder).with_suffix("").parts
             if path.suffix == ".py":
                 raise ProjectError("Python models are not supported", location=Location(relative(path, root)))
-            found[path] = (settings.name, *parts)
-    return list(found.items())
+            paths[path] = (settings.name, *parts)
+    return list(paths.items())
 
 
 def _seed_paths(root: Path, settings: Settings) -> tuple[Path, ...]:

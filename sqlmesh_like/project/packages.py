@@ -68,14 +68,14 @@ def installed_packages(root: Path, settings: Settings, cli_vars: Mapping[str, ob
     """
     folder = root / settings.packages_path
     record_folder(folder)
-    found = sorted(path for path in folder.iterdir() if (path / DBT_FILE).is_file()) if folder.is_dir() else []
+    folders = sorted(path for path in folder.iterdir() if (path / DBT_FILE).is_file()) if folder.is_dir() else []
     wanted = wanted_packages(root, root, settings.vars)
-    if len(found) < len(wanted):
+    if len(folders) < len(wanted):
         hint = f"`sml deps` fetches them into {settings.packages_path}/"
         raise ProjectError("the packages of this project are not installed", location=wanted[0].declared_at, hint=hint)
-    if not found:
+    if not folders:
         return ()
-    packages = tuple(_installed(path, settings, cli_vars) for path in found)
+    packages = tuple(_installed(path, settings, cli_vars) for path in folders)
     for package in packages:
         if package.name == settings.name:
             raise ProjectError(f"package {package.name!r} has the project's own name", location=Location(package.file))

@@ -92,21 +92,21 @@ def parse_word(word: str) -> Selector:
 
 def parse_term(word: str) -> SelectorTerm:
     """One term. Raises SelectionError for a malformed one and an unknown method."""
-    found = _TERM.fullmatch(word)
-    if found is None or (found["at"] and (found["parents"] or found["children"])):
+    match = _TERM.fullmatch(word)
+    if match is None or (match["at"] and (match["parents"] or match["children"])):
         raise SelectionError(f"selector {word!r} is malformed", hint="write m, +m, m+, 2+m, m+3, @m, tag:x, path:x …")
-    method = _METHOD.fullmatch(found["body"])
+    method = _METHOD.fullmatch(match["body"])
     if method is not None and (hint := unknown_method(method["method"])):
         raise SelectionError(f"selector {word!r} has the unknown method {method['method']!r}", hint=hint)
     return SelectorTerm(
         text=word,
-        method=method["method"] if method else implied_method(found["body"]),
-        value=method["value"] if method else found["body"],
-        parents=bool(found["parents"]),
-        parents_depth=int(found["up"]) if found["up"] else None,
-        children=bool(found["children"]),
-        children_depth=int(found["down"]) if found["down"] else None,
-        at=bool(found["at"]),
+        method=method["method"] if method else implied_method(match["body"]),
+        value=method["value"] if method else match["body"],
+        parents=bool(match["parents"]),
+        parents_depth=int(match["up"]) if match["up"] else None,
+        children=bool(match["children"]),
+        children_depth=int(match["down"]) if match["down"] else None,
+        at=bool(match["at"]),
     )
 
 

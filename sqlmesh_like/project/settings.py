@@ -97,13 +97,13 @@ class Settings:
 
     def is_off(self, kind: str, fqn: tuple[str, ...], values: ValueRenderer) -> bool:
         """Whether the settings say `+enabled: false` of a source table, an exposure or a unit test."""
-        found = [
+        enabled = [
             values.render(child).value
             for level in _levels(self.others.get(kind, _EMPTY), fqn, is_own=fqn[0] == self.name)
             for key, child in level.items()
             if canonical(key) == "enabled" and not isinstance(child.value, dict)
         ]
-        return bool(found) and found[-1] in (False, "false", "False")
+        return bool(enabled) and enabled[-1] in (False, "false", "False")
 
 
 def find_project(start: Path) -> Path:
@@ -176,14 +176,14 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
 def _dispatch(node: YamlNode) -> dict[str, tuple[str, ...]]:
     """Where `adapter.dispatch` looks for macros of a namespace, package after package."""
     listed = node.get("dispatch")
-    found: dict[str, tuple[str, ...]] = {}
+    orders: dict[str, tuple[str, ...]] = {}
     for entry in () if listed is None else listed.sequence("dispatch"):
         entry.mapping("dispatch").expect_keys("dispatch", ("macro_namespace", "search_order"))
         space, order = entry.get("macro_namespace"), entry.get("search_order")
         if space is None or order is None:
             raise entry.error("dispatch needs macro_namespace and search_order")
-        found[space.text("macro_namespace")] = order.texts("search_order")
-    return found
+        orders[space.text("macro_namespace")] = order.texts("search_order")
+    return orders
 
 
 def _vars(node: YamlNode) -> dict[str, object]:
@@ -243,8 +243,8 @@ def _own_config(level: YamlNode, values: ValueRenderer) -> dict[str, object]:
 
 
 def _test_config(level: YamlNode, values: ValueRenderer) -> dict[str, object]:
-    found = (setting_by_folder(key, node, values) for key, node in level.items())
-    return dict(setting for setting in found if setting is not None)
+    settings = (setting_by_folder(key, node, values) for key, node in level.items())
+    return dict(setting for setting in settings if setting is not None)
 
 
 def checked(key: str, node: YamlNode) -> object:

@@ -95,11 +95,11 @@ def _table(
 def _renamed(node: YamlNode) -> Mapping[str, str]:
     """Columns that declare `renamed_from`, with that name."""
     columns = node.get("columns")
-    found = (
+    renames = (
         (required(column, "name", "a column"), optional(column, "renamed_from"))
         for column in (() if columns is None else columns.sequence("columns"))
     )
-    return {name: before for name, before in found if before is not None}
+    return {name: before for name, before in renames if before is not None}
 
 
 def _stream(node: YamlNode) -> IngestSource:

@@ -82,8 +82,8 @@ def unit_tests_of(
     by_name = {PurePosixPath(file.path).name: file for file in fixtures}
     seen: dict[str, UnitTestFile] = {}
     for node in nodes:
-        found = parse_unit_test(node, project, by_name, values)
-        for test in () if found is None else _of_versions(node, found, versioned):
+        unit_test = parse_unit_test(node, project, by_name, values)
+        for test in () if unit_test is None else _of_versions(node, unit_test, versioned):
             _check(test, known, seen)
             seen[test.unique_id] = test
     return tuple(seen.values())
@@ -168,8 +168,8 @@ def _fixture(node: YamlNode, fixtures: Mapping[str, FixtureFile]) -> Fixture:
     if rows is not None and file is not None:
         raise file.error("rows and fixture are both given", "keep one of them")
     if file is not None:
-        found = _fixture_file(file, format_, fixtures)
-        return Fixture(format_, file.location, text=found.text, text_path=found.path)
+        file_found = _fixture_file(file, format_, fixtures)
+        return Fixture(format_, file.location, text=file_found.text, text_path=file_found.path)
     if rows is None:
         return Fixture(format_, node.location)
     if format_ == "dict":
@@ -186,12 +186,12 @@ def _fixture_file(node: YamlNode, format_: FixtureFormat, fixtures: Mapping[str,
     if format_ == "dict":
         raise node.error("a fixture file is CSV or SQL", "add format: csv or format: sql")
     name = node.text("fixture")
-    found = fixtures.get(f"{name}.{format_}")
-    if found is None:
+    fixture = fixtures.get(f"{name}.{format_}")
+    if fixture is None:
         same = [known.removesuffix(f".{format_}") for known in fixtures if known.endswith(f".{format_}")]
         hint = nearest(name, same) or f"it is looked for as <test-path>/fixtures/{name}.{format_}"
         raise node.error(f"there is no {format_} fixture {name!r}", hint)
-    return found
+    return fixture
 
 
 def _config(node: YamlNode, values: ValueRenderer) -> dict[str, object]:

@@ -49,7 +49,7 @@ def database_type(name: str, type_: Any) -> TypeEngine[Any]:
             .with_variant(postgresql.TIMESTAMP(timezone=True), "postgresql")
             .with_variant(mysql.DATETIME(fsp=6), *_MYSQL)
         )
-    return next((found for is_it, found in _SIMPLE if is_it(type_)), _TEXT)
+    return next((simple_type for is_it, simple_type in _SIMPLE if is_it(type_)), _TEXT)
 
 
 def converter(type_: Any, dialect: str) -> Convert | None:

@@ -56,9 +56,9 @@ class DatabaseStore:
                 if sa.inspect(db).has_table(table, schema=self._schema):
                     raise foreign(table, self._name)
                 return None
-            found = Published(row.model, row.uri, row.frontier, columns_from(row.columns))
+            published = Published(row.model, row.uri, row.frontier, columns_from(row.columns))
             # Where somebody dropped the table or changed its columns, all of it is written again.
-            return found if self._has(db, table, found.columns) else replace(found, frontier=None)
+            return published if self._has(db, table, published.columns) else replace(published, frontier=None)
 
     def write(self, table: str, export: Export, old: Published | None, new: Published) -> None:
         with self._failing(), self._engine.connect() as db:

@@ -47,9 +47,9 @@ class DuckDBStore:
                 if self._has(db, table):
                     raise foreign(table, self._name)
                 return None
-            found = Published(known[0], known[1], known[2], columns_from(known[3]))
-            names = tuple(name for name, _ in found.columns)
-            return found if self._names(db, table) == {KEY_COLUMN, *names} else replace(found, frontier=None)
+            published = Published(known[0], known[1], known[2], columns_from(known[3]))
+            names = tuple(name for name, _ in published.columns)
+            return published if self._names(db, table) == {KEY_COLUMN, *names} else replace(published, frontier=None)
 
     def write(self, table: str, export: Export, old: Published | None, new: Published) -> None:
         with self._open() as db:

@@ -1,7 +1,7 @@
 """What templates ask a lake: columns of a table, rows of a query. Owns dbt's functions for it and what they return.
 
 While a project is read nobody answers: `execute` is false, answers are empty, and that the template asked is noted.
-Such a template is rendered again when its node is run, with a `Lake` that answers.
+Such a template is rendered again when its node is run, with a `LakeQueries` that answers.
 """
 
 from __future__ import annotations
@@ -243,8 +243,8 @@ class AdapterFunctions:
             raise TemplateFault(
                 "get_columns_in_relation takes a ref(), a source() or this", r"\bget_columns_in_relation\b"
             )
-        found = self.lake.columns(TableName(relation.schema, relation.identifier))
-        return [ColumnOf(column.name, column.type or "string") for column in found or ()]
+        columns = self.lake.columns(TableName(relation.schema, relation.identifier))
+        return [ColumnOf(column.name, column.type or "string") for column in columns or ()]
 
     def check_schema_exists(self, *_args: object, **_options: object) -> bool:
         self.note()

@@ -98,8 +98,8 @@ class ConfigCall:
         return default if value is None else value
 
     def meta_get(self, key: str, default: object = None) -> object:
-        found = self.get("meta")
-        return found.get(key, default) if isinstance(found, Mapping) else default
+        meta = self.get("meta")
+        return meta.get(key, default) if isinstance(meta, Mapping) else default
 
     def meta_require(self, key: str) -> object:
         value = self.meta_get(key, _NOTHING)
@@ -147,9 +147,9 @@ def build_scope(
 
 
 def _references(registry: RelationRegistry | None, findings: RenderTrace) -> dict[str, object]:
-    def use(found: InputRef) -> TemplateRelation:
-        findings.inputs[found.unique_id] = found
-        return TemplateRelation(found.table)
+    def use(input_ref: InputRef) -> TemplateRelation:
+        findings.inputs[input_ref.unique_id] = input_ref
+        return TemplateRelation(input_ref.table)
 
     def ref(*names: str, v: object = None, version: object = None) -> TemplateRelation:
         wanted = version if v is None else v
@@ -160,8 +160,8 @@ def _references(registry: RelationRegistry | None, findings: RenderTrace) -> dic
         )
 
     def source(source_name: str, table_name: str) -> TemplateRelation:
-        found = None if registry is None else registry.source(source_name, table_name)
-        return TemplateRelation(TableName(source_name, table_name)) if found is None else use(found)
+        input_ref = None if registry is None else registry.source(source_name, table_name)
+        return TemplateRelation(TableName(source_name, table_name)) if input_ref is None else use(input_ref)
 
     return {"ref": ref, "source": source}
 

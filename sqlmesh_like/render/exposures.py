@@ -91,7 +91,7 @@ def _refuse(
 
 
 def _place(path: str, name: str, text: str) -> Location:
-    found = re.search(rf"\bref\s*\([^)]*['\"]{re.escape(name)}['\"]", text)
-    if found is None:
+    match = re.search(rf"\bref\s*\([^)]*['\"]{re.escape(name)}['\"]", text)
+    if match is None:
         return Location(path)
-    return Location(path, text.count("\n", 0, found.start()) + 1, found.start() - text.rfind("\n", 0, found.start()))
+    return Location(path, text.count("\n", 0, match.start()) + 1, match.start() - text.rfind("\n", 0, match.start()))

@@ -66,18 +66,18 @@ def _parts(raw: str) -> tuple[_Text | _Tag, ...] | None:
     if _ELSEWHERE.search(raw):
         return None
     shown = raw.removesuffix("\n")  # as Jinja does, once
-    found: list[_Text | _Tag] = []
+    parts: list[_Text | _Tag] = []
     position = 0
     for tag in _TAG.finditer(shown):
         call = _call(tag[1])
         if call is None:
             return None
-        found += [_Text(shown[position : tag.start()], position)] if tag.start() > position else []
-        found.append(_Tag(call, tag.start()))
+        parts += [_Text(shown[position : tag.start()], position)] if tag.start() > position else []
+        parts.append(_Tag(call, tag.start()))
         position = tag.end()
-    found += [_Text(shown[position:], position)] if position < len(shown) else []
-    is_whole = shown.count("{{") == sum(isinstance(part, _Tag) for part in found)
-    return tuple(found) if is_whole else None
+    parts += [_Text(shown[position:], position)] if position < len(shown) else []
+    is_whole = shown.count("{{") == sum(isinstance(part, _Tag) for part in parts)
+    return tuple(parts) if is_whole else None
 
 
 def _call(expression: str) -> ast.Call | None:

@@ -76,8 +76,8 @@ class Macros:
         Those of packages, and built-in ones that the project does not have itself, are among them.
         """
         own = self._packages[self.project]
-        found = [macro for macros in self._packages.values() for macro in macros.values()]
-        for macro in sorted(found, key=lambda macro: macro.unique_id):
+        macros_found = [macro for macros in self._packages.values() for macro in macros.values()]
+        for macro in sorted(macros_found, key=lambda macro: macro.unique_id):
             if macro.package != _BUILT_IN or macro.name not in own:
                 yield macro.unique_id, macro.declared_at
 
@@ -214,5 +214,5 @@ class Adapter:
 @cache
 def _builtin_files() -> tuple[MacroFile, ...]:
     folder = files("sqlmesh_like.render") / "builtin_macros"
-    found = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
-    return tuple(MacroFile(BUILTIN + file.name, file.read_text(encoding="utf-8")) for file in found)
+    sql_files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
+    return tuple(MacroFile(BUILTIN + file.name, file.read_text(encoding="utf-8")) for file in sql_files)

@@ -20,7 +20,7 @@ class Overrides:
     env_vars: Mapping[str, object] = field(default_factory=dict)
 
     def lay_over(self, scope: TemplateScope) -> None:
-        """Put macros and environment variables into a scope. Raises Fault for a macro that there is not."""
+        """Put macros and environment variables into a scope. Raises TemplateFault for a macro that there is not."""
         for name, value in self.macros.items():
             _lay_macro(scope, name, value)
         if self.env_vars:
@@ -36,8 +36,8 @@ def _lay_macro(scope: TemplateScope, name: str, value: object) -> None:
     if package and isinstance(macros, Mapping) and inner in macros:
         scope[package] = {**macros, inner: _always(value)}
         return
-    known = [key for key, found in scope.items() if callable(found)]
-    known += [f"{key}.{macro}" for key, found in scope.items() if isinstance(found, dict) for macro in found]
+    known = [key for key, bound in scope.items() if callable(bound)]
+    known += [f"{key}.{macro}" for key, bound in scope.items() if isinstance(bound, dict) for macro in bound]
     raise TemplateFault(f"there is no macro {name!r} to override", r"\{[{%]", nearest(name, known))
 
 

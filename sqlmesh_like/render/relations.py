@@ -51,8 +51,8 @@ class TemplateRelation(Mapping[str, object]):
     def __getitem__(self, name: str) -> object:
         if name not in _RELATION_KEYS:
             raise KeyError(name)
-        found: object = getattr(self, name)
-        return found
+        value: object = getattr(self, name)
+        return value
 
     def __iter__(self) -> Iterator[str]:
         return iter(_RELATION_KEYS)
@@ -83,7 +83,7 @@ class RelationRegistry:
 
     def ref(self, *names: str, version: object = None) -> InputRef:
         """The model or seed of `ref('name')` or `ref('project', 'name')`; of a model with versions the latest one
-        unless `version` names another. Raises Fault where there is none."""
+        unless `version` names another. Raises TemplateFault where there is none."""
         if not 1 <= len(names) <= 2 or not all(isinstance(name, str) for name in names):
             raise TemplateFault(f"ref takes a name, or a project and a name, not {names!r}", r"\bref\s*\(")
         name, pattern = names[-1], _call("ref", *names)
@@ -104,17 +104,17 @@ class RelationRegistry:
         known = self.versions.get(name, ())
         if not known:
             raise TemplateFault(f"model {name!r} has no versions", pattern, "ref it by its name alone")
-        found = [one for one in known if (one.is_latest if wanted is None else one.v == str(wanted))]
-        if not found:
+        matches = [one for one in known if (one.is_latest if wanted is None else one.v == str(wanted))]
+        if not matches:
             versions = ", ".join(one.v for one in known)
             raise TemplateFault(f"model {name!r} has no version {wanted}", pattern, f"its versions: {versions}")
-        return found[0].name
+        return matches[0].name
 
     def source(self, source: str, name: str) -> InputRef:
-        """The table of `source('source', 'name')`. Raises Fault where there is none."""
-        found = self.sources.get((source, name))
-        if found is not None:
-            return found
+        """The table of `source('source', 'name')`. Raises TemplateFault where there is none."""
+        source_table = self.sources.get((source, name))
+        if source_table is not None:
+            return source_table
         pattern = _call("source", source, name)
         sources = {known for known, _ in self.sources}
         if source not in sources:

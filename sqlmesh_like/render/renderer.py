@@ -254,8 +254,8 @@ class Renderer:
         """The effective config; hooks are rendered with the model's own scope."""
         config = build_config(placed.config)
         if config.materialized == "snapshot":
-            found = snapshot_config(placed.config, placed.file.declared_at, placed.file.name)
-            config = replace(config, snapshot=found)
+            snapshot = snapshot_config(placed.config, placed.file.declared_at, placed.file.name)
+            config = replace(config, snapshot=snapshot)
         if not config.pre_hook and not config.post_hook:
             return config
         scope = self._scope(placed.file, placed.config, placed.table, registry, RenderTrace())
@@ -268,11 +268,11 @@ class Renderer:
 
 
 def _versions(files: Iterable[ModelFile]) -> dict[str, tuple[Version, ...]]:
-    found: dict[str, tuple[Version, ...]] = {}
+    versions: dict[str, tuple[Version, ...]] = {}
     for file in files:
         if (version := file.version) is not None:
-            found[version.of] = (*found.get(version.of, ()), version)
-    return found
+            versions[version.of] = (*versions.get(version.of, ()), version)
+    return versions
 
 
 def _node(file: ModelFile | SeedFile, config: Mapping[str, object]) -> dict[str, object]:

@@ -26,23 +26,23 @@ class Rerenderer:
         """The model by what its template gives now. Raises JinjaError, and NodeError of a question."""
         if not model.asks_lake or model.unique_id not in self._placed:
             return model
-        found = self._renderer.render_model(self._placed[model.unique_id], self._registry)
-        _refuse_unforeseen(model.path, model.inputs, found.inputs)
-        return replace(found, asks_lake=False)
+        rendered = self._renderer.render_model(self._placed[model.unique_id], self._registry)
+        _refuse_unforeseen(model.path, model.inputs, rendered.inputs)
+        return replace(rendered, asks_lake=False)
 
     def test(self, test: RenderedTest) -> RenderedTest:
         """The test by what its template gives now. Raises as `model` does."""
-        found = self._renderer.render_test(self._tests[test.unique_id], self._registry) if test.asks_lake else None
-        if found is None:
+        rendered = self._renderer.render_test(self._tests[test.unique_id], self._registry) if test.asks_lake else None
+        if rendered is None:
             return test
-        _refuse_unforeseen(test.path, test.inputs, found.inputs)
-        return replace(found, asks_lake=False)
+        _refuse_unforeseen(test.path, test.inputs, rendered.inputs)
+        return replace(rendered, asks_lake=False)
 
 
-def _refuse_unforeseen(path: str, known: Iterable[InputRef], found: Iterable[InputRef]) -> None:
+def _refuse_unforeseen(path: str, known: Iterable[InputRef], inputs: Iterable[InputRef]) -> None:
     """As in dbt: what is read must be known before anything runs, for the order of the graph rests on it."""
     foreseen = {ref.unique_id for ref in known}
-    for ref in found:
+    for ref in inputs:
         if ref.unique_id not in foreseen:
             name = ref.unique_id.rpartition(".")[2]
             message = f"{name!r} is only read once the lake has answered: the graph does not know of it"

@@ -209,9 +209,9 @@ class Templates:
         raw = self._raw.get(path, "")
         start = _line_start(raw, line)
         for pattern in patterns:
-            found = re.compile(pattern).search(raw, start)
-            if found:
-                return _place(path, raw, found.start())
+            match = re.compile(pattern).search(raw, start)
+            if match:
+                return _place(path, raw, match.start())
         return Location(path, line, 1)
 
 
@@ -248,15 +248,15 @@ def _explained_undefined(message: str, scope: Mapping[str, object]) -> tuple[str
 
 def _frames(trace: TracebackType | None) -> list[tuple[str, int]]:
     """File and line of each template on the stack, outermost first, whether or not Jinja rewrote the traceback."""
-    found: list[tuple[str, int]] = []
+    frames: list[tuple[str, int]] = []
     while trace is not None:
         template = trace.tb_frame.f_globals.get("__jinja_template__")
         if isinstance(template, Template):
-            found.append((str(template.filename), template.get_corresponding_lineno(trace.tb_lineno)))
+            frames.append((str(template.filename), template.get_corresponding_lineno(trace.tb_lineno)))
         elif "__jinja_exception__" in trace.tb_frame.f_globals:
-            found.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
+            frames.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
         trace = trace.tb_next
-    return found
+    return frames
 
 
 def _line_start(raw: str, line: int) -> int:

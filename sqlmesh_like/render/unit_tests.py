@@ -140,7 +140,7 @@ class _Rendering:
         read = {ref.unique_id for ref in inputs}
         for ref, location in entries:
             if ref.unique_id not in read:
-                hint = f"it reads {', '.join(spelt(found) for found in inputs) or 'nothing'}"
+                hint = f"it reads {', '.join(spelt(input_ref) for input_ref in inputs) or 'nothing'}"
                 raise ProjectError(f"{model.name} does not read {spelt(ref)}", location=location, hint=hint)
 
 

@@ -88,8 +88,8 @@ def read_report(root: Path) -> Report | None:
     charts = node.get("charts")
     if charts is None:
         raise ProjectError(f"{FILE} has no charts", location=Location(FILE, 1, 1), hint="charts: [{table: …}]")
-    found = tuple(_wanted(chart) for chart in charts.sequence("charts"))
-    return Report(_text(node, "title"), _text(node, "text") or "", found)
+    requests = tuple(_wanted(chart) for chart in charts.sequence("charts"))
+    return Report(_text(node, "title"), _text(node, "text") or "", requests)
 
 
 def _wanted(node: YamlNode) -> ChartRequest:

@@ -124,5 +124,5 @@ def _count(rows: Rows, name: str) -> int:
 
 
 def _is_unique(rows: Rows, names: Sequence[str]) -> bool:
-    found = _values(rows, names)
-    return len(set(found)) == len(found)
+    values = _values(rows, names)
+    return len(set(values)) == len(values)

@@ -53,9 +53,9 @@ def drawing(chart: Chart, rows: Rows, width: int, name: str) -> str:
     return re.sub(r"^<svg ", '<svg aria-hidden="true" focusable="false" ', svg)
 
 
-def _tip(found: re.Match[str]) -> str:
-    label = found["label"]
-    return f' data-tip="{label}"' if label and found["what"] in _MARKS else ""
+def _tip(match: re.Match[str]) -> str:
+    label = match["label"]
+    return f' data-tip="{label}"' if label and match["what"] in _MARKS else ""
 
 
 def _specification(chart: Chart, rows: Rows, width: int) -> Mapping[str, object]:

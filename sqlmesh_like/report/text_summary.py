@@ -32,7 +32,7 @@ def summarize(chart: Chart, rows: Rows) -> str:
 def accessible_text(name: str) -> str:
     """A column's name as people say it.
 
-    >>> spoken("year_month")
+    >>> accessible_text("year_month")
     'year month'
     """
     return name.replace("_", " ").strip()
@@ -41,7 +41,7 @@ def accessible_text(name: str) -> str:
 def title_text(name: str) -> str:
     """A table's name as a heading.
 
-    >>> titled("revenue_by_month")
+    >>> title_text("revenue_by_month")
     'Revenue by month'
     """
     text = accessible_text(name)
@@ -51,7 +51,7 @@ def title_text(name: str) -> str:
 def format_value(value: object) -> str:
     """A value as people read it: thousands apart, times in UTC.
 
-    >>> written(Decimal("12345.50")), written(None), written(0.1 + 0.2)
+    >>> format_value(Decimal("12345.50")), format_value(None), format_value(0.1 + 0.2)
     ('12,345.50', '–', '0.3')
     """
     match value:

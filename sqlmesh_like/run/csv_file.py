@@ -66,17 +66,17 @@ class CsvFile:
     def _field(self, offset: int) -> tuple[CsvField, int]:
         if self.text.startswith('"', offset):
             return self._quoted(offset)
-        found = re.compile(rf"[^\r\n{re.escape(self.delimiter)}]*").match(self.text, offset)
-        assert found is not None
-        return CsvField(found[0], offset), found.end()
+        match = re.compile(rf"[^\r\n{re.escape(self.delimiter)}]*").match(self.text, offset)
+        assert match is not None
+        return CsvField(match[0], offset), match.end()
 
     def _quoted(self, offset: int) -> tuple[CsvField, int]:
-        found = _QUOTED.match(self.text, offset)
-        if found is None:
+        match = _QUOTED.match(self.text, offset)
+        if match is None:
             raise self.error("this quote is never closed", offset, 'close it; a quote inside a field is written ""')
-        end = found.end()
+        end = match.end()
         follows = self.text.startswith(self.delimiter, end) or end == len(self.text) or _LINE_END.match(self.text, end)
         if not follows:
             hint = 'quote the whole field; a quote inside it is written ""'
             raise self.error("text follows the closing quote of a field", end, hint)
-        return CsvField(found[1].replace('""', '"'), offset, quoted=True), end
+        return CsvField(match[1].replace('""', '"'), offset, quoted=True), end

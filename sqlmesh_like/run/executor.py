@@ -102,8 +102,8 @@ class Executor:
             case RenderedSeed():
                 return self._load(self.seeds[node.unique_id])
             case RenderedTest():
-                found = run_test(node, self.planner, self.engine, pinned)
-                return TestResult(node, found.status, found.message, _NEVER, 0.0, found.failures, found.sample)
+                verdict = run_test(node, self.planner, self.engine, pinned)
+                return TestResult(node, verdict.status, verdict.message, _NEVER, 0.0, verdict.failures, verdict.sample)
             case RenderedUnitTest():
                 assert self.units is not None
                 return self.units.execute(node)

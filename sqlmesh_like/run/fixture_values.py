@@ -22,10 +22,10 @@ def typed(value: object, type_: str) -> object:
     """
     if value is None:
         return None
-    if found := _ARRAY.fullmatch(type_):
+    if match := _ARRAY.fullmatch(type_):
         if not isinstance(value, list):
             raise ValueError("write a list")
-        return [typed(element, found[1]) for element in value]
+        return [typed(element, match[1]) for element in value]
     if type_.startswith(("struct<", "map<")):
         if not isinstance(value, dict):
             raise ValueError("write a mapping")

@@ -59,29 +59,29 @@ def plain_rows(names: Sequence[str], rows: Iterable[Sequence[object]], location:
     return FixtureRows(tuple(names), made)
 
 
-def complete_schema(known: Schema | None, found: FixtureRows, hints: Schema = ()) -> Schema:
+def complete_schema(known: Schema | None, fixture: FixtureRows, hints: Schema = ()) -> Schema:
     """The known columns, with types where those are missing; where none are known, those that rows mention.
 
     `hints` are declared columns that may be some only.
     """
     declared = {column.name.lower(): normalize(column.type) for column in hints if column.type}
-    columns = known or (*hints, *(Column(n) for n in found.names if n.lower() not in {h.name.lower() for h in hints}))
+    columns = known or (*hints, *(Column(n) for n in fixture.names if n.lower() not in {h.name.lower() for h in hints}))
     return tuple(
-        Column(c.name, normalize(c.type) if c.type else declared.get(c.name.lower()) or _inferred(found, c.name))
+        Column(c.name, normalize(c.type) if c.type else declared.get(c.name.lower()) or _inferred(fixture, c.name))
         for c in columns
     )
 
 
-def typed_rows(found: FixtureRows, schema: Schema, what: str) -> list[tuple[object, ...]]:
+def typed_rows(fixture: FixtureRows, schema: Schema, what: str) -> list[tuple[object, ...]]:
     """Rows in the schema's order. Raises ProjectError at a cell that is no column or no value of its type."""
-    check_names(found, schema, what)
-    return [tuple(typed_cell(cell_of(row, column.name), column) for column in schema) for row in found.rows]
+    check_names(fixture, schema, what)
+    return [tuple(typed_cell(cell_of(row, column.name), column) for column in schema) for row in fixture.rows]
 
 
-def check_names(found: FixtureRows, schema: Schema, what: str) -> None:
+def check_names(fixture: FixtureRows, schema: Schema, what: str) -> None:
     """Raises ProjectError at the first column that `what` does not have."""
     names = {column.name.lower() for column in schema}
-    for row in found.rows:
+    for row in fixture.rows:
         for name, cell in row.cells.items():
             if name.lower() not in names:
                 shown = [column.name for column in schema]
@@ -105,9 +105,9 @@ def typed_cell(cell: Cell | None, column: Column) -> object:
         raise ProjectError(message, location=cell.location, hint=str(error) or None) from None
 
 
-def _inferred(found: FixtureRows, name: str) -> str:
-    cells = [cell_of(row, name) for row in found.rows]
-    return type_of([cell.value for cell in cells if cell and cell.value is not None], is_text=found.is_text)
+def _inferred(fixture: FixtureRows, name: str) -> str:
+    cells = [cell_of(row, name) for row in fixture.rows]
+    return type_of([cell.value for cell in cells if cell and cell.value is not None], is_text=fixture.is_text)
 
 
 def _names(rows: Iterable[FixtureRow]) -> tuple[str, ...]:

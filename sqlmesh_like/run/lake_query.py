@@ -90,8 +90,8 @@ class LakeQuery:
     def _rows(self, model: RenderedModel, limit: int) -> tuple[Schema, tuple[tuple[object, ...], ...]]:
         states = self.planner.catalog.states(self.planner.inputs(model))
         facts = self.planner.compile(model, states).facts
-        found = self.engine.query(facts.tree, {ref.table: states[ref.unique_id] for ref in facts.inputs}, limit)
-        return found.schema, found.rows
+        rows = self.engine.query(facts.tree, {ref.table: states[ref.unique_id] for ref in facts.inputs}, limit)
+        return rows.schema, rows.rows
 
 
 def _same(one: TableName, other: TableName) -> bool:

@@ -57,8 +57,8 @@ class RowDiff:
 
 def compare(columns: Sequence[str], expected: Iterable[DiffRow], actual: Iterable[DiffRow]) -> RowDiff | None:
     """The difference of two multisets of rows; None where there is none."""
-    wanted, found = list(expected), list(actual)
-    keep_wanted, keep_found = _unmatched(wanted, found), _unmatched(found, wanted)
+    wanted, remaining = list(expected), list(actual)
+    keep_wanted, keep_found = _unmatched(wanted, remaining), _unmatched(remaining, wanted)
     if not keep_wanted and not keep_found:
         return None
     equal = len(wanted) - len(keep_wanted)

@@ -69,9 +69,14 @@ class UnitWork:
         outcome = self.engine.run(case)
         if outcome.unknown is not None:
             return "error", f"not checkable here: {outcome.unknown}", None, None
-        found = self._difference(case, outcome.rows)
-        if found is not None:
-            return "fail", f"actual differs from expected\n{found.text(self.flat)}", found.total, outcome.strategy
+        difference = self._difference(case, outcome.rows)
+        if difference is not None:
+            return (
+                "fail",
+                f"actual differs from expected\n{difference.text(self.flat)}",
+                difference.total,
+                outcome.strategy,
+            )
         if outcome.recomputed is not None:
             names = [column.name for column in outcome.rows.schema]
             drift = compare(names, outcome.recomputed.rows, outcome.rows.rows)

@@ -40,10 +40,12 @@ def command(flags: Flags, no_check: bool, form: str, inline: str | None) -> int:
         return 0
     code = 0
     try:
-        findings = [from_type_warning(found) for found in _compile(replace(flags, quiet=True), no_check, prints=False)]
+        findings = [
+            from_type_warning(failure) for failure in _compile(replace(flags, quiet=True), no_check, prints=False)
+        ]
     except SmlError as error:
         errors = error.errors if isinstance(error, SeveralErrors) else (error,)
-        findings, code = [from_error(found) for found in errors], 2
+        findings, code = [from_error(failure) for failure in errors], 2
     click.echo(formatted(findings, form))
     return code
 

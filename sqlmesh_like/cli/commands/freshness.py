@@ -98,8 +98,8 @@ def _largest(lake: Lake, table: SourceTable, state: TableState) -> object:
     from sqlmesh_like.engine.table_reader import largest
 
     asked = table.freshness
-    if asked.filter is None and (found := largest(state, (asked.loaded_at or "").strip("`"))) is not None:
-        return found[0]
+    if asked.filter is None and (newest := largest(state, (asked.loaded_at or "").strip("`"))) is not None:
+        return newest[0]
     place = exp.table_(table.table.identifier, db=table.table.schema, quoted=True)
     try:
         tree = exp.select(exp.Max(this=parse_one(asked.loaded_at or "", dialect="spark"))).from_(place)

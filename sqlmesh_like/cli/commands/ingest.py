@@ -59,11 +59,11 @@ def command(
 
 def _chosen(loaded: Loaded) -> list[Source]:
     require_lake(loaded)
-    found = selected_sources(loaded, {node.unique_id for node in loaded.selected("source")})
-    if not found:
+    sources = selected_sources(loaded, {node.unique_id for node in loaded.selected("source")})
+    if not sources:
         hint = "give a source an `ingest:` block, or select one that has it, e.g. -s source:shop"
         raise SelectionError("no ingested source is selected", hint=hint)
-    return found
+    return sources
 
 
 def selected_sources(loaded: Loaded, wanted: Collection[str]) -> list[Source]:
@@ -164,8 +164,8 @@ def report_batch(report: IngestReport, output: Output) -> None:
         )
         for change in table.changes:
             output.line(f"  column of {table.table}: {change}")
-    for found in report.discovered:
-        output.line(f"discovered {found}: its events name its key")
+    for table_name in report.discovered:
+        output.line(f"discovered {table_name}: its events name its key")
     if report.skipped:
         output.line("Skipped lines: " + ", ".join(f"{count} {why}" for why, count in sorted(report.skipped.items())))
     if report.mended:

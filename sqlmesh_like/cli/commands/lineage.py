@@ -24,13 +24,13 @@ def command(flags: Flags, name: str, output: str) -> int:
     loaded = load(flags)
     model, column = _find(loaded, name)
     lineage = Lineage(loaded.rendered, input_schemas(loaded, [model.unique_id]))
-    found = lineage.columns(model) if column is None else (lineage.column(model, column),)
+    traced_columns = lineage.columns(model) if column is None else (lineage.column(model, column),)
     if output == "json":
-        columns = [_record(traced) for traced in found]
+        columns = [_record(traced) for traced in traced_columns]
         click.echo(json.dumps({"unique_id": model.unique_id, "columns": columns}, indent=2))
         return 0
     names = _names(loaded)
-    for traced in found:
+    for traced in traced_columns:
         click.echo("\n".join([f"{model.table}.{traced.name}{_typed(traced)}", *_lines(traced, names), ""]))
     return 0
 
@@ -61,7 +61,7 @@ def _lines(traced: TracedColumn, names: dict[str, str], indent: str = "") -> lis
     elif not traced.origins and traced.how is None:
         entries.append(("a constant, or a count of rows", None))
     for role in ("filters", "joins", "groups"):
-        deciding = [f"{names[o.input_id]}.{o.column}" for o, found in traced.influences.items() if found == role]
+        deciding = [f"{names[o.input_id]}.{o.column}" for o, roles in traced.influences.items() if roles == role]
         if deciding:
             entries.append((f"{_ROLES[role]} {', '.join(deciding)}", None))
     lines: list[str] = []

@@ -28,7 +28,7 @@ def command(flags: Flags, form: str, off: tuple[str, ...]) -> int:
     loaded = load(flags)
     chosen = {node.unique_id for node in loaded.selected("model", "snapshot")}
     compiler = Compiler(input_schemas(loaded, chosen))
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     models = {model.unique_id: model for model in loaded.rendered.models}
     above = loaded.graph.above(chosen)
     for unique_id in loaded.graph.order(above & models.keys()):
@@ -41,12 +41,12 @@ def command(flags: Flags, form: str, off: tuple[str, ...]) -> int:
             left_out = frozenset({*off, *_texts(model.config.meta.get("lint_off"))})
             for said in lint(model, schemas, left_out):
                 place = said.location
-                found.append(Diagnostic(said.rule, "warning", said.message, place.path, place.line, place.column))
-    if found or form in ("json", "sarif"):
-        click.echo(formatted(found, form))
+                diagnostics.append(Diagnostic(said.rule, "warning", said.message, place.path, place.line, place.column))
+    if diagnostics or form in ("json", "sarif"):
+        click.echo(formatted(diagnostics, form))
     if form == "text":
-        make_output(flags).line(f"Linted {len(chosen)} models: {len(found)} findings")
-    return 1 if found else 0
+        make_output(flags).line(f"Linted {len(chosen)} models: {len(diagnostics)} findings")
+    return 1 if diagnostics else 0
 
 
 def _texts(value: object) -> tuple[str, ...]:

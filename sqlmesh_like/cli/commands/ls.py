@@ -57,16 +57,16 @@ def _chosen(loaded: Loaded, keys: tuple[str, ...]) -> Callable[[Node], dict[str,
     known = {unique_id: node for kind in _KINDS for unique_id, node in mapping_of(manifest.get(kind)).items()}
 
     def record(node: Node) -> dict[str, object]:
-        found = ((key, _inside(known.get(node.unique_id), key.split("."))) for key in keys)
-        return {key: value for key, value in found if value is not None or "." not in key}
+        entries = ((key, _inside(known.get(node.unique_id), key.split("."))) for key in keys)
+        return {key: value for key, value in entries if value is not None or "." not in key}
 
     return record
 
 
-def _inside(found: object, path: list[str]) -> object:
+def _inside(value: object, path: list[str]) -> object:
     for name in path:
-        found = mapping_of(found).get(name)
-    return found
+        value = mapping_of(value).get(name)
+    return value
 
 
 def _record(loaded: Loaded, node: Node) -> dict[str, object]:

@@ -32,16 +32,16 @@ def command(flags: Flags) -> int:
     output = make_output(flags)
     with lake_lock(loaded, "run"), lake_lock(loaded, "ingest"):
         try:
-            found = [_maintain(lake, number, len(there), place, output) for number, place in enumerate(there, 1)]
+            statuses = [_maintain(lake, number, len(there), place, output) for number, place in enumerate(there, 1)]
         finally:
             lake.engine.stop()
-    output.end(found)
-    return 0 if "error" not in found else 1
+    output.end(statuses)
+    return 0 if "error" not in statuses else 1
 
 
 def _written(loaded: Loaded) -> frozenset[str]:
     """Tables that only we write: others have services of their own."""
-    return loaded.project.ingested | {found for found in loaded.graph.nodes if not found.startswith("source.")}
+    return loaded.project.ingested | {node_id for node_id in loaded.graph.nodes if not node_id.startswith("source.")}
 
 
 def _maintain(lake: Lake, number: int, total: int, place: TablePlace, output: Output) -> DisplayStatus:

@@ -36,11 +36,13 @@ def command(flags: Flags) -> int:
     problems: list[str] = []
     with lake_lock(loaded, "run"):
         try:
-            found = [_publish(n, len(models), model, publisher, output, problems) for n, model in enumerate(models, 1)]
+            statuses = [
+                _publish(n, len(models), model, publisher, output, problems) for n, model in enumerate(models, 1)
+            ]
         finally:
             publisher.close()
             lake.engine.stop()
-    output.end(found, problems)
+    output.end(statuses, problems)
     return 0 if not problems else 1
 
 

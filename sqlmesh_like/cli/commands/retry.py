@@ -38,12 +38,12 @@ def command(flags: Flags) -> int:
         raise UsageError(
             f"{folder / RESULTS} is not of a call that can be repeated", hint=f"one of {', '.join(COMMAND_TYPES)}"
         )
-    found = {unique_id for unique_id, status in statuses(last).items() if status in _AGAIN}
-    if not found:
+    unique_ids = {unique_id for unique_id, status in statuses(last).items() if status in _AGAIN}
+    if not unique_ids:
         make_output(flags).line(f"Nothing to retry: nothing failed in the last `sml {which}`")
         return 0
     again = _flags(args, replace(flags, state=None))
-    moment, chosen = None if now is None else str(now), _present(again, found)
+    moment, chosen = None if now is None else str(now), _present(again, unique_ids)
     stores, units_on = bool(args.get("store_failures")), str(args.get("engine") or "duckdb")
     return run_selected(again, which, moment, chosen, store_failures=stores, units_on=units_on)
 
@@ -79,12 +79,12 @@ def _value(name: str, value: object) -> object:
     return Path(str(value)) if name in _PATHS and value is not None else value
 
 
-def _present(flags: Flags, found: set[str]) -> list[str]:
+def _present(flags: Flags, unique_ids: set[str]) -> list[str]:
     """Those that the project still has. Raises UsageError where it has none."""
     known = load(replace(flags, quiet=True)).graph.nodes
-    gone = sorted(found - known.keys())
-    if len(gone) == len(found):
+    gone = sorted(unique_ids - known.keys())
+    if len(gone) == len(unique_ids):
         raise UsageError(f"the project no longer has what failed: {', '.join(gone)}", hint="run anew: sml run")
     for unique_id in gone:
         make_output(flags).line(f"warning: {unique_id} failed in the last call and is no longer there", "warn")
-    return sorted(found & known.keys())
+    return sorted(unique_ids & known.keys())

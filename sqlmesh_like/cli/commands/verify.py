@@ -36,11 +36,11 @@ def command(flags: Flags, models: tuple[str, ...], limit: int) -> int:
     tables = [planner.rendered.model(unique_id) for unique_id in selected if unique_id in lake.catalog.places]
     output = make_output(flags)
     try:
-        found = [_verify(n, len(tables), m, planner, lake.engine, output, limit) for n, m in enumerate(tables, 1)]
+        statuses = [_verify(n, len(tables), m, planner, lake.engine, output, limit) for n, m in enumerate(tables, 1)]
     finally:
         lake.engine.stop()
-    output.end(found)
-    return 0 if all(status == "pass" for status in found) else 1
+    output.end(statuses)
+    return 0 if all(status == "pass" for status in statuses) else 1
 
 
 def _verify(

@@ -56,11 +56,11 @@ def _sources(loaded: Loaded, models: list[str]) -> list[Source]:
     """The ingested sources that are selected or that the selected models read."""
     require_lake(loaded)
     wanted = {node.unique_id for node in loaded.selected("source")}
-    found = selected_sources(loaded, wanted | loaded.graph.above(models))
-    if not found:
+    sources = selected_sources(loaded, wanted | loaded.graph.above(models))
+    if not sources:
         hint = "give a source an `ingest:` block, or select a model that reads such a source"
         raise SelectionError("nothing to watch: no ingested source is selected", hint=hint)
-    return found
+    return sources
 
 
 def _watch(
