@@ -97,3 +97,12 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f"did you mean {close[0]!r}?" if close else None
+
+
+def with_article(noun: str) -> str:
+    """A noun for the middle of a message.
+
+    >>> with_article("date"), with_article("int")
+    ('a date', 'an int')
+    """
+    return f"{'an' if noun[:1] in 'aeio' else 'a'} {noun}"

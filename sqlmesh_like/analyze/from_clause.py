@@ -87,7 +87,7 @@ class FromReader:
     def _table(self, table: exp.Table) -> Relation:
         relation = self.lookup(table)
         if relation is None:
-            raise Unsupported("QRY008", f"{table.sql('spark')} is no ref() or source()", table)
+            raise Unsupported("QRY008", f"{table.sql('spark')} is not a ref() or source()", table)
         if not isinstance(relation, InputSchema):
             return relation
         if relation.schema is None:
@@ -133,7 +133,7 @@ def _joined_view(left: Scope, join: exp.Join) -> Scope:
 def _require_apart(left: Scope, right: Scope, join: exp.Join) -> None:
     """Raises Unsupported where a bare name would mean more here than in Spark."""
     if set(left.known) & set(right.known):
-        raise Unsupported("QRY009", "aliases and columns whose names cannot be told apart", join)
+        raise Unsupported("QRY009", "aliases and columns whose names cannot be distinguished", join)
     using = {name.name.lower() for name in join.args.get("using") or []}
     if shared := {name.lower() for name, _ in left.merged} & right.bare - using:
         raise Unsupported("QRY009", f"the column {min(shared)!r} of USING and another one of that name", join)

@@ -62,7 +62,7 @@ def with_view(scope: Scope, view: exp.Lateral, number: int, *, is_outer: bool) -
     written = [column.name for column in alias.columns] if alias else []
     made = _generated(scope, view.this, written, name, is_outer=is_outer)
     if {output.lower() for _, output in made.outputs} & set(scope.known):
-        raise Unsupported("QRY009", "aliases and columns whose names cannot be told apart", view.this)
+        raise Unsupported("QRY009", "aliases and columns whose names cannot be distinguished", view.this)
     return replace(scope, relation=made.relation, sources=(*scope.sources, Source(name, made.outputs)))
 
 

@@ -45,7 +45,7 @@ def first_misplaced(tree: exp.Expr) -> Misplaced | None:
     >>> import sqlglot
     >>> found = first_misplaced(sqlglot.parse_one("select a from t where sum(b) > 1", dialect="spark"))
     >>> found.message, found.hint
-    ('an aggregate cannot stand in WHERE: SUM(b)', 'filter groups in HAVING')
+    ('an aggregate is not allowed in WHERE: SUM(b)', 'filter groups in HAVING')
     """
     if not has_any(forms_of(tree), _JUDGED):
         return None
@@ -66,10 +66,10 @@ def _clauses(select: exp.Select) -> Iterator[Misplaced]:
         for node in _own(part):
             if isinstance(node, exp.Window):
                 hint = "compute it in a subquery, or filter by QUALIFY"
-                yield Misplaced(f"a window function cannot stand in {clause}: {node.sql('spark')}", node, hint)
+                yield Misplaced(f"a window function is not allowed in {clause}: {node.sql('spark')}", node, hint)
             elif isinstance(node, _AGGREGATES) and clause != "HAVING" and not is_outer and not _is_windowed(node):
                 advice = "filter groups in HAVING" if clause == "WHERE" else None
-                yield Misplaced(f"an aggregate cannot stand in {clause}: {node.sql('spark')}", node, advice)
+                yield Misplaced(f"an aggregate is not allowed in {clause}: {node.sql('spark')}", node, advice)
 
 
 def _nested(select: exp.Select) -> Iterator[Misplaced]:
@@ -78,7 +78,7 @@ def _nested(select: exp.Select) -> Iterator[Misplaced]:
             around = node.find_ancestor(*_AGGREGATES, exp.Window, exp.Query) if isinstance(node, _AGGREGATES) else None
             if isinstance(around, _AGGREGATES) and not _is_windowed(around):
                 yield Misplaced(
-                    f"an aggregate cannot stand inside another one: {around.sql('spark')}", node,
+                    f"an aggregate cannot be nested in another one: {around.sql('spark')}", node,
                     "compute the inner one in a subquery",
                 )  # fmt: skip
 
@@ -114,7 +114,7 @@ def _foreign(select: exp.Select) -> Iterator[Misplaced]:
     """Forms of other dialects."""
     distinct, limit = select.args.get("distinct"), select.args.get("limit")
     if distinct is not None and distinct.args.get("on"):
-        yield Misplaced("DISTINCT ON is no Spark SQL", distinct, "filter by QUALIFY ROW_NUMBER() OVER (…) = 1")
+        yield Misplaced("DISTINCT ON is not Spark SQL", distinct, "filter by QUALIFY ROW_NUMBER() OVER (…) = 1")
     value = limit.args.get("expression") if limit is not None else None
     if isinstance(value, exp.Neg) or (isinstance(value, exp.Literal) and not value.is_int):
         yield Misplaced("LIMIT must be a whole number of at least 0", value)

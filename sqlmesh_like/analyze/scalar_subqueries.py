@@ -73,7 +73,7 @@ class ScalarSubqueries:
             raise _refused("a correlated subquery with more than FROM and WHERE", query)
         item = select.expressions[0].unalias()
         if len(select.expressions) != 1 or not aggregate_calls(item):
-            raise _refused("a correlated subquery that is no aggregate", query)
+            raise _refused("a correlated subquery that is not an aggregate", query)
         try:
             return _Correlation(scope, renamed(self.tables.scope(select), name), name, query).joined(select, item)
         except UnknownName:
@@ -147,7 +147,7 @@ class _Correlation:
             ):
                 if self._is_inner(mine) and self._is_outer(theirs) and mine.find(exp.Column):
                     return _Equality(written, theirs, isinstance(resolved, exp.NullSafeEQ))
-        raise Unsupported("QRY012", f"the correlation {part.sql('spark')}, which is no equality", part)
+        raise Unsupported("QRY012", f"the correlation {part.sql('spark')}, which is not an equality", part)
 
     def _aggregate(self, scope: Scope, equalities: list[_Equality], item: exp.Expr) -> Aggregate:
         """The inner query grouped by its sides of the equalities; the last item is its value."""

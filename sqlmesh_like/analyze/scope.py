@@ -191,7 +191,7 @@ def require_pure(expression: exp.Expr, *, in_window: bool = False) -> None:
         return
     node, verdict = impure
     if any(isinstance(node, kind) for kind in AGGREGATES):
-        raise UnknownName(f"the aggregate {node.sql('spark')} cannot stand here", node)
+        raise UnknownName(f"the aggregate {node.sql('spark')} is not allowed here", node)
     rules = {"random": ("FUN002", "is not deterministic")}
     rule, what = rules.get(verdict, ("FUN001", "is not known to be a pure function of its row"))
     raise Unsupported(rule, f"{node.sql('spark')} {what}", node, node.sql("spark").split("(")[0])

@@ -18,7 +18,7 @@ from sqlmesh_like.project.nodes import ColumnDoc
 
 CATALOG_SCHEMA = "https://schemas.getdbt.com/dbt/catalog/v1.json"
 _STATS = {
-    "row_count": ("Rows", "Rows as commits tell them; an estimate where older commits are archived"),
+    "row_count": ("Rows", "Rows as reported by the commits; an estimate where older commits are archived"),
     "bytes": ("Size", "Bytes of all live files"),
     "file_count": ("File groups", "Live file groups"),
     "partition_count": ("Partitions", "Partitions with rows"),

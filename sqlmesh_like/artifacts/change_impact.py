@@ -122,7 +122,7 @@ class ImpactAnalysis:
         if _is_virtual(old):
             return "first_build", "it was a view"
         if _place(old) != _place(new):
-            return "first_build", "it has another place; the old table stays"
+            return "first_build", "its location changed; the old table stays"
         settings = [key for key in _DECIDING if _differs(_config(old), _config(new), key)]
         if settings:
             return "rebuild", f"{' and '.join(settings)} changed"
@@ -132,7 +132,7 @@ class ImpactAnalysis:
 
     def _why(self, unique_id: str) -> str:
         if self._old.query(unique_id) == self._new.query(unique_id):
-            return "a view that it reads, or the place of a table, changed"
+            return "a view that it reads, or the location of a table, changed"
         is_same_text = not {"body", "macros"} & self._differences[unique_id]
         return "a variable, the environment or the target changed its query" if is_same_text else "its query changed"
 

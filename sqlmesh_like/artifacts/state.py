@@ -63,7 +63,7 @@ def read_artifact(path: Path) -> Artifact | None:
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}", hint="write it anew") from error
     if not isinstance(data, dict) or not isinstance(data.get("metadata"), dict):
-        raise UsageError(f"{path} is no artifact of sml or dbt: it has no metadata", hint="write it anew")
+        raise UsageError(f"{path} is not an artifact of sml or dbt: it has no metadata", hint="write it anew")
     return data
 
 

@@ -91,7 +91,7 @@ class Loaded:
             return known.default
         if flags.select or flags.exclude:
             hint = "name what to take and leave out in selectors.yml, or leave --selector out"
-            raise UsageError("--selector stands in the place of --select and --exclude", hint=hint)
+            raise UsageError("--selector replaces --select and --exclude", hint=hint)
         return known.find(flags.selector)
 
     @cached_property

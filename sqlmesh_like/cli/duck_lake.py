@@ -96,7 +96,7 @@ def _warn_of_unused(loaded: Loaded) -> None:
     output = make_output(loaded.flags, sys.stderr)
     for path, hint in unused(loaded.project.root, sources, [model.name for model in loaded.rendered.models]):
         said = f" ({hint})" if hint else ""
-        output.line(f"warning: {path} is the fixture of no source and no model{said}", "warn")
+        output.line(f"warning: {path} is not the fixture of any source or model{said}", "warn")
 
 
 class _SilentListener:

@@ -150,5 +150,5 @@ def clock(text: str | None) -> datetime:
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"--now {text!r} is no ISO 8601 time", hint="e.g. --now 2024-05-01T00:00:00Z") from None
+        raise UsageError(f"--now {text!r} is not an ISO 8601 time", hint="e.g. --now 2024-05-01T00:00:00Z") from None
     return parsed.astimezone(UTC) if parsed.tzinfo else parsed.replace(tzinfo=UTC)

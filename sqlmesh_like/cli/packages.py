@@ -184,7 +184,7 @@ def _unpack(entry: WantedPackage, pin: str | None, place: Path) -> tuple[Path, s
         with tarfile.open(archive) as opened:
             opened.extractall(place / "whole", filter="data")
     except (tarfile.TarError, OSError, EOFError) as error:
-        raise ProjectError(f"{spec_text(entry.where)} is no tarball: {error}", location=entry.declared_at) from None
+        raise ProjectError(f"{spec_text(entry.where)} is not a tarball: {error}", location=entry.declared_at) from None
     whole = place / "whole"
     folders = [whole, *sorted(path for path in whole.iterdir() if path.is_dir())]
     return next((path for path in folders if (path / DBT_FILE).is_file()), whole), digest

@@ -50,7 +50,7 @@ def destinations(model: RenderedModel, loaded: Loaded) -> tuple[Destination, ...
     where = Location(model.path)
     if config.materialized in ("view", "ephemeral"):
         hint = "set materialized='incremental', or publish a model that reads it"
-        raise ProjectError(f"{model.name} is published but is no table", location=where, hint=hint)
+        raise ProjectError(f"{model.name} is published but is not a table", location=where, hint=hint)
     if not config.publish.to and len(known) > 1:
         hint = f"config(publish=…) one of: {', '.join(known)}"
         raise ProjectError(f"{model.name} does not say where it is published", location=where, hint=hint)

@@ -38,7 +38,7 @@ def plan_branch(
     assert strategy is not None
     if target.record is None:
         hint = "run it with --full-refresh once, which replaces the table, or give the model another alias"
-        message = f"the table {model.table} was written by something else: its rows cannot be told apart"
+        message = f"the table {model.table} was written by something else: its rows cannot be distinguished"
         raise NodeError(message, location=Location(model.path, 1, 1), hint=hint)
     inputs = tuple(
         planned_input(ref, states[ref.unique_id], target.record, history, awaits=ref.unique_id in awaited)

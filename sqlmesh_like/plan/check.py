@@ -199,7 +199,9 @@ class _Check:
                 if name.lower() not in (known_name.lower() for known_name in names):
                     hint = nearest(name, names) or f"its columns: {', '.join(names)}"
                     raise SqlError(
-                        f"{key} names {name!r}, which is no column of it", location=_config_place(model, key), hint=hint
+                        f"{key} names {name!r}, which is not one of its columns",
+                        location=_config_place(model, key),
+                        hint=hint,
                     )
 
 
@@ -229,7 +231,7 @@ def _refuse_foreign_tables(model: RenderedModel, tree: exp.Expr) -> None:
     for table in foreign_tables(tree, known):
         name = table.name
         hint = f"write {{{{ ref('{name}') }}}}, or declare a source and write {{{{ source('…', '{name}') }}}}"
-        message = f"the table {table.sql('spark', comments=False)} is no ref() or source()"
+        message = f"the table {table.sql('spark', comments=False)} is not a ref() or source()"
         raise SqlError(message, location=locate(model, offset_of(table)), hint=hint)
 
 

@@ -62,7 +62,7 @@ def _check_name(name: str, place: Location) -> None:
     if not _NAME.fullmatch(name):
         hint = "write {% docs name %}, the name of letters, digits and underscores"
         raise ProjectError(
-            f"{name!r} is no name of a doc block" if name else "docs needs a name", location=place, hint=hint
+            f"{name!r} is not a valid doc block name" if name else "docs needs a name", location=place, hint=hint
         )
 
 

@@ -97,7 +97,7 @@ def snapshot_config(values: Mapping[str, object], place: Location, name: str) ->
         raise fail("it has no unique_key", "name the column, or a list of them, that identifies a row")
     updated_at = values.get("updated_at")
     if strategy == "timestamp" and not updated_at:
-        raise fail("strategy timestamp needs updated_at", "name the column that tells when a row was written last")
+        raise fail("strategy timestamp needs updated_at", "name the column that says when a row was last written")
     columns = values.get("check_cols")
     if strategy == "check" and not columns:
         raise fail("strategy check needs check_cols", "check_cols: all, or a list of columns")

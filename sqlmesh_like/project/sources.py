@@ -162,7 +162,7 @@ def _ingest_table(node: YamlNode, name: str) -> IngestTable:
     try:
         re.compile(table)
     except re.error as error:
-        raise node.children["table"].error(f"table {table!r} is no regular expression: {error}") from error
+        raise node.children["table"].error(f"table {table!r} is not a regular expression: {error}") from error
     partition, hudi = node.get("partition_by"), node.get("hudi")
     return IngestTable(
         database=optional(node, "database"),

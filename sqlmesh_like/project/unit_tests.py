@@ -173,7 +173,7 @@ def _fixture(node: YamlNode, fixtures: Mapping[str, FixtureFile]) -> Fixture:
     if rows is None:
         return Fixture(format_, node.location)
     if format_ == "dict":
-        hint = "say format: csv or format: sql where rows is text" if isinstance(rows.value, str) else None
+        hint = "set format: csv or format: sql where rows is text" if isinstance(rows.value, str) else None
         if hint:
             raise rows.error("rows must be a list of mappings", hint)
         return Fixture(format_, rows.location, _mappings(rows, "rows"))

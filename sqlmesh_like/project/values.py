@@ -160,7 +160,7 @@ def _as_bool(value: object) -> bool:
     words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
     word = str(value).strip().lower()
     if word not in words:
-        raise ValueError(f"{value!r} is no boolean")
+        raise ValueError(f"{value!r} is not a boolean")
     return words[word]
 
 

@@ -168,7 +168,7 @@ def _refuse_twice(entries: Iterable[tuple[InputRef, Location]], where: str) -> N
     for ref, location in entries:
         if ref.unique_id in seen:
             hint = f"the first is at {seen[ref.unique_id]}"
-            raise ProjectError(f"{spelt(ref)} stands in {where} twice", location=location, hint=hint)
+            raise ProjectError(f"{spelt(ref)} is given twice in {where}", location=location, hint=hint)
         seen[ref.unique_id] = location
 
 
@@ -179,5 +179,5 @@ def _moment(test: UnitTestFile) -> datetime.datetime | None:
         parsed = datetime.datetime.fromisoformat(test.now)
     except ValueError:
         hint = "e.g. now: '2024-05-01T00:00:00Z'"
-        raise ProjectError(f"now {test.now!r} is no ISO 8601 time", location=test.declared_at, hint=hint) from None
+        raise ProjectError(f"now {test.now!r} is not an ISO 8601 time", location=test.declared_at, hint=hint) from None
     return parsed.astimezone(datetime.UTC) if parsed.tzinfo else parsed.replace(tzinfo=datetime.UTC)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlmesh_like.analyze.types import normalize
-from sqlmesh_like.errors import Location, ProjectError, nearest
+from sqlmesh_like.errors import Location, ProjectError, nearest, with_article
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.project.unit_test_spec import Fixture
 from sqlmesh_like.run.csv_file import CsvField, CsvFile
@@ -101,7 +101,7 @@ def typed_cell(cell: Cell | None, column: Column) -> object:
     try:
         return typed(cell.value, column.type or "string")
     except ValueError as error:
-        message = f"{cell.value!r} is no {column.type} for column {column.name!r}"
+        message = f"{cell.value!r} is not {with_article(column.type or 'string')} for column {column.name!r}"
         raise ProjectError(message, location=cell.location, hint=str(error) or None) from None
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlmesh_like.errors import Location, ProjectError, nearest
+from sqlmesh_like.errors import Location, ProjectError, nearest, with_article
 from sqlmesh_like.names import Column, Schema, is_hidden
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.render.rendered import RenderedSeed
@@ -61,7 +61,7 @@ def _text(root: Path, path: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        message = f"the byte 0x{content[error.start]:02x} is no UTF-8 text"
+        message = f"the byte 0x{content[error.start]:02x} is not UTF-8 text"
         raise ProjectError(message, location=Location(path, line), hint="save the file as UTF-8") from None
 
 
@@ -110,7 +110,9 @@ def _types(seed: RenderedSeed, names: Sequence[str], records: Sequence[Sequence[
         if name.lower() not in known:
             hint = nearest(name, names) or f"its columns: {', '.join(names)}"
             raise ProjectError(
-                f"column_types names {name!r}, which is no column of it", location=Location(seed.path, 1), hint=hint
+                f"column_types names {name!r}, which is not one of its columns",
+                location=Location(seed.path, 1),
+                hint=hint,
             )
         try:
             declared[name.lower()] = declared_type(text)
@@ -132,7 +134,7 @@ def _value(file: CsvFile, field: CsvField, type_: SeedType) -> object:
         return field.text if type_ is STRING else type_.convert(field.text.strip())
     except ValueError:
         raise file.error(
-            f"{field.text!r} is no {type_.name}", field.offset, "mend it, or change column_types"
+            f"{field.text!r} is not {with_article(type_.name)}", field.offset, "fix it, or change column_types"
         ) from None
 
 
@@ -143,7 +145,7 @@ def _unique_key(seed: RenderedSeed, names: Sequence[str]) -> tuple[str, ...]:
     for key in keys:
         if key.lower() not in known:
             raise ProjectError(
-                f"unique_key names {key!r}, which is no column of it",
+                f"unique_key names {key!r}, which is not one of its columns",
                 location=Location(seed.path, 1),
                 hint=nearest(key, names),
             )
@@ -169,9 +171,7 @@ def _check_unique(
             )
         if value in seen:
             first = file.locate(seen[value])
-            raise file.error(
-                f"unique_key ({', '.join(key)}) repeats", place, f"the same value stands in line {first.line}"
-            )
+            raise file.error(f"unique_key ({', '.join(key)}) repeats", place, f"the same value is in line {first.line}")
         seen[value] = place
 
 

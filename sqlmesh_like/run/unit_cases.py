@@ -208,7 +208,7 @@ def _replaced(
             raise ProjectError(f"an upsert of {what} must give its key, {name!r}", location=row.location)
     matched = _matching(row, key, schema, rows)
     if len(matched) > 1:
-        message = f"{len(matched)} rows of {what} have this {', '.join(key)}: it is no key"
+        message = f"{len(matched)} rows of {what} have this {', '.join(key)}: it is not a key"
         raise ProjectError(message, location=row.location, hint="add key: [column, …] to this entry of changes")
     return matched[0] if matched else None
 

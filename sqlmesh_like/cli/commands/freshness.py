@@ -105,7 +105,7 @@ def _largest(lake: Lake, table: SourceTable, state: TableState) -> object:
         tree = exp.select(exp.Max(this=parse_one(asked.loaded_at or "", dialect="spark"))).from_(place)
         tree = tree if asked.filter is None else tree.where(parse_one(asked.filter, dialect="spark"))
     except SqlglotError as error:
-        raise NodeError(f"loaded_at_field or filter of {table.table} is no SQL: {error}") from error
+        raise NodeError(f"loaded_at_field or filter of {table.table} is not valid SQL: {error}") from error
     return lake.engine.query(tree, {table.table: state}, 1).rows[0][0]
 
 
@@ -114,9 +114,11 @@ def _moment(value: object, table: SourceTable) -> datetime.datetime:
         try:
             value = datetime.datetime.fromisoformat(value)
         except ValueError:
-            raise NodeError(f"loaded_at_field of {table.table} is no moment: {value!r}") from None
+            raise NodeError(f"loaded_at_field of {table.table} is not a point in time: {value!r}") from None
     if isinstance(value, datetime.datetime):
         return value.replace(tzinfo=datetime.UTC) if value.tzinfo is None else value.astimezone(datetime.UTC)
     if isinstance(value, datetime.date):
         return datetime.datetime(value.year, value.month, value.day, tzinfo=datetime.UTC)
-    raise NodeError(f"loaded_at_field of {table.table} is no moment: {value!r}", hint="name a timestamp or a date")
+    raise NodeError(
+        f"loaded_at_field of {table.table} is not a point in time: {value!r}", hint="name a timestamp or a date"
+    )

@@ -1,4 +1,4 @@
-"""`sml ingest`: take in what is there. Owns the command and its lines; `ingest.stream` does it."""
+"""`sml ingest`: ingest pending events. Owns the command and its lines; `ingest.stream` does it."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ METRICS = click.option(
 @click.option("--continuous", is_flag=True, help="Go on until stopped (SIGTERM or Ctrl-C ends after the batch).")
 @click.option("--trigger", help="Time between batches of --continuous, e.g. '30 seconds'.", metavar="TEXT")
 @click.option("--from", "start", help="Read again from earliest, latest or offsets as JSON (Kafka).", metavar="PLACE")
-@click.option("--replay-dead-letters", "again", is_flag=True, help="Take in the dead letters once more, nothing else.")
+@click.option("--replay-dead-letters", "again", is_flag=True, help="Ingest the dead letters again, nothing else.")
 @METRICS
 @shared_options
 def command(
     flags: Flags, continuous: bool, trigger: str | None, start: str | None, again: bool, metrics: tuple[str, ...]
 ) -> int:
-    """Take in all events that are there, then stop. A selected table brings its whole source."""
+    """Ingest all pending events, then stop. A selected table selects its whole source."""
     loaded = load(flags)
     sources = _chosen(loaded)
     for source in sources:
@@ -101,7 +101,7 @@ def session_for(loaded: Loaded, sources: list[Source]) -> Iterator[Session]:
 def _reports(
     spark: Session, loaded: Loaded, sources: list[Source], output: Output, start: str | None, metrics: Metrics
 ) -> Iterator[IngestReport]:
-    """Take in source after source, each told before and after."""
+    """Ingest source after source; each is logged before and after."""
     from sqlmesh_like.ingest.stream import ingest_source
 
     for source in sources:
@@ -114,7 +114,7 @@ def _reports(
 def _replay_dead_letters(
     spark: Session, loaded: Loaded, sources: list[Source], output: Output
 ) -> Iterator[IngestReport]:
-    """Take in the dead letters of source after source."""
+    """Ingest the dead letters of source after source again."""
     from sqlmesh_like.ingest.replay import replay
 
     for source in sources:
@@ -133,7 +133,7 @@ def _run_continuously(
     start: str | None,
     metrics: Metrics,
 ) -> list[IngestReport]:
-    """Take in all sources side by side until a signal says stop or one of them fails."""
+    """Ingest all sources side by side until a signal says stop or one of them fails."""
     from sqlmesh_like.ingest.forever import go_on
     from sqlmesh_like.ingest.stream import open_run
 
@@ -150,7 +150,7 @@ def _run_continuously(
 
 
 def opening_line(source: Source) -> str:
-    """The line before a source is taken in."""
+    """The line before a source is ingested."""
     assert source.ingest is not None
     place = source.ingest.files or "Kafka"
     return f"Reading {place} of source {source.name}"

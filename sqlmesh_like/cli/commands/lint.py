@@ -18,9 +18,9 @@ from sqlmesh_like.plan.lint import LINT_RULES, lint
 @click.option("--off", multiple=True, metavar="RULE", help="A rule to leave out, such as LNT004.")
 @shared_options
 def command(flags: Flags, form: str, off: tuple[str, ...]) -> int:
-    """Point at what is likely a mistake in the selected models: exit code 1 where there is anything.
+    """Report likely mistakes in the selected models; exit code 1 if there are any.
 
-    A model leaves rules out by meta: {lint_off: [LNT004]}. Formatting is not looked at: sqlfluff does that.
+    A model switches rules off by meta: {lint_off: [LNT004]}. Formatting is left to sqlfluff.
     """
     known = {rule.id for rule in LINT_RULES}
     if unknown := set(off) - known:

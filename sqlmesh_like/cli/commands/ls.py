@@ -30,7 +30,7 @@ _CONFIG = ("enabled", "materialized", "schema", "alias", "tags", "unique_key", "
 @resource_types
 @shared_options
 def command(flags: Flags, form: str, keys: tuple[str, ...], types: ResourceTypes) -> None:
-    """List the selected nodes, every one after its inputs. Starts no JVM."""
+    """List the selected nodes, inputs first. Starts no JVM."""
     loaded = load(flags)
     wanted = [node for node in loaded.selected() if types.take(node.resource_type)]
     for line in lines(loaded, wanted, form, tuple(word for text in keys for word in text.replace(",", " ").split())):

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @METRICS
 @shared_options
 def command(flags: Flags, trigger: str | None, metrics: tuple[str, ...]) -> int:
-    """Take in what comes and bring the models up to date whenever their inputs change, until SIGTERM or Ctrl-C."""
+    """Ingest events as they arrive and update the models that read them, until SIGTERM or Ctrl-C."""
     loaded = load(flags)
     models = [node.unique_id for node in loaded.selected("model")]
     sources = _sources(loaded, models)

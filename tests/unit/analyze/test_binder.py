@@ -24,7 +24,7 @@ WRONG = {
     "select a, count(*) as n from ods.t group by 1.5": ("models/m.sql:1:45: GROUP BY position", ""),
     "select a as _sml_key from ods.t": ("models/m.sql:1:8: the alias '_sml_key' is reserved", ""),
     "select sum(a) from ods.t": ("models/m.sql:1:8: the column 'SUM(a)' has no name", "add an alias"),
-    "select a from ods.t where sum(a) > 1": ("models/m.sql:1:27: an aggregate cannot stand in WHERE", "HAVING"),
+    "select a from ods.t where sum(a) > 1": ("models/m.sql:1:27: an aggregate is not allowed in WHERE", "HAVING"),
     "select a from ods.t union all select a, s from ods.t": ("models/m.sql:1:8: the branches of UNION ALL", ""),
     "select a\nfrom ods.t\nwhere (a > 0": ("models/m.sql:3:", ""),
     "select a from ods.t; select 1": ("models/m.sql:1:", ""),

@@ -221,7 +221,7 @@ def test_a_publication_that_fails_is_an_error_of_its_node_alone() -> None:
 CONFIGS = {
     "publish='fil'": "models/m.sql: m is published to 'fil', which target 'a' does not have\n  did you mean 'file'?",
     "publish=true": "models/m.sql: m does not say where it is published\n  config(publish=…) one of: bi, file",
-    "publish='bi', materialized='view'": "models/m.sql: m is published but is no table",
+    "publish='bi', materialized='view'": "models/m.sql: m is published but is not a table",
     "publish={'too': 'bi'}": "models/m.sql:1:11: unknown key 'too' in config 'publish'",
     "publish=7": "models/m.sql:1:11: config 'publish' must be a text or a list of texts, not 7",
     "publish=false": "no selected model is published",
