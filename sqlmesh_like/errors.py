@@ -80,11 +80,11 @@ class NodeError(SmlError):
 
 
 class RetryableError(NodeError):
-    """A failure that planning again may mend: a file of the pinned snapshot vanished, or a lock was held."""
+    """A failure that planning again may fix: a file of the pinned snapshot vanished, or a lock was held."""
 
 
 class IngestError(NodeError):
-    """Events cannot be taken in; nothing of the failed table's batch was written."""
+    """Events cannot be ingested; nothing of the failed table's batch was written."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

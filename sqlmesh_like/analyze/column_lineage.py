@@ -145,7 +145,7 @@ def _origins(expression: exp.Expr, below: _Values) -> dict[ColumnOrigin, How]:
     if isinstance(expression, exp.Column):
         return dict(below.get(expression.name.lower(), {}))
     return _merged(
-        {origin: dearer(how, _how(column)) for origin, how in below.get(column.name.lower(), {}).items()}
+        {origin: stronger(how, _how(column)) for origin, how in below.get(column.name.lower(), {}).items()}
         for column in expression.find_all(exp.Column)
     )
 
@@ -158,11 +158,11 @@ def _merged(parts: Iterable[Mapping[ColumnOrigin, How]]) -> dict[ColumnOrigin, H
     merged: dict[ColumnOrigin, How] = {}
     for part in parts:
         for origin, how in part.items():
-            merged[origin] = dearer(merged.get(origin, how), how)
+            merged[origin] = stronger(merged.get(origin, how), how)
     return merged
 
 
-def dearer(one: How, other: How) -> How:
+def stronger(one: How, other: How) -> How:
     """What becomes of a value on its way: an aggregate of computed values is aggregated."""
     return max(one, other, key=_ORDER.index)
 

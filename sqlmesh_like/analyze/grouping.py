@@ -142,7 +142,7 @@ def _key_expression(expression: exp.Expr, items: list[exp.Alias], scope: Scope) 
 
 
 def _canonical(expression: exp.Expr) -> str:
-    """Text that is equal for equal expressions. Parentheses are no part of an expression: the tree says what binds."""
+    """Text that is equal for equal expressions. Parentheses are not part of an expression: the tree says what binds."""
     root = exp.Paren(this=expression.copy())
     for paren in list(root.find_all(exp.Paren)):
         if paren is not root:

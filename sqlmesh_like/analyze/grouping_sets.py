@@ -1,8 +1,8 @@
 """GROUPING SETS, ROLLUP and CUBE. Owns turning them into an ordinary GROUP BY over one copy of each row a set.
 
 Keys that a set leaves out are NULL in its copy, and the set's number is a further key: so equal sets stay apart, as in
-Spark, and a NULL that stands for all is no NULL of the data. Aggregates read the row itself, never these keys. Source:
-Spark 3.5 `ResolveGroupingAnalytics` and `GroupingAnalytics.scala`.
+Spark, and a NULL that means "all" is not a NULL in the data. Aggregates read the row itself, never these keys.
+Source: Spark 3.5 `ResolveGroupingAnalytics` and `GroupingAnalytics.scala`.
 """
 
 from __future__ import annotations

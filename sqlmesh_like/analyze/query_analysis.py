@@ -44,7 +44,7 @@ CARRIED = frozenset({
     exp.Mul, exp.Neg, exp.Case, exp.If, exp.Coalesce, exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max,
 })  # fmt: skip
 """Forms that sqlglot writes for Spark whatever is in them: a query of no others need not be written to see it."""
-# What is no query falls back to a form of its own; that is told by an error, not by a line of a log.
+# What is not a query falls back to a form of its own; that is told by an error, not by a line of a log.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 
@@ -82,7 +82,7 @@ class QueryFacts:
 def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: Mapping[str, QueryFacts]) -> QueryFacts:
     """Facts of one model. `schemas`: visible columns by input id (None: not known yet); `views`: facts of view models.
 
-    Raises SqlError with file:line:column for text that is no single SELECT or that names an unknown column.
+    Raises SqlError with file:line:column for text that is not a single SELECT or that names an unknown column.
     """
     tree = parse(model)
     if model.unique_id.startswith(("test.", QUESTION)):
@@ -134,7 +134,7 @@ def parse(model: RenderedModel) -> exp.Expr:
 
 
 QUESTION = "question."
-"""Begins the unique id of a query that is no model: its columns need no names."""
+"""Begins the unique id of a query that is not a model: its columns need no names."""
 
 
 def _name_all(tree: exp.Expr, *, as_written: bool) -> None:

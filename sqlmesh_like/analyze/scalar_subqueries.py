@@ -64,8 +64,8 @@ class ScalarSubqueries:
             raise Unsupported("QRY005", "a subquery that is not known to have exactly one row", query, "SELECT")
         item = relation.items[0]
         one = Project(relation, (Named(name, exp.column(item.name, quoted=True), item.type),))
-        crossed = make_join(scope.relation, one, "inner", None)
-        return _with_values(scope, crossed, name, (name,)), exp.column(name, table=name, quoted=True)
+        cross_join = make_join(scope.relation, one, "inner", None)
+        return _with_values(scope, cross_join, name, (name,)), exp.column(name, table=name, quoted=True)
 
     def _correlated(self, scope: Scope, query: exp.Subquery, name: str) -> tuple[Scope, exp.Expr]:
         select = query.this

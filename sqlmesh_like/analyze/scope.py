@@ -148,7 +148,7 @@ class Scope:
         return bare
 
     def _is_field(self, column: exp.Column) -> bool:
-        """Whether the qualifier is a struct: as in Spark, only where it is no table that has such a column."""
+        """Whether the qualifier is a struct: as in Spark, only where it is not a table that has such a column."""
         table = column.table.lower()
         if table in self._by_alias:
             return table in self.bare and column.name.lower() not in self._by_alias[table] and not column.db

@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.lineage import Node, lineage
 
-from sqlmesh_like.analyze.column_lineage import ColumnLineage, ColumnOrigin, How, dearer
+from sqlmesh_like.analyze.column_lineage import ColumnLineage, ColumnOrigin, How, stronger
 from sqlmesh_like.analyze.name_resolution import ColumnsOf, output_names, scopes
 from sqlmesh_like.analyze.query_analysis import parse
 from sqlmesh_like.names import Schema
@@ -75,13 +75,13 @@ def _column(name: str, tree: exp.Expr, known: _Tables, by_table: Mapping[tuple[s
             is_complete &= not isinstance(table, exp.Table | exp.Placeholder)
             continue
         origin = ColumnOrigin(input_id, node.name.rpartition(".")[2])
-        origins[origin] = dearer(origins.get(origin, how), how)
+        origins[origin] = stronger(origins.get(origin, how), how)
     return ColumnLineage(name, None, dict(sorted(origins.items())), {}, is_complete)
 
 
 def _leaves(node: Node, how: How) -> Iterator[tuple[Node, How]]:
     """The ends of all ways down from a node, and what becomes of a value on its way up."""
-    below = how if isinstance(node.expression, exp.Table) else dearer(how, _how(node.expression))
+    below = how if isinstance(node.expression, exp.Table) else stronger(how, _how(node.expression))
     if not node.downstream:
         yield node, how
     for child in node.downstream:

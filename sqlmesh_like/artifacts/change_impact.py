@@ -64,7 +64,7 @@ class ImpactAnalysis:
         before, after = self._old.nodes, self._new.nodes
         modified = {i: kinds for i, kinds in self._differences.items() if kinds or self._is_rendered_otherwise(i)}
         new = [unique_id for unique_id in after if unique_id not in self._differences]
-        # A test that dbt named with a hash is no removed one; removed tests are nobody's rows.
+        # A test that dbt named with a hash is not a removed one; removed tests are nobody's rows.
         removed = [i for i in before if i not in after and before[i]["resource_type"] != "test"]
         nodes = [self._changed(unique_id, after[unique_id], kinds) for unique_id, kinds in modified.items()]
         nodes += [self._changed(unique_id, after[unique_id], None) for unique_id in new]
@@ -235,7 +235,7 @@ def _is_virtual(node: Artifact) -> bool:
 
 
 def _place(node: Artifact) -> str:
-    """By the project's own settings: another target is no other place."""
+    """By the project's own settings: another target is not another place."""
     if node["resource_type"] == "source":
         return f"{node.get('schema')}.{node.get('identifier')}"
     config = _config(node)
@@ -243,7 +243,7 @@ def _place(node: Artifact) -> str:
 
 
 def _differs(old: Artifact, new: Artifact, key: str) -> bool:
-    """A setting that one of the manifests does not know is no difference; one text stands for a list of one."""
+    """A setting that one of the manifests does not know is not a difference; one text stands for a list of one."""
     lists = [[entry[key]] if isinstance(entry[key], str) else entry[key] or [] for entry in (old, new) if key in entry]
     return len(lists) == 2 and lists[0] != lists[1]
 

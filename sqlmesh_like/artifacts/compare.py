@@ -104,7 +104,7 @@ def _normal(key: str, value: object) -> object:
 
 
 def _relation(old: Artifact, new: Artifact) -> bool:
-    """By the settings: where a target puts its tables is no change of the project."""
+    """By the settings: where a target puts its tables is not a change of the project."""
     before, after = mapping_of(old.get("config")), mapping_of(new.get("config"))
     return any(before.get(key) != after.get(key) for key in ("schema", "alias") if key in before and key in after)
 
@@ -114,7 +114,7 @@ def _contract(old: Artifact, new: Artifact) -> bool:
 
 
 def _promise(node: Artifact) -> object:
-    """Columns with types, where the contract is enforced; their order is no part of it."""
+    """Columns with types, where the contract is enforced; their order is not part of it."""
     if not mapping_of(mapping_of(node.get("config")).get("contract")).get("enforced"):
         return None
     columns = [mapping_of(column) for column in mapping_of(node.get("columns")).values()]

@@ -55,7 +55,7 @@ def read_state(folder: Path) -> SavedState:
 
 
 def read_artifact(path: Path) -> Artifact | None:
-    """None where there is no such file. Raises UsageError where it is no JSON object."""
+    """None where there is no such file. Raises UsageError where it is not JSON object."""
     try:
         data: object = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

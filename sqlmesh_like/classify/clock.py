@@ -31,11 +31,11 @@ def pinned_calls(relation: Relation) -> list[exp.Expr]:
 
 def clock_reasons(relation: Relation, facts: QueryFacts) -> tuple[Reason, ...]:
     """A reason for each clock call of a derived plan."""
-    crossed = [
+    time_filters = [
         reason("CLK002", f"rows that cross {_text(call)} since the last run enter or leave", _place(call, facts))
         for call in crossed_calls(relation)
     ]
-    return tuple(dict.fromkeys([*crossed, *pinned_reasons(relation, facts)]))
+    return tuple(dict.fromkeys([*time_filters, *pinned_reasons(relation, facts)]))
 
 
 def pinned_reasons(relation: Relation, facts: QueryFacts) -> tuple[Reason, ...]:

@@ -1,4 +1,4 @@
-"""A query that is no model: tables by their names, besides ref() and source(). Owns which table a name means."""
+"""A query that is not a model: tables by their names, besides ref() and source(). Owns which table a name means."""
 
 from __future__ import annotations
 

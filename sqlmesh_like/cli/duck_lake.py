@@ -27,7 +27,7 @@ from sqlmesh_like.run.source_fixtures import FixtureTable, expected_path, model_
 def open_duck_lake(loaded: Loaded, selected: Collection[str], now: datetime) -> Lake:
     """A lake in memory with the fixtures of all sources above the selected nodes.
 
-    Raises ProjectError where one has none, or holds what is no value of its column.
+    Raises ProjectError where one has none, or holds what is not a value of its column.
     """
     lake = _without_rows(loaded, now)
     _load_fixtures(lake, selected)
@@ -100,7 +100,7 @@ def _warn_of_unused(loaded: Loaded) -> None:
 
 
 class _SilentListener:
-    """What is built for its readers alone is no step of the command."""
+    """What is built for its readers alone is not a step of the command."""
 
     def started(self, number: int, total: int, node: RenderedNode) -> None:
         """Nothing is told."""

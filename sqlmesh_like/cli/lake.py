@@ -47,7 +47,7 @@ class Lake:
 
 
 def require_lake(loaded: Loaded) -> None:
-    """Raises UsageError where the target is no Spark target."""
+    """Raises UsageError where the target is not a Spark target."""
     if loaded.target.type != "spark":
         hint = "choose a target of type spark with -t"
         raise UsageError(f"the target {loaded.target.name!r} has no lake: its type is {loaded.target.type}", hint=hint)

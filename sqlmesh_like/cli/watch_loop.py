@@ -40,7 +40,7 @@ class WatchLoop:
     _next: float = 0.0
 
     def on_batch(self, report: IngestReport) -> None:
-        """A batch has been taken in; called from the threads of the sources."""
+        """A batch has been ingested; called from the threads of the sources."""
         if any(table.upserts or table.deletes for table in report.tables):
             self._changed.set()
 

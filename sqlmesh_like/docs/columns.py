@@ -11,7 +11,7 @@ from sqlmesh_like.render.rendered import RenderedProject
 
 LineageEdge = tuple[str, str, str, str, str]
 """Input's unique id and column, reader's unique id and column (`*`: each of them), and how the first enters the
-second: copied, computed, aggregated; filters, joins or groups where it decides the reader's rows and is no part of the
+second: copied, computed, aggregated; filters, joins or groups where it decides the reader's rows and is not part of the
 value."""
 
 

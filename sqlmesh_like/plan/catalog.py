@@ -70,7 +70,7 @@ class Catalog:
 
 
 def build_catalog(project: ParsedProject, rendered: RenderedProject, target: Target, history: History) -> Catalog:
-    """Places of all sources, seeds and models that are tables. Raises ProjectError for a name that is no folder's."""
+    """Tables of all sources, seeds and models. Raises ProjectError for a name that cannot be a folder's."""
     places: dict[str, TablePlace] = {}
     for unique_id, table, location, form in _tables(project, rendered):
         places[unique_id] = TablePlace(unique_id, table, location or _uri(target, table), form)

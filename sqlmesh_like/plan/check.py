@@ -44,7 +44,7 @@ def check_models(
     What runs and is likely a mistake is given back: types that Spark converts where they meet.
 
     `schemas`: columns by unique id of tables that are not among the models, where they are known. With a catalog a
-    query may name tables that are no ref() or source(); `has_functions`: there may be others than Spark's own. `tests`
+    query may name tables that are not ref() or source(); `has_functions`: there may be others than Spark's own. `tests`
     are data tests, each with the view that its query would be.
     """
     check = _Check(schemas, has_catalog, has_functions or has_catalog)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sqlmesh_like.analyze.column_lineage import ColumnLineage, ColumnOrigin, How, InfluenceRole, dearer, trace
+from sqlmesh_like.analyze.column_lineage import ColumnLineage, ColumnOrigin, How, InfluenceRole, stronger, trace
 from sqlmesh_like.analyze.query_analysis import analyze
 from sqlmesh_like.analyze.text_lineage import trace_text
 from sqlmesh_like.compiler import declared_schema, with_versions
@@ -39,8 +39,8 @@ class TracedColumn:
         origins: dict[ColumnOrigin, How] = {}
         for origin in self.origins:
             for end, how in origin.sources.items():
-                whole = dearer(how, self.how or how)
-                origins[end] = dearer(origins.get(end, whole), whole)
+                whole = stronger(how, self.how or how)
+                origins[end] = stronger(origins.get(end, whole), whole)
         return dict(sorted(origins.items()))
 
 

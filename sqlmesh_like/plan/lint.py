@@ -46,7 +46,7 @@ class _Query:
 def lint(model: RenderedModel, schemas: Mapping[str, Schema | None], off: frozenset[str]) -> list[Suspicion]:
     """What the rules that are not `off` have to say of a model. `schemas`: columns of inputs by unique id.
 
-    Raises SqlError where the text is no query.
+    Raises SqlError where the text is not a query.
     """
     tree = parse(model)
     query = _Query(tree, with_types(tree, model, schemas))

@@ -305,7 +305,7 @@ class ParsedProject:
 class Target:
     """One output of `profiles.yml`. `warehouse` is an absolute path or a URI of an object store.
 
-    What may hold a password is no part of its `repr`.
+    What may hold a password is not part of its `repr`.
     """
 
     profile: str

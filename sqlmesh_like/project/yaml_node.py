@@ -44,13 +44,13 @@ class YamlNode:
         return ProjectError(message, location=self.key_location, hint=hint)
 
     def mapping(self, what: str) -> YamlNode:
-        """Itself. Raises ProjectError where it is no mapping."""
+        """Itself. Raises ProjectError where it is not a mapping."""
         if not isinstance(self.value, dict):
             raise self.error(f"{what} must be a mapping of keys to values, not {_kind(self.value)}")
         return self
 
     def sequence(self, what: str) -> tuple[YamlNode, ...]:
-        """Its elements. Raises ProjectError where it is no list."""
+        """Its elements. Raises ProjectError where it is not a list."""
         if not isinstance(self.value, list):
             raise self.error(f"{what} must be a list, not {_kind(self.value)}")
         return self.elements

@@ -89,7 +89,7 @@ class DatabaseStore:
                 db.execute(sa.insert(self._state).values(**values))
 
     def _needs_exchange(self, db: sa.Connection, target: sa.Table, old: Published | None) -> bool:
-        """Whether columns that are there must go or change, or come where that is no part of a transaction.
+        """Whether columns that are there must go or change, or come where that is not part of a transaction.
 
         A table that is not there is made.
         """
@@ -119,7 +119,7 @@ class DatabaseStore:
         with db.begin():
             self._load(db, beside, export)
         if db.dialect.name in _IMPLICIT_COMMIT:
-            # The exchange is no part of a transaction: until its end nothing is said to be published, so that a crash
+            # The exchange is not part of a transaction: until its end nothing is said to be published, so that a crash
             # here costs another whole publication.
             with db.begin():
                 self._mark(db, target.name, None, replace(new, frontier=None))

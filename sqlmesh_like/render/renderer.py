@@ -53,7 +53,7 @@ def render_project(
 
 
 def render_inline(project: ParsedProject, target: Target, sql: str, lake: LakeQueries | None = None) -> RenderedModel:
-    """A SELECT that is no file of the project, such as `sml show --inline`, rendered as a view of it."""
+    """A SELECT that is not a file of the project, such as `sml show --inline`, rendered as a view of it."""
     renderer = Renderer(project, target)
     file = ModelFile(f"model.{project.name}.inline", "inline", "<inline>", sql, {}, (), "", Location("<inline>"))
     placed = _Placed(file, {"materialized": "view"}, TableName(target.schema, "inline"))

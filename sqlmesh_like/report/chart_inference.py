@@ -27,7 +27,7 @@ class _Columns:
 
 
 def infer_chart(rows: Rows, title: str, text: str = "", keys: Collection[str] = ()) -> Chart:
-    """The chart that says most of rows; a table where none would be true to them. `keys`: these are no measures."""
+    """The chart that says most of rows; a table where none would be true to them. `keys`: these are not measures."""
     return complete_chart(
         ChartRequest("", None, None, None, (), None, title, text, TOP, {}, Location("")), rows, title, keys
     )

@@ -29,7 +29,7 @@ def command(flags: Flags) -> None:
 
 
 def checked_folder(project: ParsedProject, name: str) -> Path:
-    """The folder of one clean target. Raises ProjectError where it is no folder of outputs."""
+    """The folder of one clean target. Raises ProjectError where it is not a folder of outputs."""
     folder = (project.root / name).resolve()
     place = Location(project.settings_file)
     if folder == project.root or not folder.is_relative_to(project.root):

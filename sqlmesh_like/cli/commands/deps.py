@@ -40,7 +40,7 @@ def command(flags: Flags, kafka: bool) -> None:
 
 
 def prepare_archive(jdk: Jdk, jars: tuple[Path, ...]) -> None:
-    """Make the class archive where there is none. Its failure is told and is no error: sessions only start slower."""
+    """Make the class archive where there is none. A failure is reported but is not an error: sessions start slower."""
     if not can_archive(jdk) or archive_options(jdk, jars):
         return
     click.echo("preparing Java's class archive, once: about 40 seconds; sessions then start in half the time", err=True)
