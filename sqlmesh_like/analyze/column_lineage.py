@@ -44,7 +44,7 @@ class ColumnLineage:
     """One output column: how each origin enters its value, and which columns decide the rows behind it.
 
     `influences` is empty for queries outside the algebra, of which only values are traced. `is_complete` False: there
-    are further origins, which the text alone does not tell.
+    are further origins, which the text alone does not show.
     """
 
     name: str

@@ -23,7 +23,7 @@ _AGGREGATES = (
 _RANKING = (
     exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile, exp.Lag, exp.Lead,
 )  # fmt: skip
-"""Functions of a window whose rows stand in an order."""
+"""Functions of a window whose rows are in an order."""
 _JUDGED = (
     *_AGGREGATES, *_RANKING, exp.Window, exp.Group, exp.Order, exp.Distinct, exp.Limit, exp.In, exp.Parameter,
 )  # fmt: skip
@@ -32,7 +32,7 @@ _JUDGED = (
 
 @dataclass(frozen=True)
 class Misplaced:
-    """A construct that cannot stand where it does."""
+    """A construct in a position where it is not allowed."""
 
     message: str
     node: exp.Expr

@@ -24,7 +24,7 @@ def filtered(relation: Relation, parts: Sequence[exp.Expr]) -> Relation:
 
 
 def make_join(left: Relation, right: Relation, kind: JoinKind, condition: exp.Expr | None) -> Relation:
-    """A join; of its condition, what reads the clock stands in filters wherever that means the same.
+    """A join; of its condition, what reads the clock is in filters wherever that means the same.
 
     An inner join's condition is as good above it. What reads one side only is as good below, if that side is not
     preserved by the join.

@@ -60,7 +60,7 @@ def _copied(items: tuple[Named, ...], below: Origins) -> Origins:
 
 
 def window_keys(windowed: Windowed) -> list[exp.Expr]:
-    """Expressions that stand in PARTITION BY of every window function: rows of one window share their values."""
+    """Expressions that are in PARTITION BY of every window function: rows of one window share their values."""
     first, *others = windowed.partitions
     # Not `==`, which compares some names inside a tree without case.
     return [key for key in first if all(any(repr(key) == repr(other) for other in part) for part in others)]

@@ -44,7 +44,7 @@ CARRIED = frozenset({
     exp.Mul, exp.Neg, exp.Case, exp.If, exp.Coalesce, exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max,
 })  # fmt: skip
 """Forms that sqlglot writes for Spark whatever is in them: a query of no others need not be written to see it."""
-# What is not a query falls back to a form of its own; that is told by an error, not by a line of a log.
+# What is not a query falls back to a form of its own; an error reports it, not a log line.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 

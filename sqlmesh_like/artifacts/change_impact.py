@@ -84,7 +84,7 @@ class ImpactAnalysis:
         )
 
     def _is_rendered_otherwise(self, unique_id: str) -> bool:
-        """Whether the same files make another query: a variable, the environment or the target stands in it."""
+        """Whether the same files make another query: a variable, the environment or the target is in it."""
         if self._new.nodes[unique_id]["resource_type"] != "model":
             return False
         return self._old.query(unique_id) != self._new.query(unique_id)
@@ -187,7 +187,7 @@ class _Queries:
         return self._meanings[unique_id]
 
     def query(self, unique_id: str) -> object:
-        """The model's own query, normalized; its inputs stand under their unique ids."""
+        """The model's own query, normalized; its inputs are under their unique ids."""
         if unique_id not in self._queries:
             node = self.nodes[unique_id]
             raw = str(node.get("raw_code") or "").strip(), unique_id in self._macros
@@ -215,7 +215,7 @@ class _Queries:
 
 
 def _has_spark_sql(manifest: Artifact) -> bool:
-    """Whether every model stands there as Spark SQL. A manifest without metadata is the one just made."""
+    """Whether every model is there as Spark SQL. A manifest without metadata is the one just made."""
     adapter = mapping_of(manifest.get("metadata")).get("adapter_type", "spark")
     models = (node for node in nodes_of(manifest).values() if node["resource_type"] == "model")
     return adapter in ("spark", "databricks") and all(node.get("compiled_code") for node in models)

@@ -77,7 +77,7 @@ def _body(old: Artifact, new: Artifact) -> bool:
         # Of a seed above 1 MB dbt keeps the path alone.
         return before.get("name") != "path" and before.get("checksum") != after.get("checksum")
     if _DBT_CALL in _text(old, "raw_code"):
-        return False  # dbt spells the call of a generic test otherwise; its arguments stand in its name
+        return False  # dbt spells the call of a generic test otherwise; its arguments are in its name
     return _text(old, "raw_code") != _text(new, "raw_code")
 
 

@@ -55,7 +55,7 @@ def manifest(
 ) -> dict[str, object]:
     """Everything of the manifest that depends on the project alone: the same for the same files.
 
-    `locations`, the folders of tables by unique id, stand under `sml` in the tables' meta: `--defer` reads them.
+    `locations`, the folders of tables by unique id, are under `sml` in the tables' meta: `--defer` reads them.
     """
     nodes = [
         *(_model(model, project) for model in rendered.models),

@@ -1,4 +1,4 @@
-"""Unit tests of `manifest.json`, in the shape of dbt's schema v12. Owns the shape; `changes` stand in `config.meta`."""
+"""Unit tests of `manifest.json`, in the shape of dbt's schema v12. Owns the shape; `changes` are in `config.meta`."""
 
 from __future__ import annotations
 

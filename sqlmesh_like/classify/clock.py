@@ -53,7 +53,7 @@ def _text(call: exp.Expr) -> str:
 
 
 def _place(call: exp.Expr, facts: QueryFacts) -> tuple[int | None, int | None]:
-    """A call without parentheses has no place in its tree: it is the one next to the expression that it stands in."""
+    """A call without parentheses has no place in its tree: it is the one next to the expression that it is in."""
     offset = offset_of(call)
     if offset is not None:
         return facts.position(offset)

@@ -166,7 +166,7 @@ def load_target_of(flags: Flags) -> Target:
 
 
 def make_output(flags: Flags, stream: TextIO | None = None, *, bar: bool = False) -> Output:
-    """The printer that these flags ask for, on standard output unless told otherwise.
+    """The printer that these flags ask for, on standard output by default.
 
     Colours, and a `bar` where the command has use for one, are for terminals only.
     """

@@ -32,7 +32,7 @@ def lake_tables(loaded: Loaded) -> tuple[Catalog | None, dict[str, TableFacts]]:
 
 
 def site_content(loaded: Loaded, tables: Mapping[str, TableFacts], places: Catalog | None, compiles: bool) -> SiteData:
-    """Everything the site tells. Raises SqlError for a model that cannot be compiled, unless nothing is."""
+    """Everything the site shows. Raises SqlError for a model that cannot be compiled, unless nothing is."""
     folder, now = loaded.target_folder, datetime.now(UTC)
     site_data = SiteData(
         manifest=loaded.manifest,

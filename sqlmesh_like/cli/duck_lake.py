@@ -68,7 +68,7 @@ def _load_fixtures(lake: Lake, selected: Collection[str]) -> None:
 
 
 def build_tables(lake: Lake, wanted: Collection[str], seeds: Mapping[str, SeedTable], now: datetime) -> None:
-    """Build those of these nodes that are tables, telling nothing. Raises NodeError with the first that fails."""
+    """Build those of these nodes that are tables, silently. Raises NodeError with the first that fails."""
     graph = lake.loaded.graph
     nodes = [unique_id for unique_id in wanted if graph.nodes[unique_id].resource_type not in ("test", "unit_test")]
     executor = Executor(
@@ -103,7 +103,7 @@ class _SilentListener:
     """What is built for its readers alone is not a step of the command."""
 
     def started(self, number: int, total: int, node: RenderedNode) -> None:
-        """Nothing is told."""
+        """Nothing is reported."""
 
     def ended(self, number: int, total: int, result: NodeResult) -> None:
-        """Nothing is told."""
+        """Nothing is reported."""

@@ -140,7 +140,7 @@ class Output:
         if self._bar is not None and status != "RUN":
             self._bar.ended(step.name, step.total)
         head = f"{step.index} of {step.total} {text} "
-        # The time of day counts, so that brackets stand below each other as in dbt.
+        # The time of day counts, so that brackets are below each other as in dbt.
         dotted = head.ljust(_WIDTH - len("HH:MM:SS  "), ".")
         colour = _COLOURS.get(outcome) if outcome else None
         self.line(f"{dotted} [{self._coloured(status, colour)}]", level)

@@ -58,7 +58,7 @@ def cached_project(
     render: Callable[[ParsedProject, Target], tuple[RenderedProject, Graph]],
     is_silent: Callable[[], bool],
 ) -> CachedProject:
-    """The project, from the cache where that holds. `aim` finds the target; `is_silent`: nothing was told meanwhile."""
+    """The project, from the cache where that holds. `is_silent`: nothing was logged meanwhile."""
     path = _cache_path(root, flags)
     is_wanted = os.environ.get("DBT_PARTIAL_PARSE", "true").lower() not in ("0", "false", "f", "no")
     entry = _load_entry(path) if is_wanted else None

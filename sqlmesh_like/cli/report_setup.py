@@ -75,7 +75,7 @@ def _chart_query(lake: Lake, wanted: ChartRequest) -> RenderedModel:
 
 @contextmanager
 def _at(wanted: ChartRequest) -> Iterator[None]:
-    """What is wrong with a query is told at its declaration."""
+    """Errors of a query are reported at its declaration."""
     try:
         yield
     except SqlError as error:

@@ -61,7 +61,7 @@ class RunLog:
 
 
 def detail(result: NodeResult) -> str:
-    """What was done, as it stands in the brackets of a line."""
+    """What was done, for the brackets of a line."""
     match result:
         case ModelResult() if result.model.config.snapshot is not None:
             return f"SNAPSHOT {result.upserts}"
@@ -137,7 +137,7 @@ def write_results(loaded: Loaded, result: RunResult, elapsed: float, call: Mappi
 
 
 def response(result: NodeResult) -> Mapping[str, object]:
-    """What `adapter_response` tells of a node beyond dbt's fields: strategy, reasons, and the work of its commit."""
+    """What `adapter_response` reports of a node beyond dbt's fields: strategy, reasons, and the work of its commit."""
     match result:
         case ModelResult():
             reasons = [{"rule": reason.rule, "message": reason.message} for reason in result.reasons]

@@ -49,7 +49,7 @@ def run_selected(
 ) -> int:
     """Run what is selected for a command, in the order of the graph; the exit code, 0 or 1.
 
-    `only` stands in the place of a selection; `store_failures`: of every data test that does not say no; `units_on`:
+    `only` replaces a selection; `store_failures`: of every data test that does not say no; `units_on`:
     the engine of unit tests; `types`: of which nodes. Raises UsageError, before anything is read or written, where a
     seed or model is wrong.
     """

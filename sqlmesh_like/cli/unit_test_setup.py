@@ -56,7 +56,7 @@ def _known(loaded: Loaded, tests: Sequence[RenderedUnitTest]) -> Known:
 
 
 def _undeclared(loaded: Loaded, above: Collection[str]) -> list[str]:
-    """Sources whose columns only a lake can tell."""
+    """Sources whose columns only a lake knows."""
     refs = {ref.unique_id: ref for model in loaded.rendered.models for ref in model.inputs if ref.unique_id in above}
     return [unique_id for unique_id, ref in refs.items() if ref.kind == "source" and declared_schema(ref) is None]
 

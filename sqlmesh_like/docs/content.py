@@ -1,4 +1,4 @@
-"""What the site tells, as one JSON value. Owns gathering it from the manifest, the plans, the lake and the last call.
+"""What the site shows, as one JSON value. Owns gathering it from the manifest, the plans, the lake and the last call.
 
 The pages are the browser's matter (`assets/`): nothing here is HTML but rendered descriptions.
 """
@@ -154,7 +154,7 @@ def _color(node: Json) -> str | None:
 
 
 def _folders(node: Json, project: str) -> list[str]:
-    """Where the node stands in the tree: its source, or the folders of its file; below its package, if not our own."""
+    """Where the node is in the tree: its source, or the folders of its file; below its package, if not our own."""
     fqn = node.get("fqn")
     folders = [str(part) for part in fqn[1:-1]] if isinstance(fqn, list) else []
     if node.get("resource_type") == "source":

@@ -78,7 +78,7 @@ def build_catalog(project: ParsedProject, rendered: RenderedProject, target: Tar
 
 
 def locations(project: ParsedProject, rendered: RenderedProject, target: Target) -> dict[str, str]:
-    """Where each table lies, by unique id, as an artifact may tell it; nothing where the target has no lake."""
+    """Where each table lies, by unique id, as an artifact may record it; nothing where the target has no lake."""
     if target.type != "spark":
         return {}
     locations_by_id = {

@@ -58,7 +58,7 @@ def check_models(
 
 
 class SeveralErrors(SqlError):
-    """The errors of several models; the message tells them one below the other."""
+    """The errors of several models; the message lists them one below the other."""
 
     def __init__(self, errors: tuple[SqlError, ...]) -> None:
         super().__init__("\n".join([f"{len(errors)} models cannot be run", *map(str, errors)]))
@@ -221,7 +221,7 @@ def _refuse_unknown_functions(model: RenderedModel) -> None:
 
 
 def _names_known_functions_only(sql: str) -> bool:
-    """Whether all that stands before a bracket is known: where it is, the text need not be parsed to see that."""
+    """Whether all that is before a bracket is known: where it is, the text need not be parsed to see that."""
     called = {name.lower() for name in _CALLED.findall(sql)}
     return called <= _BEFORE_BRACKETS and not _HIDDEN_CALL.search(sql)
 

@@ -37,7 +37,7 @@ def select(
 ) -> tuple[str, ...]:
     """Unique ids of the selected nodes, every one after its inputs. Nothing in `select` means every node.
 
-    `named` is a selector of selectors.yml, which stands in the place of `select`. Which tests come along is `indirect`;
+    `named` is a selector of selectors.yml, which replaces `select`. Which tests come along is `indirect`;
     one goes with any node that is excluded. Raises SelectionError for a malformed selector and for a selection that
     matches nothing, but where a comparison with an earlier state decides: that nothing differs is an answer.
     """

@@ -1,4 +1,4 @@
-"""What `--state` tells of a project as it was. Owns the values and what `state:` and `result:` match.
+"""What `--state` records of an earlier project. Owns the values and what `state:` and `result:` match.
 
 Reading the artifacts and comparing them is `artifacts`' matter.
 """
@@ -30,7 +30,7 @@ class ComparisonState:
     folder: str
     changes: Mapping[str, frozenset[StateDifference]] | None
     statuses: Mapping[str, str] | None
-    fresher: frozenset[str] | None = None  # sources with newer rows than `sources.json` of the folder tells of
+    fresher: frozenset[str] | None = None  # sources with newer rows than `sources.json` of the folder records
 
 
 def source_test(past: ComparisonState | None, value: str) -> Callable[[str], bool]:

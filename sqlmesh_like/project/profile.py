@@ -180,7 +180,7 @@ def _target(profile: str, name: str, output: YamlNode, root: Path) -> Target:
 
 
 def _refuse_misspelt(output: YamlNode) -> None:
-    """Keys of other adapters may stand in a profile (`host`, `method` …); nearly one of ours is a slip."""
+    """Keys of other adapters may be in a profile (`host`, `method` …); nearly one of ours is a slip."""
     for key, child in output.items():
         close = [] if key in _KNOWN else difflib.get_close_matches(key, _KNOWN, n=1, cutoff=0.8)
         if close:

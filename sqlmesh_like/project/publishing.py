@@ -28,7 +28,7 @@ class Publish:
 
 @dataclass(frozen=True)
 class Destination:
-    """A database by its SQLAlchemy URL, a DuckDB file or a folder of Parquet files; tables stand in `schema` there."""
+    """A database by its SQLAlchemy URL, a DuckDB file or a folder of Parquet files; tables are in `schema` there."""
 
     name: str
     kind: DestinationKind

@@ -68,7 +68,7 @@ def public_env_var(name: str, default: object = _NOTHING) -> object:
 
 
 def holds_secret(text: str) -> bool:
-    """Whether the value of a secret environment variable stands in a text, which then is not an artifact's."""
+    """Whether the value of a secret environment variable is in a text, which then is not an artifact's."""
     secrets = (value for name, value in os.environ.items() if name.startswith(SECRET_PREFIX) and value)
     return any(secret in text for secret in secrets)
 

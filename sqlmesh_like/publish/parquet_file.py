@@ -1,6 +1,6 @@
 """A folder of Parquet files, one for each table. Owns writing a new file beside and giving it the name in one step.
 
-What is published stands in the file's own metadata, so that rows and commit cannot part. A change rewrites the file:
+What is published is in the file's own metadata, so that rows and commit cannot part. A change rewrites the file:
 DuckDB merges it, with bounded memory. Where a few changes in many rows are the rule, a database is the better place.
 """
 

@@ -43,7 +43,7 @@ class _Exports:
 class LakePublisher:
     """Publishes tables of one lake. `chosen`: destinations by unique id of the model; one table at a time in each.
 
-    `afresh`: whole tables, whatever stands there.
+    `afresh`: whole tables, whatever is there.
     """
 
     catalog: Catalog

@@ -26,7 +26,7 @@ _KEYS = ("table", "sql", "kind", "x", "y", "color", "title", "text", "top")
 class Chart:
     """One chart of the rows of a query. `y` are the columns that are drawn; of a table all that are shown.
 
-    `x` and `color` None: there is none. Bars lie where `x` is a text and stand where it is a time.
+    `x` and `color` None: there is none. Bars are horizontal where `x` is a text and vertical where it is a time.
     """
 
     kind: ChartKind

@@ -98,7 +98,7 @@ def _measure(columns: _Columns) -> tuple[str, ...]:
 
 
 def _axes(columns: _Columns, rows: Rows, color: str | None) -> tuple[str | None, str | None]:
-    """`x` and `color` that tell each row from every other: a mark that stands for two rows would lie."""
+    """`x` and `color` that distinguish each row from every other: a mark for two rows would lie."""
     firsts = [*columns.times, *columns.names]
     for x in firsts:
         if color is None and _is_unique(rows, (x,)):

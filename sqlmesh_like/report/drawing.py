@@ -30,7 +30,7 @@ _SPOKEN = re.compile(r' (?:role|aria-label|aria-roledescription)="[^"]*"')
 _TAGGED = re.compile(r'(?: aria-label="(?P<label>[^"]*)")?(?: role="[^"]*")? aria-roledescription="(?P<what>[^"]*)"')
 _MONTH, _DAY = re.compile(r"\d{4}-?(0[1-9]|1[0-2])"), re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIP = "sml tip"
-"""Field that tells a row in words: what a mark says under the pointer."""
+"""Field that describes a row in words: what a mark says under the pointer."""
 _BAR_HEIGHT, _LEAST, _HEIGHT = 26, 150, 230
 
 

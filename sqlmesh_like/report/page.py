@@ -36,7 +36,7 @@ class DrawnChart:
 
 @dataclass(frozen=True)
 class ReportHeading:
-    """What stands above the charts. `facts` are pairs of words and a value."""
+    """What is above the charts. `facts` are pairs of words and a value."""
 
     title: str
     text: str

@@ -34,7 +34,7 @@ class ModelResult:
     deletes: int = 0
     reasons: tuple[Reason, ...] = ()
     written: Written | None = None  # by its commit; None: there was none
-    estimate: Mapping[str, object] | None = None  # what was planned, as `sml explain` tells it
+    estimate: Mapping[str, object] | None = None  # what was planned, as `sml explain` shows it
     sent: tuple[PublishResult, ...] = ()  # where it was published
     is_unsent: bool = False  # its table is right, publishing it failed
 

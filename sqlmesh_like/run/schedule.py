@@ -115,7 +115,7 @@ def needs_of(graph: Graph, selected: Sequence[str]) -> dict[str, frozenset[str]]
 
 
 def running_order(graph: Graph, selected: Sequence[str]) -> list[str]:
-    """Selected nodes in the order in which they may run one by one: unit tests stand before their models."""
+    """Selected nodes in the order in which they may run one by one: unit tests come before their models."""
     order = graph.order(selected)
     units: dict[str, list[str]] = {}
     for unique_id in order:

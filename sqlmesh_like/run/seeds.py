@@ -26,7 +26,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True)
 class SeedTable:
-    """A seed as it will stand in the lake. `fingerprint` is that of text, types and key."""
+    """A seed as it will be in the lake. `fingerprint` is that of text, types and key."""
 
     seed: RenderedSeed
     schema: Schema

@@ -52,7 +52,7 @@ def _find(loaded: Loaded, name: str) -> tuple[RenderedModel, str | None]:
 
 
 def _lines(traced: TracedColumn, names: dict[str, str], indent: str = "") -> list[str]:
-    """What stands below a column: its origins, then what decides its rows."""
+    """What is below a column: its origins, then what decides its rows."""
     entries: list[tuple[str, TracedColumn | None]] = [
         (f"{origin.how}  {_name(origin, names)}", origin) for origin in traced.origins
     ]

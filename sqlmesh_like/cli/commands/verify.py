@@ -72,7 +72,7 @@ def _verifiable(planned: PlannedModel) -> PlannedModel:
 
 
 def _lines(difference: Difference) -> list[str]:
-    """`-` stands only in the table, `+` only in the recompute."""
+    """`-` is only in the table, `+` only in the recompute."""
     lines = []
     for sign, row in difference.rows:
         values = ", ".join(f"{name}={plain(value)!r}" for name, value in row.items())
