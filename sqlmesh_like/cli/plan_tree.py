@@ -12,8 +12,8 @@ from sqlmesh_like.classify.aggregates import AggregateVerdict
 from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.cli.output import size
-from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
 from sqlmesh_like.plan.cost import Estimate, WorkEstimate
+from sqlmesh_like.plan.model_plan import PlannedInput, PlannedModel
 
 _COLOURS = {
     "no_op": "bright_black", "row_based": "green", "aggregate_merge": "cyan", "partition_rescan": "blue",

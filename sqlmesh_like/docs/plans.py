@@ -9,11 +9,11 @@ from datetime import datetime
 from sqlmesh_like.analyze.relation import Join, walk
 from sqlmesh_like.compiler import CompiledModel, Compiler
 from sqlmesh_like.names import Schema
-from sqlmesh_like.plan.builder import PlannedModel, plan_model
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.explain import explain_classification, explain_model, program_text
 from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.plan.model_plan import PlannedModel, plan_model
 from sqlmesh_like.render.rendered import RenderedModel, RenderedProject
 
 MOST_JOINS = 3

@@ -13,9 +13,9 @@ from sqlmesh_like.analyze.clock import clock_calls
 from sqlmesh_like.classify.rules import reason
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.errors import Location, NodeError
-from sqlmesh_like.plan.builder import PlannedModel, is_clock_moved, planned_input
 from sqlmesh_like.plan.fingerprint import fingerprint
 from sqlmesh_like.plan.history import History, TableState
+from sqlmesh_like.plan.model_plan import PlannedModel, is_clock_moved, planned_input
 
 
 def plan_branch(

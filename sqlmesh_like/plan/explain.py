@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.program import TablePlan
-from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
 from sqlmesh_like.plan.cost import NO_WORK, Estimate, WorkEstimate
+from sqlmesh_like.plan.model_plan import PlannedInput, PlannedModel
 
 
 def explain_model(planned: PlannedModel) -> dict[str, object]:

@@ -11,9 +11,9 @@ from typing import Protocol
 from sqlmesh_like.compiler import CompiledModel, Compiler
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.author_incremental import plan_branch
-from sqlmesh_like.plan.builder import PlannedModel, plan_model
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.plan.model_plan import PlannedModel, plan_model
 from sqlmesh_like.render.rendered import RenderedModel, RenderedProject, RenderedTest
 
 

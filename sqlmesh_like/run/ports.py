@@ -13,9 +13,9 @@ from sqlglot import exp
 from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.names import Schema, TableName
-from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.run.seeds import SeedTable
 

@@ -23,9 +23,9 @@ from sqlmesh_like.engine.spark_engine import SparkEngine
 from sqlmesh_like.engine.tables import DELETED, HudiTable, Operation
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.names import KEY
-from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.catalog import build_catalog
 from sqlmesh_like.plan.graph import build_graph
+from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.project.loader import load_project
 from sqlmesh_like.project.nodes import Target

@@ -13,8 +13,8 @@ from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.output import DisplayStatus, LogStep, Output
 from sqlmesh_like.cli.rows import plain
 from sqlmesh_like.errors import NodeError, SmlError
-from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.fingerprint import fingerprint
+from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.run.ports import Difference, Engine

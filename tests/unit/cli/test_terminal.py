@@ -21,7 +21,7 @@ from sqlmesh_like.cli.context import make_output
 from sqlmesh_like.cli.options import Flags
 from sqlmesh_like.cli.output import LogStep
 from sqlmesh_like.engine.java import Jdk
-from sqlmesh_like.plan.builder import PlannedModel
+from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.run.ports import Difference
 from tests.unit.engine.test_timeline import Lake
 

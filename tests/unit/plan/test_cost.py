@@ -9,11 +9,11 @@ import pytest
 
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.errors import NodeError
-from sqlmesh_like.plan.builder import PlannedModel, plan_model
 from sqlmesh_like.plan.cost import CLEARLY, WORTH_IT, WORTH_SWITCHING, Estimate, InputCost, WorkEstimate, estimate
 from sqlmesh_like.plan.explain import explain_model
 from sqlmesh_like.plan.fingerprint import fingerprint
 from sqlmesh_like.plan.history import Change, Layout, TableRecord, TableState, Volume, Written
+from sqlmesh_like.plan.model_plan import PlannedModel, plan_model
 from sqlmesh_like.project.nodes import Refresh, TableType
 from tests.properties.lake import T, U, compiled, schema
 

@@ -116,11 +116,11 @@ def plan_model(
     print_ = fingerprint(compiled)
     forced = _reasons_to_rebuild(compiled, target, inputs, print_, history, full_refresh, not is_idle)
     inputs = inputs if is_idle and not forced else tuple(_with_volume(item, history) for item in inputs)
-    found = None if is_idle and not forced else _estimate(compiled, target, inputs, history)
-    strategy, reasons = ("no_op", ()) if is_idle and not forced else _choose(compiled, target, forced, found, now)
+    estimated = None if is_idle and not forced else _estimate(compiled, target, inputs, history)
+    strategy, reasons = ("no_op", ()) if is_idle and not forced else _choose(compiled, target, forced, estimated, now)
     is_asked_for = full_refresh or not target.exists
     is_refused = compiled.model.config.refresh == "strict" and strategy == "full_refresh" and not is_asked_for
-    return PlannedModel(compiled, target, strategy, reasons, inputs, print_, now, is_refused, found)
+    return PlannedModel(compiled, target, strategy, reasons, inputs, print_, now, is_refused, estimated)
 
 
 def _has_moved(compiled: CompiledModel, inputs: tuple[PlannedInput, ...], target: TableState, now: datetime) -> bool:
@@ -135,27 +135,27 @@ def is_clock_moved(calls: list[exp.Expr], target: TableState, now: datetime) -> 
 
 
 def _choose(
-    compiled: CompiledModel, target: TableState, forced: tuple[Reason, ...], found: Estimate | None, now: datetime
+    compiled: CompiledModel, target: TableState, forced: tuple[Reason, ...], estimate: Estimate | None, now: datetime
 ) -> tuple[Strategy, tuple[Reason, ...]]:
     if forced:
         return "full_refresh", forced
     facts = compiled.facts
     if facts.relation is not None and is_clock_moved(pinned_calls(facts.relation), target, now):
         return "full_refresh", pinned_reasons(facts.relation, facts)
-    if found and found.is_full_clearly_cheaper and compiled.model.config.refresh == "auto":
-        share = f"{found.changed_rows:,} changed rows, {found.changed_share:.0%} of an input"
-        times = found.incremental.seconds / found.full.seconds
+    if estimate and estimate.is_full_clearly_cheaper and compiled.model.config.refresh == "auto":
+        share = f"{estimate.changed_rows:,} changed rows, {estimate.changed_share:.0%} of an input"
+        times = estimate.incremental.seconds / estimate.full.seconds
         return "full_refresh", (reason("CST001", f"{share}: following them would cost {times:.1f} times as much"),)
-    if found and found.other and found.strategy != compiled.classification.strategy:
-        return found.strategy, (reason("CST002", _compared(found, found.other)),)
+    if estimate and estimate.other and estimate.strategy != compiled.classification.strategy:
+        return estimate.strategy, (reason("CST002", _compared(estimate, estimate.other)),)
     return compiled.classification.strategy, compiled.classification.reasons
 
 
-def _compared(found: Estimate, other: tuple[Strategy, WorkEstimate]) -> str:
+def _compared(estimate: Estimate, other: tuple[Strategy, WorkEstimate]) -> str:
     """What speaks for the strategy that was chosen over the usual one."""
     strategy, work = other
-    times = work.seconds / found.incremental.seconds if found.incremental.seconds else float("inf")
-    change = f"{found.changed_rows:,} changed rows in {found.changed_files:,} file groups"
+    times = work.seconds / estimate.incremental.seconds if estimate.incremental.seconds else float("inf")
+    change = f"{estimate.changed_rows:,} changed rows in {estimate.changed_files:,} file groups"
     return f"{change}: {strategy} would cost {times:.1f} times as much"
 
 
@@ -178,12 +178,12 @@ def _split_inputs(compiled: CompiledModel, inputs: tuple[PlannedInput, ...]) -> 
     if compiled.facts.relation is None or not partition_by:
         return set()
     origins = split_columns(compiled.facts.relation)
-    found: set[str] = set()
+    input_ids: set[str] = set()
     for item in inputs:
         traced = {origins.get(name.lower(), {}).get(item.ref.unique_id, "").lower() for name in partition_by}
         laid_out = {name.lower() for name in item.state.layout.columns}
-        found |= {item.ref.unique_id} if laid_out and laid_out <= traced else set()
-    return found
+        input_ids |= {item.ref.unique_id} if laid_out and laid_out <= traced else set()
+    return input_ids
 
 
 def _with_volume(item: PlannedInput, history: History) -> PlannedInput:
@@ -207,7 +207,7 @@ def planned_input(
 
 
 def _with_repeats(item: PlannedInput, record: TableRecord | None, history: History, is_idle: bool) -> PlannedInput:
-    """Where nothing moved the record stands for the input: its whole timeline need not be read."""
+    """Where nothing moved the record answers for the input: its whole timeline need not be read."""
     if is_idle:
         return replace(item, repeats_keys=record is not None and item.ref.unique_id in record.repeating)
     if item.end is None or item.state.kind not in ("cow", "mor"):
@@ -230,19 +230,19 @@ def _reasons_to_rebuild(
     if not target.exists or target.record is None:
         rule = ("HIS001", "first build") if not target.exists else ("HIS004", "no record of a run in its history")
         return (reason(*rule),)
-    found: list[Reason] = []
+    reasons: list[Reason] = []
     if target.is_foreign_on_top:
-        found.append(reason("HIS004", "its newest commit was not written by a run of this project"))
+        reasons.append(reason("HIS004", "its newest commit was not written by a run of this project"))
     if target.record.fingerprint.removesuffix(AS_WRITTEN) != print_:
-        found.append(reason("HIS002", "the fingerprint of query, input types and settings differs"))
+        reasons.append(reason("HIS002", "the fingerprint of query, input types and settings differs"))
     if set(target.record.frontier) != {item.ref.unique_id for item in inputs}:
-        found.append(reason("HIS005", "the recorded frontier names other inputs"))
+        reasons.append(reason("HIS005", "the recorded frontier names other inputs"))
     elif target.record.repeating != _repeating(inputs):
-        found.append(reason("HIS004", "plain inserts into an input: its record keys may repeat, rows get other keys"))
+        reasons.append(reason("HIS004", "plain inserts into an input: its record keys may repeat, rows get other keys"))
     for item in inputs:
         if lost := _lost(item, history):
-            found.append(reason("HIS003", f"{item.ref.table}: {lost}"))
-    return tuple(found) or _configured(compiled, inputs, target.record, is_moved)
+            reasons.append(reason("HIS003", f"{item.ref.table}: {lost}"))
+    return tuple(reasons) or _configured(compiled, inputs, target.record, is_moved)
 
 
 def _repeating(inputs: tuple[PlannedInput, ...]) -> tuple[str, ...]:
@@ -264,23 +264,23 @@ def _configured(
     if not is_moved:
         return (reason("CFG002", "rebuilt each run"),) if compiled.model.config.materialized == "table" else ()
     config = compiled.model.config
-    found: list[Reason] = []
+    reasons: list[Reason] = []
     if config.refresh == "full":
-        found.append(reason("CFG001", "configured"))
+        reasons.append(reason("CFG001", "configured"))
     if config.materialized == "table":
-        found.append(reason("CFG002", "rebuilt each run"))
+        reasons.append(reason("CFG002", "rebuilt each run"))
     for item in inputs:
         if item.state.kind == "files":
-            found.append(reason("INP002", f"{item.ref.table} is no Hudi table"))
-    if not found and record.fingerprint.endswith(AS_WRITTEN):
-        found.append(reason("TYP003", "the stored rows lack the state that a delta needs"))
-    return tuple(found)
+            reasons.append(reason("INP002", f"{item.ref.table} is not a Hudi table"))
+    if not reasons and record.fingerprint.endswith(AS_WRITTEN):
+        reasons.append(reason("TYP003", "the stored rows lack the state that a delta needs"))
+    return tuple(reasons)
 
 
 def _strict(compiled: CompiledModel, reasons: tuple[Reason, ...]) -> NodeError:
-    why = "; ".join(f"{found.rule} {found.message}" for found in reasons)
+    why = "; ".join(f"{reason.rule} {reason.message}" for reason in reasons)
     model = compiled.model
     first = reasons[0] if reasons else None
     location = Location(model.path, first.line if first else None, first.column if first else None)
-    hint = "mend the cause, run with --full-refresh once, or set refresh: auto"
+    hint = "fix the cause, run with --full-refresh once, or set refresh: auto"
     return NodeError(f"refresh: strict forbids a full refresh of {model.table}: {why}", location=location, hint=hint)
