@@ -5,7 +5,7 @@ EXTRAS ?= speed,report
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-CODE := sqlmesh_like tests demo docs bench
+CODE := sqlmesh_like tests demo docs bench tools
 WITHOUT_JVM := $(wildcard tests/unit tests/properties)
 NO_TESTS := $(addprefix tests/,__pycache__ data no_jvm)
 WITH_JVM := $(filter-out $(WITHOUT_JVM) $(NO_TESTS),$(patsubst %/,%,$(wildcard tests/*/)))
@@ -56,6 +56,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tools.check_words
 
 fmt: $(VENV)/.installed-dev
 	$(BIN)/ruff format $(CODE)

@@ -25,7 +25,7 @@ from sqlmesh_like.engine.class_archive import archive_options
 from sqlmesh_like.engine.jars import ensure_jars
 from sqlmesh_like.engine.java import find_jdk
 from sqlmesh_like.engine.spark_settings import Machine, spark_settings
-from sqlmesh_like.project.spec import Target
+from sqlmesh_like.project.nodes import Target
 
 SHARE = 0.001
 DBT = "dbt-spark-1.11.0"

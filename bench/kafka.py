@@ -16,7 +16,7 @@ from bench.spark import seconds_of, spark_session
 from sqlmesh_like.engine import tables
 from sqlmesh_like.engine.tables import HudiTable
 from sqlmesh_like.errors import MachineError
-from sqlmesh_like.project.spec import SourceTable
+from sqlmesh_like.project.nodes import SourceTable
 from tests.services.kafka import broker
 from tests.spark.ingest_lake import Lake, table
 

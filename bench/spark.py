@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from sqlmesh_like.engine import tables
 from sqlmesh_like.engine.session import start_session
 from sqlmesh_like.engine.tables import HudiTable
-from sqlmesh_like.project.spec import Target
+from sqlmesh_like.project.nodes import Target
 
 MONTH = "ym"
 

@@ -13,7 +13,7 @@ import yaml
 
 from sqlmesh_like.compiler import Compiler
 from sqlmesh_like.names import Column, Schema, TableName
-from sqlmesh_like.project.spec import ModelConfig
+from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap
 
 TABLES = {

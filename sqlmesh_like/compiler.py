@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from sqlmesh_like.analyze.facts import QueryFacts, analyze
+from sqlmesh_like.analyze.query_analysis import QueryFacts, analyze
 from sqlmesh_like.classify.strategy import Classification, classify
 from sqlmesh_like.delta.program import TablePlan
 from sqlmesh_like.delta.snapshot import added_columns

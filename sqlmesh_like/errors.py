@@ -80,11 +80,11 @@ class NodeError(SmlError):
 
 
 class RetryableError(NodeError):
-    """A failure that planning again may mend: a file of the pinned snapshot vanished, or a lock was held."""
+    """A failure that planning again may fix: a file of the pinned snapshot vanished, or a lock was held."""
 
 
 class IngestError(NodeError):
-    """Events cannot be taken in; nothing of the failed table's batch was written."""
+    """Events cannot be ingested; nothing of the failed table's batch was written."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -97,3 +97,12 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f"did you mean {close[0]!r}?" if close else None
+
+
+def with_article(noun: str) -> str:
+    """A noun for the middle of a message.
+
+    >>> with_article("date"), with_article("int")
+    ('a date', 'an int')
+    """
+    return f"{'an' if noun[:1] in 'aeio' else 'a'} {noun}"

@@ -57,7 +57,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from sqlmesh_like.engine.jars import ensure_jars, locked_jars
     from sqlmesh_like.engine.session import start_session
     from sqlmesh_like.errors import MachineError
-    from sqlmesh_like.project.spec import Target
+    from sqlmesh_like.project.nodes import Target
 
     folder = tmp_path_factory.mktemp("spark")
     # On a handful of rows replanning and optimizing compilation cost twice what they save. Without the latter Java

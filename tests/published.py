@@ -16,7 +16,7 @@ import pyarrow as pa
 from sqlalchemy import event
 
 from sqlmesh_like.publish.database import DatabaseStore
-from sqlmesh_like.publish.store import DELETED, KEY, Published, Store, columns_of
+from sqlmesh_like.publish.store import DELETED_COLUMN, KEY_COLUMN, Published, Store, columns_of
 from sqlmesh_like.run.ports import Export
 
 COLUMNS = pa.schema(
@@ -82,7 +82,7 @@ class Table:
         return self._export(False, [*new, *((k, v, True) for k, v in before.items() if k not in self.rows)])
 
     def _export(self, whole: bool, rows: Sequence[tuple[str, Row, bool]]) -> Export:
-        schema = self.schema.append(pa.field(KEY, pa.string())).append(pa.field(DELETED, pa.bool_()))
+        schema = self.schema.append(pa.field(KEY_COLUMN, pa.string())).append(pa.field(DELETED_COLUMN, pa.bool_()))
         lists = [(*value, hashlib.sha256(key.encode()).hexdigest()[:32], gone) for key, value, gone in rows]
 
         def batches() -> Iterator[Any]:

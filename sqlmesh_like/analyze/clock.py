@@ -35,8 +35,8 @@ def is_clock_call(node: exp.Expr) -> bool:
 
 def clock_calls(tree: exp.Expr) -> list[exp.Expr]:
     """Calls that read the clock, outermost first."""
-    found = [node for node in tree.walk() if is_clock_call(node)]
-    return [node for node in found if node.parent is None or not is_clock_call(node.parent)]
+    calls = [node for node in tree.walk() if is_clock_call(node)]
+    return [node for node in calls if node.parent is None or not is_clock_call(node.parent)]
 
 
 def call_type(call: exp.Expr) -> str:

@@ -27,12 +27,12 @@ from sqlmesh_like.analyze.relation import (
 )
 
 How = Literal["copied", "computed", "aggregated"]
-Role = Literal["filters", "joins", "groups"]
+InfluenceRole = Literal["filters", "joins", "groups"]
 _ORDER: tuple[How, ...] = ("copied", "computed", "aggregated")
 
 
 @dataclass(frozen=True, order=True)
-class Origin:
+class ColumnOrigin:
     """A column of an input."""
 
     input_id: str
@@ -44,17 +44,17 @@ class ColumnLineage:
     """One output column: how each origin enters its value, and which columns decide the rows behind it.
 
     `influences` is empty for queries outside the algebra, of which only values are traced. `is_complete` False: there
-    are further origins, which the text alone does not tell.
+    are further origins, which the text alone does not show.
     """
 
     name: str
     type: str | None
-    origins: Mapping[Origin, How]
-    influences: Mapping[Origin, Role]
+    origins: Mapping[ColumnOrigin, How]
+    influences: Mapping[ColumnOrigin, InfluenceRole]
     is_complete: bool = True
 
 
-_Values = dict[str, dict[Origin, How]]
+_Values = dict[str, dict[ColumnOrigin, How]]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class _Traced:
     """Origins by output column (lower case), and what decides the relation's rows."""
 
     values: _Values
-    influences: Mapping[Origin, Role]
+    influences: Mapping[ColumnOrigin, InfluenceRole]
 
 
 def trace(relation: Relation) -> tuple[ColumnLineage, ...]:
@@ -78,7 +78,7 @@ def _trace(relation: Relation) -> _Traced:
     match relation:
         case Scan():
             return _Traced(
-                {c.name.lower(): {Origin(relation.input_id, c.name): "copied"} for c in relation.schema}, {}
+                {c.name.lower(): {ColumnOrigin(relation.input_id, c.name): "copied"} for c in relation.schema}, {}
             )  # fmt: skip
         case Filter():
             below = _trace(relation.child)
@@ -141,11 +141,11 @@ def _items(items: Iterable[Named], below: _Values) -> _Values:
     return {item.name.lower(): _origins(item.expression, below) for item in items}
 
 
-def _origins(expression: exp.Expr, below: _Values) -> dict[Origin, How]:
+def _origins(expression: exp.Expr, below: _Values) -> dict[ColumnOrigin, How]:
     if isinstance(expression, exp.Column):
         return dict(below.get(expression.name.lower(), {}))
     return _merged(
-        {origin: dearer(how, _how(column)) for origin, how in below.get(column.name.lower(), {}).items()}
+        {origin: stronger(how, _how(column)) for origin, how in below.get(column.name.lower(), {}).items()}
         for column in expression.find_all(exp.Column)
     )
 
@@ -154,20 +154,22 @@ def _how(column: exp.Column) -> How:
     return "aggregated" if column.find_ancestor(exp.AggFunc) else "computed"
 
 
-def _merged(parts: Iterable[Mapping[Origin, How]]) -> dict[Origin, How]:
-    merged: dict[Origin, How] = {}
+def _merged(parts: Iterable[Mapping[ColumnOrigin, How]]) -> dict[ColumnOrigin, How]:
+    merged: dict[ColumnOrigin, How] = {}
     for part in parts:
         for origin, how in part.items():
-            merged[origin] = dearer(merged.get(origin, how), how)
+            merged[origin] = stronger(merged.get(origin, how), how)
     return merged
 
 
-def dearer(one: How, other: How) -> How:
+def stronger(one: How, other: How) -> How:
     """What becomes of a value on its way: an aggregate of computed values is aggregated."""
     return max(one, other, key=_ORDER.index)
 
 
-def _influenced(below: _Traced, values: _Values, conditions: Iterable[exp.Expr], role: Role) -> Mapping[Origin, Role]:
+def _influenced(
+    below: _Traced, values: _Values, conditions: Iterable[exp.Expr], role: InfluenceRole
+) -> Mapping[ColumnOrigin, InfluenceRole]:
     read = {origin for condition in conditions for name in _names(condition) for origin in values.get(name, {})}
     # What decides rows further down, a filter most of all, says more than that it also groups them.
     return {**dict.fromkeys(sorted(read), role), **below.influences}

@@ -43,7 +43,7 @@ def pruned_columns(relation: Relation) -> Relation:
 
 def _parents_first(relation: Relation) -> list[Relation]:
     """Every node once, above all that it reads."""
-    found: list[Relation] = []
+    relations: list[Relation] = []
     seen = set[int]()
 
     def visit(node: Relation) -> None:
@@ -52,10 +52,10 @@ def _parents_first(relation: Relation) -> list[Relation]:
         seen.add(id(node))
         for child in children(node):
             visit(child)
-        found.append(node)
+        relations.append(node)
 
     visit(relation)
-    return found[::-1]
+    return relations[::-1]
 
 
 def _reads(node: Relation, needed: set[str]) -> list[tuple[Relation, set[str]]]:
@@ -109,5 +109,5 @@ def _all(relation: Relation) -> set[str]:
     return {column.name.lower() for column in columns(relation)}
 
 
-def _names(found: list[exp.Expr]) -> set[str]:
-    return {column.name.lower() for e in found for column in e.find_all(exp.Column)}
+def _names(nodes: list[exp.Expr]) -> set[str]:
+    return {column.name.lower() for e in nodes for column in e.find_all(exp.Column)}

@@ -22,8 +22,8 @@ def renamed(scope: Scope, prefix: str) -> Scope:
 
 def resolved_inside_out(part: exp.Expr, inner: Scope, outer: Scope) -> exp.Expr:
     """A condition of a correlated query: each column is looked up inside first, then around."""
-    if found := part.find(exp.Query):
-        raise Unsupported("QRY005", "a subquery in a correlated subquery", found, "SELECT")
+    if query := part.find(exp.Query):
+        raise Unsupported("QRY005", "a subquery in a correlated subquery", query, "SELECT")
 
     def resolve(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column):

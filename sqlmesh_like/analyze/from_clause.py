@@ -1,6 +1,6 @@
 """FROM and its joins. Owns turning them into `Join`; `subqueries` does so for those of WHERE and of the SELECT list.
 
-Where more than one item stands in FROM, each column is renamed to `alias.column`, so that names stay unique.
+Where more than one item is in FROM, each column is renamed to `alias.column`, so that names stay unique.
 """
 
 from __future__ import annotations
@@ -85,14 +85,14 @@ class FromReader:
         return (item.alias or item.name).lower(), relation
 
     def _table(self, table: exp.Table) -> Relation:
-        found = self.lookup(table)
-        if found is None:
-            raise Unsupported("QRY008", f"{table.sql('spark')} is no ref() or source()", table)
-        if not isinstance(found, InputSchema):
-            return found
-        if found.schema is None:
-            raise Unsupported("INP001", f"the columns of {found.input_id} are not known before it is built", table)
-        return Scan(found.input_id, found.schema)
+        relation = self.lookup(table)
+        if relation is None:
+            raise Unsupported("QRY008", f"{table.sql('spark')} is not a ref() or source()", table)
+        if not isinstance(relation, InputSchema):
+            return relation
+        if relation.schema is None:
+            raise Unsupported("INP001", f"the columns of {relation.input_id} are not known before it is built", table)
+        return Scan(relation.input_id, relation.schema)
 
     def _joined(self, left: Scope, join: exp.Join) -> Scope:
         kind = _kind(join)
@@ -133,10 +133,10 @@ def _joined_view(left: Scope, join: exp.Join) -> Scope:
 def _require_apart(left: Scope, right: Scope, join: exp.Join) -> None:
     """Raises Unsupported where a bare name would mean more here than in Spark."""
     if set(left.known) & set(right.known):
-        raise Unsupported("QRY009", "aliases and columns whose names cannot be told apart", join)
+        raise Unsupported("QRY009", "aliases and columns whose names cannot be distinguished", join)
     using = {name.name.lower() for name in join.args.get("using") or []}
-    if found := {name.lower() for name, _ in left.merged} & right.bare - using:
-        raise Unsupported("QRY009", f"the column {min(found)!r} of USING and another one of that name", join)
+    if shared := {name.lower() for name, _ in left.merged} & right.bare - using:
+        raise Unsupported("QRY009", f"the column {min(shared)!r} of USING and another one of that name", join)
 
 
 def _kind(join: exp.Join) -> JoinKind:

@@ -1,4 +1,4 @@
-"""Which expressions may stand on an incremental path. Owns the verdict; `pure` has the table of what is harmless."""
+"""Which expressions an incremental plan may contain. Owns the verdict; `deterministic_functions` is the table."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Literal
 from sqlglot import exp
 
 from sqlmesh_like.analyze.clock import CLOCKS, is_clock_call
-from sqlmesh_like.analyze.forms import forms_of, has_any
-from sqlmesh_like.analyze.pure import CLASSES, is_pure
+from sqlmesh_like.analyze.deterministic_functions import CLASSES, is_pure
+from sqlmesh_like.analyze.node_kinds import forms_of, has_any
 
-Verdict = Literal["pure", "clock", "random", "unknown"]
+FunctionClass = Literal["pure", "clock", "random", "unknown"]
 
 _RANDOM = (exp.Rand, exp.Randn, exp.Uuid, exp.Shuffle)
 _RANDOM_NAMES = {"UUID", "RANDOM", "RANDN", "RAND", "MONOTONICALLY_INCREASING_ID", "SPARK_PARTITION_ID", "SHUFFLE",
@@ -24,11 +24,12 @@ _WINDOW = (exp.Window, exp.WindowSpec, exp.Order, exp.Ordered, exp.RowNumber, ex
            exp.CountIf, exp.PercentRank, exp.CumeDist)  # fmt: skip
 
 
-def judge(node: exp.Expr, *, in_window: bool = False) -> Verdict:
+def classify_function(node: exp.Expr, *, in_window: bool = False) -> FunctionClass:
     """What one node of an expression tree is.
 
     >>> import sqlglot
-    >>> [judge(sqlglot.parse_one(sql, dialect="spark")) for sql in ("upper(a)", "now()", "rand()", "my_udf(a)")]
+    >>> calls = [sqlglot.parse_one(sql, dialect="spark") for sql in ("upper(a)", "now()", "rand()", "my_udf(a)")]
+    >>> [classify_function(call) for call in calls]
     ['pure', 'clock', 'random', 'unknown']
     """
     if type(node) in _ALWAYS_PURE:
@@ -48,14 +49,14 @@ def first_random(tree: exp.Expr) -> exp.Expr | None:
     """The first call in a query that has another result in each run."""
     if not has_any(forms_of(tree), (*_RANDOM, exp.Anonymous)):
         return None
-    return next((node for node in tree.walk() if judge(node) == "random"), None)
+    return next((node for node in tree.walk() if classify_function(node) == "random"), None)
 
 
-def first_impure(expression: exp.Expr, *, in_window: bool = False) -> tuple[exp.Expr, Verdict] | None:
+def first_impure(expression: exp.Expr, *, in_window: bool = False) -> tuple[exp.Expr, FunctionClass] | None:
     """The first node of the tree that is not known to be a pure function of its row and the run's clock."""
     frozen: set[int] = set()
     for node in expression.walk():
-        verdict = judge(node, in_window=in_window)
+        verdict = classify_function(node, in_window=in_window)
         if verdict == "clock":
             frozen.update(id(part) for part in node.walk())
         elif verdict != "pure" and id(node) not in frozen:

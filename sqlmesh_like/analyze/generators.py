@@ -33,12 +33,12 @@ def selected_generator(item: exp.Expr) -> exp.Expr | None:
 
 def in_select(items: Sequence[exp.Expr], scope: Scope) -> tuple[list[exp.Expr], Scope]:
     """The SELECT list with its generator, if there is one, replaced by columns that the scope now has."""
-    found = [item for item in items if selected_generator(item) is not None]
-    if not found:
+    generators = [item for item in items if selected_generator(item) is not None]
+    if not generators:
         return list(items), scope
-    if len(found) > 1:
-        raise Unsupported("QRY007", "two generators in one SELECT list", found[1])
-    (item,) = found
+    if len(generators) > 1:
+        raise Unsupported("QRY007", "two generators in one SELECT list", generators[1])
+    (item,) = generators
     written = item.expressions if isinstance(item, exp.Aliases) else [item.args["alias"]] if item.alias else []
     generator = selected_generator(item)
     assert generator is not None
@@ -62,7 +62,7 @@ def with_view(scope: Scope, view: exp.Lateral, number: int, *, is_outer: bool) -
     written = [column.name for column in alias.columns] if alias else []
     made = _generated(scope, view.this, written, name, is_outer=is_outer)
     if {output.lower() for _, output in made.outputs} & set(scope.known):
-        raise Unsupported("QRY009", "aliases and columns whose names cannot be told apart", view.this)
+        raise Unsupported("QRY009", "aliases and columns whose names cannot be distinguished", view.this)
     return replace(scope, relation=made.relation, sources=(*scope.sources, Source(name, made.outputs)))
 
 

@@ -27,25 +27,25 @@ def aggregate_calls(expression: exp.Expr) -> list[exp.Expr]:
     """Outermost aggregate calls (with their FILTER) that are not window functions."""
     if expression.find(*_CALLS) is None:
         return []
-    found: list[exp.Expr] = []
+    calls: list[exp.Expr] = []
 
     def visit(node: exp.Expr) -> None:
         if isinstance(node, exp.Window | exp.Query):
             return
         if isinstance(node, _CALLS):
-            found.append(node)
+            calls.append(node)
             return
         for child in node.iter_expressions():
             visit(child)
 
     visit(expression)
-    return found
+    return calls
 
 
 def read_aggregate(select: exp.Select, scope: Scope, items: list[exp.Alias]) -> Relation:
     """GROUP BY, or aggregates without one; HAVING is a filter above that reads what it needs as further items."""
     grouping = _read_grouping(select, items, scope)
-    if window := next((found for item in items for found in item.this.find_all(exp.Window)), None):
+    if window := next((window_call for item in items for window_call in item.this.find_all(exp.Window)), None):
         raise Unsupported("QRY006", "a window function over aggregates", window)
     having = select.args.get("having")
     condition = [named(_having(having.this, items, scope), HAVING)] if having else []
@@ -70,8 +70,8 @@ def _having(condition: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Ex
             return exp.Paren(this=aliases[node.name.lower()].copy())
         return node
 
-    if found := condition.find(exp.Query):
-        raise Unsupported("QRY005", "a subquery in HAVING", found, "SELECT")
+    if query := condition.find(exp.Query):
+        raise Unsupported("QRY005", "a subquery in HAVING", query, "SELECT")
     return condition.copy().transform(replace)
 
 
@@ -90,8 +90,8 @@ class _Grouping:
 
     def key_of(self, node: exp.Expr) -> str | None:
         """Name of the key that an expression is."""
-        found = self.written.get(_canonical(self.scope.resolve(node)))
-        return found.name if found else None
+        key = self.written.get(_canonical(self.scope.resolve(node)))
+        return key.name if key else None
 
     def function(self, node: exp.Expr) -> exp.Expr | None:
         """GROUPING, GROUPING_ID and Hive's column for it, as values of the set; None for anything else."""
@@ -142,7 +142,7 @@ def _key_expression(expression: exp.Expr, items: list[exp.Alias], scope: Scope) 
 
 
 def _canonical(expression: exp.Expr) -> str:
-    """Text that is equal for equal expressions. Parentheses are no part of an expression: the tree says what binds."""
+    """Text that is equal for equal expressions. Parentheses are not part of an expression: the tree says what binds."""
     root = exp.Paren(this=expression.copy())
     for paren in list(root.find_all(exp.Paren)):
         if paren is not root:

@@ -1,8 +1,8 @@
 """GROUPING SETS, ROLLUP and CUBE. Owns turning them into an ordinary GROUP BY over one copy of each row a set.
 
 Keys that a set leaves out are NULL in its copy, and the set's number is a further key: so equal sets stay apart, as in
-Spark, and a NULL that stands for all is no NULL of the data. Aggregates read the row itself, never these keys. Source:
-Spark 3.5 `ResolveGroupingAnalytics` and `GroupingAnalytics.scala`.
+Spark, and a NULL that means "all" is not a NULL in the data. Aggregates read the row itself, never these keys.
+Source: Spark 3.5 `ResolveGroupingAnalytics` and `GroupingAnalytics.scala`.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _sets(part: exp.Expr) -> list[list[exp.Expr]]:
                 raise Unsupported("QRY010", f"CUBE of {len(units)} keys", part.expressions[0], "CUBE")
             return [_flat(chosen) for n in range(len(units), -1, -1) for chosen in combinations(units, n)]
         case exp.GroupingSets():
-            return [found for one in part.expressions for found in _member(one)]
+            return [grouping_set for one in part.expressions for grouping_set in _member(one)]
     return [[part]]
 
 
@@ -161,8 +161,8 @@ def _require_apart(keys: dict[str, Named], group: exp.Group) -> None:
     seen: dict[str, exp.Expr] = {}
     for key in keys.values():
         if not is_exact_key(key.type):
-            told = f"group key {key.expression.sql('spark')} has type {key.type or 'not proven'}"
-            raise Unsupported("KEY002", told, key.expression)
+            message = f"group key {key.expression.sql('spark')} has type {key.type or 'not proven'}"
+            raise Unsupported("KEY002", message, key.expression)
         names = {column.name.lower() for column in key.expression.find_all(exp.Column)}
         if not names:
             raise Unsupported("QRY010", "a constant as key of GROUPING SETS, ROLLUP or CUBE", group, "GROUP BY")

@@ -24,7 +24,7 @@ def filtered(relation: Relation, parts: Sequence[exp.Expr]) -> Relation:
 
 
 def make_join(left: Relation, right: Relation, kind: JoinKind, condition: exp.Expr | None) -> Relation:
-    """A join; of its condition, what reads the clock stands in filters wherever that means the same.
+    """A join; of its condition, what reads the clock is in filters wherever that means the same.
 
     An inner join's condition is as good above it. What reads one side only is as good below, if that side is not
     preserved by the join.
@@ -81,8 +81,8 @@ def _join(left: Relation, right: Relation, kind: JoinKind, parts: Sequence[exp.E
 
 
 def _reads_only(expression: exp.Expr, names: set[str]) -> bool:
-    found = {column.name.lower() for column in expression.find_all(exp.Column)}
-    return bool(found) and found <= names
+    column_names = {column.name.lower() for column in expression.find_all(exp.Column)}
+    return bool(column_names) and column_names <= names
 
 
 def conjuncts(condition: exp.Expr) -> list[exp.Expr]:

@@ -60,7 +60,7 @@ def _copied(items: tuple[Named, ...], below: Origins) -> Origins:
 
 
 def window_keys(windowed: Windowed) -> list[exp.Expr]:
-    """Expressions that stand in PARTITION BY of every window function: rows of one window share their values."""
+    """Expressions that are in PARTITION BY of every window function: rows of one window share their values."""
     first, *others = windowed.partitions
     # Not `==`, which compares some names inside a tree without case.
     return [key for key in first if all(any(repr(key) == repr(other) for other in part) for part in others)]
@@ -74,26 +74,26 @@ def _through_join(join: Join) -> Origins:
     """
     left, right = split_columns(join.left), split_columns(join.right)
     shared = set(inputs(join.left)) & set(inputs(join.right))
-    found: dict[str, Mapping[str, str]] = {}
+    origins: dict[str, Mapping[str, str]] = {}
     if join.kind not in ("right", "full"):
-        found |= _across(left, right, [(pair.left, pair.right) for pair in join.pairs], shared)
+        origins |= _across(left, right, [(pair.left, pair.right) for pair in join.pairs], shared)
     if join.kind in ("inner", "right"):
-        found |= _across(right, left, [(pair.right, pair.left) for pair in join.pairs], shared)
-    return found
+        origins |= _across(right, left, [(pair.right, pair.left) for pair in join.pairs], shared)
+    return origins
 
 
 def _across(
     own: Origins, other: Origins, pairs: list[tuple[exp.Expr, exp.Expr]], shared: set[str]
 ) -> dict[str, Mapping[str, str]]:
-    found: dict[str, Mapping[str, str]] = {}
+    origins: dict[str, Mapping[str, str]] = {}
     for name, origin in own.items():
         partner: dict[str, str] = {}
         for mine, theirs in pairs:
             if _is_named(mine, name) and isinstance(theirs, exp.Column):
                 partner |= other.get(theirs.name.lower(), {})
         both = {**partner, **origin}
-        found[name] = {i: c for i, c in both.items() if i not in shared or origin.get(i) == partner.get(i)}
-    return found
+        origins[name] = {i: c for i, c in both.items() if i not in shared or origin.get(i) == partner.get(i)}
+    return origins
 
 
 def _is_named(expression: exp.Expr, name: str) -> bool:

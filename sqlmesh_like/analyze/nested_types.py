@@ -31,7 +31,7 @@ def fields_of(type_: str | None) -> dict[str, str]:
             parts.append("")
         else:
             parts[-1] += character
-    found = [part.partition(":") for part in parts]
-    names = {name.lower() for name, _, _ in found}
-    is_plain = len(names) == len(found) and all(name and type_ and name.isidentifier() for name, _, type_ in found)
-    return {name: type_ for name, _, type_ in found} if is_plain else {}
+    fields = [part.partition(":") for part in parts]
+    names = {name.lower() for name, _, _ in fields}
+    is_plain = len(names) == len(fields) and all(name and type_ and name.isidentifier() for name, _, type_ in fields)
+    return {name: type_ for name, _, type_ in fields} if is_plain else {}

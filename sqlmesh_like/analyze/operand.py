@@ -6,7 +6,7 @@ from sqlglot import exp
 
 
 def operand(expression: exp.Expr) -> exp.Expr:
-    """A copy that can stand beside any operator: `a <=> b` beside `=` would be read as another tree.
+    """A copy that can be written beside any operator: `a <=> b` beside `=` would be read as another tree.
 
     >>> import sqlglot
     >>> [operand(sqlglot.parse_one(sql, dialect="spark")).sql("spark") for sql in ("a", "f(a)", "a <=> b", "not a")]

@@ -28,13 +28,13 @@ def read_predicate(text: str, stored_name: Callable[[str], str]) -> exp.Expr:
     try:
         tree = sqlglot.parse_one(text, dialect="spark")
     except SqlglotError as error:
-        raise PredicateFault(f"incremental_predicates: {text!r} is no condition") from error
+        raise PredicateFault(f"incremental_predicates: {text!r} is not a condition") from error
     if isinstance(tree, exp.Query) or tree.find(exp.Subquery, exp.Select):
         raise PredicateFault(f"incremental_predicates: {text!r} has a subquery, which is not supported")
     for column in list(tree.find_all(exp.Column)):
         side = column.table.upper()
         if side not in (TABLE, ROWS):
-            raise PredicateFault(f"incremental_predicates: say {TABLE}.{column.name} or {ROWS}.{column.name}")
+            raise PredicateFault(f"incremental_predicates: write {TABLE}.{column.name} or {ROWS}.{column.name}")
         name = stored_name(column.name) if side == TABLE else column.name
         renamed = exp.column(name, quoted=True)
         if column is tree:

@@ -1,6 +1,6 @@
 """Conditions of WHERE, brought down to the joins they belong to. Owns this one rewrite of the algebra.
 
-Written with commas, joins stand without a condition and one filter above them all. Where a semi join lies between, its
+Written with commas, joins are without a condition and one filter above them all. Where a semi join lies between, its
 keys would be looked up in the cross product of all tables. Nothing but the place of a condition changes: rows and row
 keys stay. Conditions that read the clock stay where they are. Source: Spark's `PushPredicateThroughJoin`.
 """

@@ -1,4 +1,4 @@
-"""The relational algebra that plans are derived from. Owns its node types; `reader` builds them from SQL.
+"""The relational algebra that plans are derived from. Owns its node types; `binder` builds them from SQL.
 
 A relation has uniquely named output columns (compared without case, as Spark does). Expressions inside a node are
 sqlglot trees whose columns are unqualified names of the child's output. Every relation also carries a row key,
@@ -243,11 +243,11 @@ def used_columns(relation: Relation) -> dict[str, tuple[str, ...]]:
 
 def scanned_columns(relation: Relation) -> dict[str, Schema]:
     """For each input the columns that its scans have, each once."""
-    found: dict[str, dict[Column, None]] = {}
+    columns_by_scan: dict[str, dict[Column, None]] = {}
     for node in walk(relation):
         if isinstance(node, Scan):
-            found.setdefault(node.input_id, {}).update(dict.fromkeys(node.schema))
-    return {input_id: tuple(columns) for input_id, columns in found.items()}
+            columns_by_scan.setdefault(node.input_id, {}).update(dict.fromkeys(node.schema))
+    return {input_id: tuple(columns) for input_id, columns in columns_by_scan.items()}
 
 
 def _collect(relation: Relation, needed: set[str] | None, used: dict[str, set[str]]) -> None:

@@ -64,8 +64,8 @@ class ScalarSubqueries:
             raise Unsupported("QRY005", "a subquery that is not known to have exactly one row", query, "SELECT")
         item = relation.items[0]
         one = Project(relation, (Named(name, exp.column(item.name, quoted=True), item.type),))
-        crossed = make_join(scope.relation, one, "inner", None)
-        return _with_values(scope, crossed, name, (name,)), exp.column(name, table=name, quoted=True)
+        cross_join = make_join(scope.relation, one, "inner", None)
+        return _with_values(scope, cross_join, name, (name,)), exp.column(name, table=name, quoted=True)
 
     def _correlated(self, scope: Scope, query: exp.Subquery, name: str) -> tuple[Scope, exp.Expr]:
         select = query.this
@@ -73,7 +73,7 @@ class ScalarSubqueries:
             raise _refused("a correlated subquery with more than FROM and WHERE", query)
         item = select.expressions[0].unalias()
         if len(select.expressions) != 1 or not aggregate_calls(item):
-            raise _refused("a correlated subquery that is no aggregate", query)
+            raise _refused("a correlated subquery that is not an aggregate", query)
         try:
             return _Correlation(scope, renamed(self.tables.scope(select), name), name, query).joined(select, item)
         except UnknownName:
@@ -147,7 +147,7 @@ class _Correlation:
             ):
                 if self._is_inner(mine) and self._is_outer(theirs) and mine.find(exp.Column):
                     return _Equality(written, theirs, isinstance(resolved, exp.NullSafeEQ))
-        raise Unsupported("QRY012", f"the correlation {part.sql('spark')}, which is no equality", part)
+        raise Unsupported("QRY012", f"the correlation {part.sql('spark')}, which is not an equality", part)
 
     def _aggregate(self, scope: Scope, equalities: list[_Equality], item: exp.Expr) -> Aggregate:
         """The inner query grouped by its sides of the equalities; the last item is its value."""
@@ -171,10 +171,10 @@ class _Correlation:
         """A call's column as it is beside any outer row: COUNT of no rows is 0."""
         if not isinstance(node, exp.Column):
             return node
-        found = exp.column(self._of(node.name), table=self.name, quoted=True)
+        value = exp.column(self._of(node.name), table=self.name, quoted=True)
         if calls[node.name].function != "COUNT":
-            return found
-        return exp.Coalesce(this=found, expressions=[exp.cast(exp.Literal.number(0), "bigint", dialect="spark")])
+            return value
+        return exp.Coalesce(this=value, expressions=[exp.cast(exp.Literal.number(0), "bigint", dialect="spark")])
 
     def _of(self, name: str) -> str:
         return f"{self.name}.{name}"

@@ -99,12 +99,12 @@ class Scope:
     @cached_property
     def _by_alias(self) -> dict[str, dict[str, list[str]]]:
         """Outputs by alias and name (lower case)."""
-        found: dict[str, dict[str, list[str]]] = {}
+        names_by_alias: dict[str, dict[str, list[str]]] = {}
         for source in self.sources:
-            names = found.setdefault(source.alias, {})
+            names = names_by_alias.setdefault(source.alias, {})
             for name, output in source.outputs:
                 names.setdefault(name.lower(), []).append(output)
-        return found
+        return names_by_alias
 
     def star(self, alias: str = "") -> Iterator[tuple[str, str]]:
         """Name and output of the columns of `*`, or of `alias.*`; those of USING come once and first."""
@@ -119,8 +119,8 @@ class Scope:
         """The expression with each column as a bare name of the relation. Raises Unsupported and UnknownName."""
         if isinstance(expression, exp.Column) and not self._is_field(expression):
             return self._column(expression)  # most expressions are no more: copying them first would cost most of all
-        if found := expression.find(exp.Query):
-            raise Unsupported("QRY005", "a subquery in an expression", found, "SELECT")
+        if query := expression.find(exp.Query):
+            raise Unsupported("QRY005", "a subquery in an expression", query, "SELECT")
 
         return replaced(expression, lambda node: self._column(node) if isinstance(node, exp.Column) else node)
 
@@ -148,7 +148,7 @@ class Scope:
         return bare
 
     def _is_field(self, column: exp.Column) -> bool:
-        """Whether the qualifier is a struct: as in Spark, only where it is no table that has such a column."""
+        """Whether the qualifier is a struct: as in Spark, only where it is not a table that has such a column."""
         table = column.table.lower()
         if table in self._by_alias:
             return table in self.bare and column.name.lower() not in self._by_alias[table] and not column.db
@@ -168,30 +168,30 @@ class Scope:
         for name, output in self.merged if not alias else ():
             if name.lower() == wanted:
                 return output
-        found = [
+        outputs = [
             (source, output)
             for source, names in self._by_alias.items()
             if alias in ("", source)
             for output in names.get(wanted, ())
         ]
-        if len(found) > 1:
-            places = " or ".join(f"{source}.{column.name}" for source, _ in found)
+        if len(outputs) > 1:
+            places = " or ".join(f"{source}.{column.name}" for source, _ in outputs)
             raise UnknownName(f"the column {column.name!r} is ambiguous", column, f"write {places}")
-        if not found:
+        if not outputs:
             known = [name for source in self.sources if alias in ("", source.alias) for name, _ in source.outputs]
             hint = nearest(column.name, known) or f"known: {', '.join(known)}"
             of = f" of {column.table!r}" if column.table and len(self.sources) > 1 else ""
             raise UnknownName(f"unknown column {column.name!r}{of}", column, hint)
-        return found[0][1]
+        return outputs[0][1]
 
 
 def require_pure(expression: exp.Expr, *, in_window: bool = False) -> None:
-    found = first_impure(expression, in_window=in_window)
-    if found is None:
+    impure = first_impure(expression, in_window=in_window)
+    if impure is None:
         return
-    node, verdict = found
+    node, verdict = impure
     if any(isinstance(node, kind) for kind in AGGREGATES):
-        raise UnknownName(f"the aggregate {node.sql('spark')} cannot stand here", node)
+        raise UnknownName(f"the aggregate {node.sql('spark')} is not allowed here", node)
     rules = {"random": ("FUN002", "is not deterministic")}
     rule, what = rules.get(verdict, ("FUN001", "is not known to be a pure function of its row"))
     raise Unsupported(rule, f"{node.sql('spark')} {what}", node, node.sql("spark").split("(")[0])

@@ -40,7 +40,7 @@ def _known(node: exp.Expr) -> exp.Expr:
 
 
 def _is_pattern_list(node: exp.Any) -> bool:
-    """`LIKE ANY (…)`, which is no aggregate."""
+    """`LIKE ANY (…)`, which is not an aggregate."""
     return isinstance(node.parent, exp.Like | exp.ILike) and node.parent.expression is node
 
 

@@ -11,9 +11,9 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.lineage import Node, lineage
 
-from sqlmesh_like.analyze.column_lineage import ColumnLineage, How, Origin, dearer
-from sqlmesh_like.analyze.facts import parse
-from sqlmesh_like.analyze.unresolved import ColumnsOf, output_names, scopes
+from sqlmesh_like.analyze.column_lineage import ColumnLineage, ColumnOrigin, How, stronger
+from sqlmesh_like.analyze.name_resolution import ColumnsOf, output_names, scopes
+from sqlmesh_like.analyze.query_analysis import parse
 from sqlmesh_like.names import Schema
 from sqlmesh_like.render.rendered import RenderedModel
 
@@ -43,8 +43,8 @@ def _tables(tree: exp.Expr, by_table: Mapping[tuple[str, str], str], columns_of:
     """Columns of each table; of one whose columns are not known, those that the query can only mean there."""
     tables: _Tables = {}
     for schema, identifier in by_table:
-        found = columns_of(schema, identifier) or ()
-        tables.setdefault(schema, {})[identifier] = dict.fromkeys(found, "unknown")
+        columns = columns_of(schema, identifier) or ()
+        tables.setdefault(schema, {})[identifier] = dict.fromkeys(columns, "unknown")
     for scope in scopes(tree):
         sources = {alias: t for alias, t in scope.sources.items() if isinstance(t, exp.Table)}
         unknown = {alias: t for alias, t in sources.items() if columns_of(t.db, t.name) is None}
@@ -55,7 +55,9 @@ def _tables(tree: exp.Expr, by_table: Mapping[tuple[str, str], str], columns_of:
             table = unknown.get(column.table or bare)
             if table is not None and (table.db.lower(), table.name.lower()) in by_table:
                 tables[table.db.lower()][table.name.lower()][column.name] = "unknown"
-    shown = {schema: {name: found for name, found in by_name.items() if found} for schema, by_name in tables.items()}
+    shown = {
+        schema: {name: columns for name, columns in by_name.items() if columns} for schema, by_name in tables.items()
+    }
     return {schema: by_name for schema, by_name in shown.items() if by_name}
 
 
@@ -64,7 +66,7 @@ def _column(name: str, tree: exp.Expr, known: _Tables, by_table: Mapping[tuple[s
         root = lineage(name, tree, known, dialect="spark", validate_qualify_columns=False)
     except (SqlglotError, ValueError):  # a form that sqlglot cannot qualify either
         return ColumnLineage(name, None, {}, {}, is_complete=False)
-    found: dict[Origin, How] = {}
+    origins: dict[ColumnOrigin, How] = {}
     is_complete = True
     for node, how in _leaves(root, "copied"):
         table = node.expression
@@ -72,14 +74,14 @@ def _column(name: str, tree: exp.Expr, known: _Tables, by_table: Mapping[tuple[s
         if input_id is None:
             is_complete &= not isinstance(table, exp.Table | exp.Placeholder)
             continue
-        origin = Origin(input_id, node.name.rpartition(".")[2])
-        found[origin] = dearer(found.get(origin, how), how)
-    return ColumnLineage(name, None, dict(sorted(found.items())), {}, is_complete)
+        origin = ColumnOrigin(input_id, node.name.rpartition(".")[2])
+        origins[origin] = stronger(origins.get(origin, how), how)
+    return ColumnLineage(name, None, dict(sorted(origins.items())), {}, is_complete)
 
 
 def _leaves(node: Node, how: How) -> Iterator[tuple[Node, How]]:
     """The ends of all ways down from a node, and what becomes of a value on its way up."""
-    below = how if isinstance(node.expression, exp.Table) else dearer(how, _how(node.expression))
+    below = how if isinstance(node.expression, exp.Table) else stronger(how, _how(node.expression))
     if not node.downstream:
         yield node, how
     for child in node.downstream:

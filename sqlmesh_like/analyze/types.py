@@ -143,7 +143,7 @@ def _field(bracket: exp.Bracket, known: Mapping[str, str | None]) -> str | None:
     if more:
         return None
     if isinstance(index, exp.Literal) and index.is_string:
-        fields = {name.lower(): found for name, found in fields_of(type_).items()}
+        fields = {name.lower(): field_type for name, field_type in fields_of(type_).items()}
         return fields.get(index.name.lower())
     return element_of(type_)
 

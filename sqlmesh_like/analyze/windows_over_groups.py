@@ -1,7 +1,7 @@
 """Window functions over aggregates: `rank() over (order by sum(x))`. Owns splitting such a SELECT into two.
 
 Spark evaluates them after GROUP BY and HAVING: the aggregate gets an item for everything that the windows read, and
-the windows stand in a projection above it. Source: Spark 3.5 `ExtractWindowExpressions`.
+the windows are in a projection above it. Source: Spark 3.5 `ExtractWindowExpressions`.
 """
 
 from __future__ import annotations

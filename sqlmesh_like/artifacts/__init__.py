@@ -1,1 +1,5 @@
-"""Files that other tools read: dbt's `manifest.json` and `run_results.json`, and compiled SQL."""
+"""Files that tools read: dbt's manifest, run results, catalog and sources, and our compiled SQL.
+
+Each module owns one file's shape; `state` reads an earlier folder of them, `compare` says what differs from it and
+`change_impact` what that rebuilds.
+"""

@@ -14,11 +14,11 @@ from sqlmesh_like import __version__
 from sqlmesh_like.artifacts.files import timestamp, write_json
 from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.table_facts import TableFacts
-from sqlmesh_like.project.spec import ColumnDoc
+from sqlmesh_like.project.nodes import ColumnDoc
 
-SCHEMA = "https://schemas.getdbt.com/dbt/catalog/v1.json"
+CATALOG_SCHEMA = "https://schemas.getdbt.com/dbt/catalog/v1.json"
 _STATS = {
-    "row_count": ("Rows", "Rows as commits tell them; an estimate where older commits are archived"),
+    "row_count": ("Rows", "Rows as reported by the commits; an estimate where older commits are archived"),
     "bytes": ("Size", "Bytes of all live files"),
     "file_count": ("File groups", "Live file groups"),
     "partition_count": ("Partitions", "Partitions with rows"),
@@ -30,7 +30,7 @@ _STATS = {
 def write_catalog(path: Path, content: Mapping[str, object], now: datetime.datetime | None = None) -> None:
     """Writes what `catalog` made. Raises MachineError where the file cannot be written."""
     metadata = {
-        "dbt_schema_version": SCHEMA,
+        "dbt_schema_version": CATALOG_SCHEMA,
         "dbt_version": __version__,
         "generated_at": timestamp(now or datetime.datetime.now(datetime.UTC)),
         "invocation_id": str(uuid.uuid4()),
@@ -46,13 +46,13 @@ def catalog(
     descriptions: Mapping[str, str],
 ) -> dict[str, object]:
     """Tables that exist, by unique id: sources apart from models and seeds. The other mappings go by unique id too."""
-    found = {facts.unique_id: facts for facts in tables}
+    facts_by_id = {facts.unique_id: facts for facts in tables}
     entries = {
         unique_id: _entry(facts, names[unique_id], docs.get(unique_id, {}), descriptions.get(unique_id))
-        for unique_id, facts in sorted(found.items())
+        for unique_id, facts in sorted(facts_by_id.items())
         if facts.state.exists
     }
-    errors = [f"{facts.unique_id}: {facts.problem}" for facts in found.values() if facts.problem]
+    errors = [f"{facts.unique_id}: {facts.problem}" for facts in facts_by_id.values() if facts.problem]
     return {
         "nodes": {i: entry for i, entry in entries.items() if not i.startswith("source.")},
         "sources": {i: entry for i, entry in entries.items() if i.startswith("source.")},

@@ -10,8 +10,8 @@ import json
 import re
 from collections.abc import Callable, Mapping
 
-from sqlmesh_like.artifacts.parts import Artifact, mapping_of
-from sqlmesh_like.plan.past import Difference
+from sqlmesh_like.artifacts.json_objects import Artifact, mapping_of
+from sqlmesh_like.plan.state_comparison import StateDifference
 from sqlmesh_like.project.config import ConfigFault, canonical, check_setting
 
 _NOT_SETTINGS = frozenset({"alias", "schema", "database", "tags", "meta", "group", "docs", "contract", "access"})
@@ -20,7 +20,7 @@ _DBT_TEST_HASH = re.compile(r"\.[0-9a-f]{10}$")
 _DBT_CALL = "_dbt_generic_test_kwargs"
 
 
-def compared(old: Artifact, new: Artifact) -> dict[str, frozenset[Difference]]:
+def compared(old: Artifact, new: Artifact) -> dict[str, frozenset[StateDifference]]:
     """How each node that is in both differs, by unique id; an empty set where it does not."""
     before = {_DBT_TEST_HASH.sub("", unique_id): node for unique_id, node in nodes_of(old).items()}
     after = nodes_of(new)
@@ -34,10 +34,10 @@ def compared(old: Artifact, new: Artifact) -> dict[str, frozenset[Difference]]:
 
 def nodes_of(manifest: Artifact) -> dict[str, Artifact]:
     """Models, seeds, tests, sources, analyses and exposures by unique id, as plain JSON values."""
-    found = {
+    nodes = {
         key: node for kind in ("nodes", "sources", "exposures") for key, node in mapping_of(manifest.get(kind)).items()
     }
-    plain: dict[str, Artifact] = json.loads(json.dumps(found, default=str))
+    plain: dict[str, Artifact] = json.loads(json.dumps(nodes, default=str))
     kinds = ("model", "seed", "test", "source", "analysis", "exposure")
     return {unique_id: node for unique_id, node in plain.items() if node.get("resource_type") in kinds}
 
@@ -49,22 +49,22 @@ def _changed_macros(old: Artifact, new: Artifact) -> frozenset[str]:
     return frozenset(unique_id for unique_id, text in after.items() if before.get(unique_id) != text)
 
 
-def _differences(old: Artifact, new: Artifact, macros: frozenset[str]) -> frozenset[Difference]:
+def _differences(old: Artifact, new: Artifact, macros: frozenset[str]) -> frozenset[StateDifference]:
     if new["resource_type"] == "source":
         return frozenset() if _place_of_source(old) == _place_of_source(new) else frozenset({"relation"})
     if new["resource_type"] == "exposure":
         is_same = all((old.get(key) or None) == (new.get(key) or None) for key in _OF_EXPOSURE)
         return frozenset() if is_same and _inputs(old) == _inputs(new) else frozenset({"body"})
     called = mapping_of(new.get("depends_on")).get("macros")
-    found = {kind for kind, differs in _CHECKS.items() if differs(old, new)}
+    differences = {kind for kind, differs in _CHECKS.items() if differs(old, new)}
     if isinstance(called, list) and macros.intersection(called):
-        found.add("macros")
-    return frozenset(found)
+        differences.add("macros")
+    return frozenset(differences)
 
 
 def _inputs(node: Artifact) -> list[str]:
-    found = mapping_of(node.get("depends_on")).get("nodes")
-    return sorted(map(str, found)) if isinstance(found, list) else []
+    unique_ids = mapping_of(node.get("depends_on")).get("nodes")
+    return sorted(map(str, unique_ids)) if isinstance(unique_ids, list) else []
 
 
 def _place_of_source(node: Artifact) -> tuple[object, object, object]:
@@ -77,7 +77,7 @@ def _body(old: Artifact, new: Artifact) -> bool:
         # Of a seed above 1 MB dbt keeps the path alone.
         return before.get("name") != "path" and before.get("checksum") != after.get("checksum")
     if _DBT_CALL in _text(old, "raw_code"):
-        return False  # dbt spells the call of a generic test otherwise; its arguments stand in its name
+        return False  # dbt spells the call of a generic test otherwise; its arguments are in its name
     return _text(old, "raw_code") != _text(new, "raw_code")
 
 
@@ -88,8 +88,8 @@ def _configs(old: Artifact, new: Artifact) -> bool:
 
 def _settings(node: Artifact) -> dict[str, object]:
     config = mapping_of(node.get("config"))
-    found = {canonical(key): value for key, value in config.items()}
-    return {key: _normal(key, value) for key, value in found.items() if key not in _NOT_SETTINGS}
+    settings = {canonical(key): value for key, value in config.items()}
+    return {key: _normal(key, value) for key, value in settings.items() if key not in _NOT_SETTINGS}
 
 
 def _normal(key: str, value: object) -> object:
@@ -104,7 +104,7 @@ def _normal(key: str, value: object) -> object:
 
 
 def _relation(old: Artifact, new: Artifact) -> bool:
-    """By the settings: where a target puts its tables is no change of the project."""
+    """By the settings: where a target puts its tables is not a change of the project."""
     before, after = mapping_of(old.get("config")), mapping_of(new.get("config"))
     return any(before.get(key) != after.get(key) for key in ("schema", "alias") if key in before and key in after)
 
@@ -114,7 +114,7 @@ def _contract(old: Artifact, new: Artifact) -> bool:
 
 
 def _promise(node: Artifact) -> object:
-    """Columns with types, where the contract is enforced; their order is no part of it."""
+    """Columns with types, where the contract is enforced; their order is not part of it."""
     if not mapping_of(mapping_of(node.get("config")).get("contract")).get("enforced"):
         return None
     columns = [mapping_of(column) for column in mapping_of(node.get("columns")).values()]
@@ -126,7 +126,7 @@ def _fqn(old: Artifact, new: Artifact) -> bool:
     return new["resource_type"] != "test" and "fqn" in old and old["fqn"] != new.get("fqn")
 
 
-_CHECKS: Mapping[Difference, Callable[[Artifact, Artifact], bool]] = {
+_CHECKS: Mapping[StateDifference, Callable[[Artifact, Artifact], bool]] = {
     "body": _body,
     "configs": _configs,
     "relation": _relation,

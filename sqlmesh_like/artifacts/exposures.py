@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sqlmesh_like.project.spec import Group
+from sqlmesh_like.project.nodes import ModelGroup
 from sqlmesh_like.render.rendered import RenderedExposure, RenderedModel
 
 
-def exposure(found: RenderedExposure, refs: Mapping[str, object]) -> dict[str, object]:
+def exposure_entry(rendered: RenderedExposure, refs: Mapping[str, object]) -> dict[str, object]:
     """One entry of the manifest's `exposures`; `refs` are its inputs as dbt spells them."""
-    declared = found.exposure
+    declared = rendered.exposure
     return {
         "unique_id": declared.unique_id,
         "name": declared.name,
@@ -28,29 +28,29 @@ def exposure(found: RenderedExposure, refs: Mapping[str, object]) -> dict[str, o
         "meta": dict(declared.meta),
         "tags": list(declared.tags),
         "config": {"enabled": True, "tags": list(declared.tags), "meta": dict(declared.meta)},
-        "depends_on": {"macros": [], "nodes": [ref.unique_id for ref in found.inputs]},
+        "depends_on": {"macros": [], "nodes": [ref.unique_id for ref in rendered.inputs]},
         "metrics": [],
         **refs,
     }
 
 
-def group(found: Group) -> dict[str, object]:
+def group_entry(group: ModelGroup) -> dict[str, object]:
     """One entry of the manifest's `groups`."""
     return {
-        "unique_id": found.unique_id,
-        "name": found.name,
+        "unique_id": group.unique_id,
+        "name": group.name,
         "resource_type": "group",
-        "package_name": found.unique_id.split(".")[1],
-        "path": found.declared_at.path.partition("/")[2],
-        "original_file_path": found.declared_at.path,
-        "owner": dict(found.owner),
-        "description": found.description or None,
+        "package_name": group.unique_id.split(".")[1],
+        "path": group.declared_at.path.partition("/")[2],
+        "original_file_path": group.declared_at.path,
+        "owner": dict(group.owner),
+        "description": group.description or None,
     }
 
 
-def group_map(groups: Iterable[Group], models: Iterable[RenderedModel]) -> dict[str, list[str]]:
+def group_map(groups: Iterable[ModelGroup], models: Iterable[RenderedModel]) -> dict[str, list[str]]:
     """Members of each group, by its name."""
-    members: dict[str, list[str]] = {found.name: [] for found in groups}
+    members: dict[str, list[str]] = {group.name: [] for group in groups}
     for model in models:
         if model.config.group in members:
             members[model.config.group].append(model.unique_id)

@@ -11,13 +11,13 @@ from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path, PurePosixPath
 
 from sqlmesh_like import __version__
-from sqlmesh_like.artifacts.exposures import exposure, group, group_map
+from sqlmesh_like.artifacts.exposures import exposure_entry, group_entry, group_map
 from sqlmesh_like.artifacts.files import compiled_model_path, compiled_test_path, json_text, timestamp, write_text
 from sqlmesh_like.artifacts.sources import criteria
 from sqlmesh_like.artifacts.unit_tests import unit_test
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.plan.graph import Graph
-from sqlmesh_like.project.spec import (
+from sqlmesh_like.project.nodes import (
     ColumnDoc,
     DocBlock,
     MacroDoc,
@@ -31,7 +31,7 @@ from sqlmesh_like.render.macros import Macros
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, RenderedSeed, RenderedTest
 from sqlmesh_like.render.templates import Templates
 
-SCHEMA = "https://schemas.getdbt.com/dbt/manifest/v12.json"
+MANIFEST_SCHEMA = "https://schemas.getdbt.com/dbt/manifest/v12.json"
 _EMPTY = ("metrics", "selectors", "saved_queries", "semantic_models")
 
 
@@ -39,7 +39,7 @@ def write_manifest(path: Path, project: ParsedProject, content: str, now: dateti
     """Writes what `manifest` made, as JSON. Raises MachineError where the file cannot be written."""
     moment = now or datetime.datetime.now(datetime.UTC)
     metadata = {
-        "dbt_schema_version": SCHEMA,
+        "dbt_schema_version": MANIFEST_SCHEMA,
         "dbt_version": __version__,
         "generated_at": timestamp(moment),
         "invocation_id": str(uuid.uuid4()),
@@ -55,7 +55,7 @@ def manifest(
 ) -> dict[str, object]:
     """Everything of the manifest that depends on the project alone: the same for the same files.
 
-    `locations`, the folders of tables by unique id, stand under `sml` in the tables' meta: `--defer` reads them.
+    `locations`, the folders of tables by unique id, are under `sml` in the tables' meta: `--defer` reads them.
     """
     nodes = [
         *(_model(model, project) for model in rendered.models),
@@ -68,8 +68,8 @@ def manifest(
         "nodes": _by_id(_located(node, locations) for node in nodes),
         "sources": _by_id(_located(source, locations) for source in sources),
         "macros": _by_id(_macros(project)),
-        "exposures": _by_id(exposure(e, _refs(e.inputs)) for e in rendered.exposures),
-        "groups": _by_id(group(found) for found in project.groups),
+        "exposures": _by_id(exposure_entry(e, _refs(e.inputs)) for e in rendered.exposures),
+        "groups": _by_id(group_entry(group) for group in project.groups),
         "group_map": group_map(project.groups, rendered.models),
         "docs": _by_id(_doc(block) for block in project.docs),
         **{key: {} for key in _EMPTY},
@@ -81,12 +81,12 @@ def manifest(
 
 
 def _located(node: dict[str, object], locations: Mapping[str, str] | None) -> dict[str, object]:
-    found = (locations or {}).get(str(node["unique_id"]))
+    location = (locations or {}).get(str(node["unique_id"]))
     meta = node.get("meta")
     return (
         node
-        if found is None
-        else {**node, "meta": {**(meta if isinstance(meta, dict) else {}), "sml": {"location": found}}}
+        if location is None
+        else {**node, "meta": {**(meta if isinstance(meta, dict) else {}), "sml": {"location": location}}}
     )
 
 
@@ -125,15 +125,15 @@ def _doc(block: DocBlock) -> dict[str, object]:
 
 
 def _depends_on(inputs: tuple[InputRef, ...], macros: tuple[str, ...]) -> dict[str, object]:
-    return {"macros": list(macros), "nodes": [found.unique_id for found in inputs]}
+    return {"macros": list(macros), "nodes": [ref.unique_id for ref in inputs]}
 
 
 def _refs(inputs: tuple[InputRef, ...]) -> dict[str, object]:
-    nodes = [found for found in inputs if found.kind != "source"]
-    sources = [found for found in inputs if found.kind == "source"]
+    nodes = [ref for ref in inputs if ref.kind != "source"]
+    sources = [ref for ref in inputs if ref.kind == "source"]
     return {
-        "refs": [{"name": found.unique_id.split(".", 2)[2], "package": None, "version": None} for found in nodes],
-        "sources": [found.unique_id.split(".")[2:4] for found in sources],
+        "refs": [{"name": ref.unique_id.split(".", 2)[2], "package": None, "version": None} for ref in nodes],
+        "sources": [ref.unique_id.split(".")[2:4] for ref in sources],
     }
 
 
@@ -285,9 +285,9 @@ def _macros(project: ParsedProject) -> list[dict[str, object]]:
     if not project.macros:
         return []
     texts = {file.path: file for file in project.macros}
-    found = Macros(project.name, project.macros, Templates()).declared()
+    macros = Macros(project.name, project.macros, Templates()).declared()
     docs = project.macro_docs
-    return [_macro(i, texts[place.path], docs.get(i, MacroDoc(""))) for i, place in found if place.path in texts]
+    return [_macro(i, texts[place.path], docs.get(i, MacroDoc(""))) for i, place in macros if place.path in texts]
 
 
 def _macro(unique_id: str, file: MacroFile, doc: MacroDoc) -> dict[str, object]:
@@ -310,5 +310,5 @@ def _macro_text(name: str, raw: str) -> str:
     """The macro alone, as in dbt: another one of its file may change without it. The whole file where it hides."""
     word = re.escape(name.removeprefix("test_"))
     start = rf"\{{%[-+]?\s*(?:macro\s+{re.escape(name)}|(?:data_)?test\s+{word})\b"
-    found = re.search(rf"{start}.*?\{{%[-+]?\s*end(?:macro|test|data_test)\s*[-+]?%\}}", raw, re.DOTALL)
-    return found[0] if found else raw
+    match = re.search(rf"{start}.*?\{{%[-+]?\s*end(?:macro|test|data_test)\s*[-+]?%\}}", raw, re.DOTALL)
+    return match[0] if match else raw

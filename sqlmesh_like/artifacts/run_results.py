@@ -13,7 +13,7 @@ from sqlmesh_like import __version__
 from sqlmesh_like.artifacts.files import timestamp, write_json
 from sqlmesh_like.render.rendered import RenderedProject
 
-SCHEMA = "https://schemas.getdbt.com/dbt/run-results/v6.json"
+RUN_RESULTS_SCHEMA = "https://schemas.getdbt.com/dbt/run-results/v6.json"
 ResultStatus = Literal["success", "error", "skipped", "pass", "fail", "warn", "no-op", "runtime error"]
 
 
@@ -27,7 +27,7 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class NodeResult:
+class ResultRow:
     """What became of one node. `execution_time` in seconds; `failures` counts the rows a data test returned."""
 
     unique_id: str
@@ -42,7 +42,7 @@ class NodeResult:
 
 def write_run_results(
     path: Path,
-    results: Sequence[NodeResult],
+    results: Sequence[ResultRow],
     elapsed: float,
     args: Mapping[str, object],
     rendered: RenderedProject | None = None,
@@ -55,7 +55,7 @@ def write_run_results(
     moment = now or datetime.datetime.now(datetime.UTC)
     compiled = _compiled(rendered) if rendered else {}
     metadata = {
-        "dbt_schema_version": SCHEMA,
+        "dbt_schema_version": RUN_RESULTS_SCHEMA,
         "dbt_version": __version__,
         "generated_at": timestamp(moment),
         "invocation_id": str(uuid.uuid4()),
@@ -70,7 +70,7 @@ def _compiled(rendered: RenderedProject) -> dict[str, tuple[str, str | None]]:
     return {**models, **{test.unique_id: (test.sql, None) for test in rendered.tests}}
 
 
-def _row(result: NodeResult, compiled: tuple[str, str | None] | None) -> dict[str, object]:
+def _row(result: ResultRow, compiled: tuple[str, str | None] | None) -> dict[str, object]:
     code, relation = compiled or (None, None)
     return {
         "status": result.status,

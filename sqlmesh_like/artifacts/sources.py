@@ -13,7 +13,7 @@ from sqlmesh_like import __version__
 from sqlmesh_like.artifacts.files import timestamp, write_json
 from sqlmesh_like.project.freshness import Freshness, Threshold
 
-SCHEMA = "https://schemas.getdbt.com/dbt/sources/v3.json"
+SOURCES_SCHEMA = "https://schemas.getdbt.com/dbt/sources/v3.json"
 FreshnessStatus = Literal["pass", "warn", "error", "runtime error"]
 
 
@@ -42,7 +42,7 @@ class FreshnessResult:
 def write_sources(path: Path, results: Sequence[FreshnessResult], elapsed: float, now: datetime.datetime) -> None:
     """Writes the results of one call; `elapsed` in seconds. Raises MachineError where the file cannot be written."""
     metadata = {
-        "dbt_schema_version": SCHEMA,
+        "dbt_schema_version": SOURCES_SCHEMA,
         "dbt_version": __version__,
         "generated_at": timestamp(now),
         "invocation_id": str(uuid.uuid4()),

@@ -1,8 +1,8 @@
-"""Unit tests of `manifest.json`, in the shape of dbt's schema v12. Owns the shape; `changes` stand in `config.meta`."""
+"""Unit tests of `manifest.json`, in the shape of dbt's schema v12. Owns the shape; `changes` are in `config.meta`."""
 
 from __future__ import annotations
 
-from sqlmesh_like.project.spec import ParsedProject
+from sqlmesh_like.project.nodes import ParsedProject
 from sqlmesh_like.project.unit_test_spec import Fixture
 from sqlmesh_like.render.rendered import ChangedRows, RenderedUnitTest
 from sqlmesh_like.render.unit_tests import spelt
@@ -40,7 +40,7 @@ def unit_test(test: RenderedUnitTest, project: ParsedProject) -> dict[str, objec
 
 
 def _input(test: RenderedUnitTest, unique_id: str) -> str:
-    ref = next(found for found in test.inputs if found.unique_id == unique_id)
+    ref = next(input_ref for input_ref in test.inputs if input_ref.unique_id == unique_id)
     return "this" if unique_id == test.model.unique_id else spelt(ref)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlmesh_like.analyze.facts import QueryFacts
+from sqlmesh_like.analyze.query_analysis import QueryFacts
 from sqlmesh_like.analyze.relation import Call
 from sqlmesh_like.analyze.ties import core, is_decided
 from sqlmesh_like.analyze.types import is_exact_key, is_exact_number
@@ -32,11 +32,11 @@ class AggregateVerdict:
     reason: Reason
 
 
-def judge(call: Call, facts: QueryFacts) -> AggregateVerdict:
+def classify_aggregate(call: Call, facts: QueryFacts) -> AggregateVerdict:
     """Verdict on one call."""
     rule, message = _rule(call)
-    found = reason(rule, message, facts.position(call.offset))
-    return AggregateVerdict(call.sql, "mergeable" if rule == "AGG001" else "rescan", found)
+    verdict_reason = reason(rule, message, facts.position(call.offset))
+    return AggregateVerdict(call.sql, "mergeable" if rule == "AGG001" else "rescan", verdict_reason)
 
 
 def _rule(call: Call) -> tuple[str, str]:

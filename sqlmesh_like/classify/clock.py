@@ -7,7 +7,7 @@ import re
 from sqlglot import exp
 
 from sqlmesh_like.analyze.clock import clock_calls
-from sqlmesh_like.analyze.facts import QueryFacts
+from sqlmesh_like.analyze.query_analysis import QueryFacts
 from sqlmesh_like.analyze.relation import Filter, Relation, expressions, walk
 from sqlmesh_like.analyze.scope import offset_of
 from sqlmesh_like.classify.rules import Reason, reason
@@ -31,11 +31,11 @@ def pinned_calls(relation: Relation) -> list[exp.Expr]:
 
 def clock_reasons(relation: Relation, facts: QueryFacts) -> tuple[Reason, ...]:
     """A reason for each clock call of a derived plan."""
-    crossed = [
+    time_filters = [
         reason("CLK002", f"rows that cross {_text(call)} since the last run enter or leave", _place(call, facts))
         for call in crossed_calls(relation)
     ]
-    return tuple(dict.fromkeys([*crossed, *pinned_reasons(relation, facts)]))
+    return tuple(dict.fromkeys([*time_filters, *pinned_reasons(relation, facts)]))
 
 
 def pinned_reasons(relation: Relation, facts: QueryFacts) -> tuple[Reason, ...]:
@@ -53,7 +53,7 @@ def _text(call: exp.Expr) -> str:
 
 
 def _place(call: exp.Expr, facts: QueryFacts) -> tuple[int | None, int | None]:
-    """A call without parentheses has no place in its tree: it is the one next to the expression that it stands in."""
+    """A call without parentheses has no place in its tree: it is the one next to the expression that it is in."""
     offset = offset_of(call)
     if offset is not None:
         return facts.position(offset)

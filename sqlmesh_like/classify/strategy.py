@@ -10,10 +10,10 @@ from typing import Literal
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.binder import TIE_SENSITIVE
 from sqlmesh_like.analyze.differences import COPY
-from sqlmesh_like.analyze.facts import QueryFacts
 from sqlmesh_like.analyze.lineage import split_columns, window_keys
-from sqlmesh_like.analyze.reader import TIE_SENSITIVE
+from sqlmesh_like.analyze.query_analysis import QueryFacts
 from sqlmesh_like.analyze.relation import (
     Aggregate,
     Distinct,
@@ -30,10 +30,10 @@ from sqlmesh_like.analyze.relation import (
 from sqlmesh_like.analyze.scope import offset_of
 from sqlmesh_like.analyze.types import infer, is_exact_key, is_exact_number
 from sqlmesh_like.analyze.windows_over_groups import as_written
-from sqlmesh_like.classify.aggregates import AggregateVerdict, judge
+from sqlmesh_like.classify.aggregates import AggregateVerdict, classify_aggregate
 from sqlmesh_like.classify.clock import clock_reasons, crossed_calls
 from sqlmesh_like.classify.rules import Reason, reason
-from sqlmesh_like.project.spec import AuthorStrategy
+from sqlmesh_like.project.nodes import AuthorStrategy
 
 Strategy = (
     Literal["no_op", "row_based", "aggregate_merge", "group_recompute", "partition_rescan", "full_refresh"]
@@ -58,11 +58,13 @@ def classify(facts: QueryFacts) -> Classification:
     """The cheapest sound strategy of a model's query and why; its author's where the model asks for that."""
     if (strategy := facts.model.author_strategy) is not None:
         return Classification(strategy, (), (reason("CFG005", f"incremental_strategy: {strategy}", _asked(facts)),))
-    if facts.obstacle is not None or facts.relation is None:
-        assert facts.obstacle is not None
-        obstacle = facts.obstacle
-        found = reason(obstacle.rule, obstacle.message, (obstacle.line, obstacle.column))
-        return Classification("full_refresh", (), (found,))
+    if facts.unsupported_reason is not None or facts.relation is None:
+        assert facts.unsupported_reason is not None
+        unsupported_reason = facts.unsupported_reason
+        blocker = reason(
+            unsupported_reason.rule, unsupported_reason.message, (unsupported_reason.line, unsupported_reason.column)
+        )
+        return Classification("full_refresh", (), (blocker,))
     relation = facts.relation
     verdicts = _verdicts(relation, facts)
     if maps := _maps(relation):
@@ -72,17 +74,17 @@ def classify(facts: QueryFacts) -> Classification:
 
 
 def _asked(facts: QueryFacts) -> tuple[int | None, int | None]:
-    before, found, _ = facts.model.raw_sql.partition("is_incremental")
-    return (before.count("\n") + 1, len(before) - before.rfind("\n")) if found else (None, None)
+    before, word, _ = facts.model.raw_sql.partition("is_incremental")
+    return (before.count("\n") + 1, len(before) - before.rfind("\n")) if word else (None, None)
 
 
 def _ladder(facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerdict, ...]) -> Classification:
-    dear = _reasons_against_merging(relation, verdicts, facts)
-    if not dear:
+    costly = _reasons_against_merging(relation, verdicts, facts)
+    if not costly:
         return _incremental(facts, relation, verdicts)
     if unsound := reasons_against_recompute(relation, verdicts, facts):
-        return Classification("full_refresh", verdicts, tuple(dict.fromkeys((*unsound, *dear))))
-    return _recompute(facts, relation, verdicts, dear)
+        return Classification("full_refresh", verdicts, tuple(dict.fromkeys((*unsound, *costly))))
+    return _recompute(facts, relation, verdicts, costly)
 
 
 def _incremental(facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerdict, ...]) -> Classification:
@@ -90,17 +92,17 @@ def _incremental(facts: QueryFacts, relation: Relation, verdicts: tuple[Aggregat
     first = min(places, key=lambda place: (place[0] or 0, place[1] or 0), default=(None, None))
     joined = (reason("JOI001", "inner joins: changed rows of one side meet the other side", first),) if places else ()
     if isinstance(relation, Aggregate):
-        found = tuple(verdict.reason for verdict in verdicts) or (
+        reasons = tuple(verdict.reason for verdict in verdicts) or (
             reason("AGG001", "groups live as long as their hidden row count is above 0"),
         )
-        return Classification("aggregate_merge", verdicts, found + joined)
+        return Classification("aggregate_merge", verdicts, reasons + joined)
     return Classification(
         "row_based", (), joined or (reason("ROW001", "projection, filter or UNION ALL of single rows"),)
     )
 
 
 def _recompute(
-    facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerdict, ...], dear: tuple[Reason, ...]
+    facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerdict, ...], costly: tuple[Reason, ...]
 ) -> Classification:
     """Whole partitions where the table has some that lineage proves, else groups."""
     partition_by = facts.model.config.partition_by
@@ -108,10 +110,10 @@ def _recompute(
         unproven = _unproven_partition(relation, partition_by)
         if unproven is None:
             proven = reason("PAR001", f"partitions by {', '.join(partition_by)} are recomputed where the change falls")
-            return Classification("partition_rescan", verdicts, (*dear, proven), "group_recompute")
-        dear = (*dear, unproven)
+            return Classification("partition_rescan", verdicts, (*costly, proven), "group_recompute")
+        costly = (*costly, unproven)
     grouped = reason("GRP001", "groups, windows and join keys that the change touches are recomputed")
-    return Classification("group_recompute", verdicts, (*dear, grouped))
+    return Classification("group_recompute", verdicts, (*costly, grouped))
 
 
 def _unproven_partition(relation: Relation, partition_by: tuple[str, ...]) -> Reason | None:
@@ -129,7 +131,7 @@ def _unproven_partition(relation: Relation, partition_by: tuple[str, ...]) -> Re
 def _verdicts(relation: Relation, facts: QueryFacts) -> tuple[AggregateVerdict, ...]:
     """One a call; a CTE that is read twice says each once."""
     calls = (call for node in walk(relation) if isinstance(node, Aggregate) for call in node.calls)
-    return tuple(dict.fromkeys(judge(call, facts) for call in calls))
+    return tuple(dict.fromkeys(classify_aggregate(call, facts) for call in calls))
 
 
 def _reasons_against_merging(
@@ -140,47 +142,47 @@ def _reasons_against_merging(
         return ()
     if isinstance(relation, Aggregate) and is_linear(relation.child):
         return tuple(v.reason for v in verdicts if v.verdict == "rescan") + _inexact_keys(relation, facts)
-    found: list[Reason] = [verdict.reason for verdict in verdicts if verdict.verdict == "rescan"]
+    reasons: list[Reason] = [verdict.reason for verdict in verdicts if verdict.verdict == "rescan"]
     for node in walk(relation):
         match node:
             case Distinct():
-                found.append(reason("DST001", "DISTINCT", facts.position(node.offset)))
+                reasons.append(reason("DST001", "DISTINCT", facts.position(node.offset)))
             case Windowed():
-                found += _window_reasons(node, facts)
+                reasons += _window_reasons(node, facts)
             case Aggregate():
-                found.append(reason("NST001", "GROUP BY below or above another operator", _place(node, facts)))
+                reasons.append(reason("NST001", "GROUP BY below or above another operator", _place(node, facts)))
             case Join() if node.kind != "inner":
-                found.append(reason("JOI002", f"a {node.kind} join", _join_place(node, facts)))
-    return tuple(dict.fromkeys(found))
+                reasons.append(reason("JOI002", f"a {node.kind} join", _join_place(node, facts)))
+    return tuple(dict.fromkeys(reasons))
 
 
 def reasons_against_recompute(
     relation: Relation, verdicts: tuple[AggregateVerdict, ...], facts: QueryFacts
 ) -> tuple[Reason, ...]:
     """Why groups cannot be recomputed apart from each other: rows have no exact keys, or values depend on order."""
-    found = [verdict.reason for verdict in verdicts if verdict.reason.rule == "AGG006"]
+    reasons = [verdict.reason for verdict in verdicts if verdict.reason.rule == "AGG006"]
     for node in walk(relation):
-        found += [
+        reasons += [
             reason("KEY002", f"{name} has type {type_ or 'not proven'}")
             for name, type_ in _row_keys(node)
             if not is_exact_key(type_)
         ]
         match node:
             case Windowed() if not window_keys(node):
-                found.append(
+                reasons.append(
                     reason("WIN003", "window functions share no PARTITION BY expression", _window_place(node, facts))
                 )
             case Join() if node.kind != "inner" and not node.pairs:
-                found.append(
+                reasons.append(
                     reason(
                         "JOI003", f"a {node.kind} join without an equality of one exact type", _join_place(node, facts)
                     )
                 )
             case Aggregate() | Windowed() if node is not relation and _is_inexact(node):
-                found.append(
+                reasons.append(
                     reason("AGG007", "floating values are computed on and then used", _node_place(node, facts))
                 )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(reasons))
 
 
 def _is_inexact(node: Aggregate | Windowed) -> bool:
@@ -188,7 +190,7 @@ def _is_inexact(node: Aggregate | Windowed) -> bool:
     if isinstance(node, Aggregate):
         return any(_is_inexact_call(call.function, call.argument_type) for call in node.calls)
     known = {column.name.lower(): column.type for column in columns(node.child)}
-    calls = (found for item in node.items for found in item.expression.find_all(exp.Sum, exp.Avg))
+    calls = (aggregate for item in node.items for aggregate in item.expression.find_all(exp.Sum, exp.Avg))
     return any(_is_inexact_call("SUM" if isinstance(c, exp.Sum) else "AVG", infer(c.this, known)) for c in calls)
 
 
@@ -251,9 +253,9 @@ def _window_reasons(windowed: Windowed, facts: QueryFacts) -> list[Reason]:
     windows = [window for item in windowed.items for window in item.expression.find_all(exp.Window)]
     if any(item.name.endswith(COPY) for item in windowed.items):
         return [reason("SET001", "INTERSECT ALL or EXCEPT ALL", facts.position(offset_of(windows[0])))]
-    found = [reason("WIN001", as_written(window), facts.position(offset_of(window))) for window in windows]
+    reasons = [reason("WIN001", as_written(window), facts.position(offset_of(window))) for window in windows]
     ties = [window for window in windows if isinstance(window.this, TIE_SENSITIVE)]
-    return found + [
+    return reasons + [
         reason("WIN002", f"the row key ends ORDER BY of {as_written(window.this)}", facts.position(offset_of(window)))
         for window in ties
     ]

@@ -15,6 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from sqlmesh_like import __version__
+from sqlmesh_like.cli.examples import EXAMPLES
 from sqlmesh_like.cli.options import global_options, spread
 from sqlmesh_like.cli.output import json_line
 from sqlmesh_like.errors import SmlError, nearest
@@ -25,16 +26,16 @@ COMMANDS = {
     "deps": "Fetch packages and the pinned jars.",
     "parse": "Read the project and write manifest.json.",
     "compile": "Render every model's SQL into the target folder.",
-    "lint": "Point at likely mistakes in the models.",
+    "lint": "Report likely mistakes in the models.",
     "ls": "List the nodes of the project.",
     "explain": "Show the plan: strategy, reasons, pending change.",
-    "ingest": "Take in the events that are there.",
+    "ingest": "Ingest the pending events.",
     "seed": "Load the seeds.",
-    "run": "Bring the models up to date.",
+    "run": "Update the models.",
     "snapshot": "Keep the versions of rows.",
     "test": "Run data tests and unit tests.",
     "build": "Seeds, models and tests in the order of the graph.",
-    "publish": "Send tables to the databases where people look.",
+    "publish": "Send tables to the databases that people query.",
     "watch": "Ingestion and models in one process, until stopped.",
     "retry": "Run again what failed in the last call.",
     "diff": "Show what changed since --state, and what it rebuilds.",
@@ -42,15 +43,15 @@ COMMANDS = {
     "sql": "Print the rows of a SELECT over all tables.",
     "changes": "Print what changed in a table since a commit.",
     "verify": "Compare tables with a full recompute.",
-    "freshness": "Say which sources are stale.",
-    "source": "source freshness: the same, as dbt spells it.",
+    "freshness": "Report stale sources.",
+    "source": "source freshness: the same under dbt's name.",
     "history": "Show a table's commits.",
     "ddl": "Print the DDL of an external table for Hive or Athena.",
     "maintain": "Compact tables and remove history that nothing needs.",
     "docs": "Write the documentation site, or serve it.",
     "report": "Write a page with charts of the tables.",
     "lineage": "Show where columns come from.",
-    "completion": "Print what completes commands in bash, zsh or fish.",
+    "completion": "Print the completion script for bash, zsh or fish.",
     "run-operation": "Call a macro.",
     "clean": "Remove what earlier commands wrote into the project.",
 }
@@ -73,6 +74,7 @@ class LazyGroup(click.Group):
         module = importlib.import_module(f"sqlmesh_like.cli.commands.{name.replace('-', '_')}")
         command = module.command
         assert isinstance(command, click.Command)
+        _add_examples(command, name)
         return command
 
     def resolve_command(
@@ -86,12 +88,20 @@ class LazyGroup(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Commands with their help from the table: no module is imported at a press of Tab."""
-        found = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
-        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+        items = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _add_examples(command: click.Command, words: str) -> None:
+    if isinstance(command, click.Group):
+        for name, below in command.commands.items():
+            _add_examples(below, f"{words} {name}")
+    else:
+        command.epilog = f"Example: {EXAMPLES[words]}"
 
 
 def _pass_on(**given: object) -> None:

@@ -13,20 +13,20 @@ from pathlib import Path
 from typing import TextIO
 
 from sqlmesh_like.artifacts.files import json_text
-from sqlmesh_like.artifacts.state import SOURCES, State, read_artifact, read_state
-from sqlmesh_like.cli.kept import kept_project, text_beside
+from sqlmesh_like.artifacts.state import SOURCES, SavedState, read_artifact, read_state
 from sqlmesh_like.cli.options import Flags
-from sqlmesh_like.cli.output import Level, Output
+from sqlmesh_like.cli.output import LogLevel, Output
+from sqlmesh_like.cli.project_cache import cached_project, cached_text
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.plan.catalog import locations
 from sqlmesh_like.plan.graph import Graph, Node, build_graph
-from sqlmesh_like.plan.past import Past
 from sqlmesh_like.plan.selector import compares, select
+from sqlmesh_like.plan.state_comparison import ComparisonState
 from sqlmesh_like.project.loader import find_project, load_project
-from sqlmesh_like.project.profile import Profiled, load_target
+from sqlmesh_like.project.nodes import ParsedProject, Target
+from sqlmesh_like.project.profile import ProfileRequest, load_target
 from sqlmesh_like.project.selection import Selector
 from sqlmesh_like.project.selectors import load_selectors
-from sqlmesh_like.project.spec import ParsedProject, Target
 from sqlmesh_like.project.values import parse_vars
 from sqlmesh_like.render.rendered import RenderedProject
 from sqlmesh_like.render.renderer import EPOCH, render_project
@@ -42,7 +42,7 @@ class Loaded:
     target: Target
     rendered: RenderedProject
     graph: Graph
-    kept: Path | None = None  # where what follows from the project alone may be kept
+    cache_path: Path | None = None  # where what follows from the project alone may be kept
 
     @property
     def target_folder(self) -> Path:
@@ -74,7 +74,7 @@ class Loaded:
     def storing_failures(self) -> Loaded:
         """With a table for the failing rows of each data test that does not say no."""
         tests = storing_failures(self.rendered.tests, self.target.schema)
-        return replace(self, rendered=replace(self.rendered, tests=tests), kept=None)
+        return replace(self, rendered=replace(self.rendered, tests=tests), cache_path=None)
 
     @property
     def is_comparing(self) -> bool:
@@ -91,16 +91,16 @@ class Loaded:
             return known.default
         if flags.select or flags.exclude:
             hint = "name what to take and leave out in selectors.yml, or leave --selector out"
-            raise UsageError("--selector stands in the place of --select and --exclude", hint=hint)
+            raise UsageError("--selector replaces --select and --exclude", hint=hint)
         return known.find(flags.selector)
 
     @cached_property
-    def state(self) -> State | None:
+    def state(self) -> SavedState | None:
         """The artifacts of `--state`. Raises UsageError where they cannot be read."""
         return None if self.flags.state is None else read_state(self.flags.state)
 
     @cached_property
-    def past(self) -> Past | None:
+    def past(self) -> ComparisonState | None:
         """The project as `--state` knows it, compared with this one."""
         if self.state is None:
             return None
@@ -108,7 +108,7 @@ class Loaded:
 
     def manifest_text(self) -> str:
         """The manifest as the JSON that a file has, without what each call says of itself."""
-        return text_beside(self.kept, "manifest", lambda: json_text(self.manifest))
+        return cached_text(self.cache_path, "manifest", lambda: json_text(self.manifest))
 
     @cached_property
     def manifest(self) -> Mapping[str, object]:
@@ -124,7 +124,7 @@ def load(flags: Flags, *, now: datetime.datetime = EPOCH) -> Loaded:
     log = _log_to(output)
     root, variables = find_project(_start(flags)), parse_vars(flags.vars)
 
-    def aim(project: ParsedProject | Profiled) -> Target:
+    def resolve_target(project: ParsedProject | ProfileRequest) -> Target:
         target = load_target(project, flags.profiles_dir, flags.profile, flags.target, variables)
         return target if flags.threads is None else replace(target, threads=flags.threads)
 
@@ -132,20 +132,27 @@ def load(flags: Flags, *, now: datetime.datetime = EPOCH) -> Loaded:
         rendered = render_project(project, target, now=now, full_refresh=flags.full_refresh)
         return rendered, build_graph(project, rendered)
 
-    found = kept_project(root, flags, lambda: load_project(root, variables, aim), aim, render, lambda: not log.told)
-    for warning in found.project.warnings:
+    cached = cached_project(
+        root,
+        flags,
+        lambda: load_project(root, variables, resolve_target),
+        resolve_target,
+        render,
+        lambda: not log.records,
+    )
+    for warning in cached.project.warnings:
         output.line(f"warning: {warning}", "warn")
-    return Loaded(flags, found.project, found.target, found.rendered, found.graph, found.kept)
+    return Loaded(flags, cached.project, cached.target, cached.rendered, cached.graph, cached.cache_path)
 
 
 def load_parsed(flags: Flags) -> ParsedProject:
     """The project's files alone: no profile, no Jinja in SQL."""
     variables = parse_vars(flags.vars)
 
-    def aim(project: Profiled) -> Target:
+    def resolve_target(project: ProfileRequest) -> Target:
         return load_target(project, flags.profiles_dir, flags.profile, flags.target, variables)
 
-    return load_project(find_project(_start(flags)), variables, aim)
+    return load_project(find_project(_start(flags)), variables, resolve_target)
 
 
 def _start(flags: Flags) -> Path:
@@ -159,7 +166,7 @@ def load_target_of(flags: Flags) -> Target:
 
 
 def make_output(flags: Flags, stream: TextIO | None = None, *, bar: bool = False) -> Output:
-    """The printer that these flags ask for, on standard output unless told otherwise.
+    """The printer that these flags ask for, on standard output by default.
 
     Colours, and a `bar` where the command has use for one, are for terminals only.
     """
@@ -176,11 +183,11 @@ class _LogHandler(logging.Handler):
     def __init__(self, output: Output) -> None:
         super().__init__(logging.INFO)
         self._output = output
-        self.told = 0
+        self.records = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.told += 1
-        level: Level = "warn" if record.levelno >= logging.WARNING else "info"
+        self.records += 1
+        level: LogLevel = "warn" if record.levelno >= logging.WARNING else "info"
         self._output.line(record.getMessage(), level)
 
 

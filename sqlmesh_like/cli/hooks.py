@@ -9,8 +9,8 @@ from sqlmesh_like.cli.lake import Lake
 from sqlmesh_like.cli.output import Output
 from sqlmesh_like.render.operations import Operations
 from sqlmesh_like.render.renderer import Renderer
-from sqlmesh_like.run.answers import LakeAnswers
 from sqlmesh_like.run.hooks import Hooks
+from sqlmesh_like.run.lake_query import LakeQuery
 from sqlmesh_like.run.result import RunResult
 
 
@@ -28,14 +28,14 @@ def hooks_of(lake: Lake, written: Collection[str], now: datetime, output: Output
     if loaded.target.type == "duckdb":
         output.line("warning: hooks are statements for Spark: they are not run on DuckDB", "warn")
         return None
-    return Hooks(operations(lake, now), LakeAnswers(lake.planner(now), lake.engine, may_write=True))
+    return Hooks(operations(lake, now), LakeQuery(lake.planner(now), lake.engine, may_write=True))
 
 
 def operations(lake: Lake, now: datetime) -> Operations:
     """Renders hooks and operations with answers of the lake, which they may change."""
     loaded = lake.loaded
     renderer = Renderer(loaded.project, loaded.target, now=now, full_refresh=loaded.flags.full_refresh)
-    answers = LakeAnswers(lake.planner(now), lake.engine, may_write=True)
+    answers = LakeQuery(lake.planner(now), lake.engine, may_write=True)
     return Operations(renderer, loaded.project, loaded.target, answers)
 
 
@@ -43,14 +43,14 @@ def end_context(result: RunResult) -> Mapping[str, object]:
     """What templates of `on-run-end` know of the run."""
     results = [
         {
-            "node": {"unique_id": found.node.unique_id, "name": found.node.name},
-            "unique_id": found.node.unique_id,
-            "status": found.status,
-            "message": found.message,
-            "execution_time": found.seconds,
+            "node": {"unique_id": node_result.node.unique_id, "name": node_result.node.name},
+            "unique_id": node_result.node.unique_id,
+            "status": node_result.status,
+            "message": node_result.message,
+            "execution_time": node_result.seconds,
         }
-        for found in result.results
+        for node_result in result.results
     ]
-    tables = (getattr(found.node, "table", None) for found in result.results)
+    tables = (getattr(node_result.node, "table", None) for node_result in result.results)
     schemas = sorted({table.schema for table in tables if table is not None})
     return {"results": results, "schemas": schemas, "database_schemas": [(None, schema) for schema in schemas]}

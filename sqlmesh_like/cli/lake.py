@@ -17,10 +17,10 @@ from sqlmesh_like.engine.history import LakeHistory
 from sqlmesh_like.errors import MachineError, NodeError, RetryableError, UsageError
 from sqlmesh_like.plan.catalog import Catalog, TablePlace, build_catalog
 from sqlmesh_like.plan.history import TableState
-from sqlmesh_like.plan.live import Planner
-from sqlmesh_like.render.again import Again
+from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.render.renderer import Renderer
-from sqlmesh_like.run.answers import LakeAnswers
+from sqlmesh_like.render.rerender import Rerenderer
+from sqlmesh_like.run.lake_query import LakeQuery
 from sqlmesh_like.run.ports import Engine
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ class Lake:
         if not any(model.asks_lake for model in models) and not any(test.asks_lake for test in tests):
             return plain
         renderer = Renderer(loaded.project, loaded.target, now=now, full_refresh=loaded.flags.full_refresh)
-        return replace(plain, rerender=Again(renderer, loaded.project, LakeAnswers(plain, self.engine)))
+        return replace(plain, rerender=Rerenderer(renderer, loaded.project, LakeQuery(plain, self.engine)))
 
 
 def require_lake(loaded: Loaded) -> None:
-    """Raises UsageError where the target is no Spark target."""
+    """Raises UsageError where the target is not a Spark target."""
     if loaded.target.type != "spark":
         hint = "choose a target of type spark with -t"
         raise UsageError(f"the target {loaded.target.name!r} has no lake: its type is {loaded.target.type}", hint=hint)
@@ -68,15 +68,15 @@ def open_lake(loaded: Loaded, writes: Collection[str] = (), session: Session | N
     return Lake(loaded, catalog, _engine(loaded, history, session))
 
 
-def standing(lake: Lake, name: str) -> tuple[TablePlace, TableState]:
+def built_table(lake: Lake, name: str) -> tuple[TablePlace, TableState]:
     """A table by name, as it stands. Raises ProjectError for an unknown name, NodeError where nothing is built."""
     place = lake.catalog.find(name)
     state = lake.catalog.state(place.unique_id)
-    require_standing(place, state)
+    require_built(place, state)
     return place, state
 
 
-def require_standing(place: TablePlace, state: TableState) -> None:
+def require_built(place: TablePlace, state: TableState) -> None:
     """Raises NodeError where a table is not built."""
     if not state.exists:
         raise NodeError(f"the table {place.table} does not exist yet", hint="run `sml ingest` or `sml run` first")
@@ -108,17 +108,17 @@ def _engine(loaded: Loaded, history: LakeHistory, session: Session | None) -> En
 
 
 def _spark_engine(loaded: Loaded, history: LakeHistory, session: Session | None) -> Engine:
-    from sqlmesh_like.cli.download import shown
+    from sqlmesh_like.cli.download_progress import show_progress
     from sqlmesh_like.engine.spark_engine import SparkEngine, open_engine
 
     if session is not None:
         return SparkEngine(loaded.target, history, lambda: session)
     log_file = loaded.target_folder / "logs" / "spark.log"
-    return open_engine(loaded.target, history, log_file, shown)
+    return open_engine(loaded.target, history, log_file, show_progress)
 
 
 @contextmanager
-def locked(loaded: Loaded, purpose: str) -> Iterator[None]:
+def lake_lock(loaded: Loaded, purpose: str) -> Iterator[None]:
     """Hold the lake's lock for a writing command: two at once would overwrite each other's commits.
 
     Raises RetryableError where another process holds it, MachineError where the warehouse cannot be written.
@@ -150,7 +150,7 @@ def clock(text: str | None) -> datetime:
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"--now {text!r} is no ISO 8601 time", hint="e.g. --now 2024-05-01T00:00:00Z") from None
+        raise UsageError(f"--now {text!r} is not an ISO 8601 time", hint="e.g. --now 2024-05-01T00:00:00Z") from None
     return parsed.astimezone(UTC) if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 

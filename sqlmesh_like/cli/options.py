@@ -50,7 +50,7 @@ def _options() -> list[click.Option]:
     return [
         click.Option(
             ["-s", "--select", "-m", "--models", "select"],
-            help="Nodes to take: m, +m, tag:x …",
+            help="Nodes to select: m, +m, tag:x …",
             multiple=True,
             metavar="WORD…",
             shell_complete=complete_selectors,

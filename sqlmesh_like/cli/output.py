@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Literal, TextIO
 import click
 
 if TYPE_CHECKING:
-    from sqlmesh_like.cli.bar import Bar
+    from sqlmesh_like.cli.progress_bar import ProgressBar
 
-Status = Literal["success", "no-op", "error", "skipped", "pass", "fail", "warn"]
-Level = Literal["debug", "info", "warn", "error"]
+DisplayStatus = Literal["success", "no-op", "error", "skipped", "pass", "fail", "warn"]
+LogLevel = Literal["debug", "info", "warn", "error"]
 
 _WIDTH = 80  # dbt's printer width
 _COLOURS = {"success": "green", "pass": "green", "error": "red", "fail": "red", "skipped": "yellow", "warn": "yellow"}
-_COUNTED: dict[str, tuple[Status, ...]] = {
+_COUNTED: dict[str, tuple[DisplayStatus, ...]] = {
     "PASS": ("success", "pass"),
     "WARN": ("warn",),
     "ERROR": ("error", "fail"),
@@ -34,7 +34,7 @@ def _utc_now() -> datetime.datetime:
 
 
 @dataclass(frozen=True)
-class Step:
+class LogStep:
     """One node of a run: its number, how many there are, what it is and its name, e.g. `dws.user_agg`."""
 
     index: int
@@ -57,9 +57,9 @@ class Output:
     stream: TextIO = field(default_factory=lambda: sys.stdout)
     now: Callable[[], datetime.datetime] = _utc_now
     has_bar: bool = False
-    _bar: Bar | None = None
+    _bar: ProgressBar | None = None
 
-    def line(self, text: str = "", level: Level = "info") -> None:
+    def line(self, text: str = "", level: LogLevel = "info") -> None:
         """One line with the time of day. With `--quiet`, errors only."""
         if self.quiet and level != "error":
             return
@@ -68,42 +68,42 @@ class Output:
         else:
             self._write(f"{self.now():%H:%M:%S}  {text}".rstrip())
 
-    def start(self, step: Step) -> None:
+    def start(self, step: LogStep) -> None:
         if self.has_bar and self._bar is None:
-            from sqlmesh_like.cli.bar import Bar  # what has no terminal need not wait for it
+            from sqlmesh_like.cli.progress_bar import ProgressBar  # what has no terminal need not wait for it
 
-            self._bar = Bar(self.stream, color=self.color)
+            self._bar = ProgressBar(self.stream, color=self.color)
         if self._bar is not None:
             self._bar.started(step.name, step.total)
         self._step(step, f"START {step.words}", "RUN", None)
 
-    def success(self, step: Step, detail: str, seconds: float) -> None:
+    def success(self, step: LogStep, detail: str, seconds: float) -> None:
         """A table was written: `detail` is the strategy and its rows, or what was done to it."""
         verb = {"seed": "loaded", "table": "maintained"}.get(step.kind.split()[0], "created")
         self._step(step, f"OK {verb} {step.words}", f"{detail} in {seconds:.2f}s", "success")
 
-    def warned(self, step: Step, detail: str, seconds: float) -> None:
+    def warned(self, step: LogStep, detail: str, seconds: float) -> None:
         """A table was written, but something of it must be known."""
         self._step(step, f"WARN {step.words}", f"WARN {detail} in {seconds:.2f}s", "warn", "warn")
 
-    def no_op(self, step: Step, seconds: float) -> None:
+    def no_op(self, step: LogStep, seconds: float) -> None:
         """Nothing had changed."""
         self._step(step, f"NO-OP {step.words}", f"NO-OP in {seconds:.2f}s", None)
 
-    def error(self, step: Step, seconds: float) -> None:
+    def error(self, step: LogStep, seconds: float) -> None:
         verb = "loading" if step.kind.startswith("seed") else "creating"
         self._step(step, f"ERROR {verb} {step.words}", f"ERROR in {seconds:.2f}s", "error", "error")
 
-    def skip(self, step: Step) -> None:
+    def skip(self, step: LogStep) -> None:
         self._step(step, f"SKIP {step.words}", "SKIP", "skipped")
 
     def tested(
-        self, step: Step, status: Literal["pass", "fail", "warn", "error"], failures: int, seconds: float
+        self, step: LogStep, status: Literal["pass", "fail", "warn", "error"], failures: int, seconds: float
     ) -> None:
         """A data test is over; `failures` counts the rows that its query returned."""
         word = status.upper()
         counted = f"{word} {failures}" if status in ("fail", "warn") else word
-        level: Level = "error" if status in ("fail", "error") else "info"
+        level: LogLevel = "error" if status in ("fail", "error") else "info"
         self._step(step, f"{counted} {step.name}", f"{counted} in {seconds:.2f}s", status, level)
 
     def close(self) -> None:
@@ -113,18 +113,18 @@ class Output:
             self._bar = None
         self.has_bar = False
 
-    def checked(self, step: Step, words: str, outcome: Status, seconds: float) -> None:
+    def checked(self, step: LogStep, words: str, outcome: DisplayStatus, seconds: float) -> None:
         """Something was looked at, with what it came to in words."""
-        level: Level = "error" if outcome in ("fail", "error") else "info"
+        level: LogLevel = "error" if outcome in ("fail", "error") else "info"
         self._step(step, f"{words} {step.name}", f"{words} in {seconds:.2f}s", outcome, level)
 
-    def end(self, statuses: Iterable[Status], problems: Iterable[str] = ()) -> None:
+    def end(self, statuses: Iterable[DisplayStatus], problems: Iterable[str] = ()) -> None:
         """The end block: what went wrong, then the count of each outcome."""
         self.close()
-        found = list(statuses)
+        outcomes = list(statuses)
         problems = list(problems)
         self.line()
-        bad = any(status in ("error", "fail") for status in found)
+        bad = any(status in ("error", "fail") for status in outcomes)
         words = "Completed with errors:" if bad else "Completed successfully"
         self.line(self._coloured(words, "red" if bad else "green"), "error" if bad else "info")
         for problem in problems:
@@ -132,13 +132,15 @@ class Output:
             for text in problem.splitlines():
                 self.line(f"  {text}", "error")
         self.line()
-        self.line(summary(found))
+        self.line(summary_line(outcomes))
 
-    def _step(self, step: Step, text: str, status: str, outcome: Status | None, level: Level = "info") -> None:
+    def _step(
+        self, step: LogStep, text: str, status: str, outcome: DisplayStatus | None, level: LogLevel = "info"
+    ) -> None:
         if self._bar is not None and status != "RUN":
             self._bar.ended(step.name, step.total)
         head = f"{step.index} of {step.total} {text} "
-        # The time of day counts, so that brackets stand below each other as in dbt.
+        # The time of day counts, so that brackets are below each other as in dbt.
         dotted = head.ljust(_WIDTH - len("HH:MM:SS  "), ".")
         colour = _COLOURS.get(outcome) if outcome else None
         self.line(f"{dotted} [{self._coloured(status, colour)}]", level)
@@ -154,10 +156,10 @@ class Output:
         self.stream.flush()
 
 
-def summary(statuses: Iterable[Status]) -> str:
+def summary_line(statuses: Iterable[DisplayStatus]) -> str:
     """The last line of a run.
 
-    >>> summary(["success", "error", "skipped", "pass"])
+    >>> summary_line(["success", "error", "skipped", "pass"])
     'Done. PASS=2 WARN=0 ERROR=1 SKIP=1 NO-OP=0 TOTAL=4'
     """
     counts = Counter(statuses)

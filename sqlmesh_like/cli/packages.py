@@ -31,7 +31,7 @@ _GIT = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "file:git:http:https:s
 
 
 @dataclass(frozen=True)
-class Fetched:
+class FetchedPackage:
     """One package as it was installed. `pin` is the commit or the SHA-256 of the tarball."""
 
     name: str
@@ -40,7 +40,7 @@ class Fetched:
 
     def __str__(self) -> str:
         at = f" at {self.pin[:12]}" if self.pin else ""
-        return f"{self.name} from {shown(self.wanted.where)}{at}"
+        return f"{self.name} from {spec_text(self.wanted.where)}{at}"
 
 
 @dataclass
@@ -49,9 +49,9 @@ class _Fetching:
     folder: Path
     variables: Mapping[str, object]
     pins: Mapping[str, str]
-    done: dict[str, Fetched] = field(default_factory=dict)
+    done: dict[str, FetchedPackage] = field(default_factory=dict)
 
-    def all(self, base: Path, wanted: tuple[WantedPackage, ...]) -> Iterator[Fetched]:
+    def all(self, base: Path, wanted: tuple[WantedPackage, ...]) -> Iterator[FetchedPackage]:
         """These packages and those that they ask for; `base` is where local paths start."""
         for entry in wanted:
             with tempfile.TemporaryDirectory() as place:
@@ -62,10 +62,10 @@ class _Fetching:
                         hint = f"the other one is asked for at {known.wanted.declared_at}"
                         raise ProjectError(f"package {name!r} comes twice", location=entry.declared_at, hint=hint)
                     continue
-                self.done[name] = found = Fetched(name, entry, pin)
+                self.done[name] = package = FetchedPackage(name, entry, pin)
                 inner = wanted_packages(source, self.root, self.variables)
                 self._install(source, name, is_link=entry.kind == "local")
-                yield found
+                yield package
                 yield from self.all(source if entry.kind == "local" else base, inner)
 
     def _install(self, source: Path, name: str, *, is_link: bool) -> None:
@@ -83,17 +83,17 @@ class _Fetching:
     def _fetch(self, entry: WantedPackage, base: Path, place: Path) -> tuple[Path, str | None]:
         match entry.kind:
             case "local":
-                found = (base / entry.where).resolve()
-                if not found.is_dir():
+                folder = (base / entry.where).resolve()
+                if not folder.is_dir():
                     raise ProjectError(f"there is no folder {entry.where!r}", location=entry.declared_at)
-                return found, None
+                return folder, None
             case "git":
                 return _clone(entry, self.pins.get(_lock_key(entry)), place)
             case "tarball":
                 return _unpack(entry, self.pins.get(_lock_key(entry)), place)
 
 
-def fetch_packages(root: Path, cli_vars: Mapping[str, object]) -> tuple[Fetched, ...]:
+def fetch_packages(root: Path, cli_vars: Mapping[str, object]) -> tuple[FetchedPackage, ...]:
     """Install what `packages.yml` asks for, inner packages too; the lock file of the same text pins them.
 
     Raises ProjectError with the entry that cannot be fetched.
@@ -104,16 +104,16 @@ def fetch_packages(root: Path, cli_vars: Mapping[str, object]) -> tuple[Fetched,
         return ()
     text = _hash_of(root)
     fetching = _Fetching(root, root / settings.packages_path, settings.vars, _pins(root, text))
-    found = tuple(fetching.all(root, wanted))
-    _forget_others(root, settings, {package.name for package in found})
-    _write_lock(root, found, text)
-    return found
+    packages = tuple(fetching.all(root, wanted))
+    _forget_others(root, settings, {package.name for package in packages})
+    _write_lock(root, packages, text)
+    return packages
 
 
-def shown(address: str) -> str:
+def spec_text(address: str) -> str:
     """An address without what may be a password.
 
-    >>> shown("https://me:word@example.com/a.git"), shown("../shared")
+    >>> spec_text("https://me:word@example.com/a.git"), spec_text("../shared")
     ('https://example.com/a.git', '../shared')
     """
     plain = re.sub(r"(?<=://)[^/@]*@", "", address)
@@ -123,7 +123,7 @@ def shown(address: str) -> str:
 def _name_of(source: Path, entry: WantedPackage) -> str:
     if not (source / DBT_FILE).is_file():
         hint = "name the folder of its dbt_project.yml by `subdirectory`" if entry.kind == "git" else None
-        raise ProjectError(f"{shown(entry.where)} has no {DBT_FILE}", location=entry.declared_at, hint=hint)
+        raise ProjectError(f"{spec_text(entry.where)} has no {DBT_FILE}", location=entry.declared_at, hint=hint)
     name = load_settings(source, {}).name
     if not _NAME.fullmatch(name):
         raise ProjectError(f"{name!r} cannot be the name of a package", location=entry.declared_at)
@@ -143,7 +143,9 @@ def _clone(entry: WantedPackage, pin: str | None, place: Path) -> tuple[Path, st
         _git(entry, whole, "checkout", "--quiet", "--detach", commit)
     inside = (whole / (entry.subdirectory or ".")).resolve()
     if not inside.is_relative_to(whole.resolve()) or not inside.is_dir():
-        raise ProjectError(f"there is no {entry.subdirectory!r} in {shown(entry.where)}", location=entry.declared_at)
+        raise ProjectError(
+            f"there is no {entry.subdirectory!r} in {spec_text(entry.where)}", location=entry.declared_at
+        )
     return inside, _git(entry, whole, "rev-parse", "HEAD")
 
 
@@ -161,11 +163,11 @@ def _git(entry: WantedPackage, folder: Path, *words: str, ok: bool = False) -> s
     except FileNotFoundError:
         raise ProjectError("git is not installed", location=entry.declared_at, hint="it fetches packages") from None
     except subprocess.TimeoutExpired:
-        raise ProjectError(f"{shown(entry.where)} takes too long", location=entry.declared_at) from None
+        raise ProjectError(f"{spec_text(entry.where)} takes too long", location=entry.declared_at) from None
     if called.returncode and not ok:
         lines = [line for line in called.stderr.strip().splitlines() if line.startswith(("fatal", "error"))]
-        why = shown(lines[0]) if lines else f"git {words[0]} failed"
-        what = f"{entry.revision!r} of {shown(entry.where)}" if words[0] == "rev-parse" else shown(entry.where)
+        why = spec_text(lines[0]) if lines else f"git {words[0]} failed"
+        what = f"{entry.revision!r} of {spec_text(entry.where)}" if words[0] == "rev-parse" else spec_text(entry.where)
         raise ProjectError(f"cannot fetch {what}: {why}", location=entry.declared_at)
     return called.stdout.strip() if not called.returncode else ""
 
@@ -175,14 +177,14 @@ def _unpack(entry: WantedPackage, pin: str | None, place: Path) -> tuple[Path, s
     digest = hashlib.sha256(content).hexdigest()
     if pin is not None and pin != digest:
         hint = f"remove {LOCK} to take it as it is now"
-        raise ProjectError(f"{shown(entry.where)} is not what it was", location=entry.declared_at, hint=hint)
+        raise ProjectError(f"{spec_text(entry.where)} is not what it was", location=entry.declared_at, hint=hint)
     archive = place / "archive"
     archive.write_bytes(content)
     try:
         with tarfile.open(archive) as opened:
             opened.extractall(place / "whole", filter="data")
     except (tarfile.TarError, OSError, EOFError) as error:
-        raise ProjectError(f"{shown(entry.where)} is no tarball: {error}", location=entry.declared_at) from None
+        raise ProjectError(f"{spec_text(entry.where)} is not a tarball: {error}", location=entry.declared_at) from None
     whole = place / "whole"
     folders = [whole, *sorted(path for path in whole.iterdir() if path.is_dir())]
     return next((path for path in folders if (path / DBT_FILE).is_file()), whole), digest
@@ -199,7 +201,7 @@ def _content(entry: WantedPackage) -> bytes:
         answer.raise_for_status()
     except requests.RequestException as error:
         why = getattr(error.response, "status_code", None) or type(error).__name__
-        raise ProjectError(f"cannot fetch {shown(entry.where)}: {why}", location=entry.declared_at) from None
+        raise ProjectError(f"cannot fetch {spec_text(entry.where)}: {why}", location=entry.declared_at) from None
     return bytes(answer.content)
 
 
@@ -209,7 +211,7 @@ def _hash_of(root: Path) -> str:
 
 
 def _lock_key(entry: WantedPackage) -> str:
-    return f"{shown(entry.where)}@{entry.revision or ''}"
+    return f"{spec_text(entry.where)}@{entry.revision or ''}"
 
 
 def _pins(root: Path, text: str) -> dict[str, str]:
@@ -221,15 +223,15 @@ def _pins(root: Path, text: str) -> dict[str, str]:
     return {f"{e.get('git') or e.get('tarball')}@{e.get('revision') or ''}": str(e["pin"]) for e in entries}
 
 
-def _write_lock(root: Path, found: tuple[Fetched, ...], text: str) -> None:
+def _write_lock(root: Path, packages: tuple[FetchedPackage, ...], text: str) -> None:
     entries = [
         {
             "name": package.name,
-            package.wanted.kind: shown(package.wanted.where),
+            package.wanted.kind: spec_text(package.wanted.where),
             **({"revision": package.wanted.revision} if package.wanted.revision else {}),
             **({"pin": package.pin} if package.pin else {}),
         }
-        for package in found
+        for package in packages
     ]
     content = yaml.safe_dump({"packages": entries, "sha1_hash": text}, sort_keys=False)
     (root / LOCK).write_text(content, encoding="utf-8")

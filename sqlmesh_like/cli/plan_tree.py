@@ -12,9 +12,9 @@ from sqlmesh_like.classify.aggregates import AggregateVerdict
 from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.cli.output import size
-from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
 from sqlmesh_like.plan.catalog import Catalog
-from sqlmesh_like.plan.cost import Estimate, Work
+from sqlmesh_like.plan.cost import Estimate, WorkEstimate
+from sqlmesh_like.plan.model_plan import PlannedInput, PlannedModel
 from sqlmesh_like.plan.write_cost import WriteCost
 
 _COLOURS = {
@@ -23,7 +23,7 @@ _COLOURS = {
     "mergeable": "green", "rescan": "yellow",
 }  # fmt: skip
 _WIDTH = len("aggregates")
-Row = Sequence[str]
+PlanRow = Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,17 @@ class Branch:
 
     word: str
     text: str = ""
-    rows: tuple[Row, ...] = ()
+    rows: tuple[PlanRow, ...] = ()
 
 
-def tree_of(plan: PlannedModel) -> str:
+def plan_tree(plan: PlannedModel) -> str:
     """One model's plan with colours, which `click.echo` leaves out where there is no terminal."""
     compiled = plan.compiled
     aggregates = compiled.classification.aggregates
-    told = {verdict.reason for verdict in aggregates}
-    reasons = [found for found in compiled.classification.reasons if found not in told]
+    verdict_reasons = {verdict.reason for verdict in aggregates}
+    reasons = [reason for reason in compiled.classification.reasons if reason not in verdict_reasons]
     branches = [
-        Branch("because", rows=tuple(_reason(plan, found) for found in dict.fromkeys(reasons))),
+        Branch("because", rows=tuple(_reason(plan, reason) for reason in dict.fromkeys(reasons))),
         Branch("aggregates", rows=tuple(_aggregate(plan, verdict) for verdict in aggregates)),
         Branch("reads", rows=tuple(_input(item) for item in plan.inputs)),
         Branch("estimate", _cost(plan, plan.estimate) if plan.estimate is not None else ""),
@@ -52,22 +52,22 @@ def tree_of(plan: PlannedModel) -> str:
     return "\n".join([head, *_lines([branch for branch in branches if branch.text or branch.rows]), ""])
 
 
-def summary(plans: Iterable[PlannedModel]) -> str:
+def plan_summary(plans: Iterable[PlannedModel]) -> str:
     """All plans in one line: how many there are of each strategy, and of each next run.
 
-    >>> summary([])
+    >>> plan_summary([])
     'no tables'
     """
-    found = list(plans)
-    if not found:
+    planned = list(plans)
+    if not planned:
         return "no tables"
-    kept = Counter(plan.compiled.classification.strategy for plan in found)
-    following = Counter(plan.strategy for plan in found)
-    count = f"{len(found)} table{'s' if len(found) > 1 else ''}"
-    return f"{count}: {_counted(kept)} – next run: {_counted(following)}"
+    kept = Counter(plan.compiled.classification.strategy for plan in planned)
+    following = Counter(plan.strategy for plan in planned)
+    count = f"{len(planned)} table{'s' if len(planned) > 1 else ''}"
+    return f"{count}: {_count_text(kept)} – next run: {_count_text(following)}"
 
 
-def written_text(catalog: Catalog, costs: Iterable[WriteCost]) -> str:
+def write_costs_text(catalog: Catalog, costs: Iterable[WriteCost]) -> str:
     """What the newest commits of tables rewrote, a line each, the dearest first."""
     rows = [
         (
@@ -82,7 +82,7 @@ def written_text(catalog: Catalog, costs: Iterable[WriteCost]) -> str:
     return "\n".join(["written lately", *(f"  {row}" for row in _aligned(rows)), ""])
 
 
-def _counted(counts: Mapping[Strategy, int]) -> str:
+def _count_text(counts: Mapping[Strategy, int]) -> str:
     return ", ".join(f"{count} {_coloured(name)}" for name, count in sorted(counts.items(), key=lambda one: -one[1]))
 
 
@@ -98,7 +98,7 @@ def _lines(branches: Sequence[Branch]) -> list[str]:
     return lines
 
 
-def _aligned(rows: Sequence[Row]) -> list[str]:
+def _aligned(rows: Sequence[PlanRow]) -> list[str]:
     """Cells of a column below each other; the last one of a row is not padded, and a very long one widens none."""
     columns = max((len(row) for row in rows), default=0)
     widths = [
@@ -111,21 +111,21 @@ def _aligned(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _reason(plan: PlannedModel, found: Reason) -> Row:
-    return found.rule, f"{found.message}{_hint(plan, found)}", _place(plan, found)
+def _reason(plan: PlannedModel, reason: Reason) -> PlanRow:
+    return reason.rule, f"{reason.message}{_hint(plan, reason)}", _place(plan, reason)
 
 
-def _aggregate(plan: PlannedModel, verdict: AggregateVerdict) -> Row:
-    found = verdict.reason
-    why = f"{found.rule} {found.message}{_hint(plan, found)}" if found.rule != "AGG001" else ""
-    return _coloured(verdict.verdict), verdict.sql, _place(plan, found), why
+def _aggregate(plan: PlannedModel, verdict: AggregateVerdict) -> PlanRow:
+    reason = verdict.reason
+    why = f"{reason.rule} {reason.message}{_hint(plan, reason)}" if reason.rule != "AGG001" else ""
+    return _coloured(verdict.verdict), verdict.sql, _place(plan, reason), why
 
 
-def _input(item: PlannedInput) -> Row:
-    return str(item.ref.table), _standing(item)
+def _input(item: PlannedInput) -> PlanRow:
+    return str(item.ref.table), _input_state(item)
 
 
-def _standing(item: PlannedInput) -> str:
+def _input_state(item: PlannedInput) -> str:
     if item.awaits:
         return "changes before, in the same run"
     if item.end is None:
@@ -138,27 +138,27 @@ def _standing(item: PlannedInput) -> str:
     return click.style(f"{item.change.rows:,} rows pending", bold=True) + compared
 
 
-def _cost(plan: PlannedModel, found: Estimate) -> str:
+def _cost(plan: PlannedModel, estimate: Estimate) -> str:
     """What the next run costs and, where there was a choice, what the other way would."""
     if not plan.target.exists:
-        return f"reads {size(found.full.read)}"  # how much the result holds is not known before
-    work = _work(found.work(plan.strategy))
-    change = f"{found.changed_rows:,} changed rows in {found.changed_files:,} file groups"
+        return f"reads {size(estimate.full.read)}"  # how much the result holds is not known before
+    work = _work(estimate.work(plan.strategy))
+    change = f"{estimate.changed_rows:,} changed rows in {estimate.changed_files:,} file groups"
     if plan.strategy != "full_refresh":
-        other = f"; {found.other[0]} {_work(found.other[1])}" if found.other else ""
-        return f"{change}: {work}{other}; a full refresh {_work(found.full)}"
+        other = f"; {estimate.other[0]} {_work(estimate.other[1])}" if estimate.other else ""
+        return f"{change}: {work}{other}; a full refresh {_work(estimate.full)}"
     is_chosen = any(reason.rule == "CST001" for reason in plan.reasons)
-    return f"{change}: {work}; following them {_work(found.incremental)}" if is_chosen else work
+    return f"{change}: {work}; following them {_work(estimate.incremental)}" if is_chosen else work
 
 
-def _work(work: Work) -> str:
+def _work(work: WorkEstimate) -> str:
     return f"reads {size(work.read)}, rewrites {size(work.rewritten)}"
 
 
-def _hint(plan: PlannedModel, found: Reason) -> str:
+def _hint(plan: PlannedModel, reason: Reason) -> str:
     """What would make it cheaper, where the whole table is at stake."""
     is_whole = plan.compiled.classification.strategy == "full_refresh"
-    return f" ({found.hint})" if found.hint and is_whole else ""
+    return f" ({reason.hint})" if reason.hint and is_whole else ""
 
 
 def _refused(plan: PlannedModel) -> str:
@@ -168,13 +168,13 @@ def _refused(plan: PlannedModel) -> str:
 def _because(plan: PlannedModel) -> str:
     if plan.reasons == plan.compiled.classification.reasons or not plan.reasons:
         return ""
-    return ": " + "; ".join(f"{found.rule} {found.message}" for found in plan.reasons)
+    return ": " + "; ".join(f"{reason.rule} {reason.message}" for reason in plan.reasons)
 
 
-def _place(plan: PlannedModel, found: Reason) -> str:
-    if not found.line:
+def _place(plan: PlannedModel, reason: Reason) -> str:
+    if not reason.line:
         return ""
-    return click.style(f"{plan.compiled.model.path}:{found.line}:{found.column}", fg="bright_black")
+    return click.style(f"{plan.compiled.model.path}:{reason.line}:{reason.column}", fg="bright_black")
 
 
 def _coloured(word: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from sqlmesh_like.analyze.column_pruning import pruned_columns
-from sqlmesh_like.analyze.facts import QueryFacts
+from sqlmesh_like.analyze.query_analysis import QueryFacts
 from sqlmesh_like.analyze.relation import Aggregate
 from sqlmesh_like.classify.strategy import Classification
 from sqlmesh_like.delta import aggregates, changes, partitions, rows

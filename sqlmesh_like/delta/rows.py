@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.reader import TIE_SENSITIVE
+from sqlmesh_like.analyze.binder import TIE_SENSITIVE
 from sqlmesh_like.analyze.relation import (
     Aggregate,
     Distinct,

@@ -1,1 +1,1 @@
-"""The documentation site of a project: one HTML file that needs nothing else. Starts no JVM."""
+"""The documentation site: `content` gathers one JSON value, `site` puts it into one self-contained HTML file."""

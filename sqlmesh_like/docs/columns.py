@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlmesh_like.analyze.column_lineage import ColumnLineage, Origin, Role
+from sqlmesh_like.analyze.column_lineage import ColumnLineage, ColumnOrigin, InfluenceRole
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.plan.lineage import Lineage
 from sqlmesh_like.render.rendered import RenderedProject
 
-Edge = tuple[str, str, str, str, str]
+LineageEdge = tuple[str, str, str, str, str]
 """Input's unique id and column, reader's unique id and column (`*`: each of them), and how the first enters the
-second: copied, computed, aggregated; filters, joins or groups where it decides the reader's rows and is no part of the
+second: copied, computed, aggregated; filters, joins or groups where it decides the reader's rows and is not part of the
 value."""
 
 
-def column_edges(rendered: RenderedProject, lineage: Lineage) -> tuple[list[Edge], dict[str, Schema]]:
+def column_edges(rendered: RenderedProject, lineage: Lineage) -> tuple[list[LineageEdge], dict[str, Schema]]:
     """All edges, and each model's columns with the types that the compiler knows. Raises SqlError."""
-    edges: list[Edge] = []
+    edges: list[LineageEdge] = []
     columns: dict[str, Schema] = {}
     for model in rendered.models:
-        found = lineage.direct(model) or ()
-        columns[model.unique_id] = tuple(Column(column.name, column.type) for column in found)
+        traced = lineage.direct(model) or ()
+        columns[model.unique_id] = tuple(Column(column.name, column.type) for column in traced)
         edges += [
             (origin.input_id, origin.column, model.unique_id, column.name, how)
-            for column in found
+            for column in traced
             for origin, how in column.origins.items()
         ]
-        edges += _deciding(model.unique_id, found)
+        edges += _deciding(model.unique_id, traced)
     return edges, columns
 
 
-def _deciding(unique_id: str, columns: Sequence[ColumnLineage]) -> list[Edge]:
+def _deciding(unique_id: str, columns: Sequence[ColumnLineage]) -> list[LineageEdge]:
     """What decides the rows mostly does so for all columns: one edge then stands for them."""
-    readers: dict[tuple[Origin, Role], list[str]] = {}
+    readers: dict[tuple[ColumnOrigin, InfluenceRole], list[str]] = {}
     for column in columns:
         for origin, role in column.influences.items():
             readers.setdefault((origin, role), []).append(column.name)

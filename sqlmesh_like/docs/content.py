@@ -1,4 +1,4 @@
-"""What the site tells, as one JSON value. Owns gathering it from the manifest, the plans, the lake and the last call.
+"""What the site shows, as one JSON value. Owns gathering it from the manifest, the plans, the lake and the last call.
 
 The pages are the browser's matter (`assets/`): nothing here is HTML but rendered descriptions.
 """
@@ -12,9 +12,9 @@ from datetime import datetime
 
 from sqlmesh_like import __version__
 from sqlmesh_like.artifacts.files import timestamp
-from sqlmesh_like.artifacts.parts import mapping_of
+from sqlmesh_like.artifacts.json_objects import mapping_of
 from sqlmesh_like.classify.rules import RULES
-from sqlmesh_like.docs.columns import Edge
+from sqlmesh_like.docs.columns import LineageEdge
 from sqlmesh_like.docs.markdown import as_html
 from sqlmesh_like.docs.plans import DocumentedModel
 from sqlmesh_like.names import Schema
@@ -31,7 +31,7 @@ OVERVIEW = "__overview__"
 
 
 @dataclass(frozen=True)
-class Findings:
+class SiteData:
     """All that a site is made of. Without a lake `tables` is empty; `results` and `freshness` are artifacts, if any.
 
     `columns` are those that the compiler knows, by unique id.
@@ -44,12 +44,12 @@ class Findings:
     models: Mapping[str, DocumentedModel] = field(default_factory=dict)
     tables: Mapping[str, TableFacts] = field(default_factory=dict)
     columns: Mapping[str, Schema] = field(default_factory=dict)
-    edges: Iterable[Edge] = ()
+    edges: Iterable[LineageEdge] = ()
     results: Json | None = None
     freshness: Json | None = None
 
 
-def content(findings: Findings) -> dict[str, object]:
+def content(findings: SiteData) -> dict[str, object]:
     """The value that the page shows."""
     nodes = _nodes(findings)
     ids = {unique_id: number for number, unique_id in enumerate(nodes)}
@@ -73,7 +73,7 @@ def content(findings: Findings) -> dict[str, object]:
     }
 
 
-def _nodes(findings: Findings) -> dict[str, dict[str, object]]:
+def _nodes(findings: SiteData) -> dict[str, dict[str, object]]:
     manifest = findings.manifest
     entries = {
         unique_id: mapping_of(node)
@@ -101,7 +101,7 @@ def _is_hidden(node: Json) -> bool:
     return mapping_of(mapping_of(node.get("config")).get("docs")).get("show") is False
 
 
-def _node(unique_id: str, node: Json, findings: Findings) -> dict[str, object]:
+def _node(unique_id: str, node: Json, findings: SiteData) -> dict[str, object]:
     model = findings.models.get(unique_id)
     config = mapping_of(node.get("config"))
     identifier = node.get("alias") or node.get("identifier")
@@ -149,12 +149,12 @@ def _of_kind(node: Json) -> dict[str, object]:
 
 def _color(node: Json) -> str | None:
     """`docs: {node_color: …}`, as in dbt: a name or a hexadecimal number; anything else could be more than a colour."""
-    found = str(mapping_of(mapping_of(node.get("config")).get("docs")).get("node_color") or "")
-    return found if _COLOUR.fullmatch(found) else None
+    color = str(mapping_of(mapping_of(node.get("config")).get("docs")).get("node_color") or "")
+    return color if _COLOUR.fullmatch(color) else None
 
 
 def _folders(node: Json, project: str) -> list[str]:
-    """Where the node stands in the tree: its source, or the folders of its file; below its package, if not our own."""
+    """Where the node is in the tree: its source, or the folders of its file; below its package, if not our own."""
     fqn = node.get("fqn")
     folders = [str(part) for part in fqn[1:-1]] if isinstance(fqn, list) else []
     if node.get("resource_type") == "source":
@@ -162,7 +162,7 @@ def _folders(node: Json, project: str) -> list[str]:
     return folders if node.get("package_name") == project else [str(node.get("package_name")), *folders]
 
 
-def _columns(unique_id: str, node: Json, findings: Findings) -> list[dict[str, object]]:
+def _columns(unique_id: str, node: Json, findings: SiteData) -> list[dict[str, object]]:
     """Columns as the lake has them, else as the compiler derives them, else as they are declared."""
     declared = {str(name): mapping_of(column) for name, column in mapping_of(node.get("columns")).items()}
     facts = findings.tables.get(unique_id)
@@ -234,17 +234,17 @@ def _group(group: Json) -> dict[str, object]:
 
 def _macros(manifest: Json, project: str) -> Iterable[dict[str, object]]:
     for unique_id, macro in mapping_of(manifest.get("macros")).items():
-        found = mapping_of(macro)
+        entry = mapping_of(macro)
         yield {
             "id": unique_id,
             "type": "macro",
-            "name": found.get("name"),
-            "path": found.get("original_file_path"),
-            "description": as_html(str(found.get("description") or "")),
-            "raw": found.get("macro_sql"),
+            "name": entry.get("name"),
+            "path": entry.get("original_file_path"),
+            "description": as_html(str(entry.get("description") or "")),
+            "raw": entry.get("macro_sql"),
             "arguments": [{**mapping_of(one), "description": as_html(str(mapping_of(one).get("description") or ""))}
-                          for one in _rows({"results": found.get("arguments")})],
-            "folders": _folders(found, project), "tags": [], "columns": [], "parents": [], "settings": {}, "meta": {},
+                          for one in _rows({"results": entry.get("arguments")})],
+            "folders": _folders(entry, project), "tags": [], "columns": [], "parents": [], "settings": {}, "meta": {},
         }  # fmt: skip
 
 

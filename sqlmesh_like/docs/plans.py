@@ -9,11 +9,11 @@ from datetime import datetime
 from sqlmesh_like.analyze.relation import Join, walk
 from sqlmesh_like.compiler import CompiledModel, Compiler
 from sqlmesh_like.names import Schema
-from sqlmesh_like.plan.builder import PlannedModel, plan_model
 from sqlmesh_like.plan.catalog import Catalog
-from sqlmesh_like.plan.explain import classified, explained, program_text
+from sqlmesh_like.plan.explain import explain_classification, explain_model, program_text
 from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.plan.model_plan import PlannedModel, plan_model
 from sqlmesh_like.render.rendered import RenderedModel, RenderedProject
 
 MOST_JOINS = 3
@@ -46,8 +46,8 @@ class DocumentedModel:
     def plan(self) -> dict[str, object]:
         """What `sml explain --output json` says; without a lake, what follows from the SQL alone."""
         if self.planned is not None:
-            return explained(self.planned)
-        return classified(self.compiled)
+            return explain_model(self.planned)
+        return explain_classification(self.compiled)
 
 
 def documented(
@@ -66,7 +66,7 @@ def documented(
     stored = {unique_id: state.schema for unique_id, state in states.items() if state.schema is not None}
     compiler = Compiler({**schemas, **stored})
     moving: set[str] = set()
-    found: dict[str, DocumentedModel] = {}
+    models_by_id: dict[str, DocumentedModel] = {}
     for unique_id in graph.order(models):
         model = models[unique_id]
         if model.asks_lake:  # its text is known when it is run
@@ -76,8 +76,8 @@ def documented(
         planned = None if catalog is None else _planned(model, compiled, catalog, states, now, moving)
         if planned is not None and planned.strategy != "no_op":
             moving.add(unique_id)
-        found[unique_id] = DocumentedModel(compiled, planned)
-    return found
+        models_by_id[unique_id] = DocumentedModel(compiled, planned)
+    return models_by_id
 
 
 def _planned(

@@ -17,7 +17,7 @@ _SCRIPTS = ("dom", "search", "sql", "layout", "viewer", "graph", "lineage", "pan
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
-def page(content: Mapping[str, object]) -> str:
+def site_page(content: Mapping[str, object]) -> str:
     """The whole site as one HTML text, the same for the same content."""
     style, script = _asset("site.css"), _script()
     policy = (
@@ -32,7 +32,7 @@ def page(content: Mapping[str, object]) -> str:
         "script": script,
     }
     # In one pass: what is filled in may hold the name of another part.
-    return re.sub(r"@@(\w+)@@", lambda found: parts[found[1]], _asset("page.html"))
+    return re.sub(r"@@(\w+)@@", lambda match: parts[match[1]], _asset("page.html"))
 
 
 def _script() -> str:

@@ -24,8 +24,8 @@ from sqlmesh_like.engine.shared_changes import SharedChanges, Span
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, WEIGHT, TableName, is_hidden
-from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
 from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.plan.model_plan import PlannedInput, PlannedModel
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from sqlmesh_like.names import TableName
-from sqlmesh_like.project.spec import Target
+from sqlmesh_like.project.nodes import Target
 
 _EXTRACTORS = "org.apache.hudi.hive."
 _DEFAULT_PORT = 9083

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from sqlmesh_like.engine.catalog_settings import metastore_uri, sync_options
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import TableName
-from sqlmesh_like.project.spec import Target
+from sqlmesh_like.project.nodes import Target
 
 
 def sync(spark: SparkSession, target: Target, table: TableName, uri: str, partition_field: str | None) -> None:

@@ -24,9 +24,9 @@ from sqlmesh_like.engine.duck_text import duck_text
 from sqlmesh_like.engine.duck_types import cast_item, duck_type, quoted, spark_name, without_zone
 from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.names import KEY, Column, Schema, TableName
-from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.run.ports import Applied, Difference, Export, Rows
 from sqlmesh_like.run.seeds import SeedTable

@@ -9,7 +9,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from sqlmesh_like.errors import NodeError, RetryableError
-from sqlmesh_like.plan.builder import PlannedModel
+from sqlmesh_like.plan.model_plan import PlannedModel
 
 _VANISHED = ("FileNotFoundException", "does not exist", "PATH_NOT_FOUND")
 

@@ -26,8 +26,8 @@ from sqlmesh_like.engine.sink import Sink
 from sqlmesh_like.engine.tables import DELETED
 from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.names import KEY, PARTITION, is_hidden
-from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.history import RECORD_KEY
+from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.run.ports import Applied
 
 _OLD = "_sml_old_"

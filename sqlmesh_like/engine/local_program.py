@@ -31,7 +31,7 @@ from sqlmesh_like.engine.duck_types import duck_type, quoted
 from sqlmesh_like.engine.exact_sql import SETUP, ExactQuery, Unproven, exact
 from sqlmesh_like.engine.local_files import PLAIN, LocalTable, local_table
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden
-from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
+from sqlmesh_like.plan.model_plan import PlannedInput, PlannedModel
 
 _LOG = logging.getLogger(__name__)
 DELETED = "_hoodie_is_deleted"

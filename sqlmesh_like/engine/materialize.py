@@ -28,9 +28,9 @@ from sqlmesh_like.engine.tables import DELETED, HudiTable
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.names import KEY, PARTITION, is_hidden, visible
-from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.contracts import refuse_breach
 from sqlmesh_like.plan.history import AS_WRITTEN, RECORD_KEY, History, Volume
+from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.run.ports import Applied
 
 CARRY_AFTER_COMMITS = 10

@@ -16,7 +16,7 @@ from sqlmesh_like.engine.jars import Progress, cache_dir, ensure_jars, locked_ja
 from sqlmesh_like.engine.java import Jdk, find_jdk
 from sqlmesh_like.engine.spark_settings import Machine, is_local, spark_settings
 from sqlmesh_like.errors import MachineError
-from sqlmesh_like.project.spec import Target
+from sqlmesh_like.project.nodes import Target
 
 _USUAL_COLLECTION = (700, 10, 10)
 """Python's own thresholds."""

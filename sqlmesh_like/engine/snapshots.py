@@ -18,8 +18,8 @@ from sqlmesh_like.engine.tables import DELETED
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.names import KEY, Schema
-from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.history import RECORD_KEY
+from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.run.ports import Applied
 
 

@@ -39,10 +39,10 @@ from sqlmesh_like.engine.spark_settings import is_local
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, PARTITION, TableName
-from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import History, TableState
-from sqlmesh_like.project.spec import Target
+from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.run.ports import Applied, Difference, Export, Rebucketed, Rows
 from sqlmesh_like.run.seeds import SeedTable
 

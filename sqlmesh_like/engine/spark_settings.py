@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sqlmesh_like.engine.java import Jdk
 from sqlmesh_like.errors import ProjectError
-from sqlmesh_like.project.spec import Target
+from sqlmesh_like.project.nodes import Target
 
 FIXED: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",

@@ -29,8 +29,8 @@ from sqlmesh_like.engine.sink import Sink
 from sqlmesh_like.engine.tables import DELETED, HudiTable
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema
-from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
 from sqlmesh_like.plan.history import TableRecord, TableState
+from sqlmesh_like.plan.model_plan import PlannedInput, PlannedModel
 from sqlmesh_like.run.ports import Rows
 from sqlmesh_like.run.unit_cases import Snapshot, UnitCase
 from sqlmesh_like.run.unit_tests import Outcome

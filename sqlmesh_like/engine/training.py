@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.engine.session import start_session
-from sqlmesh_like.project.spec import Target
+from sqlmesh_like.project.nodes import Target
 
 _OPTIONS = {
     "hoodie.table.name": "training",

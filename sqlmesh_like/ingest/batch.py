@@ -32,7 +32,7 @@ from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.report import TableReport
 from sqlmesh_like.ingest.table import commit
 from sqlmesh_like.ingest.types import literal
-from sqlmesh_like.project.spec import IngestSource, SourceTable
+from sqlmesh_like.project.nodes import IngestSource, SourceTable
 
 MANY_TABLES = 8
 Item = TypeVar("Item")

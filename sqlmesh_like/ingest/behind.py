@@ -13,7 +13,7 @@ from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.ingest.extent import extent_from
 from sqlmesh_like.ingest.mark import Mark
 from sqlmesh_like.ingest.place import Place
-from sqlmesh_like.project.spec import SourceTable
+from sqlmesh_like.project.nodes import SourceTable
 
 
 def tables_behind(place: Place) -> Mapping[str, tuple[Mark, ...]]:

@@ -7,8 +7,8 @@ import json
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.ingest.layout import check_declaration
+from sqlmesh_like.project.nodes import ParsedProject, Source
 from sqlmesh_like.project.sources import TRIGGER
-from sqlmesh_like.project.spec import ParsedProject, Source
 
 
 def check_source(project: ParsedProject, source: Source) -> None:

@@ -45,7 +45,7 @@ from sqlmesh_like.ingest.message import CHANGES
 from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.types import Field, literal, quoted
 from sqlmesh_like.names import Column, Schema
-from sqlmesh_like.project.spec import SourceTable
+from sqlmesh_like.project.nodes import SourceTable
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from sqlmesh_like.ingest.evolve import safe_name
 from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.route import route
 from sqlmesh_like.names import TableName
-from sqlmesh_like.project.spec import IngestTable, SourceTable
+from sqlmesh_like.project.nodes import IngestTable, SourceTable
 
 SourceName = tuple[str | None, str | None, str]
 """Database, schema and name of a table at its source."""

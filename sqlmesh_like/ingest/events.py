@@ -18,7 +18,7 @@ from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.route import route
 from sqlmesh_like.ingest.row_files import LOG_COLUMNS, RowFiles
 from sqlmesh_like.ingest.types import literal
-from sqlmesh_like.project.spec import IngestSource, SourceTable
+from sqlmesh_like.project.nodes import IngestSource, SourceTable
 
 _SOURCE = ("database", "source_schema", "source_table")
 EVENT_COLUMNS = (

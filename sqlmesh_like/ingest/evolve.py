@@ -13,7 +13,7 @@ from sqlmesh_like.ingest.images import Shape
 from sqlmesh_like.ingest.layout import Layout
 from sqlmesh_like.ingest.types import Field, decimal_parts, normal_type, widen
 from sqlmesh_like.names import Column, Schema, is_hidden
-from sqlmesh_like.project.spec import IngestTable, SourceTable
+from sqlmesh_like.project.nodes import IngestTable, SourceTable
 
 Policy = Literal["evolve", "lenient", "ignore", "fail"]
 

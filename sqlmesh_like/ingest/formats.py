@@ -11,7 +11,7 @@ from sqlmesh_like.ingest.dms import DMS
 from sqlmesh_like.ingest.flink_cdc import IS_CANAL, LIKE_CANAL, LIKE_DEBEZIUM
 from sqlmesh_like.ingest.maxwell import MAXWELL
 from sqlmesh_like.ingest.message import Dialect, Message
-from sqlmesh_like.project.spec import CdcFormat
+from sqlmesh_like.project.nodes import CdcFormat
 
 FORMATS: Mapping[CdcFormat, tuple[tuple[str, Dialect], ...]] = {
     "debezium": (("true", DEBEZIUM),),

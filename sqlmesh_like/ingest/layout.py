@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sqlmesh_like.errors import IngestError, ProjectError, nearest
 from sqlmesh_like.ingest.types import decimal_parts, literal, normal_type, quoted
 from sqlmesh_like.names import Column, Schema
-from sqlmesh_like.project.spec import IngestTable, SourceTable
+from sqlmesh_like.project.nodes import IngestTable, SourceTable
 
 POSITION = "_sml_position"
 LINE_DIGITS = 12

@@ -7,7 +7,7 @@ from sqlmesh_like.ingest.files import FileLog
 from sqlmesh_like.ingest.kafka import KafkaLog
 from sqlmesh_like.ingest.log import Log
 from sqlmesh_like.ingest.parquet import ParquetLog
-from sqlmesh_like.project.spec import ParsedProject, Source
+from sqlmesh_like.project.nodes import ParsedProject, Source
 
 
 def log_of(project: ParsedProject, source: Source) -> Log:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlmesh_like.names import TableName
-from sqlmesh_like.project.spec import Source, SourceTable, Target
+from sqlmesh_like.project.nodes import Source, SourceTable, Target
 
 
 @dataclass(frozen=True)

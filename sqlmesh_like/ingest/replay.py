@@ -28,7 +28,7 @@ from sqlmesh_like.ingest.table import commit_again
 from sqlmesh_like.ingest.tombstones import RETENTION_DAYS, read_floors
 from sqlmesh_like.ingest.truncates import truncates_of
 from sqlmesh_like.ingest.types import literal
-from sqlmesh_like.project.spec import ParsedProject, Source, Target
+from sqlmesh_like.project.nodes import ParsedProject, Source, Target
 
 _SAME_PART = "substring_index({0}, '|', 2) = substring_index({1}, '|', 2)"
 _UNKNOWN = "its row was changed since from another partition of the topic: nobody knows which event was first"

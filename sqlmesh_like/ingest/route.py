@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from sqlmesh_like.errors import ProjectError
-from sqlmesh_like.project.spec import Source, SourceTable
+from sqlmesh_like.project.nodes import Source, SourceTable
 
 
 def route(source: Source, database: str | None, schema: str | None, table: str | None) -> SourceTable | None:

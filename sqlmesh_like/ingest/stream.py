@@ -30,7 +30,7 @@ from sqlmesh_like.ingest.mark import Mark
 from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.report import IngestReport, by_table
 from sqlmesh_like.names import TableName
-from sqlmesh_like.project.spec import ParsedProject, Source, Target
+from sqlmesh_like.project.nodes import ParsedProject, Source, Target
 
 _POLL_SECONDS = 0.2
 

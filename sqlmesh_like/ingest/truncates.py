@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.ingest.decode import Truncate
 from sqlmesh_like.ingest.place import Place
-from sqlmesh_like.project.spec import SourceTable
+from sqlmesh_like.project.nodes import SourceTable
 
 _FILE = "last.json"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sqlmesh_like.errors import ProjectError, nearest
 from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.history import History, TableState
-from sqlmesh_like.project.spec import ParsedProject, Target
+from sqlmesh_like.project.nodes import ParsedProject, Target
 from sqlmesh_like.project.values import holds_secret
 from sqlmesh_like.render.rendered import RenderedProject
 
@@ -70,7 +70,7 @@ class Catalog:
 
 
 def build_catalog(project: ParsedProject, rendered: RenderedProject, target: Target, history: History) -> Catalog:
-    """Places of all sources, seeds and models that are tables. Raises ProjectError for a name that is no folder's."""
+    """Tables of all sources, seeds and models. Raises ProjectError for a name that cannot be a folder's."""
     places: dict[str, TablePlace] = {}
     for unique_id, table, location, form in _tables(project, rendered):
         places[unique_id] = TablePlace(unique_id, table, location or _uri(target, table), form)
@@ -78,15 +78,15 @@ def build_catalog(project: ParsedProject, rendered: RenderedProject, target: Tar
 
 
 def locations(project: ParsedProject, rendered: RenderedProject, target: Target) -> dict[str, str]:
-    """Where each table lies, by unique id, as an artifact may tell it; nothing where the target has no lake."""
+    """Where each table lies, by unique id, as an artifact may record it; nothing where the target has no lake."""
     if target.type != "spark":
         return {}
-    found = {
+    locations_by_id = {
         unique_id: location or _uri(target, table)
         for unique_id, table, location, _ in _tables(project, rendered)
         if location or table.is_path_safe()
     }
-    return {unique_id: uri for unique_id, uri in found.items() if not holds_secret(uri)}
+    return {unique_id: uri for unique_id, uri in locations_by_id.items() if not holds_secret(uri)}
 
 
 def _tables(project: ParsedProject, rendered: RenderedProject) -> Iterator[tuple[str, TableName, str | None, str]]:

@@ -8,19 +8,19 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.facts import QueryFacts, locate, parse
 from sqlmesh_like.analyze.functions import first_random
 from sqlmesh_like.analyze.gaps import first_gap
+from sqlmesh_like.analyze.name_resolution import ColumnsOf, Unresolved, first_unresolved, foreign_tables, output_names
 from sqlmesh_like.analyze.predicates import PredicateFault, read_predicate
+from sqlmesh_like.analyze.query_analysis import QueryFacts, locate, parse
 from sqlmesh_like.analyze.scope import offset_of
 from sqlmesh_like.analyze.spark_functions import SPARK_FUNCTIONS
-from sqlmesh_like.analyze.unresolved import ColumnsOf, Unresolved, first_unresolved, foreign_tables, output_names
 from sqlmesh_like.compiler import Compiler, declared_schema, with_versions
 from sqlmesh_like.errors import Location, SqlError, nearest
 from sqlmesh_like.names import Column, Schema
+from sqlmesh_like.plan.comparison_types import type_family, type_warnings
 from sqlmesh_like.plan.contracts import refuse_breach, refuse_incomplete
-from sqlmesh_like.plan.mismatch import Mismatch
-from sqlmesh_like.plan.mismatches import family, mismatches
+from sqlmesh_like.plan.type_warning import TypeWarning
 from sqlmesh_like.render.rendered import RenderedModel, RenderedTest
 
 _CALLED = re.compile(r"(\w+)\s*\(")
@@ -38,13 +38,13 @@ def check_models(
     has_catalog: bool = False,
     has_functions: bool = False,
     tests: Sequence[tuple[RenderedTest, RenderedModel]] = (),
-) -> tuple[Mismatch, ...]:
+) -> tuple[TypeWarning, ...]:
     """Raise SqlError for the errors of models given in dependency order: all of them, one below the other.
 
     What runs and is likely a mistake is given back: types that Spark converts where they meet.
 
     `schemas`: columns by unique id of tables that are not among the models, where they are known. With a catalog a
-    query may name tables that are no ref() or source(); `has_functions`: there may be others than Spark's own. `tests`
+    query may name tables that are not ref() or source(); `has_functions`: there may be others than Spark's own. `tests`
     are data tests, each with the view that its query would be.
     """
     check = _Check(schemas, has_catalog, has_functions or has_catalog)
@@ -58,7 +58,7 @@ def check_models(
 
 
 class SeveralErrors(SqlError):
-    """The errors of several models; the message tells them one below the other."""
+    """The errors of several models; the message lists them one below the other."""
 
     def __init__(self, errors: tuple[SqlError, ...]) -> None:
         super().__init__("\n".join([f"{len(errors)} models cannot be run", *map(str, errors)]))
@@ -75,7 +75,7 @@ class _Check:
         self._stored = dict(schemas)
         self._compiler = Compiler(self._schemas, inlines=False)
         self._random: dict[str, str] = {}
-        self.warnings: list[Mismatch] = []
+        self.warnings: list[TypeWarning] = []
 
     def error_in(self, model: RenderedModel) -> SqlError | None:
         """The model's first error; what reads the model is then checked as far as it can be without it."""
@@ -125,20 +125,22 @@ class _Check:
     def _refuse_chance(self, facts: QueryFacts) -> None:
         """`refresh: strict` can never be kept where each run has another result; a view brings its chance along."""
         model = facts.model
-        found = first_random(facts.tree)
+        random_call = first_random(facts.tree)
         below = next((self._random[ref.unique_id] for ref in model.inputs if ref.unique_id in self._random), None)
-        if found is None and below is None:
+        if random_call is None and below is None:
             return
-        text = found.sql("spark") if found is not None else str(below)
+        text = random_call.sql("spark") if random_call is not None else str(below)
         if model.config.materialized in ("view", "ephemeral"):
             self._random[model.unique_id] = text
         if model.config.refresh == "strict":
             message = f"FUN002 {text} is not deterministic, which refresh: strict forbids"
             hint = "compute it upstream, or set refresh: auto, which rebuilds the table whenever an input changed"
-            raise SqlError(message, location=locate(model, offset_of(found) if found is not None else None), hint=hint)
+            raise SqlError(
+                message, location=locate(model, offset_of(random_call) if random_call is not None else None), hint=hint
+            )
 
     def _look_at_types(self, facts: QueryFacts) -> None:
-        for mismatch in mismatches(facts, self._compiler.columns):
+        for mismatch in type_warnings(facts, self._compiler.columns):
             if mismatch.is_refused:
                 hint = "cast one side: Spark has no common type for them"
                 raise SqlError(mismatch.message, location=mismatch.location, hint=hint)
@@ -155,13 +157,13 @@ class _Check:
         _check_predicates(branch)
         this = replace(branch, unique_id=f"{branch.unique_id}{_BRANCH}")
         self._schemas[branch.unique_id] = shown
-        found = self._shown(self._checked(this))
-        have = {column.name.lower(): column.type for column in found or ()}
-        for column in shown or () if found else ():
+        this_schema = self._shown(self._checked(this))
+        have = {column.name.lower(): column.type for column in this_schema or ()}
+        for column in shown or () if this_schema else ():
             if column.name.lower() not in have:
                 message = f"where is_incremental() is true the query has no column {column.name!r}"
                 raise SqlError(message, location=Location(branch.path, 1, 1), hint=f"its columns: {', '.join(have)}")
-            here, before = family(have[column.name.lower()]), family(column.type)
+            here, before = type_family(have[column.name.lower()]), type_family(column.type)
             if here and before and here != before:
                 message = f"the column {column.name!r} is {before}, and {here} where is_incremental() is true"
                 raise SqlError(message, location=Location(branch.path, 1, 1), hint="cast it, so that both agree")
@@ -197,7 +199,9 @@ class _Check:
                 if name.lower() not in (known_name.lower() for known_name in names):
                     hint = nearest(name, names) or f"its columns: {', '.join(names)}"
                     raise SqlError(
-                        f"{key} names {name!r}, which is no column of it", location=_config_place(model, key), hint=hint
+                        f"{key} names {name!r}, which is not one of its columns",
+                        location=_config_place(model, key),
+                        hint=hint,
                     )
 
 
@@ -217,7 +221,7 @@ def _refuse_unknown_functions(model: RenderedModel) -> None:
 
 
 def _names_known_functions_only(sql: str) -> bool:
-    """Whether all that stands before a bracket is known: where it is, the text need not be parsed to see that."""
+    """Whether all that is before a bracket is known: where it is, the text need not be parsed to see that."""
     called = {name.lower() for name in _CALLED.findall(sql)}
     return called <= _BEFORE_BRACKETS and not _HIDDEN_CALL.search(sql)
 
@@ -227,12 +231,12 @@ def _refuse_foreign_tables(model: RenderedModel, tree: exp.Expr) -> None:
     for table in foreign_tables(tree, known):
         name = table.name
         hint = f"write {{{{ ref('{name}') }}}}, or declare a source and write {{{{ source('…', '{name}') }}}}"
-        message = f"the table {table.sql('spark', comments=False)} is no ref() or source()"
+        message = f"the table {table.sql('spark', comments=False)} is not a ref() or source()"
         raise SqlError(message, location=locate(model, offset_of(table)), hint=hint)
 
 
-def _error(model: RenderedModel, found: Unresolved) -> SqlError:
-    return SqlError(found.message, location=locate(model, offset_of(found.node)), hint=found.hint)
+def _error(model: RenderedModel, unresolved: Unresolved) -> SqlError:
+    return SqlError(unresolved.message, location=locate(model, offset_of(unresolved.node)), hint=unresolved.hint)
 
 
 def _check_predicates(branch: RenderedModel) -> None:
@@ -262,8 +266,8 @@ def _named_columns(model: RenderedModel) -> tuple[tuple[str, tuple[str, ...]], .
 
 def _config_place(model: RenderedModel, key: str) -> Location:
     """Where the model's own file sets a config key; its first line where another file does."""
-    found = re.search(rf"\b{key}\s*=", model.raw_sql)
-    if found is None:
+    match = re.search(rf"\b{key}\s*=", model.raw_sql)
+    if match is None:
         return Location(model.path, 1)
-    before = model.raw_sql[: found.start()]
-    return Location(model.path, before.count("\n") + 1, found.start() - before.rfind("\n"))
+    before = model.raw_sql[: match.start()]
+    return Location(model.path, before.count("\n") + 1, match.start() - before.rfind("\n"))

@@ -34,17 +34,17 @@ def refuse_breach(model: RenderedModel, shown: Schema | None, location: Location
     if not model.has_contract or shown is None:
         return
     promised = {column.name.lower(): column.type or "" for column in model.declared}
-    found = {column.name.lower(): column.type for column in shown}
-    told = [f"{name}: missing in the contract" for name in found if name not in promised]
-    told += [f"{name}: missing in the query" for name in promised if name not in found]
-    for name, type_ in found.items():
+    types = {column.name.lower(): column.type for column in shown}
+    differences = [f"{name}: missing in the contract" for name in types if name not in promised]
+    differences += [f"{name}: missing in the query" for name in promised if name not in types]
+    for name, type_ in types.items():
         if name in promised and type_ is not None and not is_kept(promised[name], type_):
-            told.append(f"{name}: the query gives {normalize(type_)}, the contract says {promised[name]}")
-    if told:
-        raise _error(model, "the query breaks the model's contract: " + "; ".join(told), _HINT, location)
+            differences.append(f"{name}: the query gives {normalize(type_)}, the contract says {promised[name]}")
+    if differences:
+        raise _error(model, "the query breaks the model's contract: " + "; ".join(differences), _HINT, location)
 
 
-def is_kept(promised: str, found: str) -> bool:
+def is_kept(promised: str, type_: str) -> bool:
     """Whether a column of the type that was found is one of the type that was promised.
 
     >>> is_kept("numeric", "decimal(12,2)"), is_kept("decimal(10,2)", "decimal(12,2)"), is_kept("varchar(3)", "string")
@@ -52,8 +52,8 @@ def is_kept(promised: str, found: str) -> bool:
     """
     wanted = promised.strip().lower()
     if wanted in _ANY_DECIMAL:
-        return found.lower().startswith("decimal")
-    return normalize(_BY_OTHERS.get(wanted, wanted)) == normalize(found)
+        return type_.lower().startswith("decimal")
+    return normalize(_BY_OTHERS.get(wanted, wanted)) == normalize(type_)
 
 
 def _error(model: RenderedModel, message: str, hint: str, location: Location | None = None) -> SqlError:

@@ -60,7 +60,7 @@ class InputCost:
 
 
 @dataclass(frozen=True)
-class Work:
+class WorkEstimate:
     """Bytes that a run reads, moves between machines and writes; `seconds` relative to scanning one byte."""
 
     read: int
@@ -74,7 +74,7 @@ class Work:
         return _SCAN * self.read + _SHUFFLE * self.shuffled + write * self.rewritten
 
 
-NOTHING = Work(0, 0, 0)
+NO_WORK = WorkEstimate(0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -84,13 +84,13 @@ class Estimate:
     changed_rows: int
     changed_files: int
     changed_share: float  # of the input that changed most
-    incremental: Work
-    full: Work
+    incremental: WorkEstimate
+    full: WorkEstimate
     strategy: Strategy = "no_op"
-    other: tuple[Strategy, Work] | None = None
+    other: tuple[Strategy, WorkEstimate] | None = None
 
     @property
-    def ways(self) -> tuple[tuple[Strategy, Work], ...]:
+    def ways(self) -> tuple[tuple[Strategy, WorkEstimate], ...]:
         """What was weighed: sound strategies with their work, the one that was chosen first."""
         return ((self.strategy, self.incremental), *([self.other] if self.other else ()))
 
@@ -100,10 +100,10 @@ class Estimate:
         is_known = self.full.seconds > 0
         return is_known and is_large and self.incremental.seconds >= CLEARLY * self.full.seconds
 
-    def work(self, strategy: Strategy) -> Work:
+    def work(self, strategy: Strategy) -> WorkEstimate:
         """The work of what was chosen."""
         if strategy == "no_op":
-            return NOTHING
+            return NO_WORK
         return self.full if strategy == "full_refresh" else self.incremental
 
 
@@ -126,57 +126,59 @@ def estimate(
     >>> found.incremental.read, found.incremental.rewritten, found.full.read, found.full.rewritten
     (2000, 1000, 1000, 1000)
     """
-    everything = sum(found.volume.bytes for found in inputs)
-    rows = sum(found.change.rows for found in inputs)
-    sound = [found for found in (strategy, alternative) if found is not None]
-    ways = [(found, _incremental(found, inputs, target, rows, has_logs)) for found in sound]
+    everything = sum(item.volume.bytes for item in inputs)
+    rows = sum(item.change.rows for item in inputs)
+    sound = [item for item in (strategy, alternative) if item is not None]
+    ways = [(item, _incremental(item, inputs, target, rows, has_logs)) for item in sound]
     if _is_clearly_cheaper(ways[-1][1], ways[0][1]):
         ways.reverse()
     return Estimate(
         changed_rows=rows,
-        changed_files=sum(found.change.files for found in inputs),
-        changed_share=max((found.changed_share for found in inputs if found.change.rows), default=0.0),
+        changed_files=sum(item.change.files for item in inputs),
+        changed_share=max((item.changed_share for item in inputs if item.change.rows), default=0.0),
         incremental=ways[0][1],
-        full=Work(everything, everything, target.bytes),
+        full=WorkEstimate(everything, everything, target.bytes),
         strategy=ways[0][0],
         other=ways[1] if len(ways) > 1 else None,
     )
 
 
-def _is_clearly_cheaper(work: Work, than: Work) -> bool:
+def _is_clearly_cheaper(work: WorkEstimate, than: WorkEstimate) -> bool:
     return than.seconds >= CLEARLY * work.seconds and than.seconds - work.seconds >= WORTH_SWITCHING
 
 
-def _incremental(strategy: Strategy, inputs: Sequence[InputCost], target: Volume, rows: int, has_logs: bool) -> Work:
-    everything = sum(found.volume.bytes for found in inputs)
-    moved = [found for found in inputs if found.change.rows]
+def _incremental(
+    strategy: Strategy, inputs: Sequence[InputCost], target: Volume, rows: int, has_logs: bool
+) -> WorkEstimate:
+    everything = sum(input_.volume.bytes for input_ in inputs)
+    moved = [input_ for input_ in inputs if input_.change.rows]
     # Rows that differ go through netting, both signs.
-    read: float = sum(found.change.read for found in moved)
-    shuffled = sum(2 * found.changed_share * found.volume.bytes for found in moved)
-    affected = max((found.affected_partitions(target) for found in moved), default=0.0)
-    narrowed = sum(found.read_of(affected) for found in inputs) if moved else 0
+    read: float = sum(input_.change.read for input_ in moved)
+    shuffled = sum(2 * input_.changed_share * input_.volume.bytes for input_ in moved)
+    affected = max((input_.affected_partitions(target) for input_ in moved), default=0.0)
+    narrowed = sum(input_.read_of(affected) for input_ in inputs) if moved else 0
     match strategy:
         case "partition_rescan":
             # Of the changed rows only the partitions matter, which are few.
             rescanned = affected * everything if moved else 0
-            return Work(round(read + narrowed), round(rescanned), round(affected * target.bytes))
+            return WorkEstimate(round(read + narrowed), round(rescanned), round(affected * target.bytes))
         case "group_recompute":
             # The groups of changed rows are looked up in the inputs as they were and as they are.
-            share = max((found.changed_share for found in moved), default=0.0)
+            share = max((input_.changed_share for input_ in moved), default=0.0)
             read += 2 * narrowed
             shuffled += 2 * share * everything
         case _:
             # Changed rows of one side of a join meet all of the others.
-            read += sum(everything - found.volume.bytes for found in moved)
+            read += sum(everything - input_.volume.bytes for input_ in moved)
     if has_logs:
         appended = min(1.0, rows / target.rows) if target.rows else 0.0
-        return Work(round(read), round(shuffled), round(appended * target.bytes))
-    return Work(round(read), round(shuffled), round(_merged(moved, target, rows) * target.bytes), is_merge=True)
+        return WorkEstimate(round(read), round(shuffled), round(appended * target.bytes))
+    return WorkEstimate(round(read), round(shuffled), round(_merged(moved, target, rows) * target.bytes), is_merge=True)
 
 
 def _merged(moved: Sequence[InputCost], target: Volume, rows: int) -> float:
     """Share of the target's bytes in file groups that a merge of so many rows rewrites, inside known partitions."""
-    within = max((found.touched_partitions if found.is_split else 1.0 for found in moved), default=0.0)
+    within = max((input_.touched_partitions if input_.is_split else 1.0 for input_ in moved), default=0.0)
     return within * _touched(rows, max(1.0, within * target.files)) if target.files else 0.0
 
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.program import TablePlan
-from sqlmesh_like.plan.builder import PlannedInput, PlannedModel
-from sqlmesh_like.plan.cost import NOTHING, Estimate, Work
+from sqlmesh_like.plan.cost import NO_WORK, Estimate, WorkEstimate
+from sqlmesh_like.plan.model_plan import PlannedInput, PlannedModel
 
 
-def explained(planned: PlannedModel) -> dict[str, object]:
+def explain_model(planned: PlannedModel) -> dict[str, object]:
     """The plan of one model; `strategy` is what its SQL allows, `next_run` what a run would do now and why."""
     return {
-        **classified(planned.compiled),
+        **explain_classification(planned.compiled),
         "inputs": [_input(item) for item in planned.inputs],
         "next_run": planned.strategy,
-        "next_run_reasons": [_reason(found) for found in planned.reasons],
-        "estimate": estimated(planned),
+        "next_run_reasons": [_reason(reason) for reason in planned.reasons],
+        "estimate": explain_estimate(planned),
     }
 
 
-def classified(compiled: CompiledModel) -> dict[str, object]:
+def explain_classification(compiled: CompiledModel) -> dict[str, object]:
     """The part of a plan that follows from the SQL alone, whatever the lake holds."""
     return {
         "unique_id": compiled.model.unique_id,
@@ -33,34 +33,34 @@ def classified(compiled: CompiledModel) -> dict[str, object]:
             }
             for verdict in compiled.classification.aggregates
         ],
-        "reasons": [_reason(found) for found in compiled.classification.reasons],
+        "reasons": [_reason(reason) for reason in compiled.classification.reasons],
     }  # fmt: skip
 
 
-def _reason(found: Reason) -> dict[str, object]:
+def _reason(reason: Reason) -> dict[str, object]:
     values: dict[str, object] = {
-        "rule": found.rule, "message": found.message, "line": found.line, "column": found.column,
+        "rule": reason.rule, "message": reason.message, "line": reason.line, "column": reason.column,
     }  # fmt: skip
-    return values | ({"hint": found.hint} if found.hint else {})
+    return values | ({"hint": reason.hint} if reason.hint else {})
 
 
-def estimated(planned: PlannedModel) -> dict[str, object] | None:
-    """Rows, files and bytes as commit metadata tells them; null where the change is not known before the run."""
-    found = planned.estimate
+def explain_estimate(planned: PlannedModel) -> dict[str, object] | None:
+    """Rows, files and bytes as commit metadata has them; null where the change is not known before the run."""
+    estimate = planned.estimate
     if planned.strategy == "no_op":
-        found = Estimate(0, 0, 0.0, NOTHING, NOTHING)
-    if found is None:
+        estimate = Estimate(0, 0, 0.0, NO_WORK, NO_WORK)
+    if estimate is None:
         return None
-    chosen = found.work(planned.strategy)
+    chosen = estimate.work(planned.strategy)
     return {
-        "changed_rows": found.changed_rows, "changed_files": found.changed_files,
+        "changed_rows": estimate.changed_rows, "changed_files": estimate.changed_files,
         "read_bytes": chosen.read, "rewritten_bytes": chosen.rewritten,
-        "incremental": _work(found.incremental), "full_refresh": _work(found.full),
-        "strategies": {name: _work(work) for name, work in found.ways}, "chosen": planned.strategy,
+        "incremental": _work(estimate.incremental), "full_refresh": _work(estimate.full),
+        "strategies": {name: _work(work) for name, work in estimate.ways}, "chosen": planned.strategy,
     }  # fmt: skip
 
 
-def _work(work: Work) -> dict[str, int]:
+def _work(work: WorkEstimate) -> dict[str, int]:
     return {"read_bytes": work.read, "rewritten_bytes": work.rewritten}
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 import networkx as nx
 
 from sqlmesh_like.errors import CycleError, Location
-from sqlmesh_like.project.spec import Exposure, ParsedProject
+from sqlmesh_like.project.nodes import Exposure, ParsedProject
 from sqlmesh_like.project.versions import Version
 from sqlmesh_like.render.rendered import (
     RenderedExposure,
@@ -75,20 +75,20 @@ class Graph:
 
     def above(self, unique_ids: Iterable[str]) -> frozenset[str]:
         """These nodes and all that they read, directly or not: each is looked at once, however many are asked for."""
-        found, waiting = set[str](), [*unique_ids]
+        ids, waiting = set[str](), [*unique_ids]
         while waiting:
-            if (unique_id := waiting.pop()) not in found:
-                found.add(unique_id)
+            if (unique_id := waiting.pop()) not in ids:
+                ids.add(unique_id)
                 waiting += self.edges.predecessors(unique_id)
-        return frozenset(found)
+        return frozenset(ids)
 
     def descendants(self, unique_id: str, depth: int | None = None) -> frozenset[str]:
         """All nodes that read it, directly or not, up to `depth` edges away."""
         return self._reach(self.edges, unique_id, depth)
 
     def _reach(self, edges: nx.DiGraph[str], start: str, depth: int | None) -> frozenset[str]:
-        found = nx.single_source_shortest_path_length(edges, start, cutoff=depth)
-        return frozenset(found) - {start}
+        distances = nx.single_source_shortest_path_length(edges, start, cutoff=depth)
+        return frozenset(distances) - {start}
 
 
 def build_graph(project: ParsedProject, rendered: RenderedProject) -> Graph:
@@ -107,7 +107,7 @@ def build_graph(project: ParsedProject, rendered: RenderedProject) -> Graph:
     readers: list[RenderedModel | RenderedTest | RenderedExposure]
     readers = [*rendered.models, *rendered.tests, *rendered.exposures, *rendered.analyses]
     for reader in readers:
-        edges.add_edges_from((found.unique_id, reader.unique_id) for found in reader.inputs)
+        edges.add_edges_from((ref.unique_id, reader.unique_id) for ref in reader.inputs)
     # As in dbt a unit test hangs on its model, so that selecting the model takes it along.
     edges.add_edges_from((test.model.unique_id, test.unique_id) for test in rendered.unit_tests)
     _refuse_cycle(edges, {node.unique_id: node for node in nodes})
@@ -158,7 +158,7 @@ def _test(test: RenderedTest) -> Node:
         tags=test.tags,
         config={**test.config, "severity": test.severity, "materialized": "test"},
         test_type=test.test_type,
-        tests=found[1] if test.test_type == "generic" and (found := _GENERIC.match(test.raw_sql)) else None,
+        tests=match[1] if test.test_type == "generic" and (match := _GENERIC.match(test.raw_sql)) else None,
     )
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sqlmesh_like.analyze.column_lineage import ColumnLineage, How, Origin, Role, dearer, trace
-from sqlmesh_like.analyze.facts import analyze
+from sqlmesh_like.analyze.column_lineage import ColumnLineage, ColumnOrigin, How, InfluenceRole, stronger, trace
+from sqlmesh_like.analyze.query_analysis import analyze
 from sqlmesh_like.analyze.text_lineage import trace_text
 from sqlmesh_like.compiler import declared_schema, with_versions
 from sqlmesh_like.errors import UsageError, nearest
@@ -28,20 +28,20 @@ class TracedColumn:
     type: str | None
     how: How | None
     origins: tuple[TracedColumn, ...]
-    influences: Mapping[Origin, Role]
+    influences: Mapping[ColumnOrigin, InfluenceRole]
     is_complete: bool
 
     @property
-    def sources(self) -> Mapping[Origin, How]:
+    def sources(self) -> Mapping[ColumnOrigin, How]:
         """Columns at the ends of all ways up, and what becomes of their values on the whole way."""
         if not self.origins:
-            return {Origin(self.unique_id, self.name): self.how} if self.how is not None else {}
-        found: dict[Origin, How] = {}
+            return {ColumnOrigin(self.unique_id, self.name): self.how} if self.how is not None else {}
+        origins: dict[ColumnOrigin, How] = {}
         for origin in self.origins:
             for end, how in origin.sources.items():
-                whole = dearer(how, self.how or how)
-                found[end] = dearer(found.get(end, whole), whole)
-        return dict(sorted(found.items()))
+                whole = stronger(how, self.how or how)
+                origins[end] = stronger(origins.get(end, whole), whole)
+        return dict(sorted(origins.items()))
 
 
 @dataclass
@@ -59,13 +59,13 @@ class Lineage:
 
     def columns(self, model: RenderedModel) -> tuple[TracedColumn, ...]:
         """All columns of a model. Raises UsageError where a star hides them, SqlError for wrong SQL."""
-        found = self._of(model)
-        if found is None:
+        traced = self._of(model)
+        if traced is None:
             missing = [ref for ref in model.inputs if self._schema(ref) is None]
             names = ", ".join(str(ref.table) for ref in missing) or "its inputs"
             hint = "run `sml ingest` first, or declare the columns with their types in the source's YAML"
             raise UsageError(f"{model.path}: the columns of {names} are not known yet", hint=hint)
-        return tuple(self._traced(model.unique_id, column, None) for column in found)
+        return tuple(self._traced(model.unique_id, column, None) for column in traced)
 
     def column(self, model: RenderedModel, name: str) -> TracedColumn:
         """One column of a model. Raises UsageError with the nearest name."""
@@ -83,7 +83,7 @@ class Lineage:
             unique_id, column.name, column.type, how, origins, column.influences, column.is_complete
         )  # fmt: skip
 
-    def _origin(self, origin: Origin, how: How) -> TracedColumn:
+    def _origin(self, origin: ColumnOrigin, how: How) -> TracedColumn:
         above = self._model(origin.input_id)
         for column in (self._of(above) or ()) if above else ():
             if column.name.lower() == origin.column.lower():
@@ -92,25 +92,25 @@ class Lineage:
 
     def _of(self, model: RenderedModel) -> tuple[ColumnLineage, ...] | None:
         if model.asks_lake:  # its text is known when it is run
-            return _promised(model)
+            return _contract_type(model)
         if model.asks_lake:  # its text is known when it is run
             return None
         if model.unique_id not in self._known:
             schemas = {ref.unique_id: self._schema(ref) for ref in model.inputs}
             # Views are not inlined: they are steps on the way.
             facts = analyze(model, schemas, {})
-            found = trace(facts.relation) if facts.relation else trace_text(model, schemas)
-            self._known[model.unique_id] = None if found is None else (*found, *_versions(model))
+            traced = trace(facts.relation) if facts.relation else trace_text(model, schemas)
+            self._known[model.unique_id] = None if traced is None else (*traced, *_versions(model))
         return self._known[model.unique_id]
 
     def _schema(self, ref: InputRef) -> Schema | None:
         above = self._model(ref.unique_id)
         if above is None:
             return self.schemas.get(ref.unique_id) or declared_schema(ref)
-        found = self._of(above)
-        return tuple(Column(column.name, column.type) for column in found) if found else None
+        traced = self._of(above)
+        return tuple(Column(column.name, column.type) for column in traced) if traced else None
 
-    def _type(self, origin: Origin) -> str | None:
+    def _type(self, origin: ColumnOrigin) -> str | None:
         known = self.schemas.get(origin.input_id) or ()
         return next((column.type for column in known if column.name.lower() == origin.column.lower()), None)
 
@@ -120,7 +120,7 @@ class Lineage:
         return self._models.get(unique_id)
 
 
-def _promised(model: RenderedModel) -> tuple[ColumnLineage, ...] | None:
+def _contract_type(model: RenderedModel) -> tuple[ColumnLineage, ...] | None:
     """The declared columns of a model whose query is not known; None where none is declared."""
     return tuple(ColumnLineage(c.name, c.type, {}, {}, is_complete=False) for c in model.declared) or None
 

@@ -14,7 +14,7 @@ from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
-from sqlmesh_like.analyze.facts import locate, parse
+from sqlmesh_like.analyze.query_analysis import locate, parse
 from sqlmesh_like.analyze.scope import offset_of
 from sqlmesh_like.errors import Location
 from sqlmesh_like.names import Schema
@@ -46,13 +46,13 @@ class _Query:
 def lint(model: RenderedModel, schemas: Mapping[str, Schema | None], off: frozenset[str]) -> list[Suspicion]:
     """What the rules that are not `off` have to say of a model. `schemas`: columns of inputs by unique id.
 
-    Raises SqlError where the text is no query.
+    Raises SqlError where the text is not a query.
     """
     tree = parse(model)
     query = _Query(tree, with_types(tree, model, schemas))
     return [
         Suspicion(rule.id, message, locate(model, offset_of(node)))
-        for rule in RULES
+        for rule in LINT_RULES
         if rule.id not in off
         for message, node in rule.find(query)
     ]
@@ -162,7 +162,7 @@ def _family(node: exp.Expr) -> str | None:
     return "a boolean" if kind.is_type(exp.DataType.Type.BOOLEAN) else None
 
 
-RULES = (
+LINT_RULES = (
     LintRule("LNT001", "a join compares different kinds of types", _join_types),
     LintRule("LNT002", "a union mixes different kinds of types", _union_types),
     LintRule("LNT003", "a CTE that nothing reads", _unread_ctes),

@@ -1,6 +1,6 @@
 """Selection in dbt's words. Owns `+m+`, `2+m`, `@m`, union, intersection, exclusion and the tests that come along.
 
-The grammar is `project.selection`'s, what a method matches `methods`'.
+The grammar is `project.selection`'s, what a method matches is in `selector_methods`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,17 @@ from functools import reduce
 
 from sqlmesh_like.errors import SelectionError, nearest
 from sqlmesh_like.plan.graph import Graph
-from sqlmesh_like.plan.methods import matches
-from sqlmesh_like.plan.past import Past
-from sqlmesh_like.project.selection import Difference, Indirect, Intersection, Selector, Term, Union, parse_word
+from sqlmesh_like.plan.selector_methods import matches
+from sqlmesh_like.plan.state_comparison import ComparisonState
+from sqlmesh_like.project.selection import (
+    Indirect,
+    Selector,
+    SelectorDifference,
+    SelectorIntersection,
+    SelectorTerm,
+    SelectorUnion,
+    parse_word,
+)
 
 _Ids = frozenset[str]
 
@@ -24,28 +32,30 @@ def select(
     exclude: tuple[str, ...] = (),
     *,
     named: Selector | None = None,
-    past: Past | None = None,
+    past: ComparisonState | None = None,
     indirect: Indirect = "eager",
 ) -> tuple[str, ...]:
     """Unique ids of the selected nodes, every one after its inputs. Nothing in `select` means every node.
 
-    `named` is a selector of selectors.yml, which stands in the place of `select`. Which tests come along is `indirect`;
+    `named` is a selector of selectors.yml, which replaces `select`. Which tests come along is `indirect`;
     one goes with any node that is excluded. Raises SelectionError for a malformed selector and for a selection that
     matches nothing, but where a comparison with an earlier state decides: that nothing differs is an answer.
     """
     evaluation = _Evaluation(graph, past, indirect)
     if named is not None:
-        found = evaluation.found(named)
+        selection = evaluation.evaluate(named)
     elif select:
-        found = _each(evaluation, graph, select)
+        selection = _each(evaluation, graph, select)
     else:
-        found = _Found(frozenset(graph.nodes))
+        selection = _Matches(frozenset(graph.nodes))
     if exclude:
         excluded = _Evaluation(graph, past, "eager")
-        found = found.minus(excluded.found(Union(tuple(parse_word(word) for word in _words(exclude)))))
-    chosen = evaluation.completed(found)
+        selection = selection.minus(
+            excluded.evaluate(SelectorUnion(tuple(parse_word(word) for word in _words(exclude))))
+        )
+    chosen = evaluation.completed(selection)
     if not chosen and not compares((*select, *exclude), named):
-        raise SelectionError(f"nothing is left of the selection {_spelt(select, exclude, named)}")
+        raise SelectionError(f"nothing is left of the selection {_spelling(select, exclude, named)}")
     return graph.order(chosen)
 
 
@@ -53,15 +63,15 @@ def _words(texts: tuple[str, ...]) -> list[str]:
     return [word for text in texts for word in text.split()]
 
 
-def _each(evaluation: _Evaluation, graph: Graph, select: tuple[str, ...]) -> _Found:
+def _each(evaluation: _Evaluation, graph: Graph, select: tuple[str, ...]) -> _Matches:
     """The union of all words; one that chooses nothing is a mistake that the others must not hide."""
-    found = _Found()
+    union = _Matches()
     for word in _words(select):
-        part = evaluation.found(parse_word(word))
+        part = evaluation.evaluate(parse_word(word))
         if not part.direct and not _may_be_empty(evaluation, parse_word(word)):
             raise SelectionError(f"selector {word!r} matches nothing", hint=_hint(graph, word))
-        found = found.plus(part)
-    return found
+        union = union.plus(part)
+    return union
 
 
 def compares(select: tuple[str, ...], named: Selector | None = None) -> bool:
@@ -78,86 +88,86 @@ def _may_be_empty(evaluation: _Evaluation, word: Selector) -> bool:
     """A comparison may find nothing; what it is intersected with must be there all the same."""
     terms = _terms(word)
     others = [term for term in terms if not _is_comparison(term)]
-    return len(others) < len(terms) and all(evaluation.found(term).direct for term in others)
+    return len(others) < len(terms) and all(evaluation.evaluate(term).direct for term in others)
 
 
-def _is_comparison(term: Term) -> bool:
+def _is_comparison(term: SelectorTerm) -> bool:
     return term.method.partition(".")[0] in ("state", "result", "source_status")
 
 
-def _terms(selector: Selector) -> list[Term]:
+def _terms(selector: Selector) -> list[SelectorTerm]:
     match selector:
-        case Term():
+        case SelectorTerm():
             return [selector]
-        case Union(of) | Intersection(of):
+        case SelectorUnion(of) | SelectorIntersection(of):
             return [term for part in of for term in _terms(part)]
-        case Difference(of, minus):
+        case SelectorDifference(of, minus):
             return [*_terms(of), *_terms(minus)]
 
 
-def _spelt(select: tuple[str, ...], exclude: tuple[str, ...], named: Selector | None) -> str:
+def _spelling(select: tuple[str, ...], exclude: tuple[str, ...], named: Selector | None) -> str:
     chosen = f"--select {' '.join(select)}" if select else "of the selector" if named else "of everything"
     return f"{chosen} --exclude {' '.join(exclude)}" if exclude else chosen
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Matches:
     """Nodes chosen, and tests that come along should all that they need be chosen in the end."""
 
     direct: _Ids = frozenset()
     awaiting: frozenset[tuple[str, Indirect]] = frozenset()
 
-    def plus(self, other: _Found) -> _Found:
-        return _Found(self.direct | other.direct, self.awaiting | other.awaiting)
+    def plus(self, other: _Matches) -> _Matches:
+        return _Matches(self.direct | other.direct, self.awaiting | other.awaiting)
 
-    def meet(self, other: _Found) -> _Found:
+    def meet(self, other: _Matches) -> _Matches:
         # A test that one side chose and the other awaits goes on awaiting, as in dbt.
         both = (self.awaiting & other.awaiting) | self._awaiting(other) | other._awaiting(self)
-        return _Found(self.direct & other.direct, both)
+        return _Matches(self.direct & other.direct, both)
 
-    def _awaiting(self, other: _Found) -> frozenset[tuple[str, Indirect]]:
+    def _awaiting(self, other: _Matches) -> frozenset[tuple[str, Indirect]]:
         return frozenset(pair for pair in self.awaiting if pair[0] in other.direct)
 
-    def minus(self, other: _Found) -> _Found:
-        return _Found(self.direct - other.direct, frozenset(p for p in self.awaiting if p[0] not in other.direct))
+    def minus(self, other: _Matches) -> _Matches:
+        return _Matches(self.direct - other.direct, frozenset(p for p in self.awaiting if p[0] not in other.direct))
 
 
 @dataclass(frozen=True)
 class _Evaluation:
     graph: Graph
-    past: Past | None
+    past: ComparisonState | None
     indirect: Indirect
 
-    def found(self, selector: Selector) -> _Found:
+    def evaluate(self, selector: Selector) -> _Matches:
         match selector:
-            case Term():
+            case SelectorTerm():
                 return self._expanded(selector)
-            case Union(of):
-                return reduce(_Found.plus, map(self.found, of), _Found())
-            case Intersection(of):
-                return reduce(_Found.meet, map(self.found, of))
-            case Difference(of, minus):
+            case SelectorUnion(of):
+                return reduce(_Matches.plus, map(self.evaluate, of), _Matches())
+            case SelectorIntersection(of):
+                return reduce(_Matches.meet, map(self.evaluate, of))
+            case SelectorDifference(of, minus):
                 eager = _Evaluation(self.graph, self.past, "eager")
-                return self.found(of).minus(eager.found(minus))
+                return self.evaluate(of).minus(eager.evaluate(minus))
 
-    def completed(self, found: _Found) -> _Ids:
+    def completed(self, selection: _Matches) -> _Ids:
         """With the tests whose nodes turned out to be chosen, by whichever part of the selection."""
-        modes = {mode: self._covered(mode, found.direct) for _, mode in found.awaiting}
-        return found.direct | {test for test, mode in found.awaiting if modes[mode](test)}
+        modes = {mode: self._covered(mode, selection.direct) for _, mode in selection.awaiting}
+        return selection.direct | {test for test, mode in selection.awaiting if modes[mode](test)}
 
-    def _expanded(self, term: Term) -> _Found:
+    def _expanded(self, term: SelectorTerm) -> _Matches:
         chosen = self._with_relatives(term)
         mode = term.indirect or self.indirect
         tests = self._tests_of(chosen)
         # Before intersection, so that `orders,test_type:generic` are the generic tests of orders.
         along = frozenset(filter(self._covered(mode, chosen), tests))
         awaiting = frozenset() if mode == "empty" else tests - along - chosen
-        return _Found(chosen | along, frozenset((test, mode) for test in awaiting))
+        return _Matches(chosen | along, frozenset((test, mode) for test in awaiting))
 
-    def _with_relatives(self, term: Term) -> _Ids:
-        found = matches(self.graph, term, self.past)
-        expanded = set(found)
-        for unique_id in found:
+    def _with_relatives(self, term: SelectorTerm) -> _Ids:
+        direct = matches(self.graph, term, self.past)
+        expanded = set(direct)
+        for unique_id in direct:
             if term.at:
                 below = {unique_id, *self.graph.descendants(unique_id)}
                 expanded |= self.graph.above(below)
@@ -168,8 +178,8 @@ class _Evaluation:
         return frozenset(expanded)
 
     def _tests_of(self, chosen: _Ids) -> _Ids:
-        found = {child for unique_id in chosen for child in self.graph.children(unique_id)}
-        return frozenset(child for child in found if self._type(child) in ("test", "unit_test"))
+        tests = {child for unique_id in chosen for child in self.graph.children(unique_id)}
+        return frozenset(child for child in tests if self._type(child) in ("test", "unit_test"))
 
     def _covered(self, mode: Indirect, chosen: _Ids) -> Callable[[str], bool]:
         """Whether a test comes along with these nodes, one of which it reads."""

@@ -38,7 +38,7 @@ class CommitFacts:
 class TableFacts:
     """One table of the lake. `problem` says why nothing else is known; `commits` are its newest ones, oldest first.
 
-    `partition_columns` are those whose values stand in paths.
+    `partition_columns` are those whose values are in paths.
     """
 
     unique_id: str

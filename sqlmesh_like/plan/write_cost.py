@@ -69,7 +69,7 @@ def write_cost(unique_id: str, kind: str, commits: Sequence[Written], volume: Vo
     )
 
 
-def told(cost: WriteCost) -> dict[str, object]:
+def describe_cost(cost: WriteCost) -> dict[str, object]:
     """The cost in the words of `sml explain --output json`."""
     return {
         "unique_id": cost.unique_id, "commits": cost.commits, "changed_rows": cost.changed,

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import get_args
 
 from sqlmesh_like.errors import nearest
+from sqlmesh_like.project.nodes import AuthorStrategy, Materialized, ModelConfig, Refresh, TableType
 from sqlmesh_like.project.publishing import Publish
-from sqlmesh_like.project.spec import AuthorStrategy, Materialized, ModelConfig, Refresh, TableType
 
 ConfigValues = Mapping[str, object]
 
@@ -175,10 +175,10 @@ def check_setting(key: str, value: object) -> object:
     return _CHECKS[key](key, value)
 
 
-def merge(base: ConfigValues, over: ConfigValues) -> dict[str, object]:
+def merge_config(base: ConfigValues, over: ConfigValues) -> dict[str, object]:
     """Two levels of checked settings as one.
 
-    >>> merge({"tags": ("a",), "schema": "x"}, {"tags": ("b", "a"), "schema": "y"})
+    >>> merge_config({"tags": ("a",), "schema": "x"}, {"tags": ("b", "a"), "schema": "y"})
     {'tags': ('a', 'b'), 'schema': 'y'}
     """
     merged = dict(base)

@@ -54,11 +54,11 @@ def merged(*levels: Mapping[str, object]) -> dict[str, object]:
     >>> merged({"tags": ("a",), "limit": 1}, {"tags": ("b",), "limit": 2})
     {'tags': ('a', 'b'), 'limit': 2}
     """
-    found: dict[str, object] = {}
+    settings: dict[str, object] = {}
     for level in levels:
         for key, value in level.items():
-            found[key] = _combined(key, found.get(key), value)
-    return found
+            settings[key] = _combined(key, settings.get(key), value)
+    return settings
 
 
 def _combined(key: str, old: object, new: object) -> object:

@@ -15,7 +15,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sqlmesh_like.errors import JinjaError, Location, ProjectError, nearest
 from sqlmesh_like.project.files import files_under, read_text, relative
-from sqlmesh_like.project.spec import ColumnDoc, DocBlock
+from sqlmesh_like.project.nodes import ColumnDoc, DocBlock
 from sqlmesh_like.project.values import YamlWords
 from sqlmesh_like.project.yaml_node import YamlNode
 
@@ -28,14 +28,14 @@ def read_doc_blocks(root: Path, folders: Iterable[str], project: str) -> tuple[D
 
     Raises ProjectError for a block that is not closed, has no proper name or a name that is taken.
     """
-    found: dict[str, DocBlock] = {}
+    blocks: dict[str, DocBlock] = {}
     for path in files_under(root, dict.fromkeys(folders), (".md",)):
         for block in _blocks(read_text(path, root), relative(path, root), project):
-            if block.name in found:
-                hint = f"the first is declared at {found[block.name].declared_at}"
+            if block.name in blocks:
+                hint = f"the first is declared at {blocks[block.name].declared_at}"
                 raise ProjectError(f"doc block {block.name!r} is there twice", location=block.declared_at, hint=hint)
-            found[block.name] = block
-    return tuple(found.values())
+            blocks[block.name] = block
+    return tuple(blocks.values())
 
 
 def _blocks(text: str, path: str, project: str) -> Iterable[DocBlock]:
@@ -62,7 +62,7 @@ def _check_name(name: str, place: Location) -> None:
     if not _NAME.fullmatch(name):
         hint = "write {% docs name %}, the name of letters, digits and underscores"
         raise ProjectError(
-            f"{name!r} is no name of a doc block" if name else "docs needs a name", location=place, hint=hint
+            f"{name!r} is not a valid doc block name" if name else "docs needs a name", location=place, hint=hint
         )
 
 
@@ -111,8 +111,8 @@ class Descriptions:
     def columns(self, node: YamlNode) -> dict[str, ColumnDoc]:
         """What an entry says of its columns, by name."""
         columns = node.get("columns")
-        found = () if columns is None else columns.sequence("columns")
-        return {str(column.children["name"].value): self._column(column) for column in found}
+        entries = () if columns is None else columns.sequence("columns")
+        return {str(column.children["name"].value): self._column(column) for column in entries}
 
     def _column(self, node: YamlNode) -> ColumnDoc:
         levels = [level for level in (node, node.get("config")) if level is not None]

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 from sqlmesh_like.project.doc_blocks import Descriptions
-from sqlmesh_like.project.sources import choice, optional, required, texts
-from sqlmesh_like.project.spec import Exposure, Group
+from sqlmesh_like.project.nodes import Exposure, ModelGroup
+from sqlmesh_like.project.sources import choice, optional, required, text_list
 from sqlmesh_like.project.values import ValueRenderer
 from sqlmesh_like.project.yaml_node import YamlNode
 
@@ -24,9 +24,9 @@ def parse_exposures(
     nodes: Iterable[YamlNode], project: str, values: ValueRenderer, descriptions: Descriptions
 ) -> tuple[Exposure, ...]:
     """The enabled exposures. Raises ProjectError at the first wrong key or value."""
-    found = [_exposure(values.render(node, frozenset({"description", "depends_on"})), project, descriptions)
+    exposures = [_exposure(values.render(node, frozenset({"description", "depends_on"})), project, descriptions)
              for node in nodes]  # fmt: skip
-    return tuple(exposure for exposure in found if exposure is not None)
+    return tuple(exposure for exposure in exposures if exposure is not None)
 
 
 def _exposure(node: YamlNode, project: str, descriptions: Descriptions) -> Exposure | None:
@@ -48,7 +48,7 @@ def _exposure(node: YamlNode, project: str, descriptions: Descriptions) -> Expos
         label=optional(node, "label"),
         maturity=None if node.get("maturity") is None else choice(node, "maturity", _MATURITIES, None, "an exposure"),
         url=optional(node, "url"),
-        tags=tuple(dict.fromkeys(tag for level in levels for tag in texts(level, "tags"))),
+        tags=tuple(dict.fromkeys(tag for level in levels for tag in text_list(level, "tags"))),
         meta=_meta(levels),
         fqn=(project, *folders, name),
         declared_at=node.location,
@@ -61,16 +61,16 @@ def _depends_on(node: YamlNode) -> tuple[tuple[str, int | None, int | None], ...
     return tuple((one.text("depends_on"), one.location.line, one.location.column) for one in elements)
 
 
-def parse_groups(nodes: Iterable[YamlNode], project: str, descriptions: Descriptions) -> tuple[Group, ...]:
+def parse_groups(nodes: Iterable[YamlNode], project: str, descriptions: Descriptions) -> tuple[ModelGroup, ...]:
     """The groups. Raises ProjectError at the first wrong key or value."""
     return tuple(_group(node, project, descriptions) for node in nodes)
 
 
-def _group(node: YamlNode, project: str, descriptions: Descriptions) -> Group:
+def _group(node: YamlNode, project: str, descriptions: Descriptions) -> ModelGroup:
     node.mapping("a group").expect_keys("a group", _GROUP_KEYS)
     name = required(node, "name", "a group")
     owner = _owner(node, "a group")
-    return Group(f"group.{project}.{name}", name, owner, descriptions.of(node), node.location)
+    return ModelGroup(f"group.{project}.{name}", name, owner, descriptions.of(node), node.location)
 
 
 def _owner(node: YamlNode, what: str) -> Mapping[str, object]:
@@ -84,5 +84,5 @@ def _owner(node: YamlNode, what: str) -> Mapping[str, object]:
 
 
 def _meta(levels: list[YamlNode]) -> Mapping[str, object]:
-    found = [child for level in levels if (child := level.get("meta")) is not None]
-    return {key: child.value for meta in found for key, child in meta.mapping("meta").items()}
+    metas = [child for level in levels if (child := level.get("meta")) is not None]
+    return {key: child.value for meta in metas for key, child in meta.mapping("meta").items()}

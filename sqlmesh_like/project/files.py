@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sqlmesh_like.errors import Location, ProjectError
-from sqlmesh_like.project.reads import listed, note_file, note_listing
+from sqlmesh_like.project.file_dependencies import list_files, record_file, record_listing
 
 
 def read_text(path: Path, root: Path) -> str:
     """The file's text with `\\n` line ends and without a byte order mark. Raises ProjectError where it is not UTF-8."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-        note_file(path, text)
+        record_file(path, text)
         return text
     except UnicodeDecodeError as error:
         message = f"not UTF-8 text: byte 0x{error.object[error.start]:02x} at offset {error.start}"
@@ -34,5 +34,5 @@ def relative(path: Path, root: Path) -> str:
 def files_under(root: Path, folders: Iterable[str], suffixes: tuple[str, ...]) -> tuple[Path, ...]:
     """All files with these suffixes under the folders, hidden ones left out, sorted by path, each once."""
     folders = tuple(folders)
-    note_listing(root, folders, suffixes)
-    return tuple(Path(path) for path in listed(root, folders, suffixes))
+    record_listing(root, folders, suffixes)
+    return tuple(Path(path) for path in list_files(root, folders, suffixes))

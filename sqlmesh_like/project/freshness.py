@@ -52,16 +52,16 @@ def parse_freshness(node: YamlNode, default: Freshness | None = None) -> Freshne
     """
     config = node.get("config")
     levels = [node, *([config] if config is not None and isinstance(config.value, dict) else [])]
-    found = default or Freshness()
+    freshness = default or Freshness()
     for level in levels:
         if (query := level.get("loaded_at_query")) is not None:
             raise query.error("loaded_at_query is not supported", "give loaded_at_field: a column or an expression")
         loaded_at = level.get("loaded_at_field")
-        column = found.loaded_at if loaded_at is None else loaded_at.text("loaded_at_field")
-        found = Freshness(found.warn_after, found.error_after, found.filter, column)
+        column = freshness.loaded_at if loaded_at is None else loaded_at.text("loaded_at_field")
+        freshness = Freshness(freshness.warn_after, freshness.error_after, freshness.filter, column)
         if "freshness" in level.children:
-            found = _over(level.children["freshness"], found)
-    return found
+            freshness = _over(level.children["freshness"], freshness)
+    return freshness
 
 
 def _over(node: YamlNode, default: Freshness) -> Freshness:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlmesh_like.project.by_folder import ByFolder
 from sqlmesh_like.project.data_test_config import KEYS, checked_test_setting, merged
-from sqlmesh_like.project.spec import TestFile
+from sqlmesh_like.project.folder_config import FolderConfig
+from sqlmesh_like.project.nodes import TestFile
 from sqlmesh_like.project.values import ValueRenderer
 from sqlmesh_like.project.yaml_node import YamlNode
 
@@ -31,7 +31,7 @@ class Tested:
     tags: tuple[str, ...] = ()  # of the column
 
 
-def generic_test(node: YamlNode, tested: Tested, settings: ByFolder) -> TestFile | None:
+def generic_test(node: YamlNode, tested: Tested, settings: FolderConfig) -> TestFile | None:
     """The test that one entry of `data_tests:` declares, or None where it is disabled.
 
     Raises ProjectError where the entry is neither a name nor a mapping, or a setting has a wrong value.
@@ -164,9 +164,9 @@ def _joined(text: str) -> str:
     """Text with templates in it: its parts, put together when the test is rendered."""
     parts: list[str] = []
     position = 0
-    for found in _PART.finditer(text):
-        parts += [repr(text[position : found.start()])] if found.start() > position else []
-        parts.append(f"({found[1].strip()})")
-        position = found.end()
+    for match in _PART.finditer(text):
+        parts += [repr(text[position : match.start()])] if match.start() > position else []
+        parts.append(f"({match[1].strip()})")
+        position = match.end()
     parts += [repr(text[position:])] if position < len(text) else []
     return f"({' ~ '.join(parts)})"

@@ -1,4 +1,4 @@
-"""Files of a project → `ParsedProject`. Owns joining the project and its packages; each is a `Part`.
+"""Files of a project → `ParsedProject`. Owns joining the project and its packages; each is a `PackageFiles`.
 
 Jinja inside SQL is `render`'s. Nothing here starts an engine.
 """
@@ -9,30 +9,32 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from sqlmesh_like.project.by_folder import ByFolder
 from sqlmesh_like.project.files import files_under, read_text, relative
+from sqlmesh_like.project.folder_config import FolderConfig
+from sqlmesh_like.project.nodes import ParsedProject, Target
+from sqlmesh_like.project.package_reader import PackageFiles, read_package, refuse_duplicates
 from sqlmesh_like.project.packages import installed_packages
-from sqlmesh_like.project.part import Part, read_part, refuse_duplicates
-from sqlmesh_like.project.profile import Profiled, TargetWords
+from sqlmesh_like.project.profile import ProfileRequest, TargetWords
 from sqlmesh_like.project.settings import Settings, find_project, load_settings
-from sqlmesh_like.project.spec import ParsedProject, Target
 from sqlmesh_like.project.unit_test_spec import UnitTestFile
 from sqlmesh_like.project.unit_tests import FixtureFile, unit_tests_of
 
 __all__ = ["find_project", "load_project"]
 
 
-Aim = Callable[[Profiled], Target]
+TargetResolver = Callable[[ProfileRequest], Target]
 """Finds the target of a call, asked only where some template in YAML wants it."""
 
 
-def load_project(root: Path, cli_vars: Mapping[str, object], aim: Aim | None = None) -> ParsedProject:
+def load_project(
+    root: Path, cli_vars: Mapping[str, object], resolve_target: TargetResolver | None = None
+) -> ParsedProject:
     """Everything the project's files declare. Raises ProjectError at the first thing that is wrong."""
     root = root.resolve()
-    settings = _aimed(load_settings(root, cli_vars), root, aim)
-    own = read_part(root, settings)
+    settings = _with_target(load_settings(root, cli_vars), root, resolve_target)
+    own = read_package(root, settings)
     packages = [
-        read_part(root, replace(package, target=settings.target), settings)
+        read_package(root, replace(package, target=settings.target), settings)
         for package in installed_packages(root, settings, cli_vars)
     ]
     parts = (own, *packages)
@@ -65,14 +67,14 @@ def load_project(root: Path, cli_vars: Mapping[str, object], aim: Aim | None = N
     )
 
 
-def _aimed(settings: Settings, root: Path, aim: Aim | None) -> Settings:
-    if aim is None:
+def _with_target(settings: Settings, root: Path, resolve_target: TargetResolver | None) -> Settings:
+    if resolve_target is None:
         return settings
-    asking = Profiled(root, settings.vars, settings.profile)
-    return replace(settings, target=TargetWords(lambda: aim(asking)))
+    asking = ProfileRequest(root, settings.vars, settings.profile)
+    return replace(settings, target=TargetWords(lambda: resolve_target(asking)))
 
 
-def _unit_tests(root: Path, own: Part) -> tuple[UnitTestFile, ...]:
+def _unit_tests(root: Path, own: PackageFiles) -> tuple[UnitTestFile, ...]:
     """Those of the project; as in dbt a package's are its maker's."""
     settings, properties = own.settings, own.properties
     paths = files_under(root, [f"{folder}/fixtures" for folder in settings.test_paths], (".csv", ".sql"))
@@ -80,6 +82,6 @@ def _unit_tests(root: Path, own: Part) -> tuple[UnitTestFile, ...]:
     files = [FixtureFile(relative(path, root), read_text(path, root)) for path in paths if properties.unit_tests]
     names = [model.name for model in own.models]
     versions = [model.version for model in own.models if model.version is not None]
-    found = unit_tests_of(properties.unit_tests, settings.name, names, versions, files, settings.words)
-    by_folder = ByFolder(settings, settings.words.values())
-    return tuple(test for test in found if not by_folder.is_off("unit_tests", test.path, test.model, test.name))
+    unit_tests = unit_tests_of(properties.unit_tests, settings.name, names, versions, files, settings.words)
+    by_folder = FolderConfig(settings, settings.words.values())
+    return tuple(test for test in unit_tests if not by_folder.is_off("unit_tests", test.path, test.model, test.name))

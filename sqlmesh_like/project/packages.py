@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from sqlmesh_like.errors import Location, ProjectError
+from sqlmesh_like.project.file_dependencies import record_file, record_folder
 from sqlmesh_like.project.files import read_text
-from sqlmesh_like.project.reads import note_file, note_folder
 from sqlmesh_like.project.settings import DBT_FILE, Settings, load_settings
 from sqlmesh_like.project.values import ValueRenderer
 from sqlmesh_like.project.yaml_node import YamlNode, parse_yaml
@@ -49,7 +49,7 @@ class WantedPackage:
 def wanted_packages(folder: Path, root: Path, variables: Mapping[str, object]) -> tuple[WantedPackage, ...]:
     """The packages that the project in `folder` asks for, in order. Raises ProjectError at a wrong entry."""
     for name in PACKAGE_FILES:
-        note_file(folder / name)
+        record_file(folder / name)
     path = next((folder / name for name in PACKAGE_FILES if (folder / name).is_file()), None)
     if path is None:
         return ()
@@ -67,15 +67,15 @@ def installed_packages(root: Path, settings: Settings, cli_vars: Mapping[str, ob
     Raises ProjectError where `packages.yml` asks for something and nothing is installed.
     """
     folder = root / settings.packages_path
-    note_folder(folder)
-    found = sorted(path for path in folder.iterdir() if (path / DBT_FILE).is_file()) if folder.is_dir() else []
+    record_folder(folder)
+    folders = sorted(path for path in folder.iterdir() if (path / DBT_FILE).is_file()) if folder.is_dir() else []
     wanted = wanted_packages(root, root, settings.vars)
-    if len(found) < len(wanted):
+    if len(folders) < len(wanted):
         hint = f"`sml deps` fetches them into {settings.packages_path}/"
         raise ProjectError("the packages of this project are not installed", location=wanted[0].declared_at, hint=hint)
-    if not found:
+    if not folders:
         return ()
-    packages = tuple(_installed(path, settings, cli_vars) for path in found)
+    packages = tuple(_installed(path, settings, cli_vars) for path in folders)
     for package in packages:
         if package.name == settings.name:
             raise ProjectError(f"package {package.name!r} has the project's own name", location=Location(package.file))

@@ -15,8 +15,8 @@ from typing import Literal, cast
 
 from sqlmesh_like.errors import ProjectError, UsageError, nearest
 from sqlmesh_like.project.files import read_text
+from sqlmesh_like.project.nodes import DeltaEngine, ParsedProject, Target
 from sqlmesh_like.project.publishing import read_destinations
-from sqlmesh_like.project.spec import DeltaEngine, ParsedProject, Target
 from sqlmesh_like.project.values import ValueRenderer
 from sqlmesh_like.project.yaml_node import YamlNode, parse_yaml
 
@@ -28,7 +28,7 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://?")
 
 
 @dataclass(frozen=True)
-class Profiled:
+class ProfileRequest:
     """What of a project decides its profile, before the rest of its files is read."""
 
     root: Path
@@ -73,7 +73,7 @@ class TargetWords(Mapping[str, object]):
 
 
 def load_target(
-    project: ParsedProject | Profiled,
+    project: ParsedProject | ProfileRequest,
     profiles_dir: Path | None,
     profile: str | None,
     target: str | None,
@@ -182,7 +182,7 @@ def _target(profile: str, name: str, output: YamlNode, root: Path) -> Target:
 
 
 def _refuse_misspelt(output: YamlNode) -> None:
-    """Keys of other adapters may stand in a profile (`host`, `method` …); nearly one of ours is a slip."""
+    """Keys of other adapters may be in a profile (`host`, `method` …); nearly one of ours is a slip."""
     for key, child in output.items():
         close = [] if key in _KNOWN else difflib.get_close_matches(key, _KNOWN, n=1, cutoff=0.8)
         if close:

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.names import Column
-from sqlmesh_like.project.by_folder import ByFolder
-from sqlmesh_like.project.config import HOOKS, canonical, merge
+from sqlmesh_like.project.config import HOOKS, canonical, merge_config
 from sqlmesh_like.project.data_test_config import checked_test_setting
 from sqlmesh_like.project.doc_blocks import Descriptions, Docs, column_tags
 from sqlmesh_like.project.exposures import parse_exposures, parse_groups
+from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.generic_tests import Tested, generic_test
+from sqlmesh_like.project.nodes import ColumnDoc, DocBlock, Exposure, MacroDoc, ModelGroup, Source, TestFile
 from sqlmesh_like.project.settings import checked
 from sqlmesh_like.project.sources import optional, parse_columns, parse_source, required
-from sqlmesh_like.project.spec import ColumnDoc, DocBlock, Exposure, Group, MacroDoc, Source, TestFile
 from sqlmesh_like.project.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.versions import Version, spelt_out
 from sqlmesh_like.project.yaml_node import YamlNode
@@ -64,7 +64,7 @@ class Properties:
     analyses: Mapping[str, NodeProperties]
     macro_docs: Mapping[str, MacroDoc]
     exposures: tuple[Exposure, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[ModelGroup, ...]
     singular_tests: Mapping[str, SingularProperties]
 
 
@@ -78,7 +78,7 @@ class SingularProperties:
 
 
 def parse_properties(
-    files: tuple[YamlNode, ...], project: str, words: YamlWords, docs: tuple[DocBlock, ...], tests: ByFolder
+    files: tuple[YamlNode, ...], project: str, words: YamlWords, docs: tuple[DocBlock, ...], tests: FolderConfig
 ) -> Properties:
     """All properties files as one. Raises ProjectError for wrong keys and values and for a name described twice."""
     for file in files:
@@ -114,23 +114,23 @@ def parse_properties(
 def _singular_tests(
     nodes: tuple[YamlNode, ...], values: ValueRenderer, descriptions: Descriptions
 ) -> dict[str, SingularProperties]:
-    found: dict[str, SingularProperties] = {}
+    properties: dict[str, SingularProperties] = {}
     for node in nodes:
         node.mapping("a data test").expect_keys("a data test", _TEST_KEYS)
         name, config = required(node, "name", "a data test"), node.get("config")
         settings = {} if config is None else config.mapping("config").children
         meta = {"meta": node.children["meta"]} if node.get("meta") is not None else {}
-        if name in found:
-            first = f"the first time in {found[name].declared_at}"
+        if name in properties:
+            first = f"the first time in {properties[name].declared_at}"
             raise node.error(f"data test {name!r} is described twice", first)
         checked_config = {key: checked_test_setting(key, child, values) for key, child in {**meta, **settings}.items()}
-        found[name] = SingularProperties(descriptions.of(node), checked_config, node.location)
-    return found
+        properties[name] = SingularProperties(descriptions.of(node), checked_config, node.location)
+    return properties
 
 
 def _entries(files: tuple[YamlNode, ...], key: str) -> tuple[YamlNode, ...]:
-    found = (file.get(key) for file in files)
-    return tuple(entry for node in found if node is not None for entry in node.sequence(key))
+    entries = (file.get(key) for file in files)
+    return tuple(entry for node in entries if node is not None for entry in node.sequence(key))
 
 
 def _render_source(node: YamlNode, words: YamlWords) -> YamlNode:
@@ -145,7 +145,7 @@ def _render_source(node: YamlNode, words: YamlWords) -> YamlNode:
     return YamlNode(value, node.location, node.key_location, children)
 
 
-def _enabled_tables(node: YamlNode, settings: ByFolder) -> YamlNode | None:
+def _enabled_tables(node: YamlNode, settings: FolderConfig) -> YamlNode | None:
     """The source with those of its tables that are enabled; None where it is not itself."""
     tables = node.get("tables")
     says = _says_enabled(node)
@@ -187,8 +187,8 @@ def _versions(kind: str, node: YamlNode, values: ValueRenderer, descriptions: De
     entry = _node_properties(kind, node, values, descriptions)
     if kind != "model" or node.get("versions") is None:
         return [entry]
-    found = [(_node_properties(kind, one, values, descriptions), version) for one, version in spelt_out(node)]
-    return [replace(one, name=version.name, version=version) for one, version in found]
+    versions = [(_node_properties(kind, one, values, descriptions), version) for one, version in spelt_out(node)]
+    return [replace(one, name=version.name, version=version) for one, version in versions]
 
 
 def _node_properties(kind: str, node: YamlNode, values: ValueRenderer, descriptions: Descriptions) -> NodeProperties:
@@ -212,11 +212,11 @@ def _macro_doc(node: YamlNode, project: str, descriptions: Descriptions) -> tupl
     node.mapping("a macro").expect_keys("a macro", _MACRO_KEYS)
     child = node.get("arguments")
     arguments = () if child is None else child.sequence("arguments")
-    found = tuple(
+    documented = tuple(
         (required(one.mapping("an argument"), "name", "an argument"), optional(one, "type") or "", descriptions.of(one))
         for one in arguments
     )
-    return f"macro.{project}.{required(node, 'name', 'a macro')}", MacroDoc(descriptions.of(node), found)
+    return f"macro.{project}.{required(node, 'name', 'a macro')}", MacroDoc(descriptions.of(node), documented)
 
 
 def _config(node: YamlNode, values: ValueRenderer) -> dict[str, object]:
@@ -226,29 +226,31 @@ def _config(node: YamlNode, values: ValueRenderer) -> dict[str, object]:
     config: dict[str, object] = {}
     for level in (plain, inner):
         rendered = {key: child if key in HOOKS else values.render(child) for key, child in level.items()}
-        config = merge(config, {canonical(key): checked(canonical(key), child) for key, child in rendered.items()})
+        config = merge_config(
+            config, {canonical(key): checked(canonical(key), child) for key, child in rendered.items()}
+        )
     return config
 
 
-def _source_tests(source: YamlNode, project: str, settings: ByFolder) -> list[TestFile]:
+def _source_tests(source: YamlNode, project: str, settings: FolderConfig) -> list[TestFile]:
     tables = source.get("tables")
-    found: list[TestFile] = []
+    tests: list[TestFile] = []
     for table in () if tables is None else tables.sequence("tables"):
         name, of = required(table, "name", "a source table"), required(source, "name", "a source")
         tested = Tested(project, f"source.{project}.{of}.{name}", f"{of}_{name}", f"source({of!r}, {name!r})", None)
-        found += node_tests(table, tested, settings)
-    return found
+        tests += node_tests(table, tested, settings)
+    return tests
 
 
-def node_tests(node: YamlNode, tested: Tested, settings: ByFolder) -> list[TestFile]:
+def node_tests(node: YamlNode, tested: Tested, settings: FolderConfig) -> list[TestFile]:
     """The data tests that an entry declares for itself and for its columns."""
-    found = [generic_test(entry, tested, settings) for entry in _test_entries(node)]
+    tests = [generic_test(entry, tested, settings) for entry in _test_entries(node)]
     columns = node.get("columns")
     for column in () if columns is None else columns.sequence("columns"):
         name = required(column, "name", "a column")
         of_column = replace(tested, column=name, tags=column_tags(column))
-        found += [generic_test(entry, of_column, settings) for entry in _test_entries(column)]
-    return [test for test in found if test is not None]
+        tests += [generic_test(entry, of_column, settings) for entry in _test_entries(column)]
+    return [test for test in tests if test is not None]
 
 
 def _test_entries(node: YamlNode) -> list[YamlNode]:

@@ -13,8 +13,8 @@ from typing import Literal
 
 from sqlmesh_like.project.yaml_node import YamlNode
 
-Kind = Literal["url", "duckdb", "parquet"]
-_KINDS: tuple[Kind, ...] = ("url", "duckdb", "parquet")
+DestinationKind = Literal["url", "duckdb", "parquet"]
+_KINDS: tuple[DestinationKind, ...] = ("url", "duckdb", "parquet")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
@@ -28,10 +28,10 @@ class Publish:
 
 @dataclass(frozen=True)
 class Destination:
-    """A database by its SQLAlchemy URL, a DuckDB file or a folder of Parquet files; tables stand in `schema` there."""
+    """A database by its SQLAlchemy URL, a DuckDB file or a folder of Parquet files; tables are in `schema` there."""
 
     name: str
-    kind: Kind
+    kind: DestinationKind
     place: str = field(repr=False)
     schema: str | None = None
 

@@ -38,7 +38,7 @@ _METHOD = re.compile(r"(?P<method>[a-z_]+(?:\.[\w.]+)?):(?P<value>.+)")
 
 
 @dataclass(frozen=True)
-class Term:
+class SelectorTerm:
     """One selector without spaces and commas. A depth of None is without limit.
 
     `method` may carry an argument after a dot (`config.materialized`); `indirect` None: as the command says.
@@ -56,28 +56,28 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Union:
+class SelectorUnion:
     """Whatever one of these chooses."""
 
     of: tuple[Selector, ...]
 
 
 @dataclass(frozen=True)
-class Intersection:
+class SelectorIntersection:
     """What all of these choose."""
 
     of: tuple[Selector, ...]
 
 
 @dataclass(frozen=True)
-class Difference:
+class SelectorDifference:
     """What one chooses and the other does not."""
 
     of: Selector
     minus: Selector
 
 
-Selector = Term | Union | Intersection | Difference
+Selector = SelectorTerm | SelectorUnion | SelectorIntersection | SelectorDifference
 
 
 def parse_word(word: str) -> Selector:
@@ -87,26 +87,26 @@ def parse_word(word: str) -> Selector:
     'daily'
     """
     terms = tuple(parse_term(part) for part in word.split(","))
-    return terms[0] if len(terms) == 1 else Intersection(terms)
+    return terms[0] if len(terms) == 1 else SelectorIntersection(terms)
 
 
-def parse_term(word: str) -> Term:
+def parse_term(word: str) -> SelectorTerm:
     """One term. Raises SelectionError for a malformed one and an unknown method."""
-    found = _TERM.fullmatch(word)
-    if found is None or (found["at"] and (found["parents"] or found["children"])):
+    match = _TERM.fullmatch(word)
+    if match is None or (match["at"] and (match["parents"] or match["children"])):
         raise SelectionError(f"selector {word!r} is malformed", hint="write m, +m, m+, 2+m, m+3, @m, tag:x, path:x …")
-    method = _METHOD.fullmatch(found["body"])
+    method = _METHOD.fullmatch(match["body"])
     if method is not None and (hint := unknown_method(method["method"])):
         raise SelectionError(f"selector {word!r} has the unknown method {method['method']!r}", hint=hint)
-    return Term(
+    return SelectorTerm(
         text=word,
-        method=method["method"] if method else implied_method(found["body"]),
-        value=method["value"] if method else found["body"],
-        parents=bool(found["parents"]),
-        parents_depth=int(found["up"]) if found["up"] else None,
-        children=bool(found["children"]),
-        children_depth=int(found["down"]) if found["down"] else None,
-        at=bool(found["at"]),
+        method=method["method"] if method else implied_method(match["body"]),
+        value=method["value"] if method else match["body"],
+        parents=bool(match["parents"]),
+        parents_depth=int(match["up"]) if match["up"] else None,
+        children=bool(match["children"]),
+        children_depth=int(match["down"]) if match["down"] else None,
+        at=bool(match["at"]),
     )
 
 

@@ -10,12 +10,12 @@ from sqlmesh_like.errors import ProjectError, SelectionError, nearest
 from sqlmesh_like.project.files import read_text, relative
 from sqlmesh_like.project.selection import (
     INDIRECT,
-    Difference,
     Indirect,
-    Intersection,
     Selector,
-    Term,
-    Union,
+    SelectorDifference,
+    SelectorIntersection,
+    SelectorTerm,
+    SelectorUnion,
     parse_word,
     unknown_method,
 )
@@ -89,7 +89,9 @@ class _Reader:
 
     def _definition(self, node: YamlNode) -> Selector:
         if isinstance(node.value, str):
-            return _located(node, lambda: Union(tuple(parse_word(word) for word in node.text("a selector").split())))
+            return _located(
+                node, lambda: SelectorUnion(tuple(parse_word(word) for word in node.text("a selector").split()))
+            )
         node.mapping("a definition")
         if "union" in node.children or "intersection" in node.children:
             return self._combined(node)
@@ -103,8 +105,8 @@ class _Reader:
         parts, minus = self._parts(listed.sequence(key), key)
         if not parts:
             raise listed.error(f"{key} holds nothing to choose from")
-        combined = Union(parts) if key == "union" else Intersection(parts)
-        return Difference(combined, minus) if minus else combined
+        combined = SelectorUnion(parts) if key == "union" else SelectorIntersection(parts)
+        return SelectorDifference(combined, minus) if minus else combined
 
     def _parts(self, elements: tuple[YamlNode, ...], what: str) -> tuple[tuple[Selector, ...], Selector | None]:
         """The definitions of a list, and what its one `exclude` takes away."""
@@ -116,7 +118,7 @@ class _Reader:
 
     def _exclusion(self, node: YamlNode) -> Selector | None:
         listed = node.get("exclude")
-        return None if listed is None else Union(tuple(map(self._definition, listed.sequence("exclude"))))
+        return None if listed is None else SelectorUnion(tuple(map(self._definition, listed.sequence("exclude"))))
 
     def _short(self, node: YamlNode) -> Selector:
         """`tag: nightly`."""
@@ -129,7 +131,7 @@ class _Reader:
         node.expect_keys("a definition", _KEYS)
         term = self._term(node, _required(node, "method").text("method"), _required(node, "value"))
         minus = self._exclusion(node)
-        return Difference(term, minus) if minus else term
+        return SelectorDifference(term, minus) if minus else term
 
     def _term(self, node: YamlNode, method: str, value: YamlNode) -> Selector:
         if method == "selector":
@@ -137,7 +139,7 @@ class _Reader:
         if hint := unknown_method(method):
             raise node.error(f"unknown method {method!r}", hint)
         values = [
-            Term(
+            SelectorTerm(
                 text=f"{method}:{text}",
                 method=method,
                 value=text,
@@ -150,7 +152,7 @@ class _Reader:
             )
             for text in value.texts("value")
         ]
-        return values[0] if len(values) == 1 else Union(tuple(values))
+        return values[0] if len(values) == 1 else SelectorUnion(tuple(values))
 
 
 def _required(node: YamlNode, key: str) -> YamlNode:

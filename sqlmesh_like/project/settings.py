@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqlmesh_like.errors import Location, ProjectError, nearest
-from sqlmesh_like.project.config import HOOKS, ConfigFault, canonical, check_setting, is_config_key, merge
+from sqlmesh_like.project.config import HOOKS, ConfigFault, canonical, check_setting, is_config_key, merge_config
 from sqlmesh_like.project.data_test_config import merged, setting_by_folder
+from sqlmesh_like.project.file_dependencies import record_file
 from sqlmesh_like.project.files import read_text
-from sqlmesh_like.project.reads import note_file
 from sqlmesh_like.project.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.yaml_node import YamlNode, parse_toml, parse_yaml
 
@@ -87,7 +87,7 @@ class Settings:
         """
         config: dict[str, object] = {}
         for level in _levels(kind, fqn, is_own=fqn[0] == self.name):
-            config = merge(config, _own_config(level, values))
+            config = merge_config(config, _own_config(level, values))
         return config
 
     def test_config(self, fqn: tuple[str, ...], values: ValueRenderer) -> dict[str, object]:
@@ -97,13 +97,13 @@ class Settings:
 
     def is_off(self, kind: str, fqn: tuple[str, ...], values: ValueRenderer) -> bool:
         """Whether the settings say `+enabled: false` of a source table, an exposure or a unit test."""
-        found = [
+        enabled = [
             values.render(child).value
             for level in _levels(self.others.get(kind, _EMPTY), fqn, is_own=fqn[0] == self.name)
             for key, child in level.items()
             if canonical(key) == "enabled" and not isinstance(child.value, dict)
         ]
-        return bool(found) and found[-1] in (False, "false", "False")
+        return bool(enabled) and enabled[-1] in (False, "false", "False")
 
 
 def find_project(start: Path) -> Path:
@@ -129,7 +129,7 @@ def load_settings(root: Path, cli_vars: Mapping[str, object], shown: str = DBT_F
     `shown` is the path of a package's settings as messages name it.
     """
     for name in (DBT_FILE, OWN_FILE):
-        note_file(root / name)
+        record_file(root / name)
     if (root / DBT_FILE).is_file():
         node = parse_yaml(read_text(root / DBT_FILE, root), shown).mapping(DBT_FILE)
         return _read(node, shown, root, cli_vars)
@@ -176,14 +176,14 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
 def _dispatch(node: YamlNode) -> dict[str, tuple[str, ...]]:
     """Where `adapter.dispatch` looks for macros of a namespace, package after package."""
     listed = node.get("dispatch")
-    found: dict[str, tuple[str, ...]] = {}
+    orders: dict[str, tuple[str, ...]] = {}
     for entry in () if listed is None else listed.sequence("dispatch"):
         entry.mapping("dispatch").expect_keys("dispatch", ("macro_namespace", "search_order"))
         space, order = entry.get("macro_namespace"), entry.get("search_order")
         if space is None or order is None:
             raise entry.error("dispatch needs macro_namespace and search_order")
-        found[space.text("macro_namespace")] = order.texts("search_order")
-    return found
+        orders[space.text("macro_namespace")] = order.texts("search_order")
+    return orders
 
 
 def _vars(node: YamlNode) -> dict[str, object]:
@@ -243,8 +243,8 @@ def _own_config(level: YamlNode, values: ValueRenderer) -> dict[str, object]:
 
 
 def _test_config(level: YamlNode, values: ValueRenderer) -> dict[str, object]:
-    found = (setting_by_folder(key, node, values) for key, node in level.items())
-    return dict(setting for setting in found if setting is not None)
+    settings = (setting_by_folder(key, node, values) for key, node in level.items())
+    return dict(setting for setting in settings if setting is not None)
 
 
 def checked(key: str, node: YamlNode) -> object:

@@ -41,7 +41,7 @@ def relation_text(name: str, relation: str, place: Location) -> SnapshotText:
 
 
 def _blocks(text: str, path: str) -> list[SnapshotText]:
-    found: list[SnapshotText] = []
+    blocks: list[SnapshotText] = []
     opened: re.Match[str] | None = None
     for tag in _TAG.finditer(text):
         place = _place(text, tag.start(), path)
@@ -55,12 +55,12 @@ def _blocks(text: str, path: str) -> list[SnapshotText]:
             continue
         blank = re.sub(r"[^\n]", " ", text[: opened.end()])
         raw = blank + text[opened.end() : tag.start()].rstrip()
-        found.append(SnapshotText(opened["name"], path, raw, _place(text, opened.start(), path)))
+        blocks.append(SnapshotText(opened["name"], path, raw, _place(text, opened.start(), path)))
         opened = None
     if opened is not None:
         place = _place(text, opened.start(), path)
         raise ProjectError(f"snapshot {opened['name']!r} is not closed", location=place, hint="add {% endsnapshot %}")
-    return found
+    return blocks
 
 
 def _place(text: str, offset: int, path: str) -> Location:
@@ -97,7 +97,7 @@ def snapshot_config(values: Mapping[str, object], place: Location, name: str) ->
         raise fail("it has no unique_key", "name the column, or a list of them, that identifies a row")
     updated_at = values.get("updated_at")
     if strategy == "timestamp" and not updated_at:
-        raise fail("strategy timestamp needs updated_at", "name the column that tells when a row was written last")
+        raise fail("strategy timestamp needs updated_at", "name the column that says when a row was last written")
     columns = values.get("check_cols")
     if strategy == "check" and not columns:
         raise fail("strategy check needs check_cols", "check_cols: all, or a list of columns")

@@ -10,7 +10,7 @@ from typing import Literal, cast, get_args
 from sqlmesh_like.names import Column, TableName
 from sqlmesh_like.project.doc_blocks import Descriptions
 from sqlmesh_like.project.freshness import parse_freshness
-from sqlmesh_like.project.spec import CdcFormat, IngestSource, IngestTable, PartitionBy, Source, SourceTable, TableType
+from sqlmesh_like.project.nodes import CdcFormat, IngestSource, IngestTable, PartitionBy, Source, SourceTable, TableType
 from sqlmesh_like.project.yaml_node import YamlNode
 
 _SOURCE_KEYS = (
@@ -95,11 +95,11 @@ def _table(
 def _renamed(node: YamlNode) -> Mapping[str, str]:
     """Columns that declare `renamed_from`, with that name."""
     columns = node.get("columns")
-    found = (
+    renames = (
         (required(column, "name", "a column"), optional(column, "renamed_from"))
         for column in (() if columns is None else columns.sequence("columns"))
     )
-    return {name: before for name, before in found if before is not None}
+    return {name: before for name, before in renames if before is not None}
 
 
 def _stream(node: YamlNode) -> IngestSource:
@@ -162,13 +162,13 @@ def _ingest_table(node: YamlNode, name: str) -> IngestTable:
     try:
         re.compile(table)
     except re.error as error:
-        raise node.children["table"].error(f"table {table!r} is no regular expression: {error}") from error
+        raise node.children["table"].error(f"table {table!r} is not a regular expression: {error}") from error
     partition, hudi = node.get("partition_by"), node.get("hudi")
     return IngestTable(
         database=optional(node, "database"),
         table=table,
         primary_key=key.texts("primary_key"),
-        order_by=texts(node, "order_by"),
+        order_by=text_list(node, "order_by"),
         partition_by=None if partition is None else _partition(partition),
         table_type=cast(TableType, choice(node, "table_type", get_args(TableType), "cow", "ingest")),
         deletes=cast(Literal["hard", "soft"], choice(node, "deletes", ("hard", "soft"), "hard", "ingest")),
@@ -202,8 +202,8 @@ def parse_columns(node: YamlNode) -> tuple[Column, ...]:
 
 def _config_texts(node: YamlNode, key: str) -> tuple[str, ...]:
     config = node.get("config")
-    inner = () if config is None else texts(config.mapping("config"), key)
-    return (*texts(node, key), *inner)
+    inner = () if config is None else text_list(config.mapping("config"), key)
+    return (*text_list(node, key), *inner)
 
 
 def _meta(node: YamlNode) -> Mapping[str, object]:
@@ -226,7 +226,7 @@ def optional(node: YamlNode, key: str) -> str | None:
     return None if child is None else child.text(key)
 
 
-def texts(node: YamlNode, key: str) -> tuple[str, ...]:
+def text_list(node: YamlNode, key: str) -> tuple[str, ...]:
     """The texts under a key; one text stands for a list of one."""
     child = node.get(key)
     return () if child is None else child.texts(key)

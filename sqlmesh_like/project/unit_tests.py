@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import cast
 
 from sqlmesh_like.errors import ProjectError, nearest
-from sqlmesh_like.project.sources import optional, required, texts
+from sqlmesh_like.project.sources import optional, required, text_list
 from sqlmesh_like.project.unit_test_spec import ChangedInput, Fixture, FixtureFormat, GivenInput, UnitTestFile
 from sqlmesh_like.project.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.versions import Version
@@ -64,7 +64,7 @@ def parse_unit_test(
         changes=tuple(_changed(entry) for entry in _listed(node, "changes")),
         overrides=_overrides(overrides),
         now=None if overrides is None else _now(overrides),
-        tags=tuple(dict.fromkeys((*texts(node, "tags"), *_tags(config)))),
+        tags=tuple(dict.fromkeys((*text_list(node, "tags"), *_tags(config)))),
         config=config,
     )
 
@@ -82,8 +82,8 @@ def unit_tests_of(
     by_name = {PurePosixPath(file.path).name: file for file in fixtures}
     seen: dict[str, UnitTestFile] = {}
     for node in nodes:
-        found = parse_unit_test(node, project, by_name, values)
-        for test in () if found is None else _of_versions(node, found, versioned):
+        unit_test = parse_unit_test(node, project, by_name, values)
+        for test in () if unit_test is None else _of_versions(node, unit_test, versioned):
             _check(test, known, seen)
             seen[test.unique_id] = test
     return tuple(seen.values())
@@ -95,7 +95,7 @@ def _of_versions(node: YamlNode, test: UnitTestFile, versions: Iterable[Version]
     chosen = node.get("versions")
     if chosen is not None:
         chosen.mapping("versions").expect_keys("versions", ("include", "exclude"))
-        include, exclude = texts(chosen, "include"), texts(chosen, "exclude")
+        include, exclude = text_list(chosen, "include"), text_list(chosen, "exclude")
         for v in (*include, *exclude):
             if v not in [version.v for version in known]:
                 raise chosen.error(f"model {test.model!r} has no version {v}")
@@ -144,7 +144,7 @@ def _changed(node: YamlNode) -> ChangedInput:
     if node.get("upsert") is None and node.get("delete") is None:
         raise node.error(f"the change of {name} is empty", "add upsert: [{…}] or delete: [{…}]")
     return ChangedInput(
-        name, node.children["input"].location, _rows(node, "upsert"), _rows(node, "delete"), texts(node, "key")
+        name, node.children["input"].location, _rows(node, "upsert"), _rows(node, "delete"), text_list(node, "key")
     )
 
 
@@ -168,12 +168,12 @@ def _fixture(node: YamlNode, fixtures: Mapping[str, FixtureFile]) -> Fixture:
     if rows is not None and file is not None:
         raise file.error("rows and fixture are both given", "keep one of them")
     if file is not None:
-        found = _fixture_file(file, format_, fixtures)
-        return Fixture(format_, file.location, text=found.text, text_path=found.path)
+        file_found = _fixture_file(file, format_, fixtures)
+        return Fixture(format_, file.location, text=file_found.text, text_path=file_found.path)
     if rows is None:
         return Fixture(format_, node.location)
     if format_ == "dict":
-        hint = "say format: csv or format: sql where rows is text" if isinstance(rows.value, str) else None
+        hint = "set format: csv or format: sql where rows is text" if isinstance(rows.value, str) else None
         if hint:
             raise rows.error("rows must be a list of mappings", hint)
         return Fixture(format_, rows.location, _mappings(rows, "rows"))
@@ -186,12 +186,12 @@ def _fixture_file(node: YamlNode, format_: FixtureFormat, fixtures: Mapping[str,
     if format_ == "dict":
         raise node.error("a fixture file is CSV or SQL", "add format: csv or format: sql")
     name = node.text("fixture")
-    found = fixtures.get(f"{name}.{format_}")
-    if found is None:
+    fixture = fixtures.get(f"{name}.{format_}")
+    if fixture is None:
         same = [known.removesuffix(f".{format_}") for known in fixtures if known.endswith(f".{format_}")]
         hint = nearest(name, same) or f"it is looked for as <test-path>/fixtures/{name}.{format_}"
         raise node.error(f"there is no {format_} fixture {name!r}", hint)
-    return found
+    return fixture
 
 
 def _config(node: YamlNode, values: ValueRenderer) -> dict[str, object]:

@@ -14,7 +14,7 @@ from jinja2 import StrictUndefined, TemplateError, UndefinedError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sqlmesh_like.errors import JinjaError, UsageError, nearest
-from sqlmesh_like.project.reads import note_variable
+from sqlmesh_like.project.file_dependencies import record_variable
 from sqlmesh_like.project.yaml_node import YamlNode
 
 SECRET_PREFIX = "DBT_ENV_SECRET"
@@ -31,7 +31,7 @@ class MissingValue(JinjaError):
 
 
 @dataclass(frozen=True)
-class Vars:
+class ProjectVars:
     """`var()` of templates: `var(name)`, `var(name, default)` and `var.has_var(name)`."""
 
     values: Mapping[str, object]
@@ -50,7 +50,7 @@ class Vars:
 
 def env_var(name: str, default: object = _NOTHING) -> object:
     """The environment variable; raises MissingValue where it is neither set nor has a default."""
-    note_variable(name)
+    record_variable(name)
     if name in os.environ:
         return os.environ[name]
     if default is not _NOTHING:
@@ -68,7 +68,7 @@ def public_env_var(name: str, default: object = _NOTHING) -> object:
 
 
 def holds_secret(text: str) -> bool:
-    """Whether the value of a secret environment variable stands in a text, which then is no artifact's."""
+    """Whether the value of a secret environment variable is in a text, which then is not an artifact's."""
     secrets = (value for name, value in os.environ.items() if name.startswith(SECRET_PREFIX) and value)
     return any(secret in text for secret in secrets)
 
@@ -115,7 +115,7 @@ class ValueRenderer:
         self._environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
         self._environment.filters.update(_FILTERS)
         self._environment.globals.clear()
-        self._environment.globals["var"] = Vars(variables)
+        self._environment.globals["var"] = ProjectVars(variables)
         self._environment.globals["env_var"] = env_var if secrets else public_env_var
         self._environment.globals.update(functions or {})
 
@@ -160,7 +160,7 @@ def _as_bool(value: object) -> bool:
     words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
     word = str(value).strip().lower()
     if word not in words:
-        raise ValueError(f"{value!r} is no boolean")
+        raise ValueError(f"{value!r} is not a boolean")
     return words[word]
 
 

@@ -83,11 +83,11 @@ def _version(name: str, one: YamlNode, latest: str) -> Version:
 
 def by_file(versions: Iterable[Version], stems: Collection[str]) -> Mapping[str, Version]:
     """The version that each file holds, by the file's name without suffix."""
-    found: dict[str, Version] = {}
+    versions_by_file: dict[str, Version] = {}
     for version in versions:
         bare = version.defined_in not in stems and version.is_latest and version.of in stems
-        found[version.of if bare else version.defined_in] = version
-    return found
+        versions_by_file[version.of if bare else version.defined_in] = version
+    return versions_by_file
 
 
 def _entry(node: YamlNode, version: YamlNode) -> YamlNode:

@@ -44,13 +44,13 @@ class YamlNode:
         return ProjectError(message, location=self.key_location, hint=hint)
 
     def mapping(self, what: str) -> YamlNode:
-        """Itself. Raises ProjectError where it is no mapping."""
+        """Itself. Raises ProjectError where it is not a mapping."""
         if not isinstance(self.value, dict):
             raise self.error(f"{what} must be a mapping of keys to values, not {_kind(self.value)}")
         return self
 
     def sequence(self, what: str) -> tuple[YamlNode, ...]:
-        """Its elements. Raises ProjectError where it is no list."""
+        """Its elements. Raises ProjectError where it is not a list."""
         if not isinstance(self.value, list):
             raise self.error(f"{what} must be a list, not {_kind(self.value)}")
         return self.elements
@@ -240,8 +240,8 @@ def parse_toml(text: str, path: str) -> YamlNode:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+), column (\d+)", str(error))
-        place = Location(path, int(found[1]), int(found[2])) if found else Location(path)
+        match = re.search(r"at line (\d+), column (\d+)", str(error))
+        place = Location(path, int(match[1]), int(match[2])) if match else Location(path)
         raise ProjectError(f"invalid TOML: {error}", location=place) from error
     return plain_node(data, Location(path, 1, 1), text)
 
@@ -260,11 +260,11 @@ def plain_node(value: object, place: Location, text: str = "") -> YamlNode:
 def _find(key: str, parent: Location, text: str) -> Location:
     start = _offset(text, parent.line or 1)
     pattern = re.compile(rf"(?<![\w+-])(\"?){re.escape(key)}\1(?=\s*[=.\]])")
-    found = pattern.search(text, start)
-    if found is None:
+    match = pattern.search(text, start)
+    if match is None:
         return parent
-    line = text.count("\n", 0, found.start()) + 1
-    return Location(parent.path, line, found.start() - text.rfind("\n", 0, found.start()))
+    line = text.count("\n", 0, match.start()) + 1
+    return Location(parent.path, line, match.start() - text.rfind("\n", 0, match.start()))
 
 
 def _offset(text: str, line: int) -> int:

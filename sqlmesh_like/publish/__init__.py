@@ -1,1 +1,5 @@
-"""Tables of models, sent to where people look. A stage above `engine`, which reads what changed."""
+"""Changed rows → databases, DuckDB files and Parquet folders.
+
+`publisher` decides what to send since the frontier that the destination has; a `store` writes rows and frontier at
+once.
+"""

@@ -18,7 +18,7 @@ from sqlalchemy import types
 from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.types import TypeEngine
 
-from sqlmesh_like.publish.store import KEY
+from sqlmesh_like.publish.store import KEY_COLUMN
 
 Convert = Callable[[Any], Any]
 
@@ -38,7 +38,7 @@ _SIMPLE: tuple[tuple[Callable[[Any], bool], TypeEngine[Any]], ...] = (
 
 def database_type(name: str, type_: Any) -> TypeEngine[Any]:
     """The column type for an Arrow type, the same for every database but where a variant says otherwise."""
-    if name == KEY:
+    if name == KEY_COLUMN:
         return _KEY
     if pa.types.is_decimal(type_):
         exact = types.Numeric(type_.precision, type_.scale, asdecimal=True)
@@ -49,7 +49,7 @@ def database_type(name: str, type_: Any) -> TypeEngine[Any]:
             .with_variant(postgresql.TIMESTAMP(timezone=True), "postgresql")
             .with_variant(mysql.DATETIME(fsp=6), *_MYSQL)
         )
-    return next((found for is_it, found in _SIMPLE if is_it(type_)), _TEXT)
+    return next((simple_type for is_it, simple_type in _SIMPLE if is_it(type_)), _TEXT)
 
 
 def converter(type_: Any, dialect: str) -> Convert | None:

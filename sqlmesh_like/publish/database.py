@@ -21,7 +21,7 @@ from sqlalchemy.schema import CreateColumn
 from sqlmesh_like.errors import MachineError, NodeError, ProjectError
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.columns import converter, database_type
-from sqlmesh_like.publish.store import DELETED, KEY, STATE, Published, columns_from, foreign, overtaken
+from sqlmesh_like.publish.store import DELETED_COLUMN, KEY_COLUMN, STATE, Published, columns_from, foreign, overtaken
 from sqlmesh_like.run.ports import Export
 
 _NEW, _OLD = "__sml_new", "__sml_old"
@@ -56,9 +56,9 @@ class DatabaseStore:
                 if sa.inspect(db).has_table(table, schema=self._schema):
                     raise foreign(table, self._name)
                 return None
-            found = Published(row.model, row.uri, row.frontier, columns_from(row.columns))
+            published = Published(row.model, row.uri, row.frontier, columns_from(row.columns))
             # Where somebody dropped the table or changed its columns, all of it is written again.
-            return found if self._has(db, table, found.columns) else replace(found, frontier=None)
+            return published if self._has(db, table, published.columns) else replace(published, frontier=None)
 
     def write(self, table: str, export: Export, old: Published | None, new: Published) -> None:
         with self._failing(), self._engine.connect() as db:
@@ -89,7 +89,7 @@ class DatabaseStore:
                 db.execute(sa.insert(self._state).values(**values))
 
     def _needs_exchange(self, db: sa.Connection, target: sa.Table, old: Published | None) -> bool:
-        """Whether columns that are there must go or change, or come where that is no part of a transaction.
+        """Whether columns that are there must go or change, or come where that is not part of a transaction.
 
         A table that is not there is made.
         """
@@ -119,7 +119,7 @@ class DatabaseStore:
         with db.begin():
             self._load(db, beside, export)
         if db.dialect.name in _IMPLICIT_COMMIT:
-            # The exchange is no part of a transaction: until its end nothing is said to be published, so that a crash
+            # The exchange is not part of a transaction: until its end nothing is said to be published, so that a crash
             # here costs another whole publication.
             with db.begin():
                 self._mark(db, target.name, None, replace(new, frontier=None))
@@ -152,14 +152,14 @@ class DatabaseStore:
 
     def _follow(self, db: sa.Connection, target: sa.Table, export: Export) -> None:
         """Apply a change by way of a temporary table, which goes with the connection."""
-        gone: sa.Column[bool] = sa.Column(DELETED, sa.Boolean(create_constraint=False))
+        gone: sa.Column[bool] = sa.Column(DELETED_COLUMN, sa.Boolean(create_constraint=False))
         columns = self._columns(export.schema)
         staged = sa.Table("_sml_change", sa.MetaData(), *columns, gone, prefixes=["TEMPORARY"], **_INNODB)
         staged.create(db)
         self._load(db, staged, export)
         db.execute(self._delete(target, staged))
         names = [column.name for column in target.columns]
-        staying = sa.select(*[staged.c[name] for name in names]).where(staged.c[DELETED].is_(False))
+        staying = sa.select(*[staged.c[name] for name in names]).where(staged.c[DELETED_COLUMN].is_(False))
         db.execute(sa.insert(target).from_select(names, staying))
 
     def _load(self, db: sa.Connection, table: sa.Table, export: Export) -> None:
@@ -177,25 +177,25 @@ class DatabaseStore:
 
     def _delete(self, target: sa.Table, staged: sa.Table) -> sa.Delete:
         if self._engine.dialect.name in ("mysql", "mariadb"):  # which would look at every row of a subquery's outside
-            return sa.delete(target).where(target.c[KEY] == staged.c[KEY])
-        return sa.delete(target).where(target.c[KEY].in_(sa.select(staged.c[KEY])))
+            return sa.delete(target).where(target.c[KEY_COLUMN] == staged.c[KEY_COLUMN])
+        return sa.delete(target).where(target.c[KEY_COLUMN].in_(sa.select(staged.c[KEY_COLUMN])))
 
     def _has(self, db: sa.Connection, table: str, columns: tuple[tuple[str, str], ...]) -> bool:
         """Whether a table is there with columns of these names."""
         if not sa.inspect(db).has_table(table, schema=self._schema):
             return False
         there = {column["name"] for column in sa.inspect(db).get_columns(table, schema=self._schema)}
-        return there == {KEY, *(name for name, _ in columns)}
+        return there == {KEY_COLUMN, *(name for name, _ in columns)}
 
     def _table(self, name: str, schema: Any) -> sa.Table:
         return sa.Table(name, sa.MetaData(schema=self._schema), *self._columns(schema), **_INNODB)
 
     def _columns(self, schema: Any) -> list[sa.Column[Any]]:
         return [
-            sa.Column(field.name, database_type(field.name, field.type), primary_key=field.name == KEY,
-                      nullable=field.name != KEY, info={"arrow": str(field.type)})
+            sa.Column(field.name, database_type(field.name, field.type), primary_key=field.name == KEY_COLUMN,
+                      nullable=field.name != KEY_COLUMN, info={"arrow": str(field.type)})
             for field in schema
-            if field.name != DELETED
+            if field.name != DELETED_COLUMN
         ]  # fmt: skip
 
     def _spelt(self, db: sa.Connection, table: sa.Table) -> str:
@@ -217,7 +217,7 @@ class DatabaseStore:
 
 
 def _columns(table: sa.Table) -> tuple[tuple[str, str], ...]:
-    return tuple((column.name, str(column.info["arrow"])) for column in table.columns if column.name != KEY)
+    return tuple((column.name, str(column.info["arrow"])) for column in table.columns if column.name != KEY_COLUMN)
 
 
 def _engine(destination: Destination) -> sa.Engine:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.project.publishing import Destination
-from sqlmesh_like.publish.store import DELETED, KEY, STATE, Published, columns_from, foreign, overtaken
+from sqlmesh_like.publish.store import DELETED_COLUMN, KEY_COLUMN, STATE, Published, columns_from, foreign, overtaken
 from sqlmesh_like.run.ports import Export
 
 _ROWS = "_sml_rows"
@@ -47,9 +47,9 @@ class DuckDBStore:
                 if self._has(db, table):
                     raise foreign(table, self._name)
                 return None
-            found = Published(known[0], known[1], known[2], columns_from(known[3]))
-            names = tuple(name for name, _ in found.columns)
-            return found if self._names(db, table) == {KEY, *names} else replace(found, frontier=None)
+            published = Published(known[0], known[1], known[2], columns_from(known[3]))
+            names = tuple(name for name, _ in published.columns)
+            return published if self._names(db, table) == {KEY_COLUMN, *names} else replace(published, frontier=None)
 
     def write(self, table: str, export: Export, old: Published | None, new: Published) -> None:
         with self._open() as db:
@@ -57,13 +57,15 @@ class DuckDBStore:
             self._mark(db, table, None if export.whole else old, new)
             target = f"{quoted(self._schema)}.{quoted(table)}"
             db.register(_ROWS, pa.RecordBatchReader.from_batches(export.schema, export.batches()))
-            staying = f"SELECT * EXCLUDE ({DELETED})"
+            staying = f"SELECT * EXCLUDE ({DELETED_COLUMN})"
             if export.whole:
                 db.execute(f"CREATE OR REPLACE TABLE {target} AS {staying} FROM {_ROWS}")
             else:
                 db.execute(f"CREATE TEMP TABLE {_CHANGE} AS FROM {_ROWS}")
-                db.execute(f"DELETE FROM {target} USING {_CHANGE} c WHERE {quoted(table)}.{KEY} = c.{KEY}")
-                db.execute(f"INSERT INTO {target} BY NAME {staying} FROM {_CHANGE} WHERE NOT {DELETED}")
+                db.execute(
+                    f"DELETE FROM {target} USING {_CHANGE} c WHERE {quoted(table)}.{KEY_COLUMN} = c.{KEY_COLUMN}"
+                )
+                db.execute(f"INSERT INTO {target} BY NAME {staying} FROM {_CHANGE} WHERE NOT {DELETED_COLUMN}")
             db.execute("COMMIT")
 
     def _mark(self, db: duckdb.DuckDBPyConnection, table: str, followed: Published | None, new: Published) -> None:

@@ -1,6 +1,6 @@
 """A folder of Parquet files, one for each table. Owns writing a new file beside and giving it the name in one step.
 
-What is published stands in the file's own metadata, so that rows and commit cannot part. A change rewrites the file:
+What is published is in the file's own metadata, so that rows and commit cannot part. A change rewrites the file:
 DuckDB merges it, with bounded memory. Where a few changes in many rows are the rule, a database is the better place.
 """
 
@@ -21,7 +21,7 @@ from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.duckdb_file import quoted
-from sqlmesh_like.publish.store import DELETED, KEY, Published, foreign
+from sqlmesh_like.publish.store import DELETED_COLUMN, KEY_COLUMN, Published, foreign
 from sqlmesh_like.run.ports import Export
 
 _MARK = "sml.published"
@@ -65,13 +65,13 @@ class ParquetStore:
         with duckdb.connect(":memory:", config={"temp_directory": str(scratch)}) as db:
             db.execute("SET TimeZone = 'UTC'")
             db.register("_sml_rows", pa.RecordBatchReader.from_batches(export.schema, export.batches()))
-            rows = f"SELECT * EXCLUDE ({DELETED}) FROM _sml_rows"
+            rows = f"SELECT * EXCLUDE ({DELETED_COLUMN}) FROM _sml_rows"
             if not export.whole:
                 db.execute("CREATE TABLE change AS FROM _sml_rows")
                 before = _text(str(self._local(table, scratch)))
                 rows = (
-                    f"SELECT * FROM read_parquet({before}) ANTI JOIN change USING ({KEY})"
-                    f" UNION ALL BY NAME SELECT * EXCLUDE ({DELETED}) FROM change WHERE NOT {DELETED}"
+                    f"SELECT * FROM read_parquet({before}) ANTI JOIN change USING ({KEY_COLUMN})"
+                    f" UNION ALL BY NAME SELECT * EXCLUDE ({DELETED_COLUMN}) FROM change WHERE NOT {DELETED_COLUMN}"
                 )
             said = json.dumps({**vars(new)})
             marks = f"KV_METADATA {{{quoted(_MARK)}: {_text(said)}}}"

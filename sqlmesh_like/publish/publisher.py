@@ -18,7 +18,7 @@ from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.store import Published, Store, columns_of
 from sqlmesh_like.render.rendered import RenderedModel
-from sqlmesh_like.run.ports import Engine, Export, Sent
+from sqlmesh_like.run.ports import Engine, Export, PublishResult
 
 OpenStore = Callable[[Destination], Store]
 
@@ -43,7 +43,7 @@ class _Exports:
 class LakePublisher:
     """Publishes tables of one lake. `chosen`: destinations by unique id of the model; one table at a time in each.
 
-    `afresh`: whole tables, whatever stands there.
+    `afresh`: whole tables, whatever is there.
     """
 
     catalog: Catalog
@@ -59,14 +59,14 @@ class LakePublisher:
         # All at once: two threads that each made one would both go on.
         self._locks = {to.name: Lock() for places in self.chosen.values() for to in places}
 
-    def publish(self, model: RenderedModel) -> tuple[Sent, ...]:
+    def publish(self, model: RenderedModel) -> tuple[PublishResult, ...]:
         state = self.catalog.state(model.unique_id)
         if state.frontier is None or state.kind not in ("cow", "mor"):
             raise NodeError(f"{model.table} does not exist yet", hint="run it first: sml run")
         table = (model.config.publish and model.config.publish.table) or model.table.identifier
         with ExitStack() as held:
             exports = _Exports(self.engine, self.staging, held)
-            sent: list[Sent] = []
+            sent: list[PublishResult] = []
             errors: list[SmlError] = []
             for to in self.chosen.get(model.unique_id, ()):
                 try:
@@ -81,7 +81,7 @@ class LakePublisher:
         for store in self._stores.values():
             store.close()
 
-    def _send(self, model: RenderedModel, to: Destination, table: str, exports: _Exports) -> Sent:
+    def _send(self, model: RenderedModel, to: Destination, table: str, exports: _Exports) -> PublishResult:
         with self._locks[to.name]:
             try:
                 return self._attempt(model, to, table, exports)
@@ -89,7 +89,7 @@ class LakePublisher:
                 # A file of the pinned commits vanished, or another process was first.
                 return self._attempt(model, to, table, exports)
 
-    def _attempt(self, model: RenderedModel, to: Destination, table: str, exports: _Exports) -> Sent:
+    def _attempt(self, model: RenderedModel, to: Destination, table: str, exports: _Exports) -> PublishResult:
         state, store = self.catalog.state(model.unique_id), self._store(to)
         old = store.published(table)
         if old is not None and old.model != model.unique_id:
@@ -97,7 +97,7 @@ class LakePublisher:
             raise NodeError(f"{to.name}: the table {table} is that of {old.model}", hint=hint)
         since = self._since(old, state)
         if since is not None and since == state.frontier:
-            return Sent(to.name, table, None)
+            return PublishResult(to.name, table, None)
         export = exports.of(state, since)
         if not export.whole and (old is None or old.columns != columns_of(export.schema)):
             export = exports.of(state, None)  # columns came, went or changed
@@ -121,7 +121,9 @@ class LakePublisher:
         return self._stores[to.name]
 
 
-def _written(store: Store, to: Destination, table: str, export: Export, old: Published | None, new: Published) -> Sent:
+def _written(
+    store: Store, to: Destination, table: str, export: Export, old: Published | None, new: Published
+) -> PublishResult:
     counted = 0
 
     def batches() -> Iterator[Any]:
@@ -132,4 +134,4 @@ def _written(store: Store, to: Destination, table: str, export: Export, old: Pub
             yield batch
 
     store.write(table, replace(export, batches=batches), old, new)
-    return Sent(to.name, table, counted, export.whole)
+    return PublishResult(to.name, table, counted, export.whole)

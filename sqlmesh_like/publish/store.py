@@ -1,8 +1,8 @@
-"""What publishing needs of a place. Owns the port that databases, DuckDB files and Parquet folders implement.
+"""What publishing needs of a destination. Owns the port that databases, DuckDB files and Parquet folders implement.
 
 A published table has the model's columns and, last, `_sml_key`: 32 hexadecimal digits that stand for one row, so that
-rows which look alike stay as many as they are. What is published stands beside the rows and changes with them, in one
-transaction: a store that was killed half-way has the old rows and says so.
+rows which look alike stay as many as they are. The published frontier is stored beside the rows and changes with them,
+in one transaction: a store that was killed half-way has the old rows and says so.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ def columns_from(text: str | None) -> tuple[tuple[str, str], ...]:
 
 def columns_of(schema: Any) -> tuple[tuple[str, str], ...]:
     """Names and types of a published table's own columns, out of the Arrow schema of an export."""
-    return tuple((field.name, str(field.type)) for field in schema if field.name not in (DELETED, KEY))
+    return tuple((field.name, str(field.type)) for field in schema if field.name not in (DELETED_COLUMN, KEY_COLUMN))
 
 
-KEY = "_sml_key"
-DELETED = "_sml_deleted"
+KEY_COLUMN = "_sml_key"
+DELETED_COLUMN = "_sml_deleted"
 """Column of an export that says whether the row of this key is gone."""
 
 

@@ -1,6 +1,6 @@
 """What a template can call. Owns the scope of one node, and what rendering it brought to light.
 
-Rendering needs no engine: what a template asks a lake is `asking`'s matter, and nobody answers while a project is read.
+Rendering needs no engine: queries by a template are in `adapter_functions`; none is answered while a project is read.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from types import SimpleNamespace
 import yaml
 
 from sqlmesh_like.names import TableName
-from sqlmesh_like.project.config import ConfigFault, canonical, merge
+from sqlmesh_like.project.config import ConfigFault, canonical, merge_config
+from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.profile import target_words
-from sqlmesh_like.project.spec import Target
-from sqlmesh_like.project.values import Vars, public_env_var
-from sqlmesh_like.render.asking import Asking, ColumnOf, Lake
-from sqlmesh_like.render.macros import Macros, Scope
+from sqlmesh_like.project.values import ProjectVars, public_env_var
+from sqlmesh_like.render.adapter_functions import AdapterFunctions, ColumnOf, LakeQueries
+from sqlmesh_like.render.macros import Macros, TemplateScope
 from sqlmesh_like.render.modules import MODULES
 from sqlmesh_like.render.overrides import Overrides
-from sqlmesh_like.render.relations import Registry, Relation
+from sqlmesh_like.render.relations import RelationRegistry, TemplateRelation
 from sqlmesh_like.render.rendered import InputRef
-from sqlmesh_like.render.templates import Fault, MacroReturn
+from sqlmesh_like.render.templates import MacroReturn, TemplateFault
 
 _log = logging.getLogger("sqlmesh_like.render")
 _NOTHING = object()
@@ -40,7 +40,7 @@ CheckSetting = Callable[[str, object], object]
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class RenderEnvironment:
     """What is the same for every node of one rendering."""
 
     project: str
@@ -52,7 +52,7 @@ class Surroundings:
     full_refresh: bool = False
     overrides: Overrides = field(default_factory=Overrides)
     package_vars: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    lake: Lake | None = None
+    lake: LakeQueries | None = None
 
     def vars_of(self, package: str) -> Mapping[str, object]:
         """Variables as a package's nodes see them."""
@@ -60,7 +60,7 @@ class Surroundings:
 
 
 @dataclass
-class Findings:
+class RenderTrace:
     """What a node's template did while it was rendered."""
 
     config: dict[str, object] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Findings:
 class ConfigCall:
     """`config` of templates: `config(key=value)` sets, `config.get(key, default)` reads the effective value."""
 
-    def __init__(self, weaker: Mapping[str, object], findings: Findings, check: CheckSetting) -> None:
+    def __init__(self, weaker: Mapping[str, object], findings: RenderTrace, check: CheckSetting) -> None:
         self._weaker = weaker
         self._findings = findings
         self._check = check
@@ -86,46 +86,48 @@ class ConfigCall:
         for key, value in given.items():
             name = canonical(key)
             try:
-                self._findings.config = merge(self._findings.config, {name: self._check(name, value)})
+                self._findings.config = merge_config(self._findings.config, {name: self._check(name, value)})
             except ConfigFault as fault:
-                raise Fault(fault.message, rf"(?<![\w'\"])['\"]?{re.escape(key)}\b['\"]?\s*[=:]", fault.hint) from fault
+                raise TemplateFault(
+                    fault.message, rf"(?<![\w'\"])['\"]?{re.escape(key)}\b['\"]?\s*[=:]", fault.hint
+                ) from fault
         return ""
 
     def get(self, key: str, default: object = None, _validator: object = None) -> object:
-        value = merge(self._weaker, self._findings.config).get(key)
+        value = merge_config(self._weaker, self._findings.config).get(key)
         return default if value is None else value
 
     def meta_get(self, key: str, default: object = None) -> object:
-        found = self.get("meta")
-        return found.get(key, default) if isinstance(found, Mapping) else default
+        meta = self.get("meta")
+        return meta.get(key, default) if isinstance(meta, Mapping) else default
 
     def meta_require(self, key: str) -> object:
         value = self.meta_get(key, _NOTHING)
         if value is _NOTHING:
-            raise Fault(f"meta {key!r} is required here", rf"meta_require\s*\(\s*['\"]{re.escape(key)}")
+            raise TemplateFault(f"meta {key!r} is required here", rf"meta_require\s*\(\s*['\"]{re.escape(key)}")
         return value
 
     def require(self, key: str, _validator: object = None) -> object:
         value = self.get(key, _NOTHING)
         if value is _NOTHING:
-            raise Fault(f"config {key!r} is required here", rf"require\s*\(\s*['\"]{re.escape(key)}")
+            raise TemplateFault(f"config {key!r} is required here", rf"require\s*\(\s*['\"]{re.escape(key)}")
         return value
 
 
 def build_scope(
-    around: Surroundings,
-    registry: Registry | None,
+    around: RenderEnvironment,
+    registry: RelationRegistry | None,
     node: Mapping[str, object],
     this: TableName,
     config: ConfigCall,
-    findings: Findings,
+    findings: RenderTrace,
     incremental: bool = False,
-) -> Scope:
+) -> TemplateScope:
     """The names a node's template knows. Without a registry every reference is accepted: its name is not known yet."""
     functions = _references(registry, findings)
-    asking = Asking(around.lake, findings.note_question)
+    asking = AdapterFunctions(around.lake, findings.note_question)
     package = str(node.get("unique_id", "..")).split(".")[1]
-    scope: Scope = {
+    scope: TemplateScope = {
         **around.globals,
         **functions,
         **_values(around, package),
@@ -134,7 +136,7 @@ def build_scope(
         "adapter": asking,
         "config": config,
         "builtins": {**functions, "config": config},
-        "this": Relation(this),
+        "this": TemplateRelation(this),
         "model": node,
         "is_incremental": _is_incremental(findings, incremental),
     }
@@ -144,25 +146,27 @@ def build_scope(
     return scope
 
 
-def _references(registry: Registry | None, findings: Findings) -> dict[str, object]:
-    def use(found: InputRef) -> Relation:
-        findings.inputs[found.unique_id] = found
-        return Relation(found.table)
+def _references(registry: RelationRegistry | None, findings: RenderTrace) -> dict[str, object]:
+    def use(input_ref: InputRef) -> TemplateRelation:
+        findings.inputs[input_ref.unique_id] = input_ref
+        return TemplateRelation(input_ref.table)
 
-    def ref(*names: str, v: object = None, version: object = None) -> Relation:
+    def ref(*names: str, v: object = None, version: object = None) -> TemplateRelation:
         wanted = version if v is None else v
         return (
-            Relation(TableName("", str(names[-1:]))) if registry is None else use(registry.ref(*names, version=wanted))
+            TemplateRelation(TableName("", str(names[-1:])))
+            if registry is None
+            else use(registry.ref(*names, version=wanted))
         )
 
-    def source(source_name: str, table_name: str) -> Relation:
-        found = None if registry is None else registry.source(source_name, table_name)
-        return Relation(TableName(source_name, table_name)) if found is None else use(found)
+    def source(source_name: str, table_name: str) -> TemplateRelation:
+        input_ref = None if registry is None else registry.source(source_name, table_name)
+        return TemplateRelation(TableName(source_name, table_name)) if input_ref is None else use(input_ref)
 
     return {"ref": ref, "source": source}
 
 
-def _is_incremental(findings: Findings, incremental: bool) -> Callable[[], bool]:
+def _is_incremental(findings: RenderTrace, incremental: bool) -> Callable[[], bool]:
     def is_incremental() -> bool:
         findings.asked_incremental = True
         return incremental
@@ -170,10 +174,10 @@ def _is_incremental(findings: Findings, incremental: bool) -> Callable[[], bool]
     return is_incremental
 
 
-def _values(around: Surroundings, package: str) -> dict[str, object]:
+def _values(around: RenderEnvironment, package: str) -> dict[str, object]:
     target = around.target
     return {
-        "var": Vars(around.vars_of(package)),
+        "var": ProjectVars(around.vars_of(package)),
         "env_var": public_env_var,
         "target": target_words(target),
         "schema": target.schema,
@@ -201,7 +205,7 @@ def _warn(message: object) -> str:
 
 
 def _raise(message: object) -> None:
-    raise Fault(str(message), r"\braise_compiler_error\b")
+    raise TemplateFault(str(message), r"\braise_compiler_error\b")
 
 
 def _empty(*_args: object, **_options: object) -> str:
@@ -222,9 +226,9 @@ def _md5(text: object) -> str:
 
 def _create_relation(
     database: object = None, schema: str = "", identifier: str = "", type: object = None, **_more: object
-) -> Relation:
+) -> TemplateRelation:
     del database, type
-    return Relation(TableName(schema or "", identifier or ""))
+    return TemplateRelation(TableName(schema or "", identifier or ""))
 
 
 def _ephemeral_name(name: str) -> str:

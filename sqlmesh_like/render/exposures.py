@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.names import TableName
-from sqlmesh_like.project.spec import Exposure, Group, ModelConfig
-from sqlmesh_like.render.context import ConfigCall, Findings, Surroundings, build_scope
-from sqlmesh_like.render.relations import Registry
+from sqlmesh_like.project.nodes import Exposure, ModelConfig, ModelGroup
+from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
+from sqlmesh_like.render.relations import RelationRegistry
 from sqlmesh_like.render.rendered import RenderedExposure, RenderedModel, RenderedTest
 from sqlmesh_like.render.templates import Templates
 
@@ -17,14 +17,16 @@ _CALL = re.compile(r"\s*(?:ref|source)\s*\(.*\)\s*", re.DOTALL)
 
 
 def render_exposures(
-    exposures: Iterable[Exposure], registry: Registry, around: Surroundings, templates: Templates
+    exposures: Iterable[Exposure], registry: RelationRegistry, around: RenderEnvironment, templates: Templates
 ) -> tuple[RenderedExposure, ...]:
     """Exposures with their inputs. Raises ProjectError or JinjaError where one names nothing."""
     return tuple(_render(exposure, registry, around, templates) for exposure in exposures)
 
 
-def _render(exposure: Exposure, registry: Registry, around: Surroundings, templates: Templates) -> RenderedExposure:
-    findings = Findings()
+def _render(
+    exposure: Exposure, registry: RelationRegistry, around: RenderEnvironment, templates: Templates
+) -> RenderedExposure:
+    findings = RenderTrace()
     node = {"unique_id": exposure.unique_id, "name": exposure.name, "resource_type": "exposure"}
     config = ConfigCall({}, findings, lambda _key, value: value)
     scope = build_scope(around, registry, node, TableName(around.target.schema, exposure.name), config, findings)
@@ -41,7 +43,7 @@ def _render(exposure: Exposure, registry: Registry, around: Surroundings, templa
 
 
 def check_access(
-    groups: Iterable[Group],
+    groups: Iterable[ModelGroup],
     models: tuple[RenderedModel, ...],
     tests: tuple[RenderedTest, ...],
     exposures: tuple[RenderedExposure, ...],
@@ -89,7 +91,7 @@ def _refuse(
 
 
 def _place(path: str, name: str, text: str) -> Location:
-    found = re.search(rf"\bref\s*\([^)]*['\"]{re.escape(name)}['\"]", text)
-    if found is None:
+    match = re.search(rf"\bref\s*\([^)]*['\"]{re.escape(name)}['\"]", text)
+    if match is None:
         return Location(path)
-    return Location(path, text.count("\n", 0, found.start()) + 1, found.start() - text.rfind("\n", 0, found.start()))
+    return Location(path, text.count("\n", 0, match.start()) + 1, match.start() - text.rfind("\n", 0, match.start()))

@@ -15,10 +15,10 @@ from importlib.resources import files
 from jinja2 import Template
 
 from sqlmesh_like.errors import Location, ProjectError, nearest
-from sqlmesh_like.project.spec import MacroFile
-from sqlmesh_like.render.templates import BUILTIN, MACRO_PREFIX, Fault, MacroReturn, Templates
+from sqlmesh_like.project.nodes import MacroFile
+from sqlmesh_like.render.templates import BUILTIN, MACRO_PREFIX, MacroReturn, TemplateFault, Templates
 
-Scope = dict[str, object]
+TemplateScope = dict[str, object]
 _BUILT_IN = "dbt"
 _PREFIXES = ("spark__", "default__")
 _OF_LAKE = frozenset(
@@ -76,8 +76,8 @@ class Macros:
         Those of packages, and built-in ones that the project does not have itself, are among them.
         """
         own = self._packages[self.project]
-        found = [macro for macros in self._packages.values() for macro in macros.values()]
-        for macro in sorted(found, key=lambda macro: macro.unique_id):
+        macros_found = [macro for macros in self._packages.values() for macro in macros.values()]
+        for macro in sorted(macros_found, key=lambda macro: macro.unique_id):
             if macro.package != _BUILT_IN or macro.name not in own:
                 yield macro.unique_id, macro.declared_at
 
@@ -89,7 +89,7 @@ class Macros:
     def package(self, name: str) -> Mapping[str, _Macro]:
         return self._packages.get(name, {})
 
-    def bind(self, scope: Scope, used: Callable[[str], None], package: str = "") -> None:
+    def bind(self, scope: TemplateScope, used: Callable[[str], None], package: str = "") -> None:
         """Adds the macros to the scope of a package's node (none: the root project's), and `adapter.dispatch`.
 
         `used` is called with the unique id of each macro that is called.
@@ -108,10 +108,10 @@ class _Binding:
     macros: Macros
     used: Callable[[str], None]
     modules: dict[int, object] = field(default_factory=dict)
-    scopes: dict[str, Scope] = field(default_factory=dict)
-    node_scope: Scope = field(default_factory=dict)
+    scopes: dict[str, TemplateScope] = field(default_factory=dict)
+    node_scope: TemplateScope = field(default_factory=dict)
 
-    def enter(self, scope: Scope, package: str, packages: Mapping[str, object]) -> None:
+    def enter(self, scope: TemplateScope, package: str, packages: Mapping[str, object]) -> None:
         self.node_scope = scope
         scope["adapter"] = Adapter(self, scope.get("adapter"))
         for name in packages:
@@ -122,7 +122,7 @@ class _Binding:
     def calls(self, package: str) -> dict[str, _MacroCall]:
         return {name: _MacroCall(self, macro) for name, macro in self.macros.visible(package).items()}
 
-    def scope(self, package: str) -> Scope:
+    def scope(self, package: str) -> TemplateScope:
         """The names that macros of a package see: what its own names mean differs from package to package."""
         if package == _BUILT_IN:
             package = self.macros.project
@@ -184,7 +184,7 @@ class Adapter:
         """
         macros = self._binding.macros
         if "." in macro_name:
-            raise Fault(f"dispatch takes a name without a dot, not {macro_name!r}", r"\bdispatch\b")
+            raise TemplateFault(f"dispatch takes a name without a dot, not {macro_name!r}", r"\bdispatch\b")
         everywhere = (macros.project, *(name for name in macros.packages if name != macros.project))
         namespace = (macros.project, macro_namespace or "")
         searched = macros.order.get(macro_namespace or "", namespace) if macro_namespace else everywhere
@@ -196,7 +196,7 @@ class Adapter:
         wanted = " or ".join(prefix + macro_name for prefix in _PREFIXES)
         candidates = [name for package in searched for name in macros.package(package)]
         hint = nearest(_PREFIXES[1] + macro_name, candidates) or f"searched: {', '.join(searched)}"
-        raise Fault(f"no macro {wanted} to dispatch to", r"\bdispatch\b", hint)
+        raise TemplateFault(f"no macro {wanted} to dispatch to", r"\bdispatch\b", hint)
 
     def quote(self, name: str) -> str:
         return "`" + name.replace("`", "``") + "`"
@@ -208,11 +208,11 @@ class Adapter:
         if name in _OF_LAKE:
             return getattr(self._lake, name)
         hint = "ask by run_query, or override the macro that calls it"
-        raise Fault(f"adapter.{name} is not supported", rf"\b{re.escape(name)}\b", hint)
+        raise TemplateFault(f"adapter.{name} is not supported", rf"\b{re.escape(name)}\b", hint)
 
 
 @cache
 def _builtin_files() -> tuple[MacroFile, ...]:
     folder = files("sqlmesh_like.render") / "builtin_macros"
-    found = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
-    return tuple(MacroFile(BUILTIN + file.name, file.read_text(encoding="utf-8")) for file in found)
+    sql_files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
+    return tuple(MacroFile(BUILTIN + file.name, file.read_text(encoding="utf-8")) for file in sql_files)

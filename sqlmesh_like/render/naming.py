@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.names import TableName
-from sqlmesh_like.project.spec import Target
-from sqlmesh_like.render.macros import Scope
+from sqlmesh_like.project.nodes import Target
+from sqlmesh_like.render.macros import TemplateScope
 from sqlmesh_like.render.templates import Templates
 
 
@@ -15,7 +15,7 @@ def table_of(
     name: str,
     schema: str | None,
     alias: str | None,
-    scope: Scope,
+    scope: TemplateScope,
     target: Target,
     is_dbt: bool,
     templates: Templates,

@@ -13,19 +13,19 @@ from sqlmesh_like.errors import UsageError, nearest
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import check_setting
 from sqlmesh_like.project.generic_tests import jinja_literal
-from sqlmesh_like.project.spec import ParsedProject, Target
-from sqlmesh_like.render.asking import Lake
-from sqlmesh_like.render.context import ConfigCall, Findings, build_scope
-from sqlmesh_like.render.macros import Scope
+from sqlmesh_like.project.nodes import ParsedProject, Target
+from sqlmesh_like.render.adapter_functions import LakeQueries
+from sqlmesh_like.render.context import ConfigCall, RenderTrace, build_scope
+from sqlmesh_like.render.macros import TemplateScope
 from sqlmesh_like.render.renderer import Renderer
 
-Moment = Literal["pre_hook", "post_hook"]
+HookTime = Literal["pre_hook", "post_hook"]
 
 
 class Operations:
     """Renders the hooks and operations of one project."""
 
-    def __init__(self, renderer: Renderer, project: ParsedProject, target: Target, lake: Lake) -> None:
+    def __init__(self, renderer: Renderer, project: ParsedProject, target: Target, lake: LakeQueries) -> None:
         placed = renderer.place_all()
         self._placed = {entry.file.unique_id: entry for entry in placed}
         self._seeds = {seed.unique_id: seed for seed in project.seeds}
@@ -34,7 +34,7 @@ class Operations:
         self._project = project
         self._target = target
 
-    def of_node(self, unique_id: str, moment: Moment) -> tuple[str, ...]:
+    def of_node(self, unique_id: str, moment: HookTime) -> tuple[str, ...]:
         """Statements of a node's hooks, each with what its template gives now. Raises JinjaError."""
         if unique_id in self._seeds:
             seed = self._seeds[unique_id]
@@ -66,13 +66,13 @@ class Operations:
         given = ", ".join(f"{key}={jinja_literal(value)}" for key, value in arguments.items())
         return self._rendered("run-operation", [f"{{{{ {macro}({given}) }}}}"], scope)[0]
 
-    def _scope(self, unique_id: str, this: TableName) -> Scope:
-        findings = Findings()
+    def _scope(self, unique_id: str, this: TableName) -> TemplateScope:
+        findings = RenderTrace()
         node: Mapping[str, object] = {"unique_id": unique_id, "name": this.identifier, "resource_type": "operation"}
         config = ConfigCall({}, findings, check_setting)
         return build_scope(self._renderer.around, self._registry, node, this, config, findings)
 
-    def _rendered(self, place: str, hooks: Iterable[str], scope: Scope) -> tuple[str, ...]:
+    def _rendered(self, place: str, hooks: Iterable[str], scope: TemplateScope) -> tuple[str, ...]:
         templates = self._renderer.templates
         return tuple(templates.render(place, hook, scope).compiled.strip() for hook in hooks)
 

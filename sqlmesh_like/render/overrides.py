@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sqlmesh_like.errors import nearest
-from sqlmesh_like.render.templates import Fault
+from sqlmesh_like.render.templates import TemplateFault
 
-Scope = dict[str, object]
+TemplateScope = dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -19,15 +19,15 @@ class Overrides:
     vars: Mapping[str, object] = field(default_factory=dict)
     env_vars: Mapping[str, object] = field(default_factory=dict)
 
-    def lay_over(self, scope: Scope) -> None:
-        """Put macros and environment variables into a scope. Raises Fault for a macro that there is not."""
+    def lay_over(self, scope: TemplateScope) -> None:
+        """Put macros and environment variables into a scope. Raises TemplateFault for a macro that there is not."""
         for name, value in self.macros.items():
             _lay_macro(scope, name, value)
         if self.env_vars:
             scope["env_var"] = _with(self.env_vars, scope["env_var"])
 
 
-def _lay_macro(scope: Scope, name: str, value: object) -> None:
+def _lay_macro(scope: TemplateScope, name: str, value: object) -> None:
     package, _, inner = name.rpartition(".")
     if not package and name in scope:
         scope[name] = _always(value)
@@ -36,9 +36,9 @@ def _lay_macro(scope: Scope, name: str, value: object) -> None:
     if package and isinstance(macros, Mapping) and inner in macros:
         scope[package] = {**macros, inner: _always(value)}
         return
-    known = [key for key, found in scope.items() if callable(found)]
-    known += [f"{key}.{macro}" for key, found in scope.items() if isinstance(found, dict) for macro in found]
-    raise Fault(f"there is no macro {name!r} to override", r"\{[{%]", nearest(name, known))
+    known = [key for key, bound in scope.items() if callable(bound)]
+    known += [f"{key}.{macro}" for key, bound in scope.items() if isinstance(bound, dict) for macro in bound]
+    raise TemplateFault(f"there is no macro {name!r} to override", r"\{[{%]", nearest(name, known))
 
 
 def _always(value: object) -> Callable[..., object]:

@@ -10,10 +10,10 @@ from sqlmesh_like.errors import nearest
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.versions import Version
 from sqlmesh_like.render.rendered import InputRef
-from sqlmesh_like.render.templates import Fault
+from sqlmesh_like.render.templates import TemplateFault
 
 
-class Relation(Mapping[str, object]):
+class TemplateRelation(Mapping[str, object]):
     """A table in a template: prints as its quoted name, and has dbt's attributes, also as a mapping of them."""
 
     def __init__(self, table: TableName) -> None:
@@ -37,13 +37,13 @@ class Relation(Mapping[str, object]):
         parts = [*([self.schema] if schema else []), *([self.identifier] if identifier else [])]
         return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
-    def quote(self, **_parts: bool) -> Relation:
+    def quote(self, **_parts: bool) -> TemplateRelation:
         return self
 
-    def incorporate(self, path: Mapping[str, str] | None = None, **_more: object) -> Relation:
+    def incorporate(self, path: Mapping[str, str] | None = None, **_more: object) -> TemplateRelation:
         given = path or {}
         made = TableName(given.get("schema", self.schema), given.get("identifier", self.identifier))
-        return Relation(made)
+        return TemplateRelation(made)
 
     def without_identifier(self) -> str:
         return self.include(identifier=False)
@@ -51,8 +51,8 @@ class Relation(Mapping[str, object]):
     def __getitem__(self, name: str) -> object:
         if name not in _RELATION_KEYS:
             raise KeyError(name)
-        found: object = getattr(self, name)
-        return found
+        value: object = getattr(self, name)
+        return value
 
     def __iter__(self) -> Iterator[str]:
         return iter(_RELATION_KEYS)
@@ -71,7 +71,7 @@ _RELATION_KEYS = ("database", "schema", "identifier", "name", "type", "metadata"
 
 
 @dataclass(frozen=True)
-class Registry:
+class RelationRegistry:
     """All nodes that a template can name: models and seeds by name, source tables by source and name."""
 
     project: str
@@ -83,46 +83,46 @@ class Registry:
 
     def ref(self, *names: str, version: object = None) -> InputRef:
         """The model or seed of `ref('name')` or `ref('project', 'name')`; of a model with versions the latest one
-        unless `version` names another. Raises Fault where there is none."""
+        unless `version` names another. Raises TemplateFault where there is none."""
         if not 1 <= len(names) <= 2 or not all(isinstance(name, str) for name in names):
-            raise Fault(f"ref takes a name, or a project and a name, not {names!r}", r"\bref\s*\(")
+            raise TemplateFault(f"ref takes a name, or a project and a name, not {names!r}", r"\bref\s*\(")
         name, pattern = names[-1], _call("ref", *names)
         if version is not None or name in self.versions:
             name = self._version(name, version, pattern)
         if len(names) == 2 and names[0] not in (self.project, *self.packages):
             known = nearest(names[0], self.packages) or f"this project is {self.project!r}"
-            raise Fault(f"ref names package {names[0]!r}, which is not installed", pattern, known)
+            raise TemplateFault(f"ref names package {names[0]!r}, which is not installed", pattern, known)
         if name in self.nodes and (len(names) == 1 or self.nodes[name].unique_id.split(".")[1] == names[0]):
             return self.nodes[name]
         if name in self.disabled:
             hint = f"enable it in {self.disabled[name]}, or drop the reference"
-            raise Fault(f"ref names {name!r}, which is disabled", pattern, hint)
+            raise TemplateFault(f"ref names {name!r}, which is disabled", pattern, hint)
         hint = nearest(name, self.nodes) or f"known: {', '.join(sorted(self.nodes)[:20]) or 'none'}"
-        raise Fault(f"no model or seed is named {name!r}", pattern, hint)
+        raise TemplateFault(f"no model or seed is named {name!r}", pattern, hint)
 
     def _version(self, name: str, wanted: object, pattern: str) -> str:
         known = self.versions.get(name, ())
         if not known:
-            raise Fault(f"model {name!r} has no versions", pattern, "ref it by its name alone")
-        found = [one for one in known if (one.is_latest if wanted is None else one.v == str(wanted))]
-        if not found:
+            raise TemplateFault(f"model {name!r} has no versions", pattern, "ref it by its name alone")
+        matches = [one for one in known if (one.is_latest if wanted is None else one.v == str(wanted))]
+        if not matches:
             versions = ", ".join(one.v for one in known)
-            raise Fault(f"model {name!r} has no version {wanted}", pattern, f"its versions: {versions}")
-        return found[0].name
+            raise TemplateFault(f"model {name!r} has no version {wanted}", pattern, f"its versions: {versions}")
+        return matches[0].name
 
     def source(self, source: str, name: str) -> InputRef:
-        """The table of `source('source', 'name')`. Raises Fault where there is none."""
-        found = self.sources.get((source, name))
-        if found is not None:
-            return found
+        """The table of `source('source', 'name')`. Raises TemplateFault where there is none."""
+        source_table = self.sources.get((source, name))
+        if source_table is not None:
+            return source_table
         pattern = _call("source", source, name)
         sources = {known for known, _ in self.sources}
         if source not in sources:
             hint = nearest(source, sources) or f"known sources: {', '.join(sorted(sources)) or 'none'}"
-            raise Fault(f"no source is named {source!r}", pattern, hint)
+            raise TemplateFault(f"no source is named {source!r}", pattern, hint)
         tables = [table for known, table in self.sources if known == source]
         hint = nearest(name, tables) or f"its tables: {', '.join(tables)}"
-        raise Fault(f"source {source!r} has no table {name!r}", pattern, hint)
+        raise TemplateFault(f"source {source!r} has no table {name!r}", pattern, hint)
 
 
 def _call(function: str, *names: str) -> str:

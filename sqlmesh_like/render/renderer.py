@@ -13,18 +13,18 @@ from dataclasses import dataclass, replace
 
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.names import TableName
-from sqlmesh_like.project.config import build_config, check_setting, merge
+from sqlmesh_like.project.config import build_config, check_setting, merge_config
+from sqlmesh_like.project.nodes import ModelConfig, ModelFile, ParsedProject, SeedFile, Target, TestFile
 from sqlmesh_like.project.settings import DBT_FILE
 from sqlmesh_like.project.snapshots import snapshot_config
-from sqlmesh_like.project.spec import ModelConfig, ModelFile, ParsedProject, SeedFile, Target, TestFile
 from sqlmesh_like.project.versions import Version
-from sqlmesh_like.render.asking import Lake
-from sqlmesh_like.render.context import ConfigCall, Findings, Surroundings, build_scope
+from sqlmesh_like.render.adapter_functions import LakeQueries
+from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
 from sqlmesh_like.render.exposures import check_access, render_exposures
-from sqlmesh_like.render.macros import Macros, Scope
+from sqlmesh_like.render.macros import Macros, TemplateScope
 from sqlmesh_like.render.naming import table_of
 from sqlmesh_like.render.overrides import Overrides
-from sqlmesh_like.render.relations import Registry
+from sqlmesh_like.render.relations import RelationRegistry
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, RenderedSeed, RenderedTest, SourceMap
 from sqlmesh_like.render.templates import Templates
 from sqlmesh_like.render.tests import render_test, render_tests
@@ -52,8 +52,8 @@ def render_project(
     return Renderer(project, target, now=now, full_refresh=full_refresh).render()
 
 
-def render_inline(project: ParsedProject, target: Target, sql: str, lake: Lake | None = None) -> RenderedModel:
-    """A SELECT that is no file of the project, such as `sml show --inline`, rendered as a view of it."""
+def render_inline(project: ParsedProject, target: Target, sql: str, lake: LakeQueries | None = None) -> RenderedModel:
+    """A SELECT that is not a file of the project, such as `sml show --inline`, rendered as a view of it."""
     renderer = Renderer(project, target)
     file = ModelFile(f"model.{project.name}.inline", "inline", "<inline>", sql, {}, (), "", Location("<inline>"))
     placed = _Placed(file, {"materialized": "view"}, TableName(target.schema, "inline"))
@@ -76,7 +76,7 @@ class Renderer:
         self._target = target
         self._templates = Templates()
         macros = Macros(project.name, project.macros, self._templates, project.dispatch)
-        self._around = Surroundings(
+        self._around = RenderEnvironment(
             project.name, target, project.vars, macros, self._templates.globals(), now, full_refresh,
             package_vars=project.package_vars,
         )  # fmt: skip
@@ -123,14 +123,14 @@ class Renderer:
         unknown = TableName(self._target.schema, file.name)
         if file.yaml_config.get("enabled") is False:
             return _Placed(file, dict(file.yaml_config), unknown)
-        findings = Findings()
+        findings = RenderTrace()
         scope = self._scope(file, file.yaml_config, unknown, None, findings)
         self._templates.render(file.path, file.raw_sql, scope)
-        config = merge(merge(file.yaml_config, findings.config), file.root_config)
+        config = merge_config(merge_config(file.yaml_config, findings.config), file.root_config)
         scope["model"] = _node(file, config)
         return _Placed(file, config, self._table(file.name, config, scope, file.path))
 
-    def _table(self, name: str, config: Mapping[str, object], scope: Scope, path: str) -> TableName:
+    def _table(self, name: str, config: Mapping[str, object], scope: TemplateScope, path: str) -> TableName:
         if (schema := config.get("target_schema")) and config.get("materialized") == "snapshot":
             return TableName(str(schema), str(config.get("alias") or name))
         effective = build_config({key: config.get(key) for key in ("schema", "alias")})
@@ -142,14 +142,14 @@ class Renderer:
         file: ModelFile | SeedFile,
         config: Mapping[str, object],
         this: TableName,
-        registry: Registry | None,
-        findings: Findings,
+        registry: RelationRegistry | None,
+        findings: RenderTrace,
         incremental: bool = False,
-    ) -> Scope:
+    ) -> TemplateScope:
         call = ConfigCall(config, findings, check_setting)
         return build_scope(self._around, registry, _node(file, config), this, call, findings, incremental)
 
-    def registry(self, placed: list[_Placed]) -> Registry:
+    def registry(self, placed: list[_Placed]) -> RelationRegistry:
         """What `ref` and `source` find."""
         enabled = [entry for entry in placed if _is_enabled(entry)]
         models = {
@@ -158,7 +158,7 @@ class Renderer:
         }
         seeds = {seed.name: InputRef(seed.unique_id, seed.table, "seed") for seed in self._seeds()}
         tables = [table for source in self._project.sources for table in source.tables]
-        return Registry(
+        return RelationRegistry(
             project=self._project.name,
             nodes={**models, **seeds},
             sources={
@@ -174,7 +174,7 @@ class Renderer:
         return tuple(self._seed(seed) for seed in self._project.seeds if seed.config.get("enabled") is not False)
 
     def _seed(self, seed: SeedFile) -> RenderedSeed:
-        scope = self._scope(seed, seed.config, TableName(self._target.schema, seed.name), None, Findings())
+        scope = self._scope(seed, seed.config, TableName(self._target.schema, seed.name), None, RenderTrace())
         return RenderedSeed(
             unique_id=seed.unique_id,
             name=seed.name,
@@ -188,14 +188,14 @@ class Renderer:
             column_docs=seed.column_docs,
         )
 
-    def answered_by(self, lake: Lake) -> Renderer:
+    def answered_by(self, lake: LakeQueries) -> Renderer:
         """One whose templates get answers from a lake."""
         renderer = copy.copy(self)
         renderer._around = replace(self._around, lake=lake)
         return renderer
 
     @property
-    def around(self) -> Surroundings:
+    def around(self) -> RenderEnvironment:
         """What is the same for every node."""
         return self._around
 
@@ -203,16 +203,16 @@ class Renderer:
     def templates(self) -> Templates:
         return self._templates
 
-    def scope_of(self, placed: _Placed, registry: Registry) -> Scope:
+    def scope_of(self, placed: _Placed, registry: RelationRegistry) -> TemplateScope:
         """The names that templates of a model's hooks know."""
-        return self._scope(placed.file, placed.config, placed.table, registry, Findings())
+        return self._scope(placed.file, placed.config, placed.table, registry, RenderTrace())
 
-    def render_test(self, test: TestFile, registry: Registry) -> RenderedTest | None:
+    def render_test(self, test: TestFile, registry: RelationRegistry) -> RenderedTest | None:
         return render_test(test, registry, self._around, self._templates)
 
-    def render_model(self, placed: _Placed, registry: Registry) -> RenderedModel:
+    def render_model(self, placed: _Placed, registry: RelationRegistry) -> RenderedModel:
         """Second pass over one model. Hand-written incremental SQL is rendered for both answers."""
-        findings = Findings()
+        findings = RenderTrace()
         source_map = self._render(placed, registry, findings, incremental=False)
         incremental = None
         if findings.asked_incremental:
@@ -239,7 +239,9 @@ class Renderer:
             version=placed.file.version,
         )
 
-    def _render(self, placed: _Placed, registry: Registry, findings: Findings, incremental: bool) -> SourceMap:
+    def _render(
+        self, placed: _Placed, registry: RelationRegistry, findings: RenderTrace, incremental: bool
+    ) -> SourceMap:
         scope = self._scope(placed.file, placed.config, placed.table, registry, findings, incremental)
         source_map = self._templates.render(placed.file.path, placed.file.raw_sql, scope)
         if not source_map.compiled.strip() and not (findings.asked_lake and self._around.lake is None):
@@ -248,15 +250,15 @@ class Renderer:
             raise ProjectError(message, location=Location(placed.file.path, 1, 1), hint="write one SELECT")
         return source_map
 
-    def _config(self, placed: _Placed, registry: Registry) -> ModelConfig:
+    def _config(self, placed: _Placed, registry: RelationRegistry) -> ModelConfig:
         """The effective config; hooks are rendered with the model's own scope."""
         config = build_config(placed.config)
         if config.materialized == "snapshot":
-            found = snapshot_config(placed.config, placed.file.declared_at, placed.file.name)
-            config = replace(config, snapshot=found)
+            snapshot = snapshot_config(placed.config, placed.file.declared_at, placed.file.name)
+            config = replace(config, snapshot=snapshot)
         if not config.pre_hook and not config.post_hook:
             return config
-        scope = self._scope(placed.file, placed.config, placed.table, registry, Findings())
+        scope = self._scope(placed.file, placed.config, placed.table, registry, RenderTrace())
 
         def rendered(hooks: tuple[str, ...]) -> tuple[str, ...]:
             place = f"{placed.file.path} (hook)"
@@ -266,11 +268,11 @@ class Renderer:
 
 
 def _versions(files: Iterable[ModelFile]) -> dict[str, tuple[Version, ...]]:
-    found: dict[str, tuple[Version, ...]] = {}
+    versions: dict[str, tuple[Version, ...]] = {}
     for file in files:
         if (version := file.version) is not None:
-            found[version.of] = (*found.get(version.of, ()), version)
-    return found
+            versions[version.of] = (*versions.get(version.of, ()), version)
+    return versions
 
 
 def _node(file: ModelFile | SeedFile, config: Mapping[str, object]) -> dict[str, object]:

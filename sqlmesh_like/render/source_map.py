@@ -86,10 +86,10 @@ def read_marks(marked: str, raw: str) -> SourceMap:
     parts: list[str] = []
     anchors: dict[int, tuple[int, int, bool]] = {}
     length = position = 0
-    for found in _MARK.finditer(marked):
-        parts.append(marked[position : found.start()])
-        length += found.start() - position
-        position = found.end()
-        anchors[length] = (length, int(found[2]), found[1] == "t")  # the last mark at a place is the one that counts
+    for match in _MARK.finditer(marked):
+        parts.append(marked[position : match.start()])
+        length += match.start() - position
+        position = match.end()
+        anchors[length] = (length, int(match[2]), match[1] == "t")  # the last mark at a place is the one that counts
     parts.append(marked[position:])
     return SourceMap(raw, "".join(parts), tuple(anchors.values()) or ((0, 0, True),))

@@ -15,7 +15,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from sqlmesh_like.errors import JinjaError, Location, SmlError, nearest
 from sqlmesh_like.project.values import MissingValue
-from sqlmesh_like.render.plain_templates import render_plain
+from sqlmesh_like.render.fast_render import render_plain
 from sqlmesh_like.render.rendered import SourceMap
 from sqlmesh_like.render.source_map import CLOSE, OPEN, mark, read_marks
 
@@ -23,7 +23,7 @@ MACRO_PREFIX = "sml_macro__"
 BUILTIN = "<built in>/"
 
 
-class Fault(JinjaError):
+class TemplateFault(JinjaError):
     """An error raised by a function that a template called; `pattern` finds the call in the template's text."""
 
     def __init__(self, message: str, pattern: str, hint: str | None = None) -> None:
@@ -209,9 +209,9 @@ class Templates:
         raw = self._raw.get(path, "")
         start = _line_start(raw, line)
         for pattern in patterns:
-            found = re.compile(pattern).search(raw, start)
-            if found:
-                return _place(path, raw, found.start())
+            match = re.compile(pattern).search(raw, start)
+            if match:
+                return _place(path, raw, match.start())
         return Location(path, line, 1)
 
 
@@ -219,7 +219,7 @@ def _explained(error: Exception, scope: Mapping[str, object]) -> tuple[str, tupl
     """Message, patterns of the culprit's place, hint."""
     tag = r"\{[{%]"
     match error:
-        case Fault() | MissingValue():
+        case TemplateFault() | MissingValue():
             return error.message, (error.pattern, tag), error.hint
         case SmlError():
             return error.message, (tag,), error.hint
@@ -248,15 +248,15 @@ def _explained_undefined(message: str, scope: Mapping[str, object]) -> tuple[str
 
 def _frames(trace: TracebackType | None) -> list[tuple[str, int]]:
     """File and line of each template on the stack, outermost first, whether or not Jinja rewrote the traceback."""
-    found: list[tuple[str, int]] = []
+    frames: list[tuple[str, int]] = []
     while trace is not None:
         template = trace.tb_frame.f_globals.get("__jinja_template__")
         if isinstance(template, Template):
-            found.append((str(template.filename), template.get_corresponding_lineno(trace.tb_lineno)))
+            frames.append((str(template.filename), template.get_corresponding_lineno(trace.tb_lineno)))
         elif "__jinja_exception__" in trace.tb_frame.f_globals:
-            found.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
+            frames.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
         trace = trace.tb_next
-    return found
+    return frames
 
 
 def _line_start(raw: str, line: int) -> int:

@@ -8,10 +8,10 @@ from dataclasses import replace
 from sqlmesh_like.errors import JinjaError, ProjectError
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.data_test_config import check_test_setting, merged
-from sqlmesh_like.project.spec import TestFile
-from sqlmesh_like.render.context import ConfigCall, Findings, Surroundings, build_scope
-from sqlmesh_like.render.macros import Scope
-from sqlmesh_like.render.relations import Registry
+from sqlmesh_like.project.nodes import TestFile
+from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
+from sqlmesh_like.render.macros import TemplateScope
+from sqlmesh_like.render.relations import RelationRegistry
 from sqlmesh_like.render.rendered import RenderedTest, SourceMap
 from sqlmesh_like.render.templates import Templates
 
@@ -19,8 +19,8 @@ from sqlmesh_like.render.templates import Templates
 def render_tests(
     tests: tuple[TestFile, ...],
     disabled: frozenset[str],
-    registry: Registry,
-    around: Surroundings,
+    registry: RelationRegistry,
+    around: RenderEnvironment,
     templates: Templates,
 ) -> tuple[RenderedTest, ...]:
     """The enabled tests of enabled nodes. Raises JinjaError or ProjectError with the test's place."""
@@ -29,9 +29,11 @@ def render_tests(
     return tuple(test for test in rendered if test is not None)
 
 
-def render_test(test: TestFile, registry: Registry, around: Surroundings, templates: Templates) -> RenderedTest | None:
+def render_test(
+    test: TestFile, registry: RelationRegistry, around: RenderEnvironment, templates: Templates
+) -> RenderedTest | None:
     """One test, None where it is disabled. Raises as `render_tests` does."""
-    findings = Findings()
+    findings = RenderTrace()
     config = ConfigCall(merged(test.weaker, test.config), findings, check_test_setting)
     this = TableName(around.target.schema, test.name)
     node: Mapping[str, object] = {"unique_id": test.unique_id, "name": test.name, "resource_type": "test"}
@@ -66,7 +68,7 @@ def render_test(test: TestFile, registry: Registry, around: Surroundings, templa
     )
 
 
-def _effective(test: TestFile, findings: Findings) -> dict[str, object]:
+def _effective(test: TestFile, findings: RenderTrace) -> dict[str, object]:
     """What a macro says is for all tests that it makes: the entry of one of them wins over it."""
     if test.test_type == "generic":
         return merged(test.weaker, findings.config, test.config)
@@ -90,7 +92,7 @@ def _table(test: TestFile | RenderedTest, config: Mapping[str, object], schema: 
     return table
 
 
-def _at_declaration(test: TestFile, templates: Templates, scope: Scope) -> SourceMap:
+def _at_declaration(test: TestFile, templates: Templates, scope: TemplateScope) -> SourceMap:
     """Its text is a call that we wrote: an error in it is one of the YAML entry that asked for it."""
     place = f"data test {test.name}"
     try:

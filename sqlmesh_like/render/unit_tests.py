@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from sqlmesh_like.errors import JinjaError, Location, ProjectError
 from sqlmesh_like.project.unit_test_spec import ChangedInput, GivenInput, UnitTestFile
 from sqlmesh_like.render.overrides import Overrides
-from sqlmesh_like.render.relations import Registry
+from sqlmesh_like.render.relations import RelationRegistry
 from sqlmesh_like.render.rendered import ChangedRows, GivenRows, InputRef, RenderedModel, RenderedUnitTest
-from sqlmesh_like.render.templates import Fault
+from sqlmesh_like.render.templates import TemplateFault
 
 _CALL = re.compile(r"\s*(?:\{\{)?\s*(ref|source)\s*(\(.*\))\s*(?:\}\})?\s*", re.DOTALL)
 _THIS = re.compile(r"\s*(?:\{\{)?\s*this\s*(?:\}\})?\s*")
@@ -22,7 +22,10 @@ RenderTested = Callable[[str, Overrides], RenderedModel]
 
 
 def render_unit_tests(
-    tests: Iterable[UnitTestFile], models: Iterable[RenderedModel], registry: Registry, render_tested: RenderTested
+    tests: Iterable[UnitTestFile],
+    models: Iterable[RenderedModel],
+    registry: RelationRegistry,
+    render_tested: RenderTested,
 ) -> tuple[RenderedUnitTest, ...]:
     """The unit tests of enabled models. Raises ProjectError or JinjaError with file, line and column."""
     by_id = {model.unique_id: model for model in models}
@@ -36,7 +39,7 @@ class _Rendering:
 
     test: UnitTestFile
     models: Mapping[str, RenderedModel]
-    registry: Registry
+    registry: RelationRegistry
 
     def render(self, render_tested: RenderTested) -> RenderedUnitTest:
         test = self.test
@@ -102,7 +105,7 @@ class _Rendering:
             if len(names) != 2:
                 raise ProjectError("source takes a source and a table", location=location)
             return self.registry.source(*names)
-        except Fault as fault:
+        except TemplateFault as fault:
             raise ProjectError(fault.message, location=location, hint=fault.hint) from fault
 
     def _read(
@@ -137,7 +140,7 @@ class _Rendering:
         read = {ref.unique_id for ref in inputs}
         for ref, location in entries:
             if ref.unique_id not in read:
-                hint = f"it reads {', '.join(spelt(found) for found in inputs) or 'nothing'}"
+                hint = f"it reads {', '.join(spelt(input_ref) for input_ref in inputs) or 'nothing'}"
                 raise ProjectError(f"{model.name} does not read {spelt(ref)}", location=location, hint=hint)
 
 
@@ -165,7 +168,7 @@ def _refuse_twice(entries: Iterable[tuple[InputRef, Location]], where: str) -> N
     for ref, location in entries:
         if ref.unique_id in seen:
             hint = f"the first is at {seen[ref.unique_id]}"
-            raise ProjectError(f"{spelt(ref)} stands in {where} twice", location=location, hint=hint)
+            raise ProjectError(f"{spelt(ref)} is given twice in {where}", location=location, hint=hint)
         seen[ref.unique_id] = location
 
 
@@ -176,5 +179,5 @@ def _moment(test: UnitTestFile) -> datetime.datetime | None:
         parsed = datetime.datetime.fromisoformat(test.now)
     except ValueError:
         hint = "e.g. now: '2024-05-01T00:00:00Z'"
-        raise ProjectError(f"now {test.now!r} is no ISO 8601 time", location=test.declared_at, hint=hint) from None
+        raise ProjectError(f"now {test.now!r} is not an ISO 8601 time", location=test.declared_at, hint=hint) from None
     return parsed.astimezone(datetime.UTC) if parsed.tzinfo else parsed.replace(tzinfo=datetime.UTC)

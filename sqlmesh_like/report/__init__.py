@@ -1,1 +1,5 @@
-"""A page with charts of a lake's tables. A stage above `run`, whose rows it draws."""
+"""Tables → one HTML page with charts.
+
+`chart` is the declaration, `chart_inference` chooses a chart where none is declared. `drawing` renders Vega-Lite to
+SVG, `text_summary` says in words what a chart shows, `page` puts it together.
+"""

@@ -13,7 +13,7 @@ from sqlmesh_like.project.files import read_text
 from sqlmesh_like.project.yaml_node import YamlNode, parse_yaml
 from sqlmesh_like.run.ports import Rows
 
-Kind = Literal["line", "area", "bar", "point", "number", "table"]
+ChartKind = Literal["line", "area", "bar", "point", "number", "table"]
 FILE = "report.yml"
 TOP = 15
 """Bars that a chart shows where nothing else is said: the largest."""
@@ -26,10 +26,10 @@ _KEYS = ("table", "sql", "kind", "x", "y", "color", "title", "text", "top")
 class Chart:
     """One chart of the rows of a query. `y` are the columns that are drawn; of a table all that are shown.
 
-    `x` and `color` None: there is none. Bars lie where `x` is a text and stand where it is a time.
+    `x` and `color` None: there is none. Bars are horizontal where `x` is a text and vertical where it is a time.
     """
 
-    kind: Kind
+    kind: ChartKind
     title: str
     text: str = ""
     x: str | None = None
@@ -44,12 +44,12 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ChartRequest:
     """A chart that a file declares: of a table by name or of a query. What is not said is chosen by the rows."""
 
     query: str
     table: str | None
-    kind: Kind | None
+    kind: ChartKind | None
     x: str | None
     y: tuple[str, ...]
     color: str | None
@@ -75,7 +75,7 @@ class Report:
 
     title: str | None
     text: str
-    charts: tuple[Wanted, ...]
+    charts: tuple[ChartRequest, ...]
 
 
 def read_report(root: Path) -> Report | None:
@@ -88,20 +88,20 @@ def read_report(root: Path) -> Report | None:
     charts = node.get("charts")
     if charts is None:
         raise ProjectError(f"{FILE} has no charts", location=Location(FILE, 1, 1), hint="charts: [{table: …}]")
-    found = tuple(_wanted(chart) for chart in charts.sequence("charts"))
-    return Report(_text(node, "title"), _text(node, "text") or "", found)
+    requests = tuple(_wanted(chart) for chart in charts.sequence("charts"))
+    return Report(_text(node, "title"), _text(node, "text") or "", requests)
 
 
-def _wanted(node: YamlNode) -> Wanted:
+def _wanted(node: YamlNode) -> ChartRequest:
     node.mapping("a chart").expect_keys("a chart", _KEYS)
     table, sql = _text(node, "table"), _text(node, "sql")
     if (table is None) == (sql is None):
         raise node.error("a chart has either table or sql", "e.g. {table: sales_by_day, kind: line, x: day, y: total}")
     kind, y, top = node.get("kind"), node.get("y"), node.get("top")
-    return Wanted(
+    return ChartRequest(
         query=sql or f"select * from {table}",
         table=table,
-        kind=None if kind is None else cast(Kind, kind.choice("kind", get_args(Kind))),
+        kind=None if kind is None else cast(ChartKind, kind.choice("kind", get_args(ChartKind))),
         x=_text(node, "x"),
         y=() if y is None else y.texts("y"),
         color=_text(node, "color"),

@@ -15,7 +15,7 @@ from decimal import Decimal
 
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.report.chart import TIME_LIKE, Chart
-from sqlmesh_like.report.words import spoken, written
+from sqlmesh_like.report.text_summary import accessible_text, format_value
 from sqlmesh_like.run.ports import Rows
 
 _COLORS = 6
@@ -30,7 +30,7 @@ _SPOKEN = re.compile(r' (?:role|aria-label|aria-roledescription)="[^"]*"')
 _TAGGED = re.compile(r'(?: aria-label="(?P<label>[^"]*)")?(?: role="[^"]*")? aria-roledescription="(?P<what>[^"]*)"')
 _MONTH, _DAY = re.compile(r"\d{4}-?(0[1-9]|1[0-2])"), re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIP = "sml tip"
-"""Field that tells a row in words: what a mark says under the pointer."""
+"""Field that describes a row in words: what a mark says under the pointer."""
 _BAR_HEIGHT, _LEAST, _HEIGHT = 26, 150, 230
 
 
@@ -53,9 +53,9 @@ def drawing(chart: Chart, rows: Rows, width: int, name: str) -> str:
     return re.sub(r"^<svg ", '<svg aria-hidden="true" focusable="false" ', svg)
 
 
-def _tip(found: re.Match[str]) -> str:
-    label = found["label"]
-    return f' data-tip="{label}"' if label and found["what"] in _MARKS else ""
+def _tip(match: re.Match[str]) -> str:
+    label = match["label"]
+    return f' data-tip="{label}"' if label and match["what"] in _MARKS else ""
 
 
 def _specification(chart: Chart, rows: Rows, width: int) -> Mapping[str, object]:
@@ -158,7 +158,7 @@ def plotted(chart: Chart, rows: Rows) -> list[dict[str, object]]:
     return [
         {
             **{_field(name): _value(row[number], has_times and name == chart.x) for name, number in at.items()},
-            _TIP: "; ".join(f"{spoken(name)}: {written(row[number])}" for name, number in at.items()),
+            _TIP: "; ".join(f"{accessible_text(name)}: {format_value(row[number])}" for name, number in at.items()),
         }
         for row in kept
     ]

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from sqlmesh_like.report.chart import Chart
 from sqlmesh_like.report.drawing import drawing
-from sqlmesh_like.report.words import SHOWN_ROWS, spoken, summary, written
+from sqlmesh_like.report.text_summary import SHOWN_ROWS, accessible_text, format_value, summarize
 from sqlmesh_like.run.ports import Rows
 
 WIDE, NARROW = 560, 330
@@ -25,7 +25,7 @@ WIDE, NARROW = 560, 330
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnChart:
     """A chart with its rows, and where they come from. `is_cut`: there are more than these."""
 
     chart: Chart
@@ -35,15 +35,15 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Heading:
-    """What stands above the charts. `facts` are pairs of words and a value."""
+class ReportHeading:
+    """What is above the charts. `facts` are pairs of words and a value."""
 
     title: str
     text: str
     facts: tuple[tuple[str, str], ...]
 
 
-def page(heading: Heading, charts: Sequence[Drawn]) -> str:
+def report_page(heading: ReportHeading, charts: Sequence[DrawnChart]) -> str:
     """The report as one HTML text, the same for the same rows. Raises MachineError where nothing can be drawn."""
     style, script = _asset("report.css"), _asset("report.js")
     policy = (
@@ -57,7 +57,7 @@ def page(heading: Heading, charts: Sequence[Drawn]) -> str:
     )  # fmt: skip
 
 
-def _shown(number: int, drawn: Drawn) -> dict[str, object]:
+def _shown(number: int, drawn: DrawnChart) -> dict[str, object]:
     chart, rows = drawn.chart, drawn.rows
     names = [column.name for column in rows.schema]
     kept = chart.y if chart.kind == "table" else (chart.columns or tuple(names))
@@ -67,11 +67,11 @@ def _shown(number: int, drawn: Drawn) -> dict[str, object]:
     widths = (("wide", WIDE), ("narrow", NARROW)) if is_drawn else ()
     return {
         "id": f"c{number}", "title": chart.title, "text": chart.text, "kind": chart.kind, "source": drawn.source,
-        "summary": summary(chart, rows),
+        "summary": summarize(chart, rows),
         "plots": [(name, Markup(drawing(chart, rows, width, f"c{number}{name}"))) for name, width in widths],
         "numbers": _numbers(chart, rows) if chart.kind == "number" and rows.rows else [],
-        "columns": list(zip([spoken(name) for name in kept], numeric, strict=True)),
-        "rows": [[(written(row[each]), is_right) for each, is_right in zip(at, numeric, strict=True)]
+        "columns": list(zip([accessible_text(name) for name in kept], numeric, strict=True)),
+        "rows": [[(format_value(row[each]), is_right) for each, is_right in zip(at, numeric, strict=True)]
                  for row in rows.rows[:SHOWN_ROWS]],
         "rest": "more" if drawn.is_cut else max(0, len(rows.rows) - SHOWN_ROWS),
     }  # fmt: skip
@@ -79,7 +79,7 @@ def _shown(number: int, drawn: Drawn) -> dict[str, object]:
 
 def _numbers(chart: Chart, rows: Rows) -> list[tuple[str, str]]:
     names = [column.name for column in rows.schema]
-    return [(spoken(name), written(rows.rows[0][names.index(name)])) for name in chart.y]
+    return [(accessible_text(name), format_value(rows.rows[0][names.index(name)])) for name in chart.y]
 
 
 def _is_number(rows: Rows, at: int) -> bool:

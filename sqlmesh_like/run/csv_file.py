@@ -13,7 +13,7 @@ _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 
 
 @dataclass(frozen=True)
-class Field:
+class CsvField:
     """One field; `offset` is that of its first character (a quote, where it is quoted)."""
 
     text: str
@@ -33,7 +33,7 @@ class CsvFile:
     text: str
     delimiter: str = ","
 
-    def records(self) -> Iterator[list[Field]]:
+    def records(self) -> Iterator[list[CsvField]]:
         """Records in order, blank lines left out. Raises ProjectError for a quote that does not match."""
         offset = 0
         while offset < len(self.text):
@@ -52,9 +52,9 @@ class CsvFile:
         before = _LINE_END.split(self.text[:offset])
         return Location(self.path, len(before), len(before[-1]) + 1)
 
-    def _record(self, offset: int) -> tuple[list[Field], int]:
+    def _record(self, offset: int) -> tuple[list[CsvField], int]:
         """The record at an offset, and where the next one starts."""
-        fields: list[Field] = []
+        fields: list[CsvField] = []
         while True:
             field, offset = self._field(offset)
             fields.append(field)
@@ -63,20 +63,20 @@ class CsvFile:
                 return fields, end.end() if end else offset
             offset += len(self.delimiter)
 
-    def _field(self, offset: int) -> tuple[Field, int]:
+    def _field(self, offset: int) -> tuple[CsvField, int]:
         if self.text.startswith('"', offset):
             return self._quoted(offset)
-        found = re.compile(rf"[^\r\n{re.escape(self.delimiter)}]*").match(self.text, offset)
-        assert found is not None
-        return Field(found[0], offset), found.end()
+        match = re.compile(rf"[^\r\n{re.escape(self.delimiter)}]*").match(self.text, offset)
+        assert match is not None
+        return CsvField(match[0], offset), match.end()
 
-    def _quoted(self, offset: int) -> tuple[Field, int]:
-        found = _QUOTED.match(self.text, offset)
-        if found is None:
+    def _quoted(self, offset: int) -> tuple[CsvField, int]:
+        match = _QUOTED.match(self.text, offset)
+        if match is None:
             raise self.error("this quote is never closed", offset, 'close it; a quote inside a field is written ""')
-        end = found.end()
+        end = match.end()
         follows = self.text.startswith(self.delimiter, end) or end == len(self.text) or _LINE_END.match(self.text, end)
         if not follows:
             hint = 'quote the whole field; a quote inside it is written ""'
             raise self.error("text follows the closing quote of a field", end, hint)
-        return Field(found[1].replace('""', '"'), offset, quoted=True), end
+        return CsvField(match[1].replace('""', '"'), offset, quoted=True), end

@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 from time import perf_counter
 
 from sqlmesh_like.errors import RetryableError, SmlError
-from sqlmesh_like.plan.explain import estimated
+from sqlmesh_like.plan.explain import explain_estimate
 from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.plan.history import TableState
-from sqlmesh_like.plan.live import Planner
+from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest, RenderedUnitTest
-from sqlmesh_like.run.hooks import Hooks, Moment
+from sqlmesh_like.run.hooks import Hooks, HookTime
 from sqlmesh_like.run.ports import Engine, Publisher
-from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult, SeedResult, Status, TestResult
+from sqlmesh_like.run.result import ModelResult, NodeResult, NodeStatus, RenderedNode, RunResult, SeedResult, TestResult
 from sqlmesh_like.run.schedule import Listener, Pace, Schedule, needs_of, running_order
 from sqlmesh_like.run.seeds import SeedTable, is_loaded
 from sqlmesh_like.run.tests import as_model, run_test
@@ -102,8 +102,8 @@ class Executor:
             case RenderedSeed():
                 return self._load(self.seeds[node.unique_id])
             case RenderedTest():
-                found = run_test(node, self.planner, self.engine, pinned)
-                return TestResult(node, found.status, found.message, _NEVER, 0.0, found.failures, found.sample)
+                verdict = run_test(node, self.planner, self.engine, pinned)
+                return TestResult(node, verdict.status, verdict.message, _NEVER, 0.0, verdict.failures, verdict.sample)
             case RenderedUnitTest():
                 assert self.units is not None
                 return self.units.execute(node)
@@ -121,7 +121,7 @@ class Executor:
             message = f"the table is up to date, publishing it failed: {error}"
             return replace(result, status="error", message=message, is_unsent=True)
         has_sent = any(each.rows is not None for each in sent)
-        status: Status = "success" if has_sent and result.status == "no-op" else result.status
+        status: NodeStatus = "success" if has_sent and result.status == "no-op" else result.status
         return replace(result, status=status, sent=sent)
 
     def _load(self, table: SeedTable) -> SeedResult:
@@ -153,13 +153,13 @@ class Executor:
         self._hook(model.unique_id, "post_hook")
         reasons = () if is_snapshot else (*applied.reasons, *planned.reasons)
         written = self.planner.catalog.history.last_write(planned.target.uri) if applied.committed else None
-        status: Status = "warn" if applied.warning else "success"
+        status: NodeStatus = "warn" if applied.warning else "success"
         return ModelResult(
             model, status, applied.warning, _NEVER, 0.0, applied.strategy, applied.upserts, applied.deletes, reasons,
-            written, estimated(planned), engine=applied.engine,
+            written, explain_estimate(planned), engine=applied.engine,
         )  # fmt: skip
 
-    def _hook(self, unique_id: str, moment: Moment) -> None:
+    def _hook(self, unique_id: str, moment: HookTime) -> None:
         if self.hooks is not None:
             self.hooks.around(unique_id, moment)
 
@@ -179,7 +179,7 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 """Stands where `execute` puts the time."""
 
 
-def _without_work(node: RenderedNode, status: Status, message: str) -> NodeResult:
+def _without_work(node: RenderedNode, status: NodeStatus, message: str) -> NodeResult:
     now = datetime.now(UTC)
     match node:
         case RenderedSeed():

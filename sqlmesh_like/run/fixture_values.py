@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
-from sqlmesh_like.run.seed_types import declared_type, infer
+from sqlmesh_like.run.seed_types import declared_type, infer_type
 
 _DIGITS = 15
 """Significant digits that a double keeps whatever they are: what YAML reads with more may have lost some."""
@@ -22,10 +22,10 @@ def typed(value: object, type_: str) -> object:
     """
     if value is None:
         return None
-    if found := _ARRAY.fullmatch(type_):
+    if match := _ARRAY.fullmatch(type_):
         if not isinstance(value, list):
             raise ValueError("write a list")
-        return [typed(element, found[1]) for element in value]
+        return [typed(element, match[1]) for element in value]
     if type_.startswith(("struct<", "map<")):
         if not isinstance(value, dict):
             raise ValueError("write a mapping")
@@ -83,13 +83,13 @@ def type_of(values: Sequence[object], *, is_text: bool = False) -> str:
     ('int', 'decimal(18,1)', 'string', 'int', 'string')
     """
     if is_text:
-        return infer([str(value) for value in values if value != ""]).name
+        return infer_type([str(value) for value in values if value != ""]).name
     if any(isinstance(value, str | list | dict | bytes) for value in values):
         return _nested(values)
     kinds = {type(value) for value in values}
     if bool in kinds and len(kinds) > 1:
         return "string"
-    return infer([_spelt(value) for value in values]).name
+    return infer_type([_spelt(value) for value in values]).name
 
 
 def _nested(values: Sequence[object]) -> str:

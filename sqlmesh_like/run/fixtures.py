@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlmesh_like.analyze.types import normalize
-from sqlmesh_like.errors import Location, ProjectError, nearest
+from sqlmesh_like.errors import Location, ProjectError, nearest, with_article
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.project.unit_test_spec import Fixture
-from sqlmesh_like.run.csv_file import CsvFile, Field
+from sqlmesh_like.run.csv_file import CsvField, CsvFile
 from sqlmesh_like.run.fixture_values import type_of, typed
 
 
@@ -39,7 +39,7 @@ class FixtureRows:
     is_text: bool = False
 
 
-def read_rows(fixture: Fixture) -> FixtureRows:
+def read_fixture(fixture: Fixture) -> FixtureRows:
     """The rows of a fixture of mappings or CSV. Raises ProjectError with file and line."""
     if fixture.text is not None:
         return _csv_rows(fixture)
@@ -59,29 +59,29 @@ def plain_rows(names: Sequence[str], rows: Iterable[Sequence[object]], location:
     return FixtureRows(tuple(names), made)
 
 
-def complete_schema(known: Schema | None, found: FixtureRows, hints: Schema = ()) -> Schema:
+def complete_schema(known: Schema | None, fixture: FixtureRows, hints: Schema = ()) -> Schema:
     """The known columns, with types where those are missing; where none are known, those that rows mention.
 
     `hints` are declared columns that may be some only.
     """
     declared = {column.name.lower(): normalize(column.type) for column in hints if column.type}
-    columns = known or (*hints, *(Column(n) for n in found.names if n.lower() not in {h.name.lower() for h in hints}))
+    columns = known or (*hints, *(Column(n) for n in fixture.names if n.lower() not in {h.name.lower() for h in hints}))
     return tuple(
-        Column(c.name, normalize(c.type) if c.type else declared.get(c.name.lower()) or _inferred(found, c.name))
+        Column(c.name, normalize(c.type) if c.type else declared.get(c.name.lower()) or _inferred(fixture, c.name))
         for c in columns
     )
 
 
-def typed_rows(found: FixtureRows, schema: Schema, what: str) -> list[tuple[object, ...]]:
-    """Rows in the schema's order. Raises ProjectError at a cell that is no column or no value of its type."""
-    check_names(found, schema, what)
-    return [tuple(typed_cell(cell_of(row, column.name), column) for column in schema) for row in found.rows]
+def typed_rows(fixture: FixtureRows, schema: Schema, what: str) -> list[tuple[object, ...]]:
+    """Rows in the schema's order. Raises ProjectError at a cell that is not a column or no value of its type."""
+    check_names(fixture, schema, what)
+    return [tuple(typed_cell(cell_of(row, column.name), column) for column in schema) for row in fixture.rows]
 
 
-def check_names(found: FixtureRows, schema: Schema, what: str) -> None:
+def check_names(fixture: FixtureRows, schema: Schema, what: str) -> None:
     """Raises ProjectError at the first column that `what` does not have."""
     names = {column.name.lower() for column in schema}
-    for row in found.rows:
+    for row in fixture.rows:
         for name, cell in row.cells.items():
             if name.lower() not in names:
                 shown = [column.name for column in schema]
@@ -101,13 +101,13 @@ def typed_cell(cell: Cell | None, column: Column) -> object:
     try:
         return typed(cell.value, column.type or "string")
     except ValueError as error:
-        message = f"{cell.value!r} is no {column.type} for column {column.name!r}"
+        message = f"{cell.value!r} is not {with_article(column.type or 'string')} for column {column.name!r}"
         raise ProjectError(message, location=cell.location, hint=str(error) or None) from None
 
 
-def _inferred(found: FixtureRows, name: str) -> str:
-    cells = [cell_of(row, name) for row in found.rows]
-    return type_of([cell.value for cell in cells if cell and cell.value is not None], is_text=found.is_text)
+def _inferred(fixture: FixtureRows, name: str) -> str:
+    cells = [cell_of(row, name) for row in fixture.rows]
+    return type_of([cell.value for cell in cells if cell and cell.value is not None], is_text=fixture.is_text)
 
 
 def _names(rows: Iterable[FixtureRow]) -> tuple[str, ...]:
@@ -143,7 +143,7 @@ def _csv_rows(fixture: Fixture) -> FixtureRows:
     return FixtureRows(tuple(names), rows, is_text=True)
 
 
-def _csv_row(file: CsvFile, fixture: Fixture, names: Sequence[str], record: Sequence[Field]) -> FixtureRow:
+def _csv_row(file: CsvFile, fixture: Fixture, names: Sequence[str], record: Sequence[CsvField]) -> FixtureRow:
     place = _place(file, fixture, record[0])
     if len(record) != len(names):
         message = f"this line has {len(record)} fields, the header has {len(names)}"
@@ -155,7 +155,7 @@ def _csv_row(file: CsvFile, fixture: Fixture, names: Sequence[str], record: Sequ
     return FixtureRow(cells, place)
 
 
-def _text(field: Field) -> str:
+def _text(field: CsvField) -> str:
     return field.text if field.quoted else field.text.strip()
 
 
@@ -164,7 +164,7 @@ def _without_indent(text: str) -> str:
     return "\n".join(line.strip() for line in text.splitlines()) + "\n"
 
 
-def _place(file: CsvFile, fixture: Fixture, field: Field) -> Location:
+def _place(file: CsvFile, fixture: Fixture, field: CsvField) -> Location:
     place = _moved(file.locate(field.offset), fixture)
     assert place is not None
     return place

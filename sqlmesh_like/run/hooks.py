@@ -8,18 +8,18 @@ from typing import Literal, Protocol
 
 from sqlmesh_like.errors import NodeError, SmlError
 
-Moment = Literal["pre_hook", "post_hook"]
+HookTime = Literal["pre_hook", "post_hook"]
 
 
-class Statements(Protocol):
+class HookStatements(Protocol):
     """Renders hooks."""
 
-    def of_node(self, unique_id: str, moment: Moment) -> tuple[str, ...]: ...
+    def of_node(self, unique_id: str, moment: HookTime) -> tuple[str, ...]: ...
 
     def of_run(self, end: bool, more: Mapping[str, object]) -> tuple[str, ...]: ...
 
 
-class Does(Protocol):
+class StatementRunner(Protocol):
     """Runs statements over the lake."""
 
     def execute(self, sql: str) -> None: ...
@@ -29,10 +29,10 @@ class Does(Protocol):
 class Hooks:
     """Runs hooks around a node's work: only where there is work, since a node with nothing to do starts no engine."""
 
-    statements: Statements
-    lake: Does
+    statements: HookStatements
+    lake: StatementRunner
 
-    def around(self, unique_id: str, moment: Moment) -> None:
+    def around(self, unique_id: str, moment: HookTime) -> None:
         """The hooks of a node. Raises NodeError with the statement that failed."""
         self._run(self.statements.of_node(unique_id, moment), moment)
 

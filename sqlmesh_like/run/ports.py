@@ -13,9 +13,9 @@ from sqlglot import exp
 from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.names import Schema, TableName
-from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.run.seeds import SeedTable
 
@@ -73,7 +73,7 @@ class Export:
 
 
 @dataclass(frozen=True)
-class Sent:
+class PublishResult:
     """What one publication did; `rows` None: it was up to date."""
 
     destination: str
@@ -85,7 +85,7 @@ class Sent:
 class Publisher(Protocol):
     """Sends tables of models to where people look."""
 
-    def publish(self, model: RenderedModel) -> tuple[Sent, ...]:
+    def publish(self, model: RenderedModel) -> tuple[PublishResult, ...]:
         """Bring what the model's config names up to its table. Raises NodeError; the table itself is not touched."""
         ...
 

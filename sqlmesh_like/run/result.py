@@ -11,9 +11,9 @@ from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.plan.history import Written
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest, RenderedUnitTest
-from sqlmesh_like.run.ports import Rows, Sent
+from sqlmesh_like.run.ports import PublishResult, Rows
 
-Status = Literal["success", "error", "skipped", "no-op", "pass", "fail", "warn"]
+NodeStatus = Literal["success", "error", "skipped", "no-op", "pass", "fail", "warn"]
 RenderedNode = RenderedModel | RenderedSeed | RenderedTest | RenderedUnitTest
 
 BLOCKING = frozenset({"error", "fail", "skipped"})
@@ -25,7 +25,7 @@ class ModelResult:
     """One model of a run. `message` is for people; `seconds` is wall time."""
 
     model: RenderedModel
-    status: Status
+    status: NodeStatus
     message: str
     started: datetime
     seconds: float
@@ -34,8 +34,8 @@ class ModelResult:
     deletes: int = 0
     reasons: tuple[Reason, ...] = ()
     written: Written | None = None  # by its commit; None: there was none
-    estimate: Mapping[str, object] | None = None  # what was planned, as `sml explain` tells it
-    sent: tuple[Sent, ...] = ()  # where it was published
+    estimate: Mapping[str, object] | None = None  # what was planned, as `sml explain` shows it
+    sent: tuple[PublishResult, ...] = ()  # where it was published
     is_unsent: bool = False  # its table is right, publishing it failed
     engine: str | None = None  # what computed its rows
 
@@ -53,7 +53,7 @@ class SeedResult:
     """One seed of a run. `rows` counts those written."""
 
     node: RenderedSeed
-    status: Status
+    status: NodeStatus
     message: str
     started: datetime
     seconds: float
@@ -71,7 +71,7 @@ class TestResult:
     __test__ = False
 
     node: RenderedTest | RenderedUnitTest
-    status: Status
+    status: NodeStatus
     message: str
     started: datetime
     seconds: float

@@ -30,7 +30,7 @@ class Cleaning:
 def due(catalog: Catalog, owned: Iterable[str], slack: int = SLACK) -> tuple[Cleaning, ...]:
     """Tables of ours (by unique id), borrowed ones left out, whose history has grown past what is kept, by `slack`."""
     needed = _oldest_frontiers(catalog)
-    found: list[Cleaning] = []
+    cleanings: list[Cleaning] = []
     for unique_id in (unique_id for unique_id in owned if unique_id not in catalog.borrowed):
         state = catalog.state(unique_id)
         if state.frontier is None or state.kind not in ("cow", "mor"):
@@ -40,8 +40,8 @@ def due(catalog: Catalog, owned: Iterable[str], slack: int = SLACK) -> tuple[Cle
         ]
         retain = retained(max(behind, default=0))
         if catalog.history.exceeds(state.uri, retain + slack):
-            found.append(Cleaning(state.uri, retain))
-    return tuple(found)
+            cleanings.append(Cleaning(state.uri, retain))
+    return tuple(cleanings)
 
 
 def retained(behind: int) -> int:
@@ -55,11 +55,11 @@ def retained(behind: int) -> int:
 
 def _oldest_frontiers(catalog: Catalog) -> dict[str, list[str]]:
     """For each table the frontiers that its consumers have recorded."""
-    found: dict[str, list[str]] = {}
+    frontiers: dict[str, list[str]] = {}
     for unique_id in catalog.places:
         if not unique_id.startswith("model.") or unique_id in catalog.borrowed:
             continue
         record = catalog.state(unique_id).record
         for input_id, frontier in (record.frontier if record else {}).items():
-            found.setdefault(input_id, []).append(frontier)
-    return found
+            frontiers.setdefault(input_id, []).append(frontier)
+    return frontiers

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-Row = tuple[object, ...]
+DiffRow = tuple[object, ...]
 _SIGNIFICANT = 9
 """Doubles are compared to this many digits: the last ones depend on the order of addition."""
 _SHOWN = 20
@@ -18,9 +18,9 @@ class RowDiff:
     """How rows differ: `changed` pairs an expected row with the one that is there instead."""
 
     columns: tuple[str, ...]
-    changed: tuple[tuple[Row, Row], ...]
-    missing: tuple[Row, ...]
-    surplus: tuple[Row, ...]
+    changed: tuple[tuple[DiffRow, DiffRow], ...]
+    missing: tuple[DiffRow, ...]
+    surplus: tuple[DiffRow, ...]
     equal: int
 
     @property
@@ -55,15 +55,15 @@ class RowDiff:
         return [["", *self.columns], *lines[:_SHOWN]]
 
 
-def compare(columns: Sequence[str], expected: Iterable[Row], actual: Iterable[Row]) -> RowDiff | None:
+def compare(columns: Sequence[str], expected: Iterable[DiffRow], actual: Iterable[DiffRow]) -> RowDiff | None:
     """The difference of two multisets of rows; None where there is none."""
-    wanted, found = list(expected), list(actual)
-    keep_wanted, keep_found = _unmatched(wanted, found), _unmatched(found, wanted)
+    wanted, remaining = list(expected), list(actual)
+    keep_wanted, keep_found = _unmatched(wanted, remaining), _unmatched(remaining, wanted)
     if not keep_wanted and not keep_found:
         return None
     equal = len(wanted) - len(keep_wanted)
-    changed: list[tuple[Row, Row]] = []
-    missing: list[Row] = []
+    changed: list[tuple[DiffRow, DiffRow]] = []
+    missing: list[DiffRow] = []
     for row in keep_wanted:
         nearest = max(keep_found, key=lambda other: _alike(row, other), default=None)
         if nearest is None or not _alike(row, nearest):
@@ -74,7 +74,7 @@ def compare(columns: Sequence[str], expected: Iterable[Row], actual: Iterable[Ro
     return RowDiff(tuple(columns), tuple(changed), tuple(missing), tuple(keep_found), equal)
 
 
-def _unmatched(rows: Iterable[Row], others: Iterable[Row]) -> list[Row]:
+def _unmatched(rows: Iterable[DiffRow], others: Iterable[DiffRow]) -> list[DiffRow]:
     left = Counter(map(_comparable, others))
     kept = []
     for row in rows:
@@ -86,7 +86,7 @@ def _unmatched(rows: Iterable[Row], others: Iterable[Row]) -> list[Row]:
     return kept
 
 
-def _alike(row: Row, other: Row) -> int:
+def _alike(row: DiffRow, other: DiffRow) -> int:
     return sum(_same(one, two) for one, two in zip(row, other, strict=True))
 
 

@@ -19,7 +19,7 @@ class Listener(Protocol):
     def ended(self, number: int, total: int, result: NodeResult) -> None: ...
 
 
-class Work(Protocol):
+class NodeWork(Protocol):
     """What is done with a node whose needs are met, and with one that cannot run any more."""
 
     def execute(self, node: RenderedNode) -> NodeResult: ...
@@ -40,7 +40,7 @@ class Schedule:
         self,
         nodes: Sequence[RenderedNode],
         needs: Mapping[str, frozenset[str]],
-        work: Work,
+        work: NodeWork,
         listener: Listener,
         pace: Pace,
     ) -> None:
@@ -115,7 +115,7 @@ def needs_of(graph: Graph, selected: Sequence[str]) -> dict[str, frozenset[str]]
 
 
 def running_order(graph: Graph, selected: Sequence[str]) -> list[str]:
-    """Selected nodes in the order in which they may run one by one: unit tests stand before their models."""
+    """Selected nodes in the order in which they may run one by one: unit tests come before their models."""
     order = graph.order(selected)
     units: dict[str, list[str]] = {}
     for unique_id in order:

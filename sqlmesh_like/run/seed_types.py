@@ -71,10 +71,10 @@ def _decimal(precision: int, scale: int) -> SeedType:
     """A value with more digits than the type has is refused, not rounded."""
 
     def convert(text: str) -> Decimal:
-        found = re.fullmatch(r"[+-]?0*([0-9]*)(?:\.([0-9]*?)0*)?", text)
-        if not found or not any(map(str.isdigit, text)):
+        match = re.fullmatch(r"[+-]?0*([0-9]*)(?:\.([0-9]*?)0*)?", text)
+        if not match or not any(map(str.isdigit, text)):
             raise ValueError(text)
-        if len(found[1]) > precision - scale or len(found[2] or "") > scale:
+        if len(match[1]) > precision - scale or len(match[2] or "") > scale:
             raise ValueError(text)
         return Decimal(text)
 
@@ -103,8 +103,8 @@ def declared_type(text: str) -> SeedType:
     ('decimal(10,2)', 'string')
     """
     name = text.strip().lower()
-    if found := _DECIMAL_TYPE.fullmatch(name):
-        precision, scale = int(found[1] or 10), int(found[2] or 0)
+    if match := _DECIMAL_TYPE.fullmatch(name):
+        precision, scale = int(match[1] or 10), int(match[2] or 0)
         if not scale <= precision <= 38 or precision == 0:
             raise ValueError("a decimal has 1 to 38 digits, and no more of them behind the point")
         return _decimal(precision, scale)
@@ -116,11 +116,11 @@ def declared_type(text: str) -> SeedType:
     return _TYPES[plain]
 
 
-def infer(values: Sequence[str]) -> SeedType:
+def infer_type(values: Sequence[str]) -> SeedType:
     """The narrowest type that holds every value and loses none of its text's meaning: `007` stays text.
 
-    >>> infer(["1", "20"]).name, infer(["1", "2.50"]).name, infer(["007"]).name, infer(["2024-01-02"]).name
-    ('int', 'decimal(18,2)', 'string', 'date')
+    >>> [infer_type(texts).name for texts in (["1", "20"], ["1", "2.50"], ["007"], ["2024-01-02"])]
+    ['int', 'decimal(18,2)', 'string', 'date']
     """
     if not values:
         return STRING
@@ -128,21 +128,21 @@ def infer(values: Sequence[str]) -> SeedType:
         return _TYPES["boolean"]
     numbers = [_DECIMAL.fullmatch(value) for value in values]
     if all(numbers):
-        return _exact([found for found in numbers if found]) or _DOUBLE
+        return _exact([seed_type for seed_type in numbers if seed_type]) or _DOUBLE
     if all(
         _NUMBER.fullmatch(value) and not re.match(r"[+-]?(0[0-9]|[ni+])|\+", value, re.IGNORECASE) for value in values
     ):
         return _DOUBLE
-    return next((found for found in (_TYPES["date"], _TYPES["timestamp"]) if _holds(found, values)), STRING)
+    return next((seed_type for seed_type in (_TYPES["date"], _TYPES["timestamp"]) if _holds(seed_type, values)), STRING)
 
 
 def _exact(numbers: Sequence[re.Match[str]]) -> SeedType | None:
-    scale = max(len(found[2] or "") for found in numbers)
+    scale = max(len(digits[2] or "") for digits in numbers)
     if not scale:
-        values = [found[0] for found in numbers]
+        values = [digits[0] for digits in numbers]
         integers = (_TYPES["int"], _TYPES["bigint"], _decimal(38, 0))
-        return next((found for found in integers if _holds(found, values)), STRING)
-    whole = max(len(found[1]) for found in numbers)
+        return next((digits for digits in integers if _holds(digits, values)), STRING)
+    whole = max(len(digits[1]) for digits in numbers)
     return _decimal(_INFERRED_PRECISION, scale) if whole + scale <= _INFERRED_PRECISION else None
 
 

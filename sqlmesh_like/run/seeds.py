@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlmesh_like.errors import Location, ProjectError, nearest
+from sqlmesh_like.errors import Location, ProjectError, nearest, with_article
 from sqlmesh_like.names import Column, Schema, is_hidden
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.render.rendered import RenderedSeed
-from sqlmesh_like.run.csv_file import CsvFile, Field
-from sqlmesh_like.run.seed_types import STRING, SeedType, declared_type, infer
+from sqlmesh_like.run.csv_file import CsvField, CsvFile
+from sqlmesh_like.run.seed_types import STRING, SeedType, declared_type, infer_type
 
 _VERSION = 1
 """Part of the fingerprint: raised when the same file comes to mean other rows."""
@@ -26,7 +26,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True)
 class SeedTable:
-    """A seed as it will stand in the lake. `fingerprint` is that of text, types and key."""
+    """A seed as it will be in the lake. `fingerprint` is that of text, types and key."""
 
     seed: RenderedSeed
     schema: Schema
@@ -61,7 +61,7 @@ def _text(root: Path, path: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        message = f"the byte 0x{content[error.start]:02x} is no UTF-8 text"
+        message = f"the byte 0x{content[error.start]:02x} is not UTF-8 text"
         raise ProjectError(message, location=Location(path, line), hint="save the file as UTF-8") from None
 
 
@@ -74,7 +74,7 @@ def _delimiter(seed: RenderedSeed) -> str:
     return given
 
 
-def _names(file: CsvFile, header: Sequence[Field]) -> list[str]:
+def _names(file: CsvFile, header: Sequence[CsvField]) -> list[str]:
     if not header:
         raise ProjectError(
             "the file is empty", location=Location(file.path, 1, 1), hint="its first line names the columns"
@@ -91,7 +91,7 @@ def _names(file: CsvFile, header: Sequence[Field]) -> list[str]:
     return names
 
 
-def _check_widths(file: CsvFile, width: int, records: Sequence[Sequence[Field]]) -> None:
+def _check_widths(file: CsvFile, width: int, records: Sequence[Sequence[CsvField]]) -> None:
     for record in records:
         if len(record) != width:
             place = record[width] if len(record) > width else record[-1]
@@ -103,14 +103,16 @@ def _fields(count: int) -> str:
     return "1 field" if count == 1 else f"{count} fields"
 
 
-def _types(seed: RenderedSeed, names: Sequence[str], records: Sequence[Sequence[Field]]) -> list[SeedType]:
+def _types(seed: RenderedSeed, names: Sequence[str], records: Sequence[Sequence[CsvField]]) -> list[SeedType]:
     known = {name.lower(): name for name in names}
     declared: dict[str, SeedType] = {}
     for name, text in seed.column_types.items():
         if name.lower() not in known:
             hint = nearest(name, names) or f"its columns: {', '.join(names)}"
             raise ProjectError(
-                f"column_types names {name!r}, which is no column of it", location=Location(seed.path, 1), hint=hint
+                f"column_types names {name!r}, which is not one of its columns",
+                location=Location(seed.path, 1),
+                hint=hint,
             )
         try:
             declared[name.lower()] = declared_type(text)
@@ -119,12 +121,12 @@ def _types(seed: RenderedSeed, names: Sequence[str], records: Sequence[Sequence[
             raise ProjectError(message, location=Location(seed.path, 1), hint=str(error)) from None
     columns = zip(*records, strict=True) if records else ([] for _ in names)
     return [
-        declared.get(name.lower()) or infer([field.text.strip() for field in column if field.text])
+        declared.get(name.lower()) or infer_type([field.text.strip() for field in column if field.text])
         for name, column in zip(names, columns, strict=True)
     ]
 
 
-def _value(file: CsvFile, field: Field, type_: SeedType) -> object:
+def _value(file: CsvFile, field: CsvField, type_: SeedType) -> object:
     """An empty field is NULL; a quoted empty one is an empty text, and NULL in a column that holds no text."""
     if field.is_null or (not field.text and type_ is not STRING):
         return None
@@ -132,7 +134,7 @@ def _value(file: CsvFile, field: Field, type_: SeedType) -> object:
         return field.text if type_ is STRING else type_.convert(field.text.strip())
     except ValueError:
         raise file.error(
-            f"{field.text!r} is no {type_.name}", field.offset, "mend it, or change column_types"
+            f"{field.text!r} is not {with_article(type_.name)}", field.offset, "fix it, or change column_types"
         ) from None
 
 
@@ -143,7 +145,7 @@ def _unique_key(seed: RenderedSeed, names: Sequence[str]) -> tuple[str, ...]:
     for key in keys:
         if key.lower() not in known:
             raise ProjectError(
-                f"unique_key names {key!r}, which is no column of it",
+                f"unique_key names {key!r}, which is not one of its columns",
                 location=Location(seed.path, 1),
                 hint=nearest(key, names),
             )
@@ -155,7 +157,7 @@ def _check_unique(
     key: Sequence[str],
     names: Sequence[str],
     rows: Sequence[Sequence[object]],
-    records: Sequence[Sequence[Field]],
+    records: Sequence[Sequence[CsvField]],
 ) -> None:
     if not key:
         return
@@ -169,9 +171,7 @@ def _check_unique(
             )
         if value in seen:
             first = file.locate(seen[value])
-            raise file.error(
-                f"unique_key ({', '.join(key)}) repeats", place, f"the same value stands in line {first.line}"
-            )
+            raise file.error(f"unique_key ({', '.join(key)}) repeats", place, f"the same value is in line {first.line}")
         seen[value] = place
 
 

@@ -16,11 +16,11 @@ from sqlmesh_like.compiler import declared_schema
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.project.files import read_text
-from sqlmesh_like.project.spec import PartitionBy, SourceTable
+from sqlmesh_like.project.nodes import PartitionBy, SourceTable
 from sqlmesh_like.project.unit_test_spec import Fixture
 from sqlmesh_like.project.yaml_node import parse_yaml
 from sqlmesh_like.render.rendered import InputRef, RenderedModel
-from sqlmesh_like.run.fixtures import FixtureRows, complete_schema, read_rows, typed_rows
+from sqlmesh_like.run.fixtures import FixtureRows, complete_schema, read_fixture, typed_rows
 
 FOLDER = "fixtures"
 MODELS = "ref"
@@ -42,13 +42,13 @@ def source_fixture(root: Path, table: SourceTable) -> FixtureTable | None:
     path = _find(root, table.source_name, table.name)
     if path is None:
         return None
-    found = _read(root, path)
+    fixture = _read(root, path)
     ref = InputRef(table.unique_id, table.table, "source", table.columns)
     by = table.ingest.partition_by if table.ingest else None
-    named = {name.lower() for name in found.names}
+    named = {name.lower() for name in fixture.names}
     is_derived = by is not None and by.field.lower() not in {*named, *(c.name.lower() for c in table.columns)}
     known = declared_schema(ref if is_derived else replace(ref, declared=table.shown))
-    made = _table(path, found, known, table.columns, f"{table.source_name}.{table.name}")
+    made = _table(path, fixture, known, table.columns, f"{table.source_name}.{table.name}")
     return _partitioned(made, by) if by is not None and is_derived else made
 
 
@@ -73,29 +73,31 @@ def unused(root: Path, sources: Iterable[tuple[str, str]], models: Iterable[str]
 
 def _find(root: Path, folder: str, name: str) -> str | None:
     paths = [f"{FOLDER}/{folder}/{name}{suffix}" for suffix in _SUFFIXES]
-    found = [path for path in paths if (root / path).is_file()]
-    if len(found) > 1:
-        raise ProjectError(f"{found[0]} holds the same table", location=Location(found[1]), hint="remove one of them")
-    return found[0] if found else None
+    existing = [path for path in paths if (root / path).is_file()]
+    if len(existing) > 1:
+        raise ProjectError(
+            f"{existing[0]} holds the same table", location=Location(existing[1]), hint="remove one of them"
+        )
+    return existing[0] if existing else None
 
 
 def _read(root: Path, path: str) -> FixtureRows:
     text = read_text(root / path, root)
     if path.endswith(".csv"):
-        return read_rows(Fixture("csv", Location(path, 1, 1), text=text, text_path=path))
+        return read_fixture(Fixture("csv", Location(path, 1, 1), text=text, text_path=path))
     node = parse_yaml(text, path)
     if node.value == {}:  # an empty file
         return FixtureRows((), ())
     node.sequence("a fixture")
-    return read_rows(Fixture("dict", node.location, rows=node))
+    return read_fixture(Fixture("dict", node.location, rows=node))
 
 
-def _table(path: str, found: FixtureRows, known: Schema | None, declared: Schema, what: str) -> FixtureTable:
-    schema = complete_schema(known, found, declared)
+def _table(path: str, fixture: FixtureRows, known: Schema | None, declared: Schema, what: str) -> FixtureTable:
+    schema = complete_schema(known, fixture, declared)
     if not schema:
         hint = "declare its columns in YAML, or give a row"
         raise ProjectError(f"no column of {what} is known", location=Location(path), hint=hint)
-    return FixtureTable(schema, tuple(typed_rows(found, schema, what)), path)
+    return FixtureTable(schema, tuple(typed_rows(fixture, schema, what)), path)
 
 
 def _partitioned(table: FixtureTable, by: PartitionBy) -> FixtureTable:
@@ -109,7 +111,7 @@ def _partitioned(table: FixtureTable, by: PartitionBy) -> FixtureTable:
 def _partition_value(value: object, by: PartitionBy, path: str) -> str | None:
     if value is None or by.format is None:
         return None if value is None else str(value)
-    pattern = re.sub("|".join(_PATTERN), lambda found: _PATTERN[found[0]], by.format)
+    pattern = re.sub("|".join(_PATTERN), lambda directive: _PATTERN[directive[0]], by.format)
     if not isinstance(value, date | datetime) or re.search("[A-Za-z]", re.sub("%[YmdH]", "", pattern)):
         hint = f"give the column {by.field!r} in the fixture"
         message = f"{by.field!r} cannot be derived from {value!r} by {by.format!r} here"

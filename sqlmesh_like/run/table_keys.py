@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlmesh_like.project.spec import ParsedProject
+from sqlmesh_like.project.nodes import ParsedProject
 from sqlmesh_like.render.rendered import RenderedProject
 
 

@@ -12,21 +12,21 @@ from sqlglot.errors import SqlglotError
 from sqlmesh_like.errors import Location, ProjectError, SqlError
 from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.history import TableState
-from sqlmesh_like.plan.live import Planner
-from sqlmesh_like.project.spec import ModelConfig
+from sqlmesh_like.plan.planner import Planner
+from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import RenderedModel, RenderedTest
 from sqlmesh_like.run.ports import Engine, Rows
-from sqlmesh_like.run.result import Status
+from sqlmesh_like.run.result import NodeStatus
 
 SAMPLE = 5
 """Failing rows that are shown."""
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TestVerdict:
     """Outcome of a test that ran: `failures` by its `fail_calc`, by default the number of rows."""
 
-    status: Status
+    status: NodeStatus
     failures: int
     message: str
     sample: Rows | None = None
@@ -41,7 +41,7 @@ def as_model(test: RenderedTest) -> RenderedModel:
     )  # fmt: skip
 
 
-def run_test(test: RenderedTest, planner: Planner, engine: Engine, pinned: Mapping[str, TableState]) -> Verdict:
+def run_test(test: RenderedTest, planner: Planner, engine: Engine, pinned: Mapping[str, TableState]) -> TestVerdict:
     """Count a test's failures; rows are fetched only to show a few. Raises SqlError or NodeError."""
     test = planner.rerender.test(test) if planner.rerender is not None else test
     model = as_model(test)
@@ -55,13 +55,13 @@ def run_test(test: RenderedTest, planner: Planner, engine: Engine, pinned: Mappi
     tables = {ref.table: states[ref.unique_id] for ref in facts.inputs}
     failing = _limited(facts.tree, test)
     ((failures, warns, fails),) = engine.query(_counted(failing, test), tables, -1).rows
-    status: Status = "fail" if fails and test.severity == "error" else "warn" if warns else "pass"
+    status: NodeStatus = "fail" if fails and test.severity == "error" else "warn" if warns else "pass"
     sample = None if status == "pass" else engine.query(failing, tables, SAMPLE)
-    told = _message(status, _whole(failures), test)
+    message = _message(status, _whole(failures), test)
     if test.table is not None:
         is_kept = engine.keep(failing, tables, planner.catalog.places[test.unique_id], planner.now)
-        told += f"\n  the rows: sml show {test.table}" if is_kept and told else ""
-    return Verdict(status, _whole(failures), told, sample)
+        message += f"\n  the rows: sml show {test.table}" if is_kept and message else ""
+    return TestVerdict(status, _whole(failures), message, sample)
 
 
 def _limited(tree: exp.Expr, test: RenderedTest) -> exp.Expr:
@@ -96,7 +96,7 @@ def _whole(count: object) -> int:
     return int(str(count).partition(".")[0]) if count is not None else 0
 
 
-def _message(status: Status, failures: int, test: RenderedTest) -> str:
+def _message(status: NodeStatus, failures: int, test: RenderedTest) -> str:
     if status == "pass":
         return ""
     condition = _condition(test, "error_if" if status == "fail" else "warn_if")

@@ -22,7 +22,7 @@ from sqlmesh_like.run.fixtures import (
     check_names,
     complete_schema,
     plain_rows,
-    read_rows,
+    read_fixture,
     typed_cell,
     typed_rows,
 )
@@ -89,19 +89,19 @@ class _Preparation:
 
     def _rows(self, fixture: Fixture) -> FixtureRows:
         if fixture.format != "sql" or fixture.text is None:
-            return read_rows(fixture)
-        found = self.query(fixture.text)
-        return plain_rows([column.name for column in found.schema], found.rows, fixture.location)
+            return read_fixture(fixture)
+        result = self.query(fixture.text)
+        return plain_rows([column.name for column in result.schema], result.rows, fixture.location)
 
-    def _schema(self, ref: InputRef, found: FixtureRows | None) -> Schema:
+    def _schema(self, ref: InputRef, fixture_rows: FixtureRows | None) -> Schema:
         """Declared columns, else those the project knows, else those that the rows mention."""
         changed = [entry for entry in self.test.changes if entry.ref.unique_id == ref.unique_id]
-        mentioned = list((found or FixtureRows((), ())).rows)
+        mentioned = list((fixture_rows or FixtureRows((), ())).rows)
         mentioned += [row for entry in changed for fixture in (entry.upsert, entry.delete) for row in _listed(fixture)]
         names = dict.fromkeys(name for row in mentioned for name in row.cells)
-        if found is not None and found.is_text:
-            names = dict.fromkeys((*found.names, *names))
-        rows = FixtureRows(tuple(names), tuple(mentioned), found is not None and found.is_text)
+        if fixture_rows is not None and fixture_rows.is_text:
+            names = dict.fromkeys((*fixture_rows.names, *names))
+        rows = FixtureRows(tuple(names), tuple(mentioned), fixture_rows is not None and fixture_rows.is_text)
         known = declared_schema(ref) or self.known.schemas.get(ref.unique_id)
         schema = complete_schema(known, rows, ref.declared)
         if not schema:
@@ -111,13 +111,13 @@ class _Preparation:
         return schema
 
     def _given(
-        self, ref: InputRef, found: FixtureRows | None, schemas: Mapping[str, Schema]
+        self, ref: InputRef, fixture: FixtureRows | None, schemas: Mapping[str, Schema]
     ) -> dict[str, tuple[object, ...]]:
         silent = any(entry.ref == ref and entry.fixture.is_silent for entry in self.test.given)
         if silent and ref.kind == "seed":
             rows = [tuple(row) for row in self.known.seeds.get(ref.unique_id, ())]
         else:
-            rows = typed_rows(found or FixtureRows((), ()), schemas[ref.unique_id], spelt(ref))
+            rows = typed_rows(fixture or FixtureRows((), ()), schemas[ref.unique_id], spelt(ref))
         return {_row_key(number): row for number, row in enumerate(rows)}
 
     def _after(self, before: Snapshot, schemas: Mapping[str, Schema]) -> Snapshot:
@@ -135,9 +135,9 @@ class _Preparation:
                 hint = nearest(name, names.values())
                 raise ProjectError(f"{spelt(change.ref)} has no column {name!r}", location=change.location, hint=hint)
         key = change.key or self.known.keys.get(change.ref.unique_id) or _mentioned_by(change.delete)
-        found = tuple(names[name.lower()] for name in key if name.lower() in names)
-        if found or not _listed(change.upsert):
-            return found
+        columns = tuple(names[name.lower()] for name in key if name.lower() in names)
+        if columns or not _listed(change.upsert):
+            return columns
         hint = "add key: [column, …] to this entry, or unique_key to the config of what it names"
         message = f"which row of {spelt(change.ref)} an upsert replaces is not known"
         raise ProjectError(message, location=change.location, hint=hint)
@@ -159,7 +159,7 @@ def expected_rows(expect: FixtureRows, schema: Schema, model: str) -> tuple[Sche
 
 
 def _listed(fixture: Fixture) -> tuple[FixtureRow, ...]:
-    return read_rows(fixture).rows
+    return read_fixture(fixture).rows
 
 
 def _row_key(number: int) -> str:
@@ -176,8 +176,8 @@ def _mentioned_by(delete: Fixture) -> tuple[str, ...]:
 def _apply(change: ChangedRows, key: tuple[str, ...], schema: Schema, rows: dict[str, tuple[object, ...]]) -> None:
     """Remove and write rows; what an upsert does not mention stays as it was."""
     what = spelt(change.ref)
-    check_names(read_rows(change.delete), schema, what)
-    check_names(read_rows(change.upsert), schema, what)
+    check_names(read_fixture(change.delete), schema, what)
+    check_names(read_fixture(change.upsert), schema, what)
     for row in _listed(change.delete):
         gone = _matching(row, tuple(c.name for c in schema if cell_of(row, c.name)), schema, rows)
         if not gone:
@@ -206,11 +206,11 @@ def _replaced(
     for name in key:
         if cell_of(row, name) is None:
             raise ProjectError(f"an upsert of {what} must give its key, {name!r}", location=row.location)
-    found = _matching(row, key, schema, rows)
-    if len(found) > 1:
-        message = f"{len(found)} rows of {what} have this {', '.join(key)}: it is no key"
+    matched = _matching(row, key, schema, rows)
+    if len(matched) > 1:
+        message = f"{len(matched)} rows of {what} have this {', '.join(key)}: it is not a key"
         raise ProjectError(message, location=row.location, hint="add key: [column, …] to this entry of changes")
-    return found[0] if found else None
+    return matched[0] if matched else None
 
 
 def _matching(

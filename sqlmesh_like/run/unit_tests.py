@@ -12,7 +12,7 @@ from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.errors import SmlError
 from sqlmesh_like.render.rendered import RenderedUnitTest
 from sqlmesh_like.run.ports import Rows
-from sqlmesh_like.run.result import RenderedNode, Status, TestResult
+from sqlmesh_like.run.result import NodeStatus, RenderedNode, TestResult
 from sqlmesh_like.run.row_diff import RowDiff, compare
 from sqlmesh_like.run.unit_cases import UnitCase, expected_rows
 
@@ -65,13 +65,18 @@ class UnitWork:
         assert isinstance(node, RenderedUnitTest)
         return TestResult(node, "skipped", why, datetime.now(UTC), 0.0)
 
-    def _verdict(self, case: UnitCase) -> tuple[Status, str, int | None, Strategy | None]:
+    def _verdict(self, case: UnitCase) -> tuple[NodeStatus, str, int | None, Strategy | None]:
         outcome = self.engine.run(case)
         if outcome.unknown is not None:
             return "error", f"not checkable here: {outcome.unknown}", None, None
-        found = self._difference(case, outcome.rows)
-        if found is not None:
-            return "fail", f"actual differs from expected\n{found.text(self.flat)}", found.total, outcome.strategy
+        difference = self._difference(case, outcome.rows)
+        if difference is not None:
+            return (
+                "fail",
+                f"actual differs from expected\n{difference.text(self.flat)}",
+                difference.total,
+                outcome.strategy,
+            )
         if outcome.recomputed is not None:
             names = [column.name for column in outcome.rows.schema]
             drift = compare(names, outcome.recomputed.rows, outcome.rows.rows)

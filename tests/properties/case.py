@@ -19,7 +19,7 @@ from typing import TypeVar
 from sqlmesh_like.compiler import CompiledModel, Compiler
 from sqlmesh_like.engine.duck import Actions, DuckLake, Snapshot
 from sqlmesh_like.names import Column, Schema, TableName
-from sqlmesh_like.project.spec import ModelConfig
+from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap
 
 DEEP = os.environ.get("SML_DEEP") == "1"

@@ -9,7 +9,7 @@ from itertools import pairwise
 from sqlmesh_like.compiler import CompiledModel, Compiler
 from sqlmesh_like.engine.duck import Actions, DuckLake, Snapshot
 from sqlmesh_like.names import Column, Schema, TableName
-from sqlmesh_like.project.spec import ModelConfig
+from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap
 
 T, U = "source.shop.t", "source.shop.u"

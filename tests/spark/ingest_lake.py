@@ -17,7 +17,7 @@ from sqlmesh_like.errors import Location
 from sqlmesh_like.ingest.report import IngestReport, TableReport
 from sqlmesh_like.ingest.stream import Run, ingest_source, open_run
 from sqlmesh_like.names import Column, TableName
-from sqlmesh_like.project.spec import (
+from sqlmesh_like.project.nodes import (
     IngestSource,
     IngestTable,
     ParsedProject,

@@ -23,13 +23,13 @@ from sqlmesh_like.engine.spark_engine import SparkEngine
 from sqlmesh_like.engine.tables import DELETED, HudiTable, Operation
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.names import KEY
-from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.catalog import build_catalog
 from sqlmesh_like.plan.graph import build_graph
-from sqlmesh_like.plan.live import Planner
+from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.project.loader import load_project
+from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.profile import load_target
-from sqlmesh_like.project.spec import Target
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.render.renderer import render_project
 from sqlmesh_like.run.executor import Executor

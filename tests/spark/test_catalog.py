@@ -19,7 +19,7 @@ from sqlmesh_like.engine.jars import ensure_jars
 from sqlmesh_like.engine.tables import HudiTable, write
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import TableName
-from sqlmesh_like.project.spec import Target
+from sqlmesh_like.project.nodes import Target
 from tests.services.metastore import metastore
 from tests.spark.ingest_lake import BY_MONTH, Lake, event, table
 from tests.spark.lake import Lake as ModelLake

@@ -26,7 +26,7 @@ from tests.spark.lake import Lake
 root, moment = Path(sys.argv[1]), sys.argv[2]
 
 def session():
-    from sqlmesh_like.project.spec import Target
+    from sqlmesh_like.project.nodes import Target
     settings = {"spark.sql.shuffle.partitions": "2"}
     target = Target("test", "test", "spark", warehouse=str(root / "warehouse"), master="local[2]", spark=settings)
     return start_session(target, "child", log_file=root / "child.log")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 
 from tests.spark.lake import Lake
-from tests.unit.analyze.test_pure import PURE
+from tests.unit.analyze.test_deterministic_functions import PURE
 
 
 def test_pure_functions_have_the_types_and_values_of_the_query_as_written(lake: Lake) -> None:

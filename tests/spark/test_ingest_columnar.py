@@ -23,7 +23,7 @@ from sqlmesh_like.ingest.mark import Mark
 from sqlmesh_like.ingest.parquet import ParquetLog
 from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.row_files import RowFiles
-from sqlmesh_like.project.spec import PartitionBy
+from sqlmesh_like.project.nodes import PartitionBy
 from tests.spark.ingest_lake import Lake, table
 
 UTC = datetime.UTC

@@ -128,7 +128,7 @@ def test_maxwell_messages_tell_only_what_changed_of_the_old_row(spark: SparkSess
 
 
 def shop_partition(column: str) -> Any:
-    from sqlmesh_like.project.spec import PartitionBy
+    from sqlmesh_like.project.nodes import PartitionBy
 
     return PartitionBy(column, "yyyy", "year")
 

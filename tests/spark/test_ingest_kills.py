@@ -31,7 +31,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from sqlmesh_like.engine.session import start_session
-from sqlmesh_like.project.spec import Target
+from sqlmesh_like.project.nodes import Target
 from tests.spark.test_ingest_kills import lake_in
 
 root = Path(sys.argv[1])

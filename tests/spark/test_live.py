@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.ingest.evolve import safe_name
-from sqlmesh_like.project.spec import PartitionBy
+from sqlmesh_like.project.nodes import PartitionBy
 from tests.services.connect import connect_jars, debezium, of_mariadb, plugin
 from tests.services.mariadb import Server, find_server, mariadb
 from tests.services.random_shop import Table, alter, plain, shop, statements

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.database import DatabaseStore
-from sqlmesh_like.publish.store import KEY
+from sqlmesh_like.publish.store import KEY_COLUMN
 from tests.published import Killed, Place, Row, publish_killed
 from tests.services import mariadb, postgres
 from tests.services.wanted import need
@@ -47,7 +47,7 @@ def rows_of(url: str, table: str) -> list[Row]:
     with engine.connect() as db:
         found = db.execute(sa.text(f"select * from {table}"))
         names = list(found.keys())
-        return [tuple(value for name, value in zip(names, each, strict=True) if name != KEY) for each in found]
+        return [tuple(value for name, value in zip(names, each, strict=True) if name != KEY_COLUMN) for each in found]
 
 
 def _spelt(is_post: bool) -> Callable[[Row], Row]:
@@ -168,9 +168,9 @@ def _is_killed(*_: object) -> None:
 def _all_rows(name: str, root: Path, urls: dict[str, str], table: str) -> list[Row]:
     if name == "file":
         with duckdb.connect(str(root / "serving.duckdb"), read_only=True) as db:
-            found = db.execute(f"select * exclude ({KEY}) from {table}").fetchall()
+            found = db.execute(f"select * exclude ({KEY_COLUMN}) from {table}").fetchall()
     elif name == "files":
-        whole = parquet.ParquetFile(root / "shown" / f"{table}.parquet").read().drop_columns([KEY])
+        whole = parquet.ParquetFile(root / "shown" / f"{table}.parquet").read().drop_columns([KEY_COLUMN])
         found = [tuple(each.values()) for each in whole.to_pylist()]
     else:
         found = rows_of(urls[name], f"lake.{table}" if name == "post" else table)

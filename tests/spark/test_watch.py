@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.cli import watching
+from sqlmesh_like.cli import watch_loop
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.commands import watch
 from sqlmesh_like.engine.spark_engine import SparkEngine
@@ -95,13 +95,13 @@ def test_models_follow_and_idle_rounds_do_nothing(
 ) -> None:
     rounds: list[int] = []
     applied: list[str] = []
-    real_run, real_apply = watching.Rounds._run, SparkEngine.apply
+    real_run, real_apply = watch_loop.WatchLoop._run, SparkEngine.apply
 
     @contextmanager
     def shared(*_: Any) -> Iterator[SparkSession]:
         yield spark
 
-    def counted(self: watching.Rounds) -> None:
+    def counted(self: watch_loop.WatchLoop) -> None:
         real_run(self)
         rounds.append(len(self.result.results))
 
@@ -110,8 +110,8 @@ def test_models_follow_and_idle_rounds_do_nothing(
         return real_apply(self, planned, *rest)
 
     monkeypatch.setattr(watch, "session_for", shared)
-    monkeypatch.setattr(watching, "IDLE_SECONDS", 0.2)
-    monkeypatch.setattr(watching.Rounds, "_run", counted)
+    monkeypatch.setattr(watch_loop, "IDLE_SECONDS", 0.2)
+    monkeypatch.setattr(watch_loop.WatchLoop, "_run", counted)
     monkeypatch.setattr(SparkEngine, "apply", noted)
     idle: list[int] = []
 

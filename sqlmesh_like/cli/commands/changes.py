@@ -7,7 +7,7 @@ import click
 from sqlmesh_like.cli.commands.show import print_rows
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load
-from sqlmesh_like.cli.lake import open_lake, standing
+from sqlmesh_like.cli.lake import built_table, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.errors import UsageError
 
@@ -22,7 +22,7 @@ from sqlmesh_like.errors import UsageError
 def command(flags: Flags, table: str, since: str, until: str | None, output: str, limit: int) -> int:
     """Print what changed in a table since a commit or time: inserts, deletes, and updates before and after."""
     lake = open_lake(load(flags))
-    _, state = standing(lake, table)
+    _, state = built_table(lake, table)
     from sqlmesh_like.engine.time_travel import state_at
 
     start, end = state_at(state, since), state_at(state, until) if until else state

@@ -10,7 +10,7 @@ import click
 from sqlmesh_like.cli.context import load_parsed, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.errors import Location, ProjectError
-from sqlmesh_like.project.spec import ParsedProject
+from sqlmesh_like.project.nodes import ParsedProject
 
 
 @click.command("clean")
@@ -29,7 +29,7 @@ def command(flags: Flags) -> None:
 
 
 def checked_folder(project: ParsedProject, name: str) -> Path:
-    """The folder of one clean target. Raises ProjectError where it is no folder of outputs."""
+    """The folder of one clean target. Raises ProjectError where it is not a folder of outputs."""
     folder = (project.root / name).resolve()
     place = Location(project.settings_file)
     if folder == project.root or not folder.is_relative_to(project.root):

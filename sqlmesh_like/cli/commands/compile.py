@@ -10,11 +10,11 @@ import click
 from sqlmesh_like.artifacts.files import write_compiled
 from sqlmesh_like.artifacts.manifest import write_manifest
 from sqlmesh_like.cli.context import load, make_output
-from sqlmesh_like.cli.findings import FORMS, formatted, of_error, of_mismatch
+from sqlmesh_like.cli.diagnostics import FORMS, formatted, from_error, from_type_warning
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.errors import SmlError
 from sqlmesh_like.plan.check import SeveralErrors
-from sqlmesh_like.plan.mismatch import Mismatch
+from sqlmesh_like.plan.type_warning import TypeWarning
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.render.renderer import render_inline
 
@@ -36,27 +36,29 @@ def command(flags: Flags, no_check: bool, form: str, inline: str | None) -> int:
         return 0
     if form == "text":
         for warning in _compile(flags, no_check):
-            make_output(flags, sys.stderr).line(f"warning: {of_mismatch(warning)}", "warn")
+            make_output(flags, sys.stderr).line(f"warning: {from_type_warning(warning)}", "warn")
         return 0
     code = 0
     try:
-        findings = [of_mismatch(found) for found in _compile(replace(flags, quiet=True), no_check, prints=False)]
+        findings = [
+            from_type_warning(failure) for failure in _compile(replace(flags, quiet=True), no_check, prints=False)
+        ]
     except SmlError as error:
         errors = error.errors if isinstance(error, SeveralErrors) else (error,)
-        findings, code = [of_error(found) for found in errors], 2
+        findings, code = [from_error(failure) for failure in errors], 2
     click.echo(formatted(findings, form))
     return code
 
 
-def _compile(flags: Flags, no_check: bool, *, prints: bool = True) -> tuple[Mismatch, ...]:
+def _compile(flags: Flags, no_check: bool, *, prints: bool = True) -> tuple[TypeWarning, ...]:
     loaded = load(flags)
     chosen = frozenset(node.unique_id for node in loaded.selected())
     models = tuple(model for model in loaded.rendered.models if model.unique_id in chosen)
     tests = tuple(test for test in loaded.rendered.tests if test.unique_id in chosen)
-    warnings: tuple[Mismatch, ...] = ()
+    warnings: tuple[TypeWarning, ...] = ()
     if not no_check:
         # Imported here: rendering alone must not wait for the SQL parser.
-        from sqlmesh_like.cli.checking import check_project
+        from sqlmesh_like.cli.preflight import check_project
 
         warnings = check_project(loaded, [model.unique_id for model in models])
     analyses = tuple(analysis for analysis in loaded.rendered.analyses if analysis.unique_id in chosen)

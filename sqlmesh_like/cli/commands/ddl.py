@@ -24,7 +24,7 @@ def command(flags: Flags, table: str, dialect: str) -> int:
     place = lake.catalog.find(table)
     state = lake.catalog.state(place.unique_id)
     if state.kind not in ("cow", "mor"):
-        raise NodeError(f"{place.table} is no Hudi table yet", hint="run `sml ingest` or `sml run` first")
+        raise NodeError(f"{place.table} is not a Hudi table yet", hint="run `sml ingest` or `sml run` first")
     for statement in external_ddl(place.table, state, cast(Dialect, dialect)):
         click.echo(f"{statement};\n")
     return 0

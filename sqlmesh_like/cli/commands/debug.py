@@ -1,4 +1,4 @@
-"""`sml debug`: is this machine and project ready to run. Owns the command; `cli.checks` looks."""
+"""`sml debug`: is this machine and project ready to run. Owns the command; `cli.doctor` runs the checks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sqlmesh_like.cli.checks import Asked, run_checks
+from sqlmesh_like.cli.doctor import ProjectFlags, run_checks
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.project.values import parse_vars
 
@@ -17,7 +17,9 @@ def command(flags: Flags) -> int:
     """Check project, profile, Python, JDK, jars, warehouse and catalog."""
     start = (flags.project_dir or Path()).resolve()
     failed = 0
-    for check in run_checks(Asked(start, flags.profiles_dir, flags.profile, flags.target, parse_vars(flags.vars))):
+    for check in run_checks(
+        ProjectFlags(start, flags.profiles_dir, flags.profile, flags.target, parse_vars(flags.vars))
+    ):
         click.echo(str(check))
         failed += not check.ok
     if failed:

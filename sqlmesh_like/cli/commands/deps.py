@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from sqlmesh_like.cli.context import load_target_of
-from sqlmesh_like.cli.download import shown
+from sqlmesh_like.cli.download_progress import show_progress
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.packages import fetch_packages
 from sqlmesh_like.engine.class_archive import archive_options, can_archive, make_archive
@@ -32,7 +32,7 @@ def command(flags: Flags, kafka: bool) -> None:
     if not _needs_jars(flags):
         return
     jars = locked_jars("kafka") if kafka else locked_jars()
-    with shown() as progress:
+    with show_progress() as progress:
         paths = ensure_jars(jars, progress=progress)
     for jar, path in zip(jars, paths, strict=True):
         click.echo(f"{jar} verified: {path}")
@@ -40,7 +40,7 @@ def command(flags: Flags, kafka: bool) -> None:
 
 
 def prepare_archive(jdk: Jdk, jars: tuple[Path, ...]) -> None:
-    """Make the class archive where there is none. Its failure is told and is no error: sessions only start slower."""
+    """Make the class archive where there is none. A failure is reported but is not an error: sessions start slower."""
     if not can_archive(jdk) or archive_options(jdk, jars):
         return
     click.echo("preparing Java's class archive, once: about 40 seconds; sessions then start in half the time", err=True)

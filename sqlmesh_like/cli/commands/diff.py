@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import click
 
-from sqlmesh_like.artifacts.effect import Changed, Effects, Touched
+from sqlmesh_like.artifacts.change_impact import AffectedNode, ChangedNode, ImpactAnalysis
 from sqlmesh_like.artifacts.state import MANIFEST
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags, shared_options
@@ -36,10 +36,10 @@ def command(flags: Flags, output: str) -> int:
     loaded = load(flags)
     if loaded.state is None or loaded.state.manifest is None:
         raise UsageError(f"there is no {MANIFEST} in {flags.state}", hint="`sml compile` writes it")
-    effects = Effects(loaded.state.manifest, loaded.manifest)
+    effects = ImpactAnalysis(loaded.state.manifest, loaded.manifest)
     is_chosen = bool(flags.select or flags.exclude or flags.selector)
     chosen = {node.unique_id for node in loaded.selected()} if is_chosen else None
-    changes = tuple(found for found in effects.changes() if chosen is None or found.unique_id in chosen)
+    changes = tuple(change for change in effects.changes() if chosen is None or change.unique_id in chosen)
     touched = effects.touched(changes)
     if output == "json":
         data = {"state": str(flags.state), "changes": list(map(asdict, changes)), "touched": list(map(asdict, touched))}
@@ -49,13 +49,13 @@ def command(flags: Flags, output: str) -> int:
     return 0
 
 
-def _text(changes: Sequence[Changed], touched: Sequence[Touched]) -> list[str]:
+def _text(changes: Sequence[ChangedNode], touched: Sequence[AffectedNode]) -> list[str]:
     if not changes:
         return ["nothing changed"]
-    lines = [_changed(found) for found in changes]
+    lines = [_changed(node) for node in changes]
     lines += ["", "downstream, itself unchanged:"] if touched else []
-    lines += [_touched(found) for found in touched]
-    effects = [*(found.effect for found in changes), *(found.effect for found in touched)]
+    lines += [_touched(node) for node in touched]
+    effects = [*(node.effect for node in changes), *(node.effect for node in touched)]
     rebuilt = sum(effect in ("rebuild", "first_build") for effect in effects)
     return [
         *lines,
@@ -64,17 +64,17 @@ def _text(changes: Sequence[Changed], touched: Sequence[Touched]) -> list[str]:
     ]
 
 
-def _changed(found: Changed) -> str:
-    how = f" ({', '.join(found.differences)})" if found.differences else ""
-    is_told = found.resource_type != "test" and (found.why or found.effect != "none")
-    effect = f": {_WORDS[found.effect]}" if is_told and found.resource_type != "source" else ""
-    why = f" – {found.why}" if found.why and found.why != found.change else ""
-    return f"{_MARKS[found.change]} {found.resource_type} {found.name}{how}{effect}{why}  {found.path}"
+def _changed(change: ChangedNode) -> str:
+    how = f" ({', '.join(change.differences)})" if change.differences else ""
+    is_told = change.resource_type != "test" and (change.why or change.effect != "none")
+    effect = f": {_WORDS[change.effect]}" if is_told and change.resource_type != "source" else ""
+    why = f" – {change.why}" if change.why and change.why != change.change else ""
+    return f"{_MARKS[change.change]} {change.resource_type} {change.name}{how}{effect}{why}  {change.path}"
 
 
-def _touched(found: Touched) -> str:
-    names = ", ".join(unique_id.rpartition(".")[2] for unique_id in found.because)
-    return f"  {found.unique_id.rpartition('.')[2]}: {_WORDS[found.effect]}, reads {names}"
+def _touched(node: AffectedNode) -> str:
+    names = ", ".join(unique_id.rpartition(".")[2] for unique_id in node.because)
+    return f"  {node.unique_id.rpartition('.')[2]}: {_WORDS[node.effect]}, reads {names}"
 
 
 def _count(number: int, what: str) -> str:

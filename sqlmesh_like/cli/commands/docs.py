@@ -16,10 +16,10 @@ from sqlmesh_like.artifacts.catalog import write_catalog
 from sqlmesh_like.artifacts.files import write_compiled, write_text
 from sqlmesh_like.artifacts.manifest import write_manifest
 from sqlmesh_like.cli.context import load, make_output
-from sqlmesh_like.cli.documenting import catalog_of, gather, lake_tables
+from sqlmesh_like.cli.docs_content import catalog_of, lake_tables, site_content
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.docs.content import content
-from sqlmesh_like.docs.site import page
+from sqlmesh_like.docs.site import site_page
 from sqlmesh_like.errors import MachineError, UsageError
 
 SITE, STATIC = "index.html", "static_index.html"
@@ -49,7 +49,7 @@ def generate(flags: Flags, no_compile: bool, empty_catalog: bool, static: bool) 
         if facts.problem:
             output.line(f"warning: {facts.problem}", "warn")
     columns = catalog_of(loaded, tables)
-    html = page(content(gather(loaded, tables, places, compiles=not no_compile)))
+    html = site_page(content(site_content(loaded, tables, places, compiles=not no_compile)))
     write_compiled(folder, loaded.rendered)
     write_manifest(folder / "manifest.json", loaded.project, loaded.manifest_text())
     write_catalog(folder / "catalog.json", columns)

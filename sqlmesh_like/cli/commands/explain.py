@@ -12,12 +12,12 @@ from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.lake import Lake, clock, hudi_options, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.plan_tree import summary, tree_of, written_text
+from sqlmesh_like.cli.plan_tree import plan_summary, plan_tree, write_costs_text
 from sqlmesh_like.engine.write_cost import write_cost_of
 from sqlmesh_like.names import Schema
-from sqlmesh_like.plan.builder import PlannedModel
-from sqlmesh_like.plan.explain import explained, program_text
-from sqlmesh_like.plan.write_cost import WriteCost, told
+from sqlmesh_like.plan.explain import explain_model, program_text
+from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.plan.write_cost import WriteCost, describe_cost
 from sqlmesh_like.run.seeds import seed_schemas
 
 
@@ -36,18 +36,21 @@ def command(flags: Flags, models: tuple[str, ...], output: str, with_sql: bool) 
     plans = planner.plan_ahead(model for model in tables if model.unique_id in planner.catalog.places)
     costs = _write_costs(lake, plans)
     if output == "json":
-        found = {"models": [explained(plan) for plan in plans], "writes": [told(cost) for cost in costs]}
+        found = {
+            "models": [explain_model(plan) for plan in plans],
+            "writes": [describe_cost(cost) for cost in costs],
+        }
         click.echo(json.dumps(found, indent=2))
         return 0
     color = None if make_output(flags).color else False
     for plan in plans:
-        click.echo(tree_of(plan), color=color)
+        click.echo(plan_tree(plan), color=color)
         if with_sql:
             click.echo(program_text(plan.compiled.table) + "\n")
     if costs:
-        click.echo(written_text(lake.catalog, costs), color=color)
+        click.echo(write_costs_text(lake.catalog, costs), color=color)
     if len(plans) != 1:
-        click.echo(summary(plans), color=color)
+        click.echo(plan_summary(plans), color=color)
     return 0
 
 

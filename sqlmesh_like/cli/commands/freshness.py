@@ -15,11 +15,11 @@ from sqlmesh_like.artifacts.sources import FreshnessResult, write_sources
 from sqlmesh_like.cli.context import Loaded, load, make_output
 from sqlmesh_like.cli.lake import Lake, clock, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.output import Output, Status, Step
+from sqlmesh_like.cli.output import DisplayStatus, LogStep, Output
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError, SmlError
 from sqlmesh_like.plan.history import TableState
-from sqlmesh_like.project.spec import SourceTable
+from sqlmesh_like.project.nodes import SourceTable
 
 _NEVER = datetime.datetime(1, 1, 1, tzinfo=datetime.UTC)
 
@@ -52,13 +52,13 @@ def _asked(loaded: Loaded) -> list[SourceTable]:
     return [table for table in tables if table.unique_id in selected and table.freshness.is_asked]
 
 
-def _outcome(result: FreshnessResult) -> Status:
+def _outcome(result: FreshnessResult) -> DisplayStatus:
     return "error" if result.status == "runtime error" else "fail" if result.status == "error" else result.status
 
 
 def _result(lake: Lake, table: SourceTable, number: int, total: int, output: Output) -> FreshnessResult:
-    step = Step(number, total, "freshness", f"freshness of {table.source_name}.{table.name}")
-    output.start(Step(number, total, "freshness of", f"{table.source_name}.{table.name}"))
+    step = LogStep(number, total, "freshness", f"freshness of {table.source_name}.{table.name}")
+    output.start(LogStep(number, total, "freshness of", f"{table.source_name}.{table.name}"))
     started, asked, error, newest = perf_counter(), clock(None), None, _NEVER
     try:
         newest = _newest(lake, table)
@@ -98,14 +98,14 @@ def _largest(lake: Lake, table: SourceTable, state: TableState) -> object:
     from sqlmesh_like.engine.table_reader import largest
 
     asked = table.freshness
-    if asked.filter is None and (found := largest(state, (asked.loaded_at or "").strip("`"))) is not None:
-        return found[0]
+    if asked.filter is None and (newest := largest(state, (asked.loaded_at or "").strip("`"))) is not None:
+        return newest[0]
     place = exp.table_(table.table.identifier, db=table.table.schema, quoted=True)
     try:
         tree = exp.select(exp.Max(this=parse_one(asked.loaded_at or "", dialect="spark"))).from_(place)
         tree = tree if asked.filter is None else tree.where(parse_one(asked.filter, dialect="spark"))
     except SqlglotError as error:
-        raise NodeError(f"loaded_at_field or filter of {table.table} is no SQL: {error}") from error
+        raise NodeError(f"loaded_at_field or filter of {table.table} is not valid SQL: {error}") from error
     return lake.engine.query(tree, {table.table: state}, 1).rows[0][0]
 
 
@@ -114,9 +114,11 @@ def _moment(value: object, table: SourceTable) -> datetime.datetime:
         try:
             value = datetime.datetime.fromisoformat(value)
         except ValueError:
-            raise NodeError(f"loaded_at_field of {table.table} is no moment: {value!r}") from None
+            raise NodeError(f"loaded_at_field of {table.table} is not a point in time: {value!r}") from None
     if isinstance(value, datetime.datetime):
         return value.replace(tzinfo=datetime.UTC) if value.tzinfo is None else value.astimezone(datetime.UTC)
     if isinstance(value, datetime.date):
         return datetime.datetime(value.year, value.month, value.day, tzinfo=datetime.UTC)
-    raise NodeError(f"loaded_at_field of {table.table} is no moment: {value!r}", hint="name a timestamp or a date")
+    raise NodeError(
+        f"loaded_at_field of {table.table} is not a point in time: {value!r}", hint="name a timestamp or a date"
+    )

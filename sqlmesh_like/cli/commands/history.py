@@ -9,11 +9,11 @@ import click
 
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load
-from sqlmesh_like.cli.discovering import with_discovered_tables
 from sqlmesh_like.cli.lake import open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.output import size
 from sqlmesh_like.cli.rows import as_table
+from sqlmesh_like.cli.source_discovery import with_discovered_tables
 from sqlmesh_like.engine.table_facts import commit_facts
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError

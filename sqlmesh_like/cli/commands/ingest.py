@@ -1,4 +1,4 @@
-"""`sml ingest`: take in what is there. Owns the command and its lines; `ingest.stream` does it."""
+"""`sml ingest`: ingest pending events. Owns the command and its lines; `ingest.stream` does it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from sqlmesh_like.cli.context import Loaded, load, make_output
-from sqlmesh_like.cli.download import shown
-from sqlmesh_like.cli.lake import locked, require_lake
+from sqlmesh_like.cli.download_progress import show_progress
+from sqlmesh_like.cli.lake import lake_lock, require_lake
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.output import Output, Status
+from sqlmesh_like.cli.output import DisplayStatus, Output
 from sqlmesh_like.errors import SelectionError, UsageError
 from sqlmesh_like.ingest.check import check_source, check_start, check_trigger
 from sqlmesh_like.ingest.metrics import Metrics
 from sqlmesh_like.ingest.report import IngestReport, TableReport
-from sqlmesh_like.project.spec import Source
+from sqlmesh_like.project.nodes import Source
 
 if TYPE_CHECKING:
     from sqlmesh_like.engine.session import Session
@@ -32,13 +32,13 @@ METRICS = click.option(
 @click.option("--continuous", is_flag=True, help="Go on until stopped (SIGTERM or Ctrl-C ends after the batch).")
 @click.option("--trigger", help="Time between batches of --continuous, e.g. '30 seconds'.", metavar="TEXT")
 @click.option("--from", "start", help="Read again from earliest, latest or offsets as JSON (Kafka).", metavar="PLACE")
-@click.option("--replay-dead-letters", "again", is_flag=True, help="Take in the dead letters once more, nothing else.")
+@click.option("--replay-dead-letters", "again", is_flag=True, help="Ingest the dead letters again, nothing else.")
 @METRICS
 @shared_options
 def command(
     flags: Flags, continuous: bool, trigger: str | None, start: str | None, again: bool, metrics: tuple[str, ...]
 ) -> int:
-    """Take in all events that are there, then stop. A selected table brings its whole source."""
+    """Ingest all pending events, then stop. A selected table selects its whole source."""
     loaded = load(flags)
     sources = _chosen(loaded)
     for source in sources:
@@ -49,24 +49,24 @@ def command(
         raise UsageError("--replay-dead-letters goes with neither --continuous nor --from")
     output = make_output(flags)
     measured = Metrics(metrics)
-    with locked(loaded, "ingest"), session_for(loaded, sources) as spark:
+    with lake_lock(loaded, "ingest"), session_for(loaded, sources) as spark:
         if continuous:
-            return end(output, _go_on(spark, loaded, sources, output, trigger, start, measured))
+            return report_end(output, _run_continuously(spark, loaded, sources, output, trigger, start, measured))
         if again:
-            return end(output, list(_again(spark, loaded, sources, output)))
-        return end(output, list(_reports(spark, loaded, sources, output, start, measured)))
+            return report_end(output, list(_replay_dead_letters(spark, loaded, sources, output)))
+        return report_end(output, list(_reports(spark, loaded, sources, output, start, measured)))
 
 
 def _chosen(loaded: Loaded) -> list[Source]:
     require_lake(loaded)
-    found = ingested_of(loaded, {node.unique_id for node in loaded.selected("source")})
-    if not found:
+    sources = selected_sources(loaded, {node.unique_id for node in loaded.selected("source")})
+    if not sources:
         hint = "give a source an `ingest:` block, or select one that has it, e.g. -s source:shop"
         raise SelectionError("no ingested source is selected", hint=hint)
-    return found
+    return sources
 
 
-def ingested_of(loaded: Loaded, wanted: Collection[str]) -> list[Source]:
+def selected_sources(loaded: Loaded, wanted: Collection[str]) -> list[Source]:
     """The ingested sources that have a wanted table (by unique id)."""
     return [
         source
@@ -90,7 +90,7 @@ def session_for(loaded: Loaded, sources: list[Source]) -> Iterator[Session]:
 
     log_file = loaded.target_folder / "logs" / "spark.log"
     with_kafka = any(source.ingest and source.ingest.kafka is not None for source in sources)
-    with shown() as progress:
+    with show_progress() as progress:
         spark = start_session(loaded.target, log_file=log_file, progress=progress, with_kafka=with_kafka)
     try:
         yield spark
@@ -101,28 +101,30 @@ def session_for(loaded: Loaded, sources: list[Source]) -> Iterator[Session]:
 def _reports(
     spark: Session, loaded: Loaded, sources: list[Source], output: Output, start: str | None, metrics: Metrics
 ) -> Iterator[IngestReport]:
-    """Take in source after source, each told before and after."""
+    """Ingest source after source; each is logged before and after."""
     from sqlmesh_like.ingest.stream import ingest_source
 
     for source in sources:
-        output.line(opening(source))
+        output.line(opening_line(source))
         report = ingest_source(spark, loaded.project, loaded.target, source, start, metrics.tell)
-        tell(report, output)
+        report_batch(report, output)
         yield report
 
 
-def _again(spark: Session, loaded: Loaded, sources: list[Source], output: Output) -> Iterator[IngestReport]:
-    """Take in the dead letters of source after source."""
+def _replay_dead_letters(
+    spark: Session, loaded: Loaded, sources: list[Source], output: Output
+) -> Iterator[IngestReport]:
+    """Ingest the dead letters of source after source again."""
     from sqlmesh_like.ingest.replay import replay
 
     for source in sources:
         output.line(f"Reading the dead letters of source {source.name}")
         report = replay(spark, loaded.project, loaded.target, source)
-        tell(report, output)
+        report_batch(report, output)
         yield report
 
 
-def _go_on(
+def _run_continuously(
     spark: Session,
     loaded: Loaded,
     sources: list[Source],
@@ -131,30 +133,30 @@ def _go_on(
     start: str | None,
     metrics: Metrics,
 ) -> list[IngestReport]:
-    """Take in all sources side by side until a signal says stop or one of them fails."""
+    """Ingest all sources side by side until a signal says stop or one of them fails."""
     from sqlmesh_like.ingest.forever import go_on
     from sqlmesh_like.ingest.stream import open_run
 
     for source in sources:
-        output.line(opening(source))
+        output.line(opening_line(source))
 
-    def heard(report: IngestReport) -> None:
-        tell(report, output)
+    def on_batch(report: IngestReport) -> None:
+        report_batch(report, output)
         metrics.tell(report)
 
-    runs = [open_run(spark, loaded.project, loaded.target, source, heard) for source in sources]
+    runs = [open_run(spark, loaded.project, loaded.target, source, on_batch) for source in sources]
     triggers = [trigger or (source.ingest.trigger if source.ingest else "") for source in sources]
     return go_on(runs, triggers, start)
 
 
-def opening(source: Source) -> str:
-    """The line before a source is taken in."""
+def opening_line(source: Source) -> str:
+    """The line before a source is ingested."""
     assert source.ingest is not None
     place = source.ingest.files or "Kafka"
     return f"Reading {place} of source {source.name}"
 
 
-def tell(report: IngestReport, output: Output) -> None:
+def report_batch(report: IngestReport, output: Output) -> None:
     """The lines of a batch, or of a whole run: tables, changes of their columns, what was left out."""
     for index, table in enumerate(report.tables, start=1):
         output.line(
@@ -162,8 +164,8 @@ def tell(report: IngestReport, output: Output) -> None:
         )
         for change in table.changes:
             output.line(f"  column of {table.table}: {change}")
-    for found in report.discovered:
-        output.line(f"discovered {found}: its events name its key")
+    for table_name in report.discovered:
+        output.line(f"discovered {table_name}: its events name its key")
     if report.skipped:
         output.line("Skipped lines: " + ", ".join(f"{count} {why}" for why, count in sorted(report.skipped.items())))
     if report.mended:
@@ -203,18 +205,18 @@ def _pace(table: TableReport, seconds: float) -> str:
     return rate if table.lag is None else f"{rate}, lag {table.lag:.0f}s"
 
 
-def _status(table: TableReport) -> Status:
+def _status(table: TableReport) -> DisplayStatus:
     if table.error:
         return "error"
     return "no-op" if table.replayed and not (table.upserts or table.deletes or table.late) else "success"
 
 
-def end(
-    output: Output, reports: list[IngestReport], others: Sequence[Status] = (), problems: Sequence[str] = ()
+def report_end(
+    output: Output, reports: list[IngestReport], others: Sequence[DisplayStatus] = (), problems: Sequence[str] = ()
 ) -> int:
     """The end block, with what else was done; the exit code, 0 or 1."""
     tables = [table for report in reports for table in report.tables]
-    warnings: list[Status] = ["warn" for report in reports if report.dead_letters]
+    warnings: list[DisplayStatus] = ["warn" for report in reports if report.dead_letters]
     if not tables and not warnings:
         output.line("Nothing new.")
     problems = [*(f"{table.table}: {table.error}" for table in tables if table.error), *problems]

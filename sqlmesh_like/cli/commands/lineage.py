@@ -6,10 +6,10 @@ import json
 
 import click
 
-from sqlmesh_like.cli.checking import input_schemas
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import Loaded, load
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.preflight import input_schemas
 from sqlmesh_like.errors import UsageError, nearest
 from sqlmesh_like.plan.lineage import Lineage, TracedColumn
 from sqlmesh_like.render.rendered import RenderedModel
@@ -24,13 +24,13 @@ def command(flags: Flags, name: str, output: str) -> int:
     loaded = load(flags)
     model, column = _find(loaded, name)
     lineage = Lineage(loaded.rendered, input_schemas(loaded, [model.unique_id]))
-    found = lineage.columns(model) if column is None else (lineage.column(model, column),)
+    traced_columns = lineage.columns(model) if column is None else (lineage.column(model, column),)
     if output == "json":
-        columns = [_record(traced) for traced in found]
+        columns = [_record(traced) for traced in traced_columns]
         click.echo(json.dumps({"unique_id": model.unique_id, "columns": columns}, indent=2))
         return 0
     names = _names(loaded)
-    for traced in found:
+    for traced in traced_columns:
         click.echo("\n".join([f"{model.table}.{traced.name}{_typed(traced)}", *_lines(traced, names), ""]))
     return 0
 
@@ -52,7 +52,7 @@ def _find(loaded: Loaded, name: str) -> tuple[RenderedModel, str | None]:
 
 
 def _lines(traced: TracedColumn, names: dict[str, str], indent: str = "") -> list[str]:
-    """What stands below a column: its origins, then what decides its rows."""
+    """What is below a column: its origins, then what decides its rows."""
     entries: list[tuple[str, TracedColumn | None]] = [
         (f"{origin.how}  {_name(origin, names)}", origin) for origin in traced.origins
     ]
@@ -61,7 +61,7 @@ def _lines(traced: TracedColumn, names: dict[str, str], indent: str = "") -> lis
     elif not traced.origins and traced.how is None:
         entries.append(("a constant, or a count of rows", None))
     for role in ("filters", "joins", "groups"):
-        deciding = [f"{names[o.input_id]}.{o.column}" for o, found in traced.influences.items() if found == role]
+        deciding = [f"{names[o.input_id]}.{o.column}" for o, roles in traced.influences.items() if roles == role]
         if deciding:
             entries.append((f"{_ROLES[role]} {', '.join(deciding)}", None))
     lines: list[str] = []

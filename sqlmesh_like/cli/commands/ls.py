@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import click
 
-from sqlmesh_like.artifacts.parts import mapping_of
+from sqlmesh_like.artifacts.json_objects import mapping_of
 from sqlmesh_like.cli.context import Loaded, load
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.resource_types import ResourceTypes, resource_types
@@ -30,7 +30,7 @@ _CONFIG = ("enabled", "materialized", "schema", "alias", "tags", "unique_key", "
 @resource_types
 @shared_options
 def command(flags: Flags, form: str, keys: tuple[str, ...], types: ResourceTypes) -> None:
-    """List the selected nodes, every one after its inputs. Starts no JVM."""
+    """List the selected nodes, inputs first. Starts no JVM."""
     loaded = load(flags)
     wanted = [node for node in loaded.selected() if types.take(node.resource_type)]
     for line in lines(loaded, wanted, form, tuple(word for text in keys for word in text.replace(",", " ").split())):
@@ -57,16 +57,16 @@ def _chosen(loaded: Loaded, keys: tuple[str, ...]) -> Callable[[Node], dict[str,
     known = {unique_id: node for kind in _KINDS for unique_id, node in mapping_of(manifest.get(kind)).items()}
 
     def record(node: Node) -> dict[str, object]:
-        found = ((key, _inside(known.get(node.unique_id), key.split("."))) for key in keys)
-        return {key: value for key, value in found if value is not None or "." not in key}
+        entries = ((key, _inside(known.get(node.unique_id), key.split("."))) for key in keys)
+        return {key: value for key, value in entries if value is not None or "." not in key}
 
     return record
 
 
-def _inside(found: object, path: list[str]) -> object:
+def _inside(value: object, path: list[str]) -> object:
     for name in path:
-        found = mapping_of(found).get(name)
-    return found
+        value = mapping_of(value).get(name)
+    return value
 
 
 def _record(loaded: Loaded, node: Node) -> dict[str, object]:

@@ -7,10 +7,10 @@ from time import perf_counter
 import click
 
 from sqlmesh_like.cli.context import Loaded, load, make_output
-from sqlmesh_like.cli.discovering import discovered_of, with_discovered_tables
-from sqlmesh_like.cli.lake import Lake, hudi_options, locked, open_lake
+from sqlmesh_like.cli.lake import Lake, hudi_options, lake_lock, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.output import Output, Status, Step
+from sqlmesh_like.cli.output import DisplayStatus, LogStep, Output
+from sqlmesh_like.cli.source_discovery import discovered_tables, with_discovered_tables
 from sqlmesh_like.engine.change_log import remove_logs
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
@@ -29,29 +29,29 @@ def command(flags: Flags, rebucket: bool) -> int:
     a table whose partitions would better be in another number of files is rewritten in one commit, every row as it is.
     """
     loaded = with_discovered_tables(load(flags))
-    selected = {node.unique_id for node in loaded.selected("model", "seed", "source")} | discovered_of(loaded)
+    selected = {node.unique_id for node in loaded.selected("model", "seed", "source")} | discovered_tables(loaded)
     lake = open_lake(loaded)
     ours = [place for place in lake.catalog.places.values() if place.unique_id in selected & _written(loaded)]
     there = [place for place in ours if lake.catalog.state(place.unique_id).kind in ("cow", "mor")]
     output = make_output(flags)
-    with locked(loaded, "run"), locked(loaded, "ingest"):
+    with lake_lock(loaded, "run"), lake_lock(loaded, "ingest"):
         try:
-            found = [
+            statuses = [
                 _maintain(lake, number, len(there), place, output, rebucket) for number, place in enumerate(there, 1)
             ]
         finally:
             lake.engine.stop()
-    output.end(found)
-    return 0 if "error" not in found else 1
+    output.end(statuses)
+    return 0 if "error" not in statuses else 1
 
 
 def _written(loaded: Loaded) -> frozenset[str]:
     """Tables that only we write: others have services of their own."""
-    return loaded.project.ingested | {found for found in loaded.graph.nodes if not found.startswith("source.")}
+    return loaded.project.ingested | {node_id for node_id in loaded.graph.nodes if not node_id.startswith("source.")}
 
 
-def _maintain(lake: Lake, number: int, total: int, place: TablePlace, output: Output, rebucket: bool) -> Status:
-    step, started = Step(number, total, "table", str(place.table)), perf_counter()
+def _maintain(lake: Lake, number: int, total: int, place: TablePlace, output: Output, rebucket: bool) -> DisplayStatus:
+    step, started = LogStep(number, total, "table", str(place.table)), perf_counter()
     output.start(step)
     try:
         done = _services(lake, place, rebucket)

@@ -7,10 +7,10 @@ from time import perf_counter
 import click
 
 from sqlmesh_like.cli.context import load, make_output
-from sqlmesh_like.cli.lake import locked, open_lake
+from sqlmesh_like.cli.lake import lake_lock, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.output import Output, Status, Step
-from sqlmesh_like.cli.publishing import publisher_of
+from sqlmesh_like.cli.output import DisplayStatus, LogStep, Output
+from sqlmesh_like.cli.publish_setup import publisher_of
 from sqlmesh_like.errors import SelectionError, SmlError
 from sqlmesh_like.publish.publisher import LakePublisher
 from sqlmesh_like.render.rendered import RenderedModel
@@ -34,20 +34,22 @@ def command(flags: Flags) -> int:
     models = [model for model in loaded.rendered.models if model.unique_id in publisher.chosen]
     output = make_output(flags, bar=True)
     problems: list[str] = []
-    with locked(loaded, "run"):
+    with lake_lock(loaded, "run"):
         try:
-            found = [_publish(n, len(models), model, publisher, output, problems) for n, model in enumerate(models, 1)]
+            statuses = [
+                _publish(n, len(models), model, publisher, output, problems) for n, model in enumerate(models, 1)
+            ]
         finally:
             publisher.close()
             lake.engine.stop()
-    output.end(found, problems)
+    output.end(statuses, problems)
     return 0 if not problems else 1
 
 
 def _publish(
     number: int, total: int, model: RenderedModel, publisher: LakePublisher, output: Output, problems: list[str]
-) -> Status:
-    step = Step(number, total, "table", f"published {model.table}")
+) -> DisplayStatus:
+    step = LogStep(number, total, "table", f"published {model.table}")
     output.start(step)
     started = perf_counter()
     try:

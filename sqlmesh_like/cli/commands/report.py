@@ -9,10 +9,10 @@ import click
 from sqlmesh_like.artifacts.files import write_text
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.reading import reading
-from sqlmesh_like.cli.reporting import charts_of, heading_of, read_by
+from sqlmesh_like.cli.read_session import read_session
+from sqlmesh_like.cli.report_setup import report_charts, report_heading, tables_read
 from sqlmesh_like.report.chart import read_report
-from sqlmesh_like.report.page import page
+from sqlmesh_like.report.page import report_page
 
 PAGE = "report.html"
 
@@ -28,8 +28,8 @@ def command(flags: Flags, path: Path | None) -> int:
     """
     loaded = load(flags)
     report = read_report(loaded.project.root)
-    with reading(loaded, lambda lake: read_by(lake, report)) as lake:
-        html = page(heading_of(lake, report), charts_of(lake, report))
+    with read_session(loaded, lambda lake: tables_read(lake, report)) as lake:
+        html = report_page(report_heading(lake, report), report_charts(lake, report))
     written = path or loaded.target_folder / PAGE
     write_text(written, html)
     make_output(flags).line(f"Wrote {written} ({len(html.encode()) / 1000:,.0f} kB)")

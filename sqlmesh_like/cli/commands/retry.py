@@ -1,4 +1,4 @@
-"""`sml retry`: what failed or was skipped in the last call, again. Owns reading that call back; `running` does it."""
+"""`sml retry`: runs what failed or was skipped last time. Owns reading that call back; `run_service` repeats it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from sqlmesh_like.artifacts.state import RESULTS, read_artifact, statuses
 from sqlmesh_like.cli.context import load, load_parsed, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.running import KINDS, run_selected
+from sqlmesh_like.cli.run_service import COMMAND_TYPES, run_selected
 from sqlmesh_like.errors import UsageError
 
 _AGAIN = frozenset({"error", "fail", "skipped", "runtime error"})
@@ -34,14 +34,16 @@ def command(flags: Flags) -> int:
     given = last.get("args")
     args: Mapping[str, object] = given if isinstance(given, Mapping) else {}
     which, now = str(args.get("which")), args.get("now")
-    if which not in KINDS:
-        raise UsageError(f"{folder / RESULTS} is not of a call that can be repeated", hint=f"one of {', '.join(KINDS)}")
-    found = {unique_id for unique_id, status in statuses(last).items() if status in _AGAIN}
-    if not found:
+    if which not in COMMAND_TYPES:
+        raise UsageError(
+            f"{folder / RESULTS} is not of a call that can be repeated", hint=f"one of {', '.join(COMMAND_TYPES)}"
+        )
+    unique_ids = {unique_id for unique_id, status in statuses(last).items() if status in _AGAIN}
+    if not unique_ids:
         make_output(flags).line(f"Nothing to retry: nothing failed in the last `sml {which}`")
         return 0
     again = _flags(args, replace(flags, state=None))
-    moment, chosen = None if now is None else str(now), _present(again, found)
+    moment, chosen = None if now is None else str(now), _present(again, unique_ids)
     stores, units_on = bool(args.get("store_failures")), str(args.get("engine") or "duckdb")
     return run_selected(again, which, moment, chosen, store_failures=stores, units_on=units_on)
 
@@ -77,12 +79,12 @@ def _value(name: str, value: object) -> object:
     return Path(str(value)) if name in _PATHS and value is not None else value
 
 
-def _present(flags: Flags, found: set[str]) -> list[str]:
+def _present(flags: Flags, unique_ids: set[str]) -> list[str]:
     """Those that the project still has. Raises UsageError where it has none."""
     known = load(replace(flags, quiet=True)).graph.nodes
-    gone = sorted(found - known.keys())
-    if len(gone) == len(found):
+    gone = sorted(unique_ids - known.keys())
+    if len(gone) == len(unique_ids):
         raise UsageError(f"the project no longer has what failed: {', '.join(gone)}", hint="run anew: sml run")
     for unique_id in gone:
         make_output(flags).line(f"warning: {unique_id} failed in the last call and is no longer there", "warn")
-    return sorted(found & known.keys())
+    return sorted(unique_ids & known.keys())

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.running import run_selected
+from sqlmesh_like.cli.run_service import run_selected
 
 
 @click.command("run")
 @click.option("--now", help="Clock of the run, ISO 8601 (default: the machine's).", metavar="TIME")
 @shared_options
 def command(flags: Flags, now: str | None) -> int:
-    """Bring the selected models up to date, each at a cost that follows the change."""
+    """Update the selected models with work that is proportional to the change."""
     return run_selected(flags, "run", now)

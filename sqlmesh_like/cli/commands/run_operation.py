@@ -6,7 +6,7 @@ import click
 
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.hooks import operations
-from sqlmesh_like.cli.lake import clock, locked, open_lake
+from sqlmesh_like.cli.lake import clock, lake_lock, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.project.values import parse_vars
@@ -24,7 +24,7 @@ def command(flags: Flags, macro: str, arguments: str) -> int:
         raise UsageError(f"the target {loaded.target.name!r} has no lake that an operation could change", hint=hint)
     lake = open_lake(loaded)
     try:
-        with locked(loaded, "run"):
+        with lake_lock(loaded, "run"):
             said = operations(lake, clock(None)).call(macro, parse_vars(arguments))
     finally:
         lake.engine.stop()

@@ -10,14 +10,14 @@ import click
 
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import Loaded, load, make_output
-from sqlmesh_like.cli.lake import Lake, clock, standing
+from sqlmesh_like.cli.lake import Lake, built_table, clock
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.reading import reading
+from sqlmesh_like.cli.read_session import read_session
 from sqlmesh_like.cli.rows import as_csv, as_json, as_table
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.render.renderer import render_inline
-from sqlmesh_like.run.answers import LakeAnswers
+from sqlmesh_like.run.lake_query import LakeQuery
 from sqlmesh_like.run.ports import Rows
 
 
@@ -42,9 +42,9 @@ def command(flags: Flags, model: str | None, inline: str | None, output: str, li
             "--as-of is for one table of a lake", hint="e.g. sml show user_agg --as-of 2024-05-01T00:00:00Z"
         )
     loaded = _with_failures(loaded, name or "")
-    with reading(loaded, lambda lake: _read(lake, view, name or "")) as lake:
+    with read_session(loaded, lambda lake: _read(lake, view, name or "")) as lake:
         if inline is not None and view is not None and view.asks_lake:
-            answers = LakeAnswers(lake.planner(clock(None)), lake.engine)
+            answers = LakeQuery(lake.planner(clock(None)), lake.engine)
             view = render_inline(loaded.project, loaded.target, inline, answers)
         rows = _query(lake, view, limit) if view is not None else _rows(lake, name or "", limit, as_of)
     print_rows(rows, output, limit, flags)
@@ -65,7 +65,7 @@ def _table(rows: Rows) -> str:
 
 
 def _rows(lake: Lake, name: str, limit: int, as_of: str | None) -> Rows:
-    place, state = standing(lake, name)
+    place, state = built_table(lake, name)
     from sqlglot import exp
 
     from sqlmesh_like.engine.table_reader import read_rows

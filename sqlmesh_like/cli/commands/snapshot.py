@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.running import run_selected
+from sqlmesh_like.cli.run_service import run_selected
 
 
 @click.command("snapshot")

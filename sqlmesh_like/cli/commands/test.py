@@ -6,7 +6,7 @@ import click
 
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.resource_types import ResourceTypes, resource_types
-from sqlmesh_like.cli.running import run_selected
+from sqlmesh_like.cli.run_service import run_selected
 
 
 @click.command("test")

@@ -10,12 +10,12 @@ import click
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.lake import clock, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.output import Output, Status, Step
+from sqlmesh_like.cli.output import DisplayStatus, LogStep, Output
 from sqlmesh_like.cli.rows import plain
 from sqlmesh_like.errors import NodeError, SmlError
-from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.fingerprint import fingerprint
-from sqlmesh_like.plan.live import Planner
+from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.run.ports import Difference, Engine
 
@@ -36,17 +36,17 @@ def command(flags: Flags, models: tuple[str, ...], limit: int) -> int:
     tables = [planner.rendered.model(unique_id) for unique_id in selected if unique_id in lake.catalog.places]
     output = make_output(flags)
     try:
-        found = [_verify(n, len(tables), m, planner, lake.engine, output, limit) for n, m in enumerate(tables, 1)]
+        statuses = [_verify(n, len(tables), m, planner, lake.engine, output, limit) for n, m in enumerate(tables, 1)]
     finally:
         lake.engine.stop()
-    output.end(found)
-    return 0 if all(status == "pass" for status in found) else 1
+    output.end(statuses)
+    return 0 if all(status == "pass" for status in statuses) else 1
 
 
 def _verify(
     number: int, total: int, model: RenderedModel, planner: Planner, engine: Engine, output: Output, limit: int
-) -> Status:
-    step = Step(number, total, "table", f"table {model.table}")
+) -> DisplayStatus:
+    step = LogStep(number, total, "table", f"table {model.table}")
     started = perf_counter()
     try:
         difference = engine.verify(_verifiable(planner.plan(model, {}, whole=True)), limit)
@@ -72,7 +72,7 @@ def _verifiable(planned: PlannedModel) -> PlannedModel:
 
 
 def _lines(difference: Difference) -> list[str]:
-    """`-` stands only in the table, `+` only in the recompute."""
+    """`-` is only in the table, `+` only in the recompute."""
     lines = []
     for sign, row in difference.rows:
         values = ", ".join(f"{name}={plain(value)!r}" for name, value in row.items())

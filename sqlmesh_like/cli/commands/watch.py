@@ -1,4 +1,4 @@
-"""`sml watch`: sources are taken in and models follow, until stopped. Owns the command; `watching` has the rounds."""
+"""`sml watch`: ingests sources and runs the models that follow, until stopped. `watch_loop` owns the rounds."""
 
 from __future__ import annotations
 
@@ -7,20 +7,27 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sqlmesh_like.cli.checking import check_before_run
-from sqlmesh_like.cli.commands.ingest import METRICS, end, ingested_of, opening, session_for, tell
+from sqlmesh_like.cli.commands.ingest import (
+    METRICS,
+    opening_line,
+    report_batch,
+    report_end,
+    selected_sources,
+    session_for,
+)
 from sqlmesh_like.cli.context import Loaded, load, make_output
-from sqlmesh_like.cli.lake import Lake, locked, open_lake, require_lake
-from sqlmesh_like.cli.lines import problems
+from sqlmesh_like.cli.lake import Lake, lake_lock, open_lake, require_lake
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.output import Output
-from sqlmesh_like.cli.publishing import publisher_of
-from sqlmesh_like.cli.watching import Rounds
+from sqlmesh_like.cli.preflight import check_before_run
+from sqlmesh_like.cli.publish_setup import publisher_of
+from sqlmesh_like.cli.run_log import problems
+from sqlmesh_like.cli.watch_loop import WatchLoop
 from sqlmesh_like.errors import SelectionError
 from sqlmesh_like.ingest.check import check_source, check_trigger
 from sqlmesh_like.ingest.metrics import Metrics
 from sqlmesh_like.ingest.report import IngestReport
-from sqlmesh_like.project.spec import Source
+from sqlmesh_like.project.nodes import Source
 
 if TYPE_CHECKING:
     from sqlmesh_like.engine.session import Session
@@ -31,7 +38,7 @@ if TYPE_CHECKING:
 @METRICS
 @shared_options
 def command(flags: Flags, trigger: str | None, metrics: tuple[str, ...]) -> int:
-    """Take in what comes and bring the models up to date whenever their inputs change, until SIGTERM or Ctrl-C."""
+    """Ingest events as they arrive and update the models that read them, until SIGTERM or Ctrl-C."""
     loaded = load(flags)
     models = [node.unique_id for node in loaded.selected("model")]
     sources = _sources(loaded, models)
@@ -40,7 +47,7 @@ def command(flags: Flags, trigger: str | None, metrics: tuple[str, ...]) -> int:
     check_trigger(trigger, continuous=True)
     check_before_run(loaded, open_lake(loaded, models).catalog, models)
     output = make_output(flags)
-    with locked(loaded, "ingest"), locked(loaded, "run"), session_for(loaded, sources) as spark:
+    with lake_lock(loaded, "ingest"), lake_lock(loaded, "run"), session_for(loaded, sources) as spark:
         lake = open_lake(loaded, models, spark)
         return _watch(spark, lake, models, sources, output, trigger, Metrics(metrics))
 
@@ -49,11 +56,11 @@ def _sources(loaded: Loaded, models: list[str]) -> list[Source]:
     """The ingested sources that are selected or that the selected models read."""
     require_lake(loaded)
     wanted = {node.unique_id for node in loaded.selected("source")}
-    found = ingested_of(loaded, wanted | loaded.graph.above(models))
-    if not found:
+    sources = selected_sources(loaded, wanted | loaded.graph.above(models))
+    if not sources:
         hint = "give a source an `ingest:` block, or select a model that reads such a source"
         raise SelectionError("nothing to watch: no ingested source is selected", hint=hint)
-    return found
+    return sources
 
 
 def _watch(
@@ -68,10 +75,10 @@ def _watch(
     from sqlmesh_like.ingest.forever import go_on
     from sqlmesh_like.ingest.stream import open_run
 
-    def heard(report: IngestReport) -> None:
-        tell(report, output)
+    def on_batch(report: IngestReport) -> None:
+        report_batch(report, output)
         metrics.tell(report)
-        rounds.heard(report)
+        rounds.on_batch(report)
 
     def gates() -> ExitStack:
         held = ExitStack()
@@ -80,11 +87,11 @@ def _watch(
         return held
 
     loaded = lake.loaded
-    rounds = Rounds(lake, models, output, gates, publisher_of(lake, models))
-    runs = [open_run(spark, loaded.project, loaded.target, source, heard) for source in sources]
+    rounds = WatchLoop(lake, models, output, gates, publisher_of(lake, models))
+    runs = [open_run(spark, loaded.project, loaded.target, source, on_batch) for source in sources]
     for source in sources:
-        output.line(opening(source))
+        output.line(opening_line(source))
     output.line(f"Watching {len(models)} model{'' if len(models) == 1 else 's'}; stop with Ctrl-C")
     triggers = [trigger or (source.ingest.trigger if source.ingest else "") for source in sources]
     reports = go_on(runs, triggers, between=rounds)
-    return end(output, reports, rounds.statuses(), problems(rounds.result))
+    return report_end(output, reports, rounds.statuses(), problems(rounds.result))

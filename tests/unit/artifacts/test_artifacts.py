@@ -10,11 +10,11 @@ import pytest
 
 from sqlmesh_like.artifacts.files import json_text, write_json
 from sqlmesh_like.artifacts.manifest import manifest, write_manifest
-from sqlmesh_like.artifacts.run_results import NodeResult, Timing, write_run_results
+from sqlmesh_like.artifacts.run_results import ResultRow, Timing, write_run_results
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.plan.graph import build_graph
 from sqlmesh_like.project.loader import load_project
-from sqlmesh_like.project.spec import ParsedProject, Target
+from sqlmesh_like.project.nodes import ParsedProject, Target
 from sqlmesh_like.render.rendered import RenderedProject
 from sqlmesh_like.render.renderer import render_project
 
@@ -86,8 +86,8 @@ def test_run_results_hold_every_node_in_order(project: ParsedProject, rendered: 
     path = project.root / "target" / "run_results.json"
     timing = Timing("execute", NOW, NOW + datetime.timedelta(seconds=1))
     results = [
-        NodeResult("model.shop.m", "success", "ok", 1.0, {"strategy": "row_based"}, timing=(timing,)),
-        NodeResult("test.shop.t", "fail", failures=3),
+        ResultRow("model.shop.m", "success", "ok", 1.0, {"strategy": "row_based"}, timing=(timing,)),
+        ResultRow("test.shop.t", "fail", failures=3),
     ]
     args = {"select": ("m",), "project_dir": Path("x"), "quiet": False, "vars": "{password: hunter2}"}
     write_run_results(path, results, 1.5, args, rendered, NOW)

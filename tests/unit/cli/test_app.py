@@ -283,6 +283,8 @@ def test_every_command_has_help_for_itself_and_its_options(name: str) -> None:
     assert command.help
     missing = [p.name for p in command.params if isinstance(p, click.Option) and not p.help]
     assert missing == []
+    leaves = command.commands.values() if isinstance(command, click.Group) else [command]
+    assert all((leaf.epilog or "").startswith(f"Example: sml {name}") for leaf in leaves)
 
 
 def test_python_m_is_the_same_command() -> None:

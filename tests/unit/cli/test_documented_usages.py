@@ -199,7 +199,7 @@ select '{{ noon.astimezone(modules.pytz.utc).hour }}' as h, '{{ dbt_version.spli
             for how, what, code, told in (
                 ("merge", "DBT_INTERNAL_DEST.id >1", 0, "where id > 1"),
                 ("append", "DBT_INTERNAL_DEST.id >1", 2, "models/m.sql:2:1: incremental_predicates have no meaning"),
-                ("merge", "id >1", 2, "models/m.sql:2:1: incremental_predicates: say DBT_INTERNAL_DEST.id or"),
+                ("merge", "id >1", 2, "models/m.sql:2:1: incremental_predicates: write DBT_INTERNAL_DEST.id or"),
                 ("merge", "id >(", 2, "models/m.sql:2:1: incremental_predicates: 'id"),
             )
         ),

@@ -112,7 +112,7 @@ def test_a_source_without_a_fixture_is_named_with_the_file_to_make(ask: Ask) -> 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("id,amount\n1,x\n", "fixtures/ods/orders.csv:2:3: 'x' is no decimal(10,2) for column 'amount'"),
+        ("id,amount\n1,x\n", "fixtures/ods/orders.csv:2:3: 'x' is not a decimal(10,2) for column 'amount'"),
         ("id,amout\n1,2\n", "did you mean 'amount'?"),
         ("id,amount\n1\n", "fixtures/ods/orders.csv:2"),
     ],
@@ -125,7 +125,7 @@ def test_a_wrong_fixture_is_refused_at_its_place(ask: Ask, text: str, told: str)
 def test_a_fixture_of_nothing_is_warned_of(ask: Ask) -> None:
     code, told = ask("build", **{"fixtures/ods/ordres.csv": "id\n1\n"})
     assert code == 0
-    assert "fixtures/ods/ordres.csv is the fixture of no source and no model (did you mean 'ods/orders'?)" in told
+    assert "fixtures/ods/ordres.csv is not the fixture of any source or model (did you mean 'ods/orders'?)" in told
 
 
 SOUNDS = {"models/sounds.sql": "select soundex(note) as s, id from {{ ref('orders') }}"}

@@ -10,8 +10,8 @@ import pytest
 
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.context import load
-from sqlmesh_like.cli.discovering import discovered_of, with_discovered_tables
 from sqlmesh_like.cli.options import Flags
+from sqlmesh_like.cli.source_discovery import discovered_tables, with_discovered_tables
 from sqlmesh_like.ingest.discover import discover
 from sqlmesh_like.ingest.place import Place
 from tests.unit.engine.test_history import record
@@ -65,7 +65,7 @@ def test_a_table_that_nobody_declared_has_a_history_and_services(
     assert main(["history", "shop.orders", "--output", "json"]) == 0
     assert [entry["rows"] for entry in json.loads(capsys.readouterr().out)] == [2]
     known = with_discovered_tables(loaded)
-    assert discovered_of(known) == {"shop.orders"}
+    assert discovered_tables(known) == {"shop.orders"}
     # Who reads it declares it: then its history is theirs.
     (tmp_path / "models/sources.yml").write_text(sources.replace("ingest:", "tables: [{name: orders}], ingest:"))
-    assert discovered_of(with_discovered_tables(load(Flags()))) == frozenset()
+    assert discovered_tables(with_discovered_tables(load(Flags()))) == frozenset()

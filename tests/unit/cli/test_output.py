@@ -6,10 +6,10 @@ import datetime
 import io
 import json
 
-from sqlmesh_like.cli.output import Output, Step, summary
+from sqlmesh_like.cli.output import LogStep, Output, summary_line
 
 NOON = datetime.datetime(2024, 5, 1, 12, 0, 0, tzinfo=datetime.UTC)
-MODEL = Step(1, 4, "sql incremental model", "dws.user_agg")
+MODEL = LogStep(1, 4, "sql incremental model", "dws.user_agg")
 
 
 def printer(quiet: bool = False, color: bool = False, log_format: str = "text") -> tuple[Output, io.StringIO]:
@@ -34,9 +34,9 @@ def test_every_outcome_has_its_line() -> None:
     output.error(MODEL, 1)
     output.skip(MODEL)
     output.no_op(MODEL, 0)
-    output.success(Step(2, 4, "seed file", "dws.rates"), "INSERT 3", 0.1)
-    output.tested(Step(3, 4, "test", "unique_a"), "fail", 2, 0.5)
-    output.tested(Step(3, 4, "test", "unique_a"), "pass", 0, 0.5)
+    output.success(LogStep(2, 4, "seed file", "dws.rates"), "INSERT 3", 0.1)
+    output.tested(LogStep(3, 4, "test", "unique_a"), "fail", 2, 0.5)
+    output.tested(LogStep(3, 4, "test", "unique_a"), "pass", 0, 0.5)
     lines = stream.getvalue()
     assert "1 of 4 ERROR creating sql incremental model dws.user_agg" in lines
     assert "[ERROR in 1.00s]" in lines
@@ -59,7 +59,7 @@ def test_the_end_block_repeats_problems_and_counts() -> None:
 
 
 def test_a_run_of_nothing_is_counted_too() -> None:
-    assert summary([]) == "Done. PASS=0 WARN=0 ERROR=0 SKIP=0 NO-OP=0 TOTAL=0"
+    assert summary_line([]) == "Done. PASS=0 WARN=0 ERROR=0 SKIP=0 NO-OP=0 TOTAL=0"
 
 
 def test_colours_are_there_only_where_asked_for() -> None:

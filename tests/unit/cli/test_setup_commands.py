@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.checks import Asked, Check
 from sqlmesh_like.cli.commands import debug, deps
+from sqlmesh_like.cli.doctor import Check, ProjectFlags
 from sqlmesh_like.engine.jars import Jar
 from sqlmesh_like.engine.java import Jdk
 from sqlmesh_like.errors import MachineError
@@ -51,10 +51,10 @@ def test_debug_exits_1_where_a_check_failed(
 
 
 def test_debug_passes_its_flags_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    seen: list[Asked] = []
+    seen: list[ProjectFlags] = []
     monkeypatch.setattr(debug, "run_checks", lambda asked: iter(seen.append(asked) or ()))
     main(["debug", "--project-dir", str(tmp_path), "--profile", "p", "-t", "x", "--vars", "{a: 1}"])
-    assert seen == [Asked(tmp_path.resolve(), None, "p", "x", {"a": 1})]
+    assert seen == [ProjectFlags(tmp_path.resolve(), None, "p", "x", {"a": 1})]
 
 
 def test_a_class_archive_that_cannot_be_made_is_a_warning(

@@ -76,7 +76,7 @@ def test_a_wrong_snapshot_is_refused_at_its_place(capsys: Shown, path: str, text
 @pytest.mark.parametrize(
     ("config", "told"),
     [
-        ("strategy: timestamp, updated_at: ta", "updated_at names 'ta', which is no column of it"),
+        ("strategy: timestamp, updated_at: ta", "updated_at names 'ta', which is not one of its columns"),
         ("strategy: check, check_cols: all, updated_at: ta", "updated_at names 'ta'"),
         ("strategy: check, check_cols: [v, w]", "check_cols names 'w'"),
     ],
@@ -95,4 +95,4 @@ def test_a_unique_key_that_the_query_lacks_is_refused(capsys: Shown) -> None:
     text = FILES["snapshots/b.sql"].replace("select id,", "select")
     Path("snapshots/b.sql").write_text(text)
     assert main(["compile"]) == 2
-    assert "unique_key names 'id', which is no column of it" in capsys.readouterr().err
+    assert "unique_key names 'id', which is not one of its columns" in capsys.readouterr().err

@@ -19,9 +19,9 @@ from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.commands import deps, verify
 from sqlmesh_like.cli.context import make_output
 from sqlmesh_like.cli.options import Flags
-from sqlmesh_like.cli.output import Step
+from sqlmesh_like.cli.output import LogStep
 from sqlmesh_like.engine.java import Jdk
-from sqlmesh_like.plan.builder import PlannedModel
+from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.run.ports import Difference
 from tests.unit.engine.test_timeline import Lake
 
@@ -113,8 +113,8 @@ def test_flags_turn_bar_and_colours_off(
 def test_a_bar_without_colours_has_none() -> None:
     stream = _Terminal()
     output = make_output(Flags(no_color=True), stream, bar=True)
-    output.start(Step(1, 1, "seed file", "dws.rates"))
-    output.success(Step(1, 1, "seed file", "dws.rates"), "INSERT 3", 0.1)
+    output.start(LogStep(1, 1, "seed file", "dws.rates"))
+    output.success(LogStep(1, 1, "seed file", "dws.rates"), "INSERT 3", 0.1)
     output.close()
     assert "1/1" in stream.getvalue() and "\x1b[3" not in stream.getvalue()
 

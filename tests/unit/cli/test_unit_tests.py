@@ -188,11 +188,11 @@ WRONG = {
     ),
     "an unknown column": (unit("daily", ordered("{id: 1, amout: 5}"), "{rows: []}"), "4:51", "did you mean 'amount'?"),
     "an unknown expected column": (unit("daily", ordered(), "{rows: [{totl: 5}]}"), "5:22", "did you mean 'total'?"),
-    "a value of another type": (unit("daily", ordered("{dt: x}"), "{rows: []}"), "4:44", "'x' is no date"),
+    "a value of another type": (unit("daily", ordered("{dt: x}"), "{rows: []}"), "4:44", "'x' is not a date"),
     "a decimal with too many digits": (
         unit("daily", ordered("{amount: 1.234}"), "{rows: []}"),
         "4:44",
-        "is no decimal(10,2)",
+        "is not a decimal(10,2)",
     ),
     "a line of CSV that is too long": (
         "unit_tests:\n  - name: t\n    model: daily\n    given:\n      - input: ref('orders')\n        format: csv\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlmesh_like.artifacts.run_results import NodeResult, write_run_results
+from sqlmesh_like.artifacts.run_results import ResultRow, write_run_results
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.plan.history import TableRecord
 from tests.unit.engine.test_timeline import Lake
@@ -76,8 +76,8 @@ def make_project(root: Path) -> Path:
     (root / "target").mkdir()
     (root / "target/sources.json").write_text(json.dumps({"metadata": {}, "results": [stale]}))
     results = [
-        NodeResult("model.shop.daily", "success", "ok", 1.5, {"strategy": "full_refresh", "rows_affected": 7}),
-        NodeResult("model.shop.top", "error", "no <b>such</b> table", 0.1),
+        ResultRow("model.shop.daily", "success", "ok", 1.5, {"strategy": "full_refresh", "rows_affected": 7}),
+        ResultRow("model.shop.top", "error", "no <b>such</b> table", 0.1),
     ]
     write_run_results(root / "target/run_results.json", results, 2.0, {"which": "run"})
     return root

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from sqlmesh_like.cli.checks import _catalog
+from sqlmesh_like.cli.doctor import _catalog
 from sqlmesh_like.engine.catalog_settings import metastore_address, metastore_uri, sync_options
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.names import TableName
-from sqlmesh_like.project.spec import Target
+from sqlmesh_like.project.nodes import Target
 
 TABLE = TableName("ods", "user")
 

@@ -9,7 +9,7 @@ import pytest
 from sqlmesh_like.engine.java import Jdk
 from sqlmesh_like.engine.spark_settings import FIXED, Machine, spark_settings
 from sqlmesh_like.errors import ProjectError
-from sqlmesh_like.project.spec import Target
+from sqlmesh_like.project.nodes import Target
 
 MACHINE = Machine(Jdk(Path("/jdk"), "17.0.9", "PATH"), [Path("/cache/hudi.jar")], Path("/log dir/spark.log"))
 

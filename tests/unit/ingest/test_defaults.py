@@ -9,7 +9,7 @@ from sqlmesh_like.ingest.evolve import settle
 from sqlmesh_like.ingest.images import Shape
 from sqlmesh_like.ingest.types import Field
 from sqlmesh_like.names import Column, TableName
-from sqlmesh_like.project.spec import IngestTable, SourceTable
+from sqlmesh_like.project.nodes import IngestTable, SourceTable
 
 INGEST = IngestTable(database="db", table="t", primary_key=("id",))
 TABLE = SourceTable(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sqlmesh_like.ingest.discover import discover, with_discovered
 from sqlmesh_like.ingest.place import Place
-from sqlmesh_like.project.spec import Target
+from sqlmesh_like.project.nodes import Target
 from tests.unit.ingest.test_layout import source, table
 
 

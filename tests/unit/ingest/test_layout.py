@@ -24,7 +24,7 @@ from sqlmesh_like.ingest.report import IngestReport, TableReport
 from sqlmesh_like.ingest.route import route
 from sqlmesh_like.ingest.types import Field
 from sqlmesh_like.names import Column, Schema, TableName
-from sqlmesh_like.project.spec import IngestSource, IngestTable, ParsedProject, PartitionBy, Source, SourceTable
+from sqlmesh_like.project.nodes import IngestSource, IngestTable, ParsedProject, PartitionBy, Source, SourceTable
 
 AT = Location("models/ods/sources.yml", 9, 5)
 INGEST = IngestTable("db", "t", ("id",), ("m",), PartitionBy("c", "yyyyMM", "year_month"))

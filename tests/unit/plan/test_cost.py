@@ -9,12 +9,12 @@ import pytest
 
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.errors import NodeError
-from sqlmesh_like.plan.builder import PlannedModel, plan_model
-from sqlmesh_like.plan.cost import CLEARLY, WORTH_IT, WORTH_SWITCHING, Estimate, InputCost, Work, estimate
-from sqlmesh_like.plan.explain import explained
+from sqlmesh_like.plan.cost import CLEARLY, WORTH_IT, WORTH_SWITCHING, Estimate, InputCost, WorkEstimate, estimate
+from sqlmesh_like.plan.explain import explain_model
 from sqlmesh_like.plan.fingerprint import fingerprint
 from sqlmesh_like.plan.history import Change, Layout, TableRecord, TableState, Volume, Written
-from sqlmesh_like.project.spec import Refresh, TableType
+from sqlmesh_like.plan.model_plan import PlannedModel, plan_model
+from sqlmesh_like.project.nodes import Refresh, TableType
 from tests.properties.lake import T, U, compiled, schema
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -114,7 +114,7 @@ def test_the_work_told_is_that_of_the_chosen_strategy() -> None:
     choice = weighed(replace(FEW, rows=5), replace(LARGE, bytes=1_000_000_000, files=1000))
     assert [name for name, _ in choice.ways] == ["group_recompute", "partition_rescan"]
     assert choice.work("group_recompute") == choice.incremental != choice.full
-    assert choice.work("no_op") == Work(0, 0, 0)
+    assert choice.work("no_op") == WorkEstimate(0, 0, 0)
 
 
 def test_a_few_rows_rewrite_the_files_that_they_fall_into() -> None:
@@ -233,15 +233,15 @@ def test_full_rebuilds_whatever_changed_and_only_then() -> None:
 
 
 def test_explain_tells_the_estimate_of_what_was_chosen() -> None:
-    told = explained(planned(FEW))["estimate"]
+    told = explain_model(planned(FEW))["estimate"]
     assert isinstance(told, dict)
     assert (told["changed_rows"], told["changed_files"], told["chosen"]) == (10, 5, "row_based")
     assert told["full_refresh"] == {"read_bytes": LARGE.bytes, "rewritten_bytes": LARGE.bytes}
     assert told["read_bytes"] == told["incremental"]["read_bytes"] == 2 * FEW.bytes
-    rebuilt = explained(planned(ALL))["estimate"]
+    rebuilt = explain_model(planned(ALL))["estimate"]
     assert isinstance(rebuilt, dict)
     assert (rebuilt["chosen"], rebuilt["read_bytes"]) == ("full_refresh", LARGE.bytes)
-    idle = explained(planned(None))["estimate"]
+    idle = explain_model(planned(None))["estimate"]
     assert isinstance(idle, dict)
     assert (idle["chosen"], idle["read_bytes"], idle["rewritten_bytes"]) == ("no_op", 0, 0)
 
@@ -287,7 +287,7 @@ def test_incremental_and_strict_choose_among_incremental_strategies_too(refresh:
 
 def test_explain_tells_both_estimates_and_the_chosen_strategy() -> None:
     plan = planned_by_date(replace(FEW, rows=5))
-    told = explained(plan)["estimate"]
+    told = explain_model(plan)["estimate"]
     assert isinstance(told, dict)
     assert plan.estimate is not None
     assert told["chosen"] == "group_recompute"

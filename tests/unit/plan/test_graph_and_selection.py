@@ -10,7 +10,7 @@ from sqlmesh_like.errors import CycleError, SelectionError
 from sqlmesh_like.plan.graph import Graph, build_graph
 from sqlmesh_like.plan.selector import select
 from sqlmesh_like.project.loader import load_project
-from sqlmesh_like.project.spec import Target
+from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.render.renderer import render_project
 
 FILES = {

@@ -8,7 +8,7 @@ import pytest
 
 from sqlmesh_like.errors import ProjectError
 from sqlmesh_like.project.loader import load_project
-from sqlmesh_like.project.spec import ParsedProject
+from sqlmesh_like.project.nodes import ParsedProject
 
 
 def project_of(folder: Path, **files: str) -> ParsedProject:

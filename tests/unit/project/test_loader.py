@@ -9,7 +9,7 @@ import pytest
 
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.project.loader import find_project, load_project
-from sqlmesh_like.project.spec import ParsedProject, PartitionBy
+from sqlmesh_like.project.nodes import ParsedProject, PartitionBy
 
 Write = Callable[[Mapping[str, str]], Path]
 

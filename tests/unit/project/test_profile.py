@@ -8,8 +8,8 @@ import pytest
 
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.project.loader import load_project
+from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.profile import load_target
-from sqlmesh_like.project.spec import Target
 
 PROFILES = """
 lake:

@@ -14,9 +14,9 @@ import pytest
 
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.context import load
-from sqlmesh_like.cli.lines import detail, response
 from sqlmesh_like.cli.options import Flags
-from sqlmesh_like.cli.publishing import destinations
+from sqlmesh_like.cli.publish_setup import destinations
+from sqlmesh_like.cli.run_log import detail, response
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.names import Column
 from sqlmesh_like.plan.catalog import Catalog, TablePlace
@@ -24,7 +24,7 @@ from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.project.publishing import Destination, Publish
 from sqlmesh_like.publish.publisher import LakePublisher
 from sqlmesh_like.publish.store import Published
-from sqlmesh_like.run.ports import Export, Sent
+from sqlmesh_like.run.ports import Export, PublishResult
 from sqlmesh_like.run.result import ModelResult
 from tests.published import Table, row
 from tests.unit.run.test_executor import _Engine, _executor, _Lake, _model, _run
@@ -90,16 +90,16 @@ def publisher(lake: Lake, store: Store, afresh: bool = False, to: tuple[Destinat
 def test_the_change_is_sent_where_the_last_commit_is_known_and_else_everything() -> None:
     lake, store = Lake(), Store()
     lake.table.commit({"a": row(1), "b": row(2)})
-    assert publisher(lake, store).publish(MODEL) == (Sent("bi", "t", 2, whole=True),)
-    assert publisher(lake, store).publish(MODEL) == (Sent("bi", "t", None),)
+    assert publisher(lake, store).publish(MODEL) == (PublishResult("bi", "t", 2, whole=True),)
+    assert publisher(lake, store).publish(MODEL) == (PublishResult("bi", "t", None),)
     lake.table.commit({"a": None})
-    assert publisher(lake, store).publish(MODEL) == (Sent("bi", "t", 1, whole=False),)
-    assert publisher(lake, store, afresh=True).publish(MODEL) == (Sent("bi", "t", 1, whole=True),)
+    assert publisher(lake, store).publish(MODEL) == (PublishResult("bi", "t", 1, whole=False),)
+    assert publisher(lake, store, afresh=True).publish(MODEL) == (PublishResult("bi", "t", 1, whole=True),)
     lake.table.commit({"c": row(3)})
     lake.gone = 2
-    assert publisher(lake, store).publish(MODEL) == (Sent("bi", "t", 2, whole=True),)
+    assert publisher(lake, store).publish(MODEL) == (PublishResult("bi", "t", 2, whole=True),)
     lake.table.uri = "/elsewhere"
-    assert publisher(lake, store).publish(MODEL) == (Sent("bi", "t", 2, whole=True),)
+    assert publisher(lake, store).publish(MODEL) == (PublishResult("bi", "t", 2, whole=True),)
     assert store.shown == lake.table.shown
     assert lake.exports == [None, "1", None, None, None]
 
@@ -170,7 +170,7 @@ def test_a_table_with_maps_is_sent_whole() -> None:
 def test_what_vanished_or_was_overtaken_is_tried_once_more() -> None:
     lake, store = Lake(), Store(failing=[RetryableError("overtaken")])
     lake.table.commit({"a": row(1)})
-    assert publisher(lake, store).publish(MODEL) == (Sent("bi", "t", 1, whole=True),)
+    assert publisher(lake, store).publish(MODEL) == (PublishResult("bi", "t", 1, whole=True),)
     store = Store(failing=[RetryableError("again"), RetryableError("overtaken")])
     with pytest.raises(RetryableError, match="again"):
         publisher(lake, store).publish(MODEL)
@@ -189,10 +189,10 @@ class _Publisher:
     def __init__(self, error: NodeError | None) -> None:
         self.error = error
 
-    def publish(self, model: object) -> tuple[Sent, ...]:
+    def publish(self, model: object) -> tuple[PublishResult, ...]:
         if self.error:
             raise self.error
-        return (Sent("bi", "a", 3),)
+        return (PublishResult("bi", "a", 3),)
 
 
 def _published_run(error: NodeError | None) -> dict[str, ModelResult]:
@@ -221,7 +221,7 @@ def test_a_publication_that_fails_is_an_error_of_its_node_alone() -> None:
 CONFIGS = {
     "publish='fil'": "models/m.sql: m is published to 'fil', which target 'a' does not have\n  did you mean 'file'?",
     "publish=true": "models/m.sql: m does not say where it is published\n  config(publish=…) one of: bi, file",
-    "publish='bi', materialized='view'": "models/m.sql: m is published but is no table",
+    "publish='bi', materialized='view'": "models/m.sql: m is published but is not a table",
     "publish={'too': 'bi'}": "models/m.sql:1:11: unknown key 'too' in config 'publish'",
     "publish=7": "models/m.sql:1:11: config 'publish' must be a text or a list of texts, not 7",
     "publish=false": "no selected model is published",
@@ -262,7 +262,7 @@ def test_a_wrong_config_is_told_at_its_place(config: str, tmp_path: Path, capsys
 def test_a_wrong_destination_is_told_without_its_url(
     block: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from sqlmesh_like.cli.publishing import open_store
+    from sqlmesh_like.cli.publish_setup import open_store
     from sqlmesh_like.errors import UsageError
     from sqlmesh_like.project.loader import load_project
     from sqlmesh_like.project.profile import load_target

@@ -23,7 +23,7 @@ from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.database import DatabaseStore
 from sqlmesh_like.publish.duckdb_file import DuckDBStore
 from sqlmesh_like.publish.parquet_file import ParquetStore
-from sqlmesh_like.publish.store import KEY, Published
+from sqlmesh_like.publish.store import KEY_COLUMN, Published
 from tests.published import Killed, Place, Row, Table, publish_killed, publish_rounds, rounds, row, send
 
 
@@ -34,7 +34,7 @@ def sqlite_place(root: Path) -> Place:
         with sqlite3.connect(path) as db:
             cursor = db.execute("select * from t")
             names = [found[0] for found in cursor.description]
-            return [tuple(v for n, v in zip(names, r, strict=True) if n != KEY) for r in cursor]
+            return [tuple(v for n, v in zip(names, r, strict=True) if n != KEY_COLUMN) for r in cursor]
 
     def spell(values: Row) -> Row:
         if len(values) < 10:
@@ -63,14 +63,14 @@ def duckdb_place(root: Path) -> Place:
     def read() -> list[Row]:
         with duckdb.connect(str(path), read_only=True) as db:
             db.execute("set timezone = 'UTC'")
-            return _arrow(db.sql(f"select * exclude ({KEY}) from shop.t").to_arrow_table())
+            return _arrow(db.sql(f"select * exclude ({KEY_COLUMN}) from shop.t").to_arrow_table())
 
     return Place(lambda: DuckDBStore(Destination("file", "duckdb", str(path), "shop")), read)
 
 
 def parquet_place(root: Path) -> Place:
     def read() -> list[Row]:
-        return _arrow(parquet.ParquetFile(root / "out" / "t.parquet").read().drop_columns([KEY]))
+        return _arrow(parquet.ParquetFile(root / "out" / "t.parquet").read().drop_columns([KEY_COLUMN]))
 
     return Place(lambda: ParquetStore(Destination("out", "parquet", str(root / "out"))), read)
 

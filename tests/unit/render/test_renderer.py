@@ -9,7 +9,7 @@ import pytest
 
 from sqlmesh_like.errors import ProjectError
 from sqlmesh_like.project.loader import load_project
-from sqlmesh_like.project.spec import Target
+from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.render.rendered import RenderedModel, RenderedProject
 from sqlmesh_like.render.renderer import render_inline, render_project
 from sqlmesh_like.render.tests import storing_failures

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from sqlmesh_like.cli.adhoc_query import adhoc_model
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.asking import question
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.lake import clock, open_lake
 from sqlmesh_like.cli.options import Flags
 from sqlmesh_like.names import Column
 from sqlmesh_like.report.chart import Chart, read_report
-from sqlmesh_like.report.choice import chosen
+from sqlmesh_like.report.chart_inference import infer_chart
 from sqlmesh_like.report.drawing import drawing
-from sqlmesh_like.report.words import summary
+from sqlmesh_like.report.text_summary import summarize
 from sqlmesh_like.run.ports import Rows
 from tests.unit.report.conftest import HOSTILE, make_project, report
 
@@ -66,7 +66,7 @@ CHOICES = {
 @pytest.mark.parametrize("name", CHOICES)
 def test_the_chart_that_fits_is_chosen(name: str) -> None:
     given, wanted = CHOICES[name]
-    assert chosen(given, "T") == wanted
+    assert infer_chart(given, "T") == wanted
 
 
 def test_a_drawing_has_the_colours_of_the_page_and_tells_each_mark() -> None:
@@ -93,9 +93,11 @@ def test_bars_are_the_largest_and_times_are_utc() -> None:
 
 def test_a_chart_is_told_in_words() -> None:
     given = rows("city string, n int", ("Ulm", 1200), ("Bonn", 3), ("Rom", None))
-    said = summary(Chart("bar", "Sales", "", "city", ("n",)), given)
+    said = summarize(Chart("bar", "Sales", "", "city", ("n",)), given)
     assert said == "N by city, 3 values. Largest 1,200 (Ulm), smallest 3 (Bonn)."
-    assert summary(Chart("bar", "Sales", "", "city", ("n",)), Rows(given.schema, ())) == "Sales: there are no rows yet."
+    assert (
+        summarize(Chart("bar", "Sales", "", "city", ("n",)), Rows(given.schema, ())) == "Sales: there are no rows yet."
+    )
 
 
 def test_the_page_asks_for_nothing_and_runs_nothing_of_the_rows(report_page: Path) -> None:
@@ -173,7 +175,7 @@ def test_the_charts_of_a_demo_name_its_tables_and_columns(demo: str) -> None:
     declared, planner = read_report(root), lake.planner(clock(None))
     assert declared is not None and len(declared.charts) >= 4
     for wanted in declared.charts:
-        schema = planner.compile(question(lake, wanted.query), {}).facts.schema
+        schema = planner.compile(adhoc_model(lake, wanted.query), {}).facts.schema
         assert schema is None or {*wanted.y, wanted.x} - {None} <= {column.name for column in schema}
 
 

@@ -75,7 +75,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ),
         ("select ciy from {{ ref('base') }}", "1:8", "unknown column 'ciy'", "did you mean 'city'?"),
         ("select contry from {{ ref('cities') }}", "1:8", "unknown column 'contry'", "did you mean 'country'?"),
-        ("select id from ods.orders", "1:16", "the table ods.orders is no ref() or source()", "source('…', 'orders')"),
+        ("select id from ods.orders", "1:16", "table ods.orders is not a ref() or source()", "source('…', 'orders')"),
         (f"select id from {ORDERS};\nselect 1", "2:1", "a second statement starts here", ""),
         (f"delete from {ORDERS}", "1:1", "a model is one SELECT; this is DELETE", ""),
         (f"select 1 as a,\n'abc from {ORDERS}", "2:1", "this quote is never closed", ""),

@@ -10,14 +10,14 @@ from threading import Barrier, Lock
 import networkx as nx
 import pytest
 
-from sqlmesh_like.cli.lines import response
+from sqlmesh_like.cli.run_log import response
 from sqlmesh_like.names import Column, TableName
-from sqlmesh_like.plan.builder import PlannedModel
 from sqlmesh_like.plan.catalog import Catalog, TablePlace
 from sqlmesh_like.plan.graph import Graph, Node
 from sqlmesh_like.plan.history import Change, TableRecord, TableState, Volume, Written
-from sqlmesh_like.plan.live import Planner
-from sqlmesh_like.project.spec import ModelConfig
+from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.plan.planner import Planner
+from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, SourceMap
 from sqlmesh_like.run.executor import Executor
 from sqlmesh_like.run.ports import Applied

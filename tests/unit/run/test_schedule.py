@@ -10,9 +10,9 @@ import pytest
 
 from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.graph import Graph, Node, ResourceType
-from sqlmesh_like.project.spec import ModelConfig
+from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import RenderedModel, RenderedTest, SourceMap
-from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, Status, TestResult
+from sqlmesh_like.run.result import ModelResult, NodeResult, NodeStatus, RenderedNode, TestResult
 from sqlmesh_like.run.schedule import Pace, Schedule, needs_of, running_order
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -33,7 +33,7 @@ def _type(name: str) -> ResourceType:
 class Pretended:
     """Work that ends as told, and a listener that remembers the order of starts."""
 
-    def __init__(self, outcomes: Mapping[str, Status]) -> None:
+    def __init__(self, outcomes: Mapping[str, NodeStatus]) -> None:
         self.outcomes = outcomes
         self.order: list[str] = []
 
@@ -48,7 +48,7 @@ class Pretended:
     def skip(self, node: RenderedNode, why: str) -> NodeResult:
         return self._result(node, "skipped", why)
 
-    def _result(self, node: RenderedNode, status: Status, message: str) -> NodeResult:
+    def _result(self, node: RenderedNode, status: NodeStatus, message: str) -> NodeResult:
         if isinstance(node, RenderedTest):
             return TestResult(node, status, message, NOW, 0.0)
         assert isinstance(node, RenderedModel)
@@ -63,7 +63,7 @@ def node_of(found: Node) -> RenderedNode:
 
 
 def run(
-    over: Graph, threads: int = 1, fail_fast: bool = False, **outcomes: Status
+    over: Graph, threads: int = 1, fail_fast: bool = False, **outcomes: NodeStatus
 ) -> tuple[Pretended, dict[str, NodeResult]]:
     work = Pretended(outcomes)
     order = running_order(over, list(over.nodes))

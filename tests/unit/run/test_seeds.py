@@ -12,7 +12,7 @@ import pytest
 from sqlmesh_like.errors import ProjectError
 from sqlmesh_like.names import TableName
 from sqlmesh_like.render.rendered import RenderedSeed
-from sqlmesh_like.run.seed_types import declared_type, infer
+from sqlmesh_like.run.seed_types import declared_type, infer_type
 from sqlmesh_like.run.seeds import SeedTable, read_seed
 
 
@@ -63,7 +63,7 @@ def test_another_delimiter_is_configured(tmp_path: Path) -> None:
     ],
 )
 def test_the_narrowest_safe_type_is_inferred(values: list[str], type_: str) -> None:
-    assert infer(values).name == type_
+    assert infer_type(values).name == type_
 
 
 def test_declared_types_win_over_inferred_ones(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_the_fingerprint_follows_text_and_types(tmp_path: Path) -> None:
         ('a,b\n"x\ny",1,2\n', "s.csv:3:6: this line has 3 fields, the header has 2"),
         ('a\n"x', "s.csv:2:1: this quote is never closed"),
         ('a\n"x"y\n', "s.csv:2:4: text follows the closing quote"),
-        (b"a\n\xff\n", "s.csv:2: the byte 0xff is no UTF-8 text"),
+        (b"a\n\xff\n", "s.csv:2: the byte 0xff is not UTF-8 text"),
     ],
 )
 def test_a_malformed_file_is_an_error_with_its_place(tmp_path: Path, text: str | bytes, expected: str) -> None:
@@ -118,7 +118,7 @@ def test_a_malformed_file_is_an_error_with_its_place(tmp_path: Path, text: str |
 
 
 def test_a_value_that_is_not_of_its_declared_type_is_found(tmp_path: Path) -> None:
-    with pytest.raises(ProjectError, match=r"s\.csv:3:3: 'x' is no int"):
+    with pytest.raises(ProjectError, match=r"s\.csv:3:3: 'x' is not an int"):
         read(tmp_path, "a,b\n1,2\n1,x\n", {"b": "int"})
 
 

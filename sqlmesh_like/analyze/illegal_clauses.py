@@ -1,0 +1,139 @@
+"""Constructs where Spark has no place for them. Owns what a query's tree shows without knowing any column.
+
+The parser takes many dialects at once; what Spark would refuse after minutes of waiting is refused here. Source: Spark
+SQL reference, "SELECT".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.node_kinds import forms_of, has_any
+
+_AGGREGATES = (
+    exp.Sum, exp.Count, exp.Avg, exp.Min, exp.Max, exp.CountIf, exp.First, exp.Last, exp.AnyValue, exp.ArrayAgg,
+    exp.ArrayUniqueAgg, exp.ApproxDistinct, exp.Quantile, exp.ApproxQuantile, exp.Median, exp.Mode, exp.Stddev,
+    exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop, exp.Corr, exp.CovarPop, exp.CovarSamp, exp.ArgMax,
+    exp.ArgMin, exp.LogicalAnd, exp.LogicalOr, exp.Kurtosis, exp.Skewness, exp.BitwiseAndAgg, exp.BitwiseOrAgg,
+    exp.BitwiseXorAgg,
+)  # fmt: skip
+_RANKING = (
+    exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile, exp.Lag, exp.Lead,
+)  # fmt: skip
+"""Functions of a window whose rows are in an order."""
+_JUDGED = (
+    *_AGGREGATES, *_RANKING, exp.Window, exp.Group, exp.Order, exp.Distinct, exp.Limit, exp.In, exp.Parameter,
+)  # fmt: skip
+"""A query without any of these has nothing in a wrong place."""
+
+
+@dataclass(frozen=True)
+class Misplaced:
+    """A construct in a position where it is not allowed."""
+
+    message: str
+    node: exp.Expr
+    hint: str | None = None
+
+
+def first_misplaced(tree: exp.Expr) -> Misplaced | None:
+    """The first construct, query by query from the outermost, that Spark would refuse.
+
+    >>> import sqlglot
+    >>> found = first_misplaced(sqlglot.parse_one("select a from t where sum(b) > 1", dialect="spark"))
+    >>> found.message, found.hint
+    ('an aggregate is not allowed in WHERE: SUM(b)', 'filter groups in HAVING')
+    """
+    if not has_any(forms_of(tree), _JUDGED):
+        return None
+    for select in tree.find_all(exp.Select):
+        for check in (_clauses, _nested, _windows, _positions, _foreign):
+            if clause := next(check(select), None):
+                return clause
+    return None
+
+
+def _clauses(select: exp.Select) -> Iterator[Misplaced]:
+    """Aggregates and windows where rows are not grouped or not there yet."""
+    joins = [("ON", join.args.get("on")) for join in select.args.get("joins") or []]
+    group = select.args.get("group")
+    grouped = [("GROUP BY", key) for key in group.expressions] if group else []
+    is_outer = select.find_ancestor(exp.Having) is not None  # there an aggregate may be that of the query around it
+    for clause, part in (("WHERE", select.args.get("where")), *joins, *grouped, ("HAVING", select.args.get("having"))):
+        for node in _own(part):
+            if isinstance(node, exp.Window):
+                hint = "compute it in a subquery, or filter by QUALIFY"
+                yield Misplaced(f"a window function is not allowed in {clause}: {node.sql('spark')}", node, hint)
+            elif isinstance(node, _AGGREGATES) and clause != "HAVING" and not is_outer and not _is_windowed(node):
+                advice = "filter groups in HAVING" if clause == "WHERE" else None
+                yield Misplaced(f"an aggregate is not allowed in {clause}: {node.sql('spark')}", node, advice)
+
+
+def _nested(select: exp.Select) -> Iterator[Misplaced]:
+    for item in select.expressions:
+        for node in _own(item):
+            around = node.find_ancestor(*_AGGREGATES, exp.Window, exp.Query) if isinstance(node, _AGGREGATES) else None
+            if isinstance(around, _AGGREGATES) and not _is_windowed(around):
+                yield Misplaced(
+                    f"an aggregate cannot be nested in another one: {around.sql('spark')}", node,
+                    "compute the inner one in a subquery",
+                )  # fmt: skip
+
+
+def _windows(select: exp.Select) -> Iterator[Misplaced]:
+    named = select.args.get("windows")
+    for part in (*select.expressions, select.args.get("qualify"), select.args.get("order")):
+        for node in _own(part):
+            if not isinstance(node, _RANKING):
+                continue
+            window = node.parent.parent if isinstance(node.parent, exp.IgnoreNulls | exp.RespectNulls) else node.parent
+            name = node.sql("spark")
+            if not isinstance(window, exp.Window):
+                yield Misplaced(f"{name} needs a window", node, f"{name} OVER (PARTITION BY … ORDER BY …)")
+            elif not window.args.get("order") and not window.args.get("alias") and not named:
+                yield Misplaced(f"the window of {name} has no order", node, "add ORDER BY to its OVER (…)")
+
+
+def _positions(select: exp.Select) -> Iterator[Misplaced]:
+    """Positions of GROUP BY and ORDER BY beyond the SELECT list."""
+    count = len(select.expressions)
+    if any(isinstance(item, exp.Star) or item.is_star for item in select.expressions):
+        return
+    order, group = select.args.get("order"), select.args.get("group")
+    ordered = [("ORDER BY", item.this) for item in order.expressions] if order else []
+    grouped = [("GROUP BY", item) for item in group.expressions] if group else []
+    for clause, item in (*grouped, *ordered):
+        if isinstance(item, exp.Literal) and item.is_int and not 1 <= int(item.this) <= count:
+            yield Misplaced(f"{clause} position {item.this} is not in the SELECT list", item, f"it has {count} columns")
+
+
+def _foreign(select: exp.Select) -> Iterator[Misplaced]:
+    """Forms of other dialects."""
+    distinct, limit = select.args.get("distinct"), select.args.get("limit")
+    if distinct is not None and distinct.args.get("on"):
+        yield Misplaced("DISTINCT ON is not Spark SQL", distinct, "filter by QUALIFY ROW_NUMBER() OVER (…) = 1")
+    value = limit.args.get("expression") if limit is not None else None
+    if isinstance(value, exp.Neg) or (isinstance(value, exp.Literal) and not value.is_int):
+        yield Misplaced("LIMIT must be a whole number of at least 0", value)
+    for node in select.find_all(exp.In, exp.Parameter):
+        if isinstance(node, exp.Parameter):
+            yield Misplaced(f"{node.sql('spark')} is a parameter", node, "use {{ var('…') }}")
+        elif not any(node.args.get(part) for part in ("expressions", "query", "unnest", "field")):
+            yield Misplaced("the list of IN is empty", node)
+
+
+def _own(part: exp.Expr | None) -> Iterator[exp.Expr]:
+    """Nodes of a clause, without those of subqueries in it."""
+    if part is None:
+        return
+    for node in part.walk(prune=lambda node: isinstance(node, exp.Query)):
+        if not isinstance(node, exp.Query):
+            yield node
+
+
+def _is_windowed(node: exp.Expr) -> bool:
+    parent = node.parent.parent if isinstance(node.parent, exp.Filter | exp.IgnoreNulls) else node.parent
+    return isinstance(parent, exp.Window)

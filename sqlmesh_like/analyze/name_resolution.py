@@ -1,0 +1,208 @@
+"""Names that a query cannot mean. Owns resolution for queries that the reader does not turn into algebra.
+
+Says nothing wherever it is not sure: a valid query is never refused, a doubtful one is left to Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.errors import OptimizeError
+from sqlglot.optimizer.scope import Scope, traverse_scope
+
+from sqlmesh_like.errors import nearest
+
+ColumnsOf = Callable[[str, str], tuple[str, ...] | None]
+"""Columns of a table by schema and identifier; None where they are not known."""
+
+_PSEUDO = frozenset(
+    "window session_window _metadata second minute hour day week month quarter year microsecond millisecond "
+    "dayofyear current_date current_timestamp current_user input_file_name".split()
+)
+"""Bare words that are parsed as columns and are none: units, and columns that functions bring along."""
+
+
+_FILE_FORMATS = frozenset({"parquet", "csv", "json", "orc", "avro", "text", "delta", "hudi", "binaryfile"})
+"""Spark reads files where a table's schema is one of these."""
+
+
+@dataclass(frozen=True)
+class Unresolved:
+    """A column that nothing in its scope has."""
+
+    message: str
+    node: exp.Expr
+    hint: str | None
+
+
+def first_unresolved(tree: exp.Expr, columns_of: ColumnsOf) -> Unresolved | None:
+    """The first column, in the order of scopes, that cannot be resolved."""
+    outputs: dict[int, tuple[str, ...] | None] = {}
+    for scope in scopes(tree):
+        known = _sources(scope, columns_of, outputs)
+        outputs[id(scope)] = _outputs(scope, known, outputs)
+        own = [column for column in scope.columns if column.parent_select is scope.expression]
+        visible = {**_outside(scope, columns_of, outputs), **known}
+        unresolved = next((unresolved for column in own if (unresolved := _judge(column, scope, visible))), None)
+        if unresolved:
+            return unresolved
+    return None
+
+
+def foreign_tables(tree: exp.Expr, known: Collection[tuple[str, str]]) -> Iterator[exp.Table]:
+    """Tables by name that are neither known (schema and identifier in lower case) nor a CTE of the query."""
+    ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    for table in tree.find_all(exp.Table):
+        is_named = isinstance(table.this, exp.Identifier) and table.db.lower() not in _FILE_FORMATS
+        is_cte = not table.db and table.name.lower() in ctes
+        if is_named and not is_cte and (table.db.lower(), table.name.lower()) not in known:
+            yield table
+
+
+def output_names(tree: exp.Expr, columns_of: ColumnsOf) -> tuple[str, ...] | None:
+    """Names of the query's columns; None where a star hides them."""
+    outputs: dict[int, tuple[str, ...] | None] = {}
+    names = None
+    for scope in scopes(tree):
+        names = outputs[id(scope)] = _outputs(scope, _sources(scope, columns_of, outputs), outputs)
+    return names
+
+
+def scopes(tree: exp.Expr) -> list[Scope]:
+    """Scopes, inner ones first; none where two tables of one FROM have one name, which Spark allows."""
+    try:
+        traversed = traverse_scope(tree)
+        for scope in traversed:
+            _ = scope.selected_sources  # raises for a name that is there twice
+    except OptimizeError:
+        return []
+    return traversed
+
+
+_Known = dict[str, tuple[str, ...] | None]
+
+
+def _sources(scope: Scope, columns_of: ColumnsOf, outputs: dict[int, tuple[str, ...] | None]) -> _Known:
+    """Columns of each FROM item by its lower-case alias."""
+    known: _Known = {}
+    for alias, source in scope.sources.items():
+        if isinstance(source, Scope):
+            known[alias.lower()] = outputs.get(id(source))
+        elif isinstance(source, exp.Table):
+            has_columns = isinstance(source.args.get("alias"), exp.TableAlias) and source.args["alias"].columns
+            known[alias.lower()] = None if has_columns else columns_of(source.db, source.name)
+        else:
+            known[alias.lower()] = None
+    return known
+
+
+def _outside(scope: Scope, columns_of: ColumnsOf, outputs: dict[int, tuple[str, ...] | None]) -> _Known:
+    """What a subquery in an expression may name of the queries around it."""
+    if not scope.is_subquery or scope.parent is None:
+        return {}
+    around = _sources(scope.parent, columns_of, outputs)
+    if scope.parent.expression.args.get("laterals"):
+        around[""] = None
+    return {**_outside(scope.parent, columns_of, outputs), **around}
+
+
+def _outputs(scope: Scope, known: _Known, outputs: dict[int, tuple[str, ...] | None]) -> tuple[str, ...] | None:
+    query = scope.expression
+    if isinstance(query, exp.SetOperation) and scope.set_operation_scopes:
+        return outputs.get(id(scope.set_operation_scopes[0]))
+    alias = query.parent.args.get("alias") if isinstance(query.parent, exp.Subquery | exp.CTE) else None
+    if not isinstance(query, exp.Select) or (alias and alias.columns) or _is_open(scope):
+        return None
+    names: list[str] = []
+    for item in query.expressions:
+        item_names = _names_of(item, known, [table.lower() for table in scope.selected_sources])
+        if item_names is None:
+            return None
+        names += item_names
+    return tuple(names)
+
+
+def _names_of(item: exp.Expr, known: _Known, tables: list[str]) -> tuple[str, ...] | None:
+    star = item.this if isinstance(item, exp.Column) else item
+    if not isinstance(star, exp.Star):
+        return (item.alias_or_name,) if item.alias_or_name else None
+    if any(star.args.values()):
+        return None
+    wanted = [item.table.lower()] if isinstance(item, exp.Column) else tables
+    parts = [known.get(table) for table in wanted]
+    return None if None in parts else tuple(name for part in parts for name in part or ())
+
+
+def _is_open(scope: Scope) -> bool:
+    """Whether columns come from somewhere that is not looked into."""
+    query = scope.expression
+    joins = query.args.get("joins") or []
+    return bool(
+        query.args.get("laterals")
+        or query.args.get("pivots")
+        or any(join.args.get("using") or join.args.get("method") for join in joins)
+        or any(table.args.get("pivots") for table in scope.tables)
+    )
+
+
+def _judge(column: exp.Column, scope: Scope, known: _Known) -> Unresolved | None:
+    in_lambda = column.find_ancestor(exp.Lambda, exp.Select)
+    if isinstance(column.this, exp.Star) or isinstance(in_lambda, exp.Lambda) or scope.expression.args.get("laterals"):
+        return None
+    if not isinstance(scope.expression, exp.Select) or _has_pivot(scope):
+        return None
+    return _judge_qualified(column, known) if column.table else _judge_bare(column, scope, known)
+
+
+def _has_pivot(scope: Scope) -> bool:
+    return any(table.args.get("pivots") for table in scope.tables)
+
+
+def _judge_qualified(column: exp.Column, known: _Known) -> Unresolved | None:
+    table = column.parts[0].name.lower()
+    if table not in known:
+        every = [name for names in known.values() for name in names or ()]
+        if None in known.values() or table in map(str.lower, every):
+            return None  # a field of a struct
+        hint = nearest(column.table, known) or f"known: {', '.join(known)}"
+        return Unresolved(f"unknown table or alias {column.table!r} in {column.sql('spark')}", column, hint)
+    names, name = known[table], column.parts[1].name
+    if names is None or name.lower() in map(str.lower, names):
+        return None
+    return Unresolved(f"unknown column {name!r} of {column.parts[0].name!r}", column, _hint(name, names))
+
+
+def _judge_bare(column: exp.Column, scope: Scope, known: _Known) -> Unresolved | None:
+    has_sources = bool(scope.selected_sources) or scope.is_subquery
+    if not has_sources or None in known.values() or column.name.lower() in _PSEUDO:
+        return None
+    names = [name for part in known.values() for name in part or ()]
+    if places := _ambiguous(column, scope, known):
+        hint = f"write {' or '.join(f'{place}.{column.name}' for place in places)}"
+        return Unresolved(f"the column {column.name!r} is ambiguous", column, hint)
+    if column.name.lower() in map(str.lower, [*names, *_aliases(scope)]):
+        return None
+    return Unresolved(f"unknown column {column.name!r}", column, _hint(column.name, names))
+
+
+def _ambiguous(column: exp.Column, scope: Scope, known: _Known) -> list[str]:
+    """Tables of the own FROM that all have the column; none where one of them is meant, or an alias may be."""
+    joins = scope.expression.args.get("joins") or []
+    is_merged = any(j.args.get("using") or j.args.get("method") or j.kind in ("SEMI", "ANTI") for j in joins)
+    by_alias = column.find_ancestor(exp.Group, exp.Order, exp.Having, exp.Qualify, exp.Select)
+    if is_merged or _is_open(scope) or not isinstance(by_alias, exp.Select):
+        return []
+    own = [alias.lower() for alias in scope.selected_sources]
+    places = [alias for alias in own if column.name.lower() in map(str.lower, known.get(alias) or ())]
+    return places if len(places) > 1 else []
+
+
+def _aliases(scope: Scope) -> Iterator[str]:
+    """Names that the SELECT list gives: GROUP BY, ORDER BY, HAVING and items to the right may use them."""
+    return (item.alias for item in scope.expression.expressions if item.alias)
+
+
+def _hint(name: str, names: tuple[str, ...] | list[str]) -> str:
+    return nearest(name, names) or f"known: {', '.join(names)}"

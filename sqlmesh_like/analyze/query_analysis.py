@@ -1,0 +1,266 @@
+"""A rendered model → what its query is. Owns parsing, error positions and the inlining of views.
+
+`QueryFacts.relation` is None where the query has a form that is rebuilt in full; `obstacle` then says which and where.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import sqlglot
+from sqlglot import TokenType, exp
+from sqlglot.errors import ErrorLevel, ParseError, TokenError, UnsupportedError
+
+from sqlmesh_like.analyze.binder import read
+from sqlmesh_like.analyze.contract_order import contract_order, in_order
+from sqlmesh_like.analyze.from_clause import InputSchema
+from sqlmesh_like.analyze.illegal_clauses import first_misplaced
+from sqlmesh_like.analyze.node_kinds import forms_of
+from sqlmesh_like.analyze.pushdown import pushed_down
+from sqlmesh_like.analyze.relation import Relation, columns
+from sqlmesh_like.analyze.relocate import relocated
+from sqlmesh_like.analyze.scope import UnknownName, Unsupported, offset_of
+from sqlmesh_like.analyze.synonyms import with_known_names
+from sqlmesh_like.errors import Location, SqlError
+from sqlmesh_like.names import Schema
+from sqlmesh_like.render.rendered import InputRef, RenderedModel
+
+_OPENING = {"'": "quote", '"': "quote", "`": "quote", "/*": "comment"}
+_WORD = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|--[^\n]*|/\*.*?\*/|/\*|[^'"`/-]+|.""", re.DOTALL)
+
+_MISSING = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]*\.(\w+)'>")
+_SYMBOLS = {
+    "EQ": "=", "NEQ": "<>", "GT": ">", "GTE": ">=", "LT": "<", "LTE": "<=", "ADD": "+", "SUB": "-", "MUL": "*",
+    "DIV": "/", "NULLSAFEEQ": "<=>",
+}  # fmt: skip
+CARRIED = frozenset({
+    exp.Select, exp.Subquery, exp.With, exp.CTE, exp.From, exp.Join, exp.Where, exp.Having, exp.Table, exp.TableAlias,
+    exp.Alias, exp.Column, exp.Identifier, exp.Star, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.And, exp.Or,
+    exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.In, exp.Between, exp.Like, exp.Add, exp.Sub,
+    exp.Mul, exp.Neg, exp.Case, exp.If, exp.Coalesce, exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max,
+})  # fmt: skip
+"""Forms that sqlglot writes for Spark whatever is in them: a query of no others need not be written to see it."""
+# What is not a query falls back to a form of its own; an error reports it, not a log line.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
+
+
+@dataclass(frozen=True)
+class UnsupportedReason:
+    """Why a query is not in the algebra: rule id, words, and 1-based line and column in the model's own file."""
+
+    rule: str
+    message: str
+    line: int | None
+    column: int | None
+
+
+@dataclass(frozen=True)
+class QueryFacts:
+    """What analysis knows of a model. `tree` reads only tables: views are inlined. `inputs` are those tables."""
+
+    model: RenderedModel
+    tree: exp.Expr
+    inputs: tuple[InputRef, ...]
+    relation: Relation | None
+    unsupported_reason: UnsupportedReason | None
+
+    @cached_property
+    def schema(self) -> Schema | None:
+        """Visible output columns where they are known."""
+        return columns(self.relation) if self.relation is not None else None
+
+    def position(self, offset: int | None, keyword: str = "") -> tuple[int | None, int | None]:
+        """1-based line and column in the model's file of an offset in the compiled SQL, or of the keyword before it."""
+        offset = _start(self.model.sql, offset, keyword) if offset is not None else None
+        return self.model.source_map.locate(offset) if offset is not None else (None, None)
+
+
+def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: Mapping[str, QueryFacts]) -> QueryFacts:
+    """Facts of one model. `schemas`: visible columns by input id (None: not known yet); `views`: facts of view models.
+
+    Raises SqlError with file:line:column for text that is not a single SELECT or that names an unknown column.
+    """
+    tree = parse(model)
+    if model.unique_id.startswith(("test.", QUESTION)):
+        _name_all(tree, as_written=model.unique_id.startswith(QUESTION))
+    by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in model.inputs}
+    relation, unsupported_reason = None, None
+    try:
+        relation = pushed_down(read(tree, lambda table: _lookup(table, by_table, schemas, views)))
+    except Unsupported as unsupported:
+        unsupported_reason = _unsupported_reason(model, unsupported)
+    except UnknownName as unknown:
+        raise SqlError(unknown.message, location=locate(model, unknown.offset), hint=unknown.hint) from None
+    if order := contract_order(model):
+        tree, relation = in_order(tree, relation, order)
+    inlined, inputs = _inline_views(tree, model.inputs, by_table, views)
+    return QueryFacts(model, inlined, inputs, relation, unsupported_reason)
+
+
+def parse(model: RenderedModel) -> exp.Expr:
+    """The one SELECT of a model as a sqlglot tree. Raises SqlError."""
+    try:
+        statements = [statement for statement in sqlglot.parse(model.sql, dialect="spark") if statement is not None]
+    except ParseError as error:
+        first = error.errors[0] if error.errors else {}
+        offset = _line_offset(model.sql, first.get("line"), first.get("col"), str(first.get("highlight") or ""))
+        message = (
+            re.sub(r"<Token .*?text: (.*?), line.*", r"\1", str(first.get("description") or error)).strip().rstrip(".")
+        )
+        message = _MISSING.sub(_incomplete, message.replace("SENTINEL", "the end of the text"))
+        raise SqlError(f"invalid SQL: {message}", location=locate(model, offset)) from None
+    except TokenError as error:
+        raise _unfinished(model, error) from None
+    if not statements:
+        raise SqlError("the model is empty", location=Location(model.path, 1, 1), hint="write one SELECT")
+    if len(statements) > 1:
+        place = locate(model, _second_statement(model))
+        raise SqlError("a model is one SELECT; a second statement starts here", location=place)
+    if not isinstance(statements[0], exp.Query):
+        kind = _first_word(model.sql)
+        raise SqlError(f"a model is one SELECT; this is {kind}", location=Location(model.path, 1, 1))
+    statements[0] = with_known_names(statements[0])
+    if misplaced := first_misplaced(statements[0]):
+        offset = offset_of(misplaced.node)
+        if offset is None:  # a node that the parser gives no place
+            offset = max(0, model.sql.lower().find(misplaced.node.sql("spark").lower()))
+        raise SqlError(misplaced.message, location=locate(model, offset), hint=misplaced.hint)
+    _require_faithful(statements[0], model)
+    return statements[0]
+
+
+QUESTION = "question."
+"""Begins the unique id of a query that is not a model: its columns need no names."""
+
+
+def _name_all(tree: exp.Expr, *, as_written: bool) -> None:
+    """Of a data test only the number of rows counts: `select 1 from …` needs no name there, nor in a question."""
+    first = tree
+    while isinstance(first, exp.SetOperation | exp.Subquery):
+        first = first.this
+    for number, item in enumerate(first.expressions if isinstance(first, exp.Select) else ()):
+        if not isinstance(item, exp.Alias | exp.Aliases | exp.Column | exp.Star | exp.UDTF):
+            name = item.sql("spark", comments=False) if as_written else f"value_{number}"
+            item.replace(exp.alias_(item.copy(), name, quoted=as_written))
+
+
+def _first_word(sql: str) -> str:
+    return sqlglot.tokenize(sql, dialect="spark")[0].text.upper()
+
+
+def _require_faithful(tree: exp.Expr, model: RenderedModel) -> None:
+    """What runs is written from the tree: a form that the tree cannot give back would run as something else."""
+    if forms_of(tree) <= CARRIED:
+        return
+    if within := tree.find(exp.WithinGroup):
+        # It would be written as an approximation.
+        message = f"{within.this.key.upper()} … WITHIN GROUP in this form cannot be carried over unchanged"
+        raise SqlError(message, location=locate(model, offset_of(within)), hint="use percentile(value, fraction)")
+    try:
+        tree.sql("spark", unsupported_level=ErrorLevel.RAISE)
+    except UnsupportedError as error:
+        raise SqlError(
+            f"the query cannot be carried over unchanged: {error}",
+            location=Location(model.path, 1, 1),
+            hint="rewrite it with another function",
+        ) from None
+
+
+def _incomplete(match: re.Match[str]) -> str:
+    name = match[1].upper()
+    return f"something is missing in {_SYMBOLS.get(name, name)}"
+
+
+def _unfinished(model: RenderedModel, error: TokenError) -> SqlError:
+    """Text that does not even fall into words: a quote or a comment without an end."""
+    for word in _WORD.finditer(model.sql):
+        if word[0] in _OPENING:
+            return SqlError(
+                f"invalid SQL: this {_OPENING[word[0]]} is never closed", location=locate(model, word.start())
+            )
+    return SqlError(f"invalid SQL: {error}", location=Location(model.path, 1, 1))
+
+
+def _second_statement(model: RenderedModel) -> int:
+    """Offset at which what follows the first semicolon starts."""
+    tokens = sqlglot.tokenize(model.sql, dialect="spark")
+    ends = [n for n, token in enumerate(tokens[:-1]) if token.token_type == TokenType.SEMICOLON]
+    return next((tokens[n + 1].start for n in ends if tokens[n + 1].token_type != TokenType.SEMICOLON), 0)
+
+
+def locate(model: RenderedModel, offset: int | None) -> Location:
+    """A place in the model's own file for an offset in its compiled SQL."""
+    if offset is None:
+        return Location(model.path)
+    return Location(model.path, *model.source_map.locate(offset))
+
+
+def _line_offset(sql: str, line: object, column: object, highlight: str) -> int | None:
+    """sqlglot reports the 1-based line and the column of a token's last character."""
+    if not isinstance(line, int) or not isinstance(column, int):
+        return None
+    start = sum(len(text) + 1 for text in sql.split("\n")[: line - 1])
+    return max(start, start + column - max(len(highlight), 1))
+
+
+def _unsupported_reason(model: RenderedModel, unsupported: Unsupported) -> UnsupportedReason:
+    location = locate(model, _start(model.sql, unsupported.offset, unsupported.keyword))
+    return UnsupportedReason(unsupported.rule, unsupported.message, location.line, location.column)
+
+
+def _start(sql: str, offset: int | None, keyword: str) -> int | None:
+    """Where a construct starts: at its keyword, of which sqlglot's trees keep no place."""
+    words = re.escape(keyword)
+    if not words or not words[0].isalpha():
+        return offset
+    before = r"(?:\b(?:natural|left|right|full|inner|cross|outer|semi|anti)\s+)*" if words == "JOIN" else ""
+    offsets = [match.start() for match in re.finditer(rf"{before}\b{words}\b", sql[:offset], re.IGNORECASE)]
+    return offsets[-1] if offsets else offset
+
+
+def _lookup(
+    table: exp.Table,
+    by_table: Mapping[tuple[str, str], InputRef],
+    schemas: Mapping[str, Schema | None],
+    views: Mapping[str, QueryFacts],
+) -> InputSchema | Relation | None:
+    ref = by_table.get((table.db.lower(), table.name.lower()))
+    if ref is None:
+        return None
+    view = views.get(ref.unique_id)
+    if view is None:
+        return InputSchema(ref.unique_id, schemas.get(ref.unique_id))
+    if view.relation is None and view.unsupported_reason is not None:
+        raise Unsupported(
+            view.unsupported_reason.rule, f"{view.unsupported_reason.message} in the view {ref.table}", table
+        )
+    return relocated(view.relation, offset_of(table)) if view.relation is not None else None
+
+
+def _inline_views(
+    tree: exp.Expr,
+    inputs: tuple[InputRef, ...],
+    by_table: Mapping[tuple[str, str], InputRef],
+    views: Mapping[str, QueryFacts],
+) -> tuple[exp.Expr, tuple[InputRef, ...]]:
+    used = {ref.unique_id: ref for ref in inputs if ref.unique_id not in views}
+    for ref in inputs:
+        if ref.unique_id in views:
+            used |= {inner.unique_id: inner for inner in views[ref.unique_id].inputs}
+
+    def inline(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Table):
+            return node
+        ref = by_table.get((node.db.lower(), node.name.lower()))
+        view = views.get(ref.unique_id) if ref else None
+        if view is None:
+            return node
+        return exp.Subquery(
+            this=view.tree.copy(), alias=exp.TableAlias(this=exp.to_identifier(node.alias or node.name))
+        )
+
+    return tree.transform(inline) if views else tree, tuple(used.values())

@@ -1,0 +1,252 @@
+"""What changed between two manifests does to tables. Owns when a change forces a rebuild, judged by the queries alone.
+
+Two queries are the same where they differ in comments, layout and letter case of names only, tables being told apart by
+what they hold: a view stands for its own query, a table for its place. What the lake itself holds is `sml explain`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from sqlmesh_like.artifacts.compare import compared, nodes_of
+from sqlmesh_like.artifacts.json_objects import Artifact, mapping_of
+from sqlmesh_like.plan.state_comparison import StateDifference
+
+Impact = Literal["rebuild", "first_build", "reload", "follow", "none", "left"]
+"""What the next run does to a node's table. `follow`: only what changes in its inputs; `left`: no run touches it."""
+
+_DECIDING = ("partition_by", "unique_key", "table_type")
+_WITHOUT_TABLE = ("view", "ephemeral")
+
+
+@dataclass(frozen=True)
+class ChangedNode:
+    """One node that is not as it was. `downstream`: ids of models that read it, directly or not."""
+
+    unique_id: str
+    name: str
+    resource_type: str
+    path: str
+    change: Literal["new", "modified", "removed"]
+    differences: tuple[StateDifference, ...]
+    effect: Impact
+    why: str
+    downstream: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AffectedNode:
+    """A model that did not change itself and reads one that did."""
+
+    unique_id: str
+    effect: Impact
+    because: tuple[str, ...]
+
+
+class ImpactAnalysis:
+    """The changes from one manifest to another."""
+
+    def __init__(self, old: Artifact, new: Artifact) -> None:
+        self._differences = compared(old, new)
+        is_compiled = _has_spark_sql(old) and _has_spark_sql(new)
+        macros = () if is_compiled else (i for i, kinds in self._differences.items() if "macros" in kinds)
+        self._old, self._new = _Queries(old, is_compiled), _Queries(new, is_compiled, frozenset(macros))
+
+    def changes(self) -> tuple[ChangedNode, ...]:
+        """New, modified and removed models, seeds, tests and sources, by unique id."""
+        before, after = self._old.nodes, self._new.nodes
+        modified = {i: kinds for i, kinds in self._differences.items() if kinds or self._is_rendered_otherwise(i)}
+        new = [unique_id for unique_id in after if unique_id not in self._differences]
+        # A test that dbt named with a hash is not a removed one; removed tests are nobody's rows.
+        removed = [i for i in before if i not in after and before[i]["resource_type"] != "test"]
+        nodes = [self._changed(unique_id, after[unique_id], kinds) for unique_id, kinds in modified.items()]
+        nodes += [self._changed(unique_id, after[unique_id], None) for unique_id in new]
+        nodes += [self._removed(unique_id, before[unique_id]) for unique_id in removed]
+        return tuple(sorted(nodes, key=lambda changed: changed.unique_id))
+
+    def touched(self, changes: Iterable[ChangedNode]) -> tuple[AffectedNode, ...]:
+        """Unchanged models below changed ones, by unique id."""
+        causes: dict[str, list[str]] = {}
+        for change in changes:
+            for unique_id in change.downstream:
+                causes.setdefault(unique_id, []).append(change.unique_id)
+        return tuple(
+            AffectedNode(unique_id, self._of_model(unique_id)[0], tuple(causes[unique_id]))
+            for unique_id in sorted(causes)
+            if self._differences.get(unique_id) == frozenset() and not self._is_rendered_otherwise(unique_id)
+        )
+
+    def _is_rendered_otherwise(self, unique_id: str) -> bool:
+        """Whether the same files make another query: a variable, the environment or the target is in it."""
+        if self._new.nodes[unique_id]["resource_type"] != "model":
+            return False
+        return self._old.query(unique_id) != self._new.query(unique_id)
+
+    def _changed(self, unique_id: str, node: Artifact, kinds: Set[StateDifference] | None) -> ChangedNode:
+        effect, why = self._effect(unique_id, node, is_new=kinds is None)
+        listed = tuple(sorted(kinds or ()))
+        change: Literal["new", "modified"] = "new" if kinds is None else "modified"
+        below = self._new.below(unique_id)
+        return ChangedNode(unique_id, *_named(node), change, listed, effect, why, below)
+
+    def _removed(self, unique_id: str, node: Artifact) -> ChangedNode:
+        kind = node["resource_type"]
+        effect: Impact = "left" if kind == "seed" or (kind == "model" and not _is_virtual(node)) else "none"
+        why = "its table stays in the lake until someone removes it" if effect == "left" else ""
+        return ChangedNode(unique_id, *_named(node), "removed", (), effect, why, ())
+
+    def _effect(self, unique_id: str, node: Artifact, *, is_new: bool) -> tuple[Impact, str]:
+        match node["resource_type"]:
+            case "model" if is_new:
+                return ("none", "a view, inlined where it is read") if _is_virtual(node) else ("first_build", "new")
+            case "model":
+                return self._of_model(unique_id)
+            case "seed":
+                return "reload", "readers follow the rows that differ"
+            case "source" if not is_new:
+                return "none", "it lies elsewhere: its readers are rebuilt"
+            case _:
+                return "none", ""
+
+    def _of_model(self, unique_id: str) -> tuple[Impact, str]:
+        old, new = self._old.nodes[unique_id], self._new.nodes[unique_id]
+        if _is_virtual(new):
+            return "none", "a view, inlined where it is read"
+        if _is_virtual(old):
+            return "first_build", "it was a view"
+        if _place(old) != _place(new):
+            return "first_build", "its location changed; the old table stays"
+        settings = [key for key in _DECIDING if _differs(_config(old), _config(new), key)]
+        if settings:
+            return "rebuild", f"{' and '.join(settings)} changed"
+        if self._old.meaning(unique_id) != self._new.meaning(unique_id):
+            return "rebuild", self._why(unique_id)
+        return "follow", "its query and layout are the same"
+
+    def _why(self, unique_id: str) -> str:
+        if self._old.query(unique_id) == self._new.query(unique_id):
+            return "a view that it reads, or the location of a table, changed"
+        is_same_text = not {"body", "macros"} & self._differences[unique_id]
+        return "a variable, the environment or the target changed its query" if is_same_text else "its query changed"
+
+
+class _Queries:
+    """The queries of one manifest, comparable with those of another.
+
+    Without compiled Spark SQL (dbt's `parse`, or another adapter's SQL) templates stand for queries; `macros` are then
+    the nodes for which a macro that they call changed.
+    """
+
+    def __init__(self, manifest: Artifact, is_compiled: bool, macros: frozenset[str] = frozenset()) -> None:
+        self.nodes = nodes_of(manifest)
+        self._is_compiled = is_compiled
+        self._macros = macros
+        self._queries: dict[str, object] = {}
+        self._meanings: dict[str, object] = {}
+
+    @cached_property
+    def _by_place(self) -> dict[tuple[str, str], str]:
+        return {
+            (str(node.get("schema")).lower(), str(node.get("alias") or node.get("identifier")).lower()): unique_id
+            for unique_id, node in self.nodes.items()
+            if node["resource_type"] in ("model", "seed", "source")
+        }
+
+    @cached_property
+    def _children(self) -> dict[str, list[str]]:
+        children: dict[str, list[str]] = {}
+        for unique_id, node in self.nodes.items():
+            for parent in _inputs(node):
+                children.setdefault(parent, []).append(unique_id)
+        return children
+
+    def below(self, unique_id: str) -> tuple[str, ...]:
+        """Models that read it, directly or not, by id."""
+        ids: set[str] = set()
+        waiting = [unique_id]
+        while waiting:
+            children = self._children.get(waiting.pop(), [])
+            waiting += [child for child in children if child not in ids]
+            ids.update(children)
+        models = (child for child in ids if child in self.nodes and self.nodes[child]["resource_type"] == "model")
+        return tuple(sorted(models))  # unit tests are children too, but no nodes of the manifest
+
+    def meaning(self, unique_id: str) -> object:
+        """The normalized query with what each table in it stands for."""
+        if unique_id not in self._meanings:
+            node = self.nodes[unique_id]
+            inputs = [(parent, self._stands_for(parent)) for parent in sorted(_inputs(node)) if parent in self.nodes]
+            self._meanings[unique_id] = (self.query(unique_id), inputs)
+        return self._meanings[unique_id]
+
+    def query(self, unique_id: str) -> object:
+        """The model's own query, normalized; its inputs are under their unique ids."""
+        if unique_id not in self._queries:
+            node = self.nodes[unique_id]
+            raw = str(node.get("raw_code") or "").strip(), unique_id in self._macros
+            self._queries[unique_id] = self._normalized(str(node["compiled_code"])) if self._is_compiled else raw
+        return self._queries[unique_id]
+
+    def _stands_for(self, unique_id: str) -> object:
+        node = self.nodes[unique_id]
+        if node["resource_type"] == "model" and _is_virtual(node):
+            return self.meaning(unique_id)
+        return "table", _place(node)
+
+    def _normalized(self, text: str) -> str:
+        try:
+            tree = sqlglot.parse_one(text, dialect="spark")
+        except SqlglotError:  # refused elsewhere, with its place; here the text decides
+            return text.strip()
+        for table in tree.find_all(exp.Table):
+            unique_id = self._by_place.get((table.db.lower(), table.name.lower()))
+            if unique_id is not None and table.db:
+                table.set("db", None)
+                table.set("catalog", None)
+                table.set("this", exp.to_identifier(unique_id, quoted=True))
+        return tree.sql("spark", comments=False, normalize=True)
+
+
+def _has_spark_sql(manifest: Artifact) -> bool:
+    """Whether every model is there as Spark SQL. A manifest without metadata is the one just made."""
+    adapter = mapping_of(manifest.get("metadata")).get("adapter_type", "spark")
+    models = (node for node in nodes_of(manifest).values() if node["resource_type"] == "model")
+    return adapter in ("spark", "databricks") and all(node.get("compiled_code") for node in models)
+
+
+def _named(node: Artifact) -> tuple[str, str, str]:
+    return str(node["name"]), str(node["resource_type"]), str(node.get("original_file_path"))
+
+
+def _inputs(node: Artifact) -> list[str]:
+    unique_ids = mapping_of(node.get("depends_on")).get("nodes")
+    return [str(unique_id) for unique_id in unique_ids] if isinstance(unique_ids, list) else []
+
+
+def _is_virtual(node: Artifact) -> bool:
+    return _config(node).get("materialized") in _WITHOUT_TABLE
+
+
+def _place(node: Artifact) -> str:
+    """By the project's own settings: another target is not another place."""
+    if node["resource_type"] == "source":
+        return f"{node.get('schema')}.{node.get('identifier')}"
+    config = _config(node)
+    return f"{config.get('schema')}.{config.get('alias')}"
+
+
+def _differs(old: Artifact, new: Artifact, key: str) -> bool:
+    """A setting that one of the manifests does not know is not a difference; one text stands for a list of one."""
+    lists = [[entry[key]] if isinstance(entry[key], str) else entry[key] or [] for entry in (old, new) if key in entry]
+    return len(lists) == 2 and lists[0] != lists[1]
+
+
+def _config(node: Artifact) -> Artifact:
+    return mapping_of(node.get("config"))

@@ -1,0 +1,122 @@
+"""A query that is not a model: tables by their names, besides ref() and source(). Owns which table a name means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.query_analysis import QUESTION, locate, parse
+from sqlmesh_like.analyze.scope import offset_of
+from sqlmesh_like.cli.lake import Lake, clock, require_built
+from sqlmesh_like.errors import SqlError, nearest
+from sqlmesh_like.names import TableName
+from sqlmesh_like.plan.check import check_models
+from sqlmesh_like.plan.planner import Planner
+from sqlmesh_like.render.rendered import InputRef, RenderedModel
+from sqlmesh_like.render.renderer import render_inline
+from sqlmesh_like.run.lake_query import LakeQuery
+from sqlmesh_like.run.ports import Rows
+
+
+def adhoc_model(lake: Lake, sql: str) -> RenderedModel:
+    """A SELECT over the project's tables and views: `schema.table`, a bare name where one table has it, ref().
+
+    Raises SqlError with line and column for a name that no table has, or several.
+    """
+    loaded = lake.loaded
+    model = render_inline(loaded.project, loaded.target, sql)
+    if model.asks_lake:
+        answers = LakeQuery(lake.planner(clock(None)), lake.engine)
+        model = render_inline(loaded.project, loaded.target, sql, answers)
+    known = list(_known_tables(lake))
+    meant = {ref.table: ref for ref in model.inputs}
+    for node in _tables(parse(model)):
+        ref = _resolve_table(node, known, model)
+        meant.setdefault(ref.table, ref)
+    return replace(model, unique_id=f"{QUESTION}{model.unique_id}", inputs=tuple(meant.values()))
+
+
+def run_query(lake: Lake, model: RenderedModel, limit: int) -> Rows:
+    """Rows of the question (`limit` -1: all), from DuckDB where its answer is Spark's. Raises SqlError, NodeError."""
+    planner = lake.planner(clock(None))
+    inputs = planner.inputs(model)
+    states = lake.catalog.states(inputs)
+    for unique_id, state in states.items():
+        require_built(lake.catalog.places[unique_id], state)
+    views = [planner.rendered.model(unique_id) for unique_id in lake.loaded.graph.order(_views(planner, model))]
+    target = lake.loaded.target
+    has_functions = "spark.sql.extensions" in target.spark
+    schemas = {unique_id: state.schema for unique_id, state in states.items()}
+    check_models([*views, model], schemas, has_catalog=False, has_functions=has_functions)
+    facts = planner.compile(model, states).facts
+    tree, places = facts.tree.copy(), {ref.table: lake.catalog.places[ref.unique_id] for ref in facts.inputs}
+    _qualify(tree, {ref: place.table for ref, place in places.items() if not ref.schema})
+    tables = {place.table: states[place.unique_id] for place in places.values()}
+    if target.type == "spark":
+        from sqlmesh_like.engine.local_query import local_rows
+
+        rows = local_rows(tree, tables, facts.schema, limit, planner.now)
+        if rows is not None:
+            return rows
+    return lake.engine.query(tree, tables, limit)
+
+
+def _views(planner: Planner, model: RenderedModel) -> set[str]:
+    """Views that a query reads, directly or not."""
+    by_id = {m.unique_id: m for m in planner.rendered.models if m.unique_id not in planner.catalog.places}
+    view_ids: set[str] = set()
+    waiting = [ref.unique_id for ref in model.inputs]
+    while waiting:
+        unique_id = waiting.pop()
+        if unique_id in by_id and unique_id not in view_ids:
+            view_ids.add(unique_id)
+            waiting += [ref.unique_id for ref in by_id[unique_id].inputs]
+    return view_ids
+
+
+def _known_tables(lake: Lake) -> Iterator[InputRef]:
+    places = lake.catalog.places.values()
+    yield from (InputRef(place.unique_id, place.table, "model") for place in places)
+    for model in lake.loaded.rendered.models:
+        if model.unique_id not in lake.catalog.places:
+            yield InputRef(model.unique_id, model.table, "model")
+
+
+def _qualify(tree: exp.Expr, names: Mapping[TableName, TableName]) -> None:
+    """Give tables that go by their bare name the whole one; columns may still be qualified by the bare one."""
+    whole = {bare.identifier.lower(): name for bare, name in names.items()}
+    for table in list(_tables(tree)):
+        name = whole.get(table.name.lower())
+        if name is not None and not table.db:
+            alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name, quoted=True))
+            table.set("db", exp.to_identifier(name.schema, quoted=True))
+            table.set("this", exp.to_identifier(name.identifier, quoted=True))
+            table.set("alias", alias)
+
+
+def _tables(tree: exp.Expr) -> Iterator[exp.Table]:
+    ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    for table in tree.find_all(exp.Table):
+        if isinstance(table.this, exp.Identifier) and (table.db or table.name.lower() not in ctes):
+            yield table
+
+
+def _resolve_table(node: exp.Table, known: list[InputRef], model: RenderedModel) -> InputRef:
+    schema, name = node.db.lower(), node.name.lower()
+    matches = [
+        ref
+        for ref in known
+        if ref.table.identifier.lower() == name and (not schema or ref.table.schema.lower() == schema)
+    ]
+    if len(matches) == 1 and not node.catalog:
+        return replace(matches[0], table=TableName(node.db, node.name))
+    written = node.sql("spark", comments=False)
+    where = locate(model, offset_of(node))
+    if matches:
+        names = " or ".join(str(ref.table) for ref in matches)
+        raise SqlError(f"{written} may be {names}", location=where, hint="name its schema too")
+    spelt = {str(ref.table) for ref in known} | {ref.table.identifier for ref in known}
+    hint = nearest(node.name if not schema else f"{node.db}.{node.name}", sorted(spelt))
+    raise SqlError(f"no table {written} in this project", location=where, hint=hint or "`sml ls` lists them")

@@ -1,0 +1,80 @@
+"""What has been checked before. Owns when a project need not be checked again: nothing that a check looks at is other.
+
+A key covers the rendered nodes, the columns of what they read, and the program itself; only checks that found no error
+are remembered, with their warnings. A key that is missing costs time, never an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import sqlmesh_like
+from sqlmesh_like.artifacts.files import write_json
+from sqlmesh_like.errors import Location
+from sqlmesh_like.plan.type_warning import TypeWarning
+
+MAX_CHECKS = 16
+"""So many selections of a project are remembered."""
+
+
+def check_key(*looked_at: object) -> str:
+    """Names a check by all that it looks at: frozen values, whose text says all that they are."""
+    digest = hashlib.sha256(program_version().encode())
+    for part in looked_at:
+        digest.update(repr(part).encode(errors="surrogatepass"))
+    return digest.hexdigest()
+
+
+def cached_warnings(folder: Path, key: str) -> tuple[TypeWarning, ...] | None:
+    """What this check warned of before, None where it was not made. `folder`: the target folder of the project."""
+    try:
+        entries = _load(folder).get(key)
+        return None if entries is None else tuple(_warning(*entry) for entry in entries)
+    except (TypeError, ValueError):
+        return None
+
+
+def store_warnings(folder: Path, key: str, warnings: Iterable[TypeWarning]) -> None:
+    """This check found no error. Raises MachineError where the folder cannot be written."""
+    known = {key: [_entry(warning) for warning in warnings], **_load(folder)}
+    write_json(_cache_file(folder), dict(list(known.items())[:MAX_CHECKS]))
+
+
+def _entry(warning: TypeWarning) -> list[object]:
+    place = warning.location
+    return [warning.rule, warning.message, place.path, place.line, place.column]
+
+
+def _warning(rule: str, message: str, path: str, line: int | None, column: int | None) -> TypeWarning:
+    return TypeWarning(rule, message, Location(path, line, column), is_refused=False)
+
+
+def _load(folder: Path) -> dict[str, list[list[Any]]]:
+    try:
+        stored = json.loads(_cache_file(folder).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return (
+        {key: entries for key, entries in stored.items() if isinstance(entries, list)}
+        if isinstance(stored, dict)
+        else {}
+    )
+
+
+def _cache_file(folder: Path) -> Path:
+    return folder / "checked.json"
+
+
+@cache
+def program_version() -> str:
+    """A text that is another for each version of the code that checks."""
+    root = Path(sqlmesh_like.__file__).parent
+    stats = ((path.relative_to(root), path.stat()) for path in sorted(root.rglob("*.py")))
+    files = [f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in stats]
+    return "\n".join([version("sqlglot"), *files])

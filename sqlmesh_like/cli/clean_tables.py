@@ -1,0 +1,40 @@
+"""History that no model needs any more, removed after a run. Owns who may clean what; `run.retention` has the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlmesh_like.cli.lake import Lake, lake_lock
+from sqlmesh_like.cli.output import Output
+from sqlmesh_like.errors import NodeError, RetryableError
+from sqlmesh_like.run.retention import Cleaning, due
+
+
+def clean(lake: Lake, output: Output) -> None:
+    """Clean all tables of the project. A failure is a warning: the tables are right."""
+    clean_built(lake, output)
+    if due(lake.catalog, lake.loaded.project.ingested):
+        try:
+            with lake_lock(lake.loaded, "ingest"):
+                clean_ingested(lake, output)
+        except RetryableError:
+            output.line("the history of source tables is left to the next run: an ingestion is writing")
+
+
+def clean_built(lake: Lake, output: Output) -> None:
+    """Clean what runs build."""
+    built = [unique_id for unique_id in lake.catalog.places if not unique_id.startswith("source.")]
+    _clean_tables(lake, due(lake.catalog, built), output)
+
+
+def clean_ingested(lake: Lake, output: Output) -> None:
+    """Clean what is ingested, while nobody writes to it."""
+    _clean_tables(lake, due(lake.catalog, lake.loaded.project.ingested), output)
+
+
+def _clean_tables(lake: Lake, cleanings: Iterable[Cleaning], output: Output) -> None:
+    for cleaning in cleanings:
+        try:
+            lake.engine.clean(cleaning.uri, cleaning.retain)
+        except NodeError as error:
+            output.line(f"warning: {error}", "warn")

@@ -1,0 +1,150 @@
+"""What `sml debug` looks at, one check a line. Owns the checks and their words; starts no Spark.
+
+A check that fails says why and what to do; the checks after it still run where they can.
+"""
+
+from __future__ import annotations
+
+import platform
+import socket
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from sqlmesh_like.engine.catalog_settings import metastore_address, metastore_uri
+from sqlmesh_like.engine.jars import ensure_jars, jar_path, jar_state, locked_jars
+from sqlmesh_like.engine.java import find_jdk
+from sqlmesh_like.errors import MachineError, SmlError
+from sqlmesh_like.project.loader import load_project
+from sqlmesh_like.project.nodes import ParsedProject, Target
+from sqlmesh_like.project.profile import ProfileRequest, load_target
+from sqlmesh_like.project.settings import find_project
+
+
+@dataclass(frozen=True)
+class ProjectFlags:
+    """The flags that choose project and target."""
+
+    start: Path
+    profiles_dir: Path | None = None
+    profile: str | None = None
+    target: str | None = None
+    cli_vars: Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line: what was looked at, whether it is good, and what was found or what is wrong."""
+
+    name: str
+    ok: bool
+    detail: str
+
+    def __str__(self) -> str:
+        """
+        >>> str(Check("python", True, "3.11.9"))
+        'python     OK     3.11.9'
+        """
+        return f"{self.name:<10} {'OK' if self.ok else 'ERROR':<6} {self.detail}"
+
+
+def run_checks(asked: ProjectFlags) -> Iterator[Check]:
+    """All checks in order, each as soon as it is known."""
+    project, check = _project(asked)
+    yield check
+    target = None
+    if project is not None:
+        target, check = _target(asked, project)
+        yield check
+    yield _run_check("python", _python)
+    if target is not None and target.type == "duckdb":
+        return
+    yield _run_check("JDK", _jdk)
+    yield _run_check("jars", _jars)
+    if target is not None:
+        yield _run_check("warehouse", lambda: check_warehouse(target.warehouse))
+        yield _run_check("catalog", lambda: _catalog(target))
+
+
+def check_warehouse(warehouse: str) -> str:
+    """What is known of this base path; a local one is written to, and left as it was. Raises MachineError."""
+    path = warehouse.removeprefix("file://")
+    if "://" in path:
+        return f"{warehouse} (not local: Spark's own connector reaches it)"
+    folder = Path(path)
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            pass
+    except OSError as error:
+        hint = "make it writable, or set `warehouse:` of the target to a folder that is"
+        raise MachineError(f"cannot write to {existing}: {error.strerror}", hint=hint) from error
+    return f"{folder} is writable" if existing == folder else f"{folder} can be created"
+
+
+def _run_check(name: str, look: Callable[[], str]) -> Check:
+    try:
+        return Check(name, True, look())
+    except SmlError as error:
+        return Check(name, False, str(error))
+
+
+def _project(asked: ProjectFlags) -> tuple[ParsedProject | None, Check]:
+    try:
+        project = load_project(
+            find_project(asked.start), asked.cli_vars or {}, lambda request: _resolve_target(asked, request)
+        )
+    except SmlError as error:
+        return None, Check("project", False, str(error))
+    return project, Check("project", True, f"{project.name} ({project.root / project.settings_file})")
+
+
+def _resolve_target(asked: ProjectFlags, project: ParsedProject | ProfileRequest) -> Target:
+    return load_target(project, asked.profiles_dir, asked.profile, asked.target, asked.cli_vars or {})
+
+
+def _target(asked: ProjectFlags, project: ParsedProject) -> tuple[Target | None, Check]:
+    try:
+        target = _resolve_target(asked, project)
+    except SmlError as error:
+        return None, Check("profile", False, str(error))
+    runs_on = f"Spark, master {target.master}" if target.type == "spark" else "DuckDB, no JVM"
+    return target, Check("profile", True, f"{target.profile}, target {target.name} ({runs_on})")
+
+
+def _python() -> str:
+    return f"{platform.python_version()}, pyspark {version('pyspark')}"
+
+
+def _jdk() -> str:
+    jdk = find_jdk()
+    lacks = "".join(f", no {feature}" for feature in jdk.lacks)
+    return f"{jdk.version} from {jdk.origin} at {jdk.home}{lacks}"
+
+
+def _jars() -> str:
+    missing = [jar for jar in locked_jars() if jar_state(jar) == "missing"]
+    if missing:
+        raise MachineError(f"{', '.join(map(str, missing))} not cached", hint="run `sml deps`")
+    ensure_jars()
+    return ", ".join(f"{jar.file_name} verified" for jar in locked_jars()) + f" in {jar_path(locked_jars()[0]).parent}"
+
+
+def _catalog(target: Target) -> str:
+    if target.catalog == "none":
+        return "none: tables are found by their path"
+    if target.catalog == "glue":
+        return "glue: not asked before the first commit"
+    if not metastore_uri(target):
+        return "hive: what hive-site.xml on Spark's class path names"
+    host, port = metastore_address(target)
+    try:
+        socket.create_connection((host, port), timeout=5).close()
+    except OSError as error:
+        hint = "start it, or change `catalog: {hive: {uri: thrift://host:port}}` in the target"
+        raise MachineError(
+            f"no Hive metastore answers at {host}:{port}: {error.strerror or error}", hint=hint
+        ) from error
+    return f"hive: thrift://{host}:{port} answers"

@@ -1,0 +1,41 @@
+"""An example call for the help of each command. Owns the calls; `app` shows them below the options."""
+
+from __future__ import annotations
+
+EXAMPLES = {
+    "init": "sml init my_lake",
+    "debug": "sml debug -t local",
+    "deps": "sml deps --kafka",
+    "parse": "sml parse",
+    "compile": "sml compile -s user_agg",
+    "lint": "sml lint -s tag:finance --off LNT004",
+    "ls": "sml ls -s +user_agg --resource-type model",
+    "explain": "sml explain user_agg --sql",
+    "ingest": "sml ingest -s source:shop --continuous",
+    "seed": "sml seed -s device",
+    "run": "sml run -s +user_agg",
+    "snapshot": "sml snapshot -s orders_history",
+    "test": "sml test -s user_agg --store-failures",
+    "build": "sml build -s state:modified+ --state prod/target",
+    "publish": "sml publish -s user_agg",
+    "watch": "sml watch --trigger '5 seconds'",
+    "retry": "sml retry",
+    "diff": "sml diff --state prod/target",
+    "show": "sml show user_agg --limit 20",
+    "sql": "sml sql 'select count(*) from dwd.dwd_user'",
+    "changes": "sml changes user_agg --since 2024-05-01",
+    "verify": "sml verify user_agg",
+    "freshness": "sml freshness -s source:shop",
+    "source freshness": "sml source freshness -s source:shop",
+    "history": "sml history user_agg --limit 10",
+    "ddl": "sml ddl user_agg --dialect athena",
+    "maintain": "sml maintain -s dwd_order",
+    "docs generate": "sml docs generate --static",
+    "docs serve": "sml docs serve --port 8081",
+    "report": "sml report --output sales.html",
+    "lineage": "sml lineage user_agg.num",
+    "completion": "sml completion zsh",
+    "run-operation": "sml run-operation drop_old --args '{days: 30}'",
+    "clean": "sml clean",
+}
+"""By the words that call a command."""

@@ -1,0 +1,95 @@
+"""Models checked before anything is read or written. Owns which columns are known to a command; `plan.check` judges."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from sqlmesh_like.cli.check_cache import cached_warnings, check_key, store_warnings
+from sqlmesh_like.cli.context import Loaded
+from sqlmesh_like.names import Schema
+from sqlmesh_like.plan.catalog import Catalog, build_catalog
+from sqlmesh_like.plan.check import check_models
+from sqlmesh_like.plan.type_warning import TypeWarning
+from sqlmesh_like.render.rendered import RenderedModel, RenderedTest
+from sqlmesh_like.run.seeds import SeedTable, seed_schemas
+from sqlmesh_like.run.source_fixtures import source_fixture
+from sqlmesh_like.run.tests import as_model
+
+
+def check_project(loaded: Loaded, selected: Collection[str]) -> tuple[TypeWarning, ...]:
+    """Check models as their files stand: columns of seeds are those of the CSV, of sources those of a local lake.
+
+    Gives what runs and is likely a mistake. Raises ProjectError with file, line and column.
+    """
+    if any(model.config.publish for model in loaded.rendered.models):
+        from sqlmesh_like.cli.publish_setup import check_destinations  # few projects have one
+
+        check_destinations(loaded, selected)
+    above = loaded.graph.above(selected)
+    tests = [(test, as_model(test)) for test in loaded.rendered.tests if _reads_only(test, above)]
+    return _check(loaded, above, input_schemas(loaded, selected), tests)
+
+
+def _reads_only(test: RenderedTest, known: Collection[str]) -> bool:
+    return all(ref.unique_id in known for ref in test.inputs)
+
+
+def input_schemas(loaded: Loaded, selected: Collection[str]) -> dict[str, Schema | None]:
+    """Columns of sources, and of the seeds above the selected models, by unique id. Raises ProjectError."""
+    above = loaded.graph.above(selected)
+    seeds = [seed for seed in loaded.rendered.seeds if seed.unique_id in above]
+    return {**source_schemas(loaded), **seed_schemas(seeds, loaded.project.root)}
+
+
+def check_before_run(
+    loaded: Loaded, catalog: Catalog, selected: Collection[str], seeds: Iterable[SeedTable] = ()
+) -> None:
+    """Check the models that a run builds, with the columns that the lake has; `seeds` are loaded by the same run."""
+    above = loaded.graph.above(selected)
+    schemas = {unique_id: state.schema for unique_id, state in catalog.states(above).items()}
+    schemas |= {seed.seed.unique_id: seed.schema for seed in seeds}
+    unbuilt = [unique_id for unique_id in above if unique_id in selected or schemas.get(unique_id) is None]
+    _check(loaded, unbuilt, schemas)
+
+
+def source_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> dict[str, Schema | None]:
+    """Columns of the wanted sources (None: of all) that a local lake or a fixture has, by unique id.
+
+    No lake is needed to compile: one that is far away is not asked.
+    """
+    if loaded.target.type == "duckdb":
+        return fixture_schemas(loaded, wanted)
+    if "://" in loaded.target.warehouse or wanted == []:
+        return {}
+    from sqlmesh_like.engine.history import LakeHistory
+
+    catalog = build_catalog(loaded.project, loaded.rendered, loaded.target, LakeHistory())
+    sources = [table.unique_id for source in loaded.project.sources for table in source.tables]
+    sources = [unique_id for unique_id in sources if wanted is None or unique_id in wanted]
+    return {unique_id: state.schema for unique_id, state in catalog.states(sources).items()}
+
+
+def fixture_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> dict[str, Schema | None]:
+    """Columns of the sources that have a fixture, by unique id. Raises ProjectError."""
+    tables = [t for source in loaded.project.sources for t in source.tables if wanted is None or t.unique_id in wanted]
+    fixtures = ((table.unique_id, source_fixture(loaded.project.root, table)) for table in tables)
+    return {unique_id: fixture.schema for unique_id, fixture in fixtures if fixture is not None}
+
+
+def _check(
+    loaded: Loaded,
+    unique_ids: Iterable[str],
+    schemas: dict[str, Schema | None],
+    tests: Sequence[tuple[RenderedTest, RenderedModel]] = (),
+) -> tuple[TypeWarning, ...]:
+    models = {model.unique_id: model for model in loaded.rendered.models}
+    order = loaded.graph.order(unique_id for unique_id in unique_ids if unique_id in models)
+    target, chosen = loaded.target, [models[unique_id] for unique_id in order]
+    has_catalog, has_functions = target.catalog != "none", "spark.sql.extensions" in target.spark
+    key = check_key(chosen, sorted(schemas.items()), has_catalog, has_functions, tests)
+    known = cached_warnings(loaded.target_folder, key)
+    if known is not None:
+        return known
+    warnings = check_models(chosen, schemas, has_catalog=has_catalog, has_functions=has_functions, tests=tests)
+    store_warnings(loaded.target_folder, key, warnings)
+    return warnings

@@ -1,0 +1,50 @@
+"""A bar below the lines of a run, for terminals only. Owns what it shows: nodes done, time, what is running."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+_MAX_NAMES = 3
+
+
+class ProgressBar:
+    """Stays below whatever is printed through it. Thread-safe; `close` gives the terminal back and may be repeated."""
+
+    def __init__(self, stream: TextIO, *, color: bool) -> None:
+        self._console = Console(file=stream, no_color=not color, highlight=False, markup=False, soft_wrap=True)
+        columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+        self._progress = Progress(*columns, console=self._console, transient=True)
+        self._task = self._progress.add_task("", total=None)
+        self._running: dict[str, None] = {}
+        self._lock = Lock()
+        self._progress.start()
+
+    def started(self, name: str, total: int) -> None:
+        """A node of so many begins."""
+        with self._lock:
+            self._running[name] = None
+            self._progress.update(self._task, total=total, description=self._words)
+
+    def ended(self, name: str, total: int) -> None:
+        """A node is over, whether it began or was skipped."""
+        with self._lock:
+            self._running.pop(name, None)
+            self._progress.update(self._task, total=total, advance=1, description=self._words)
+
+    def write(self, text: str) -> None:
+        """A line above the bar, its colours kept."""
+        self._console.print(Text.from_ansi(text))
+
+    def close(self) -> None:
+        self._progress.stop()
+
+    @property
+    def _words(self) -> str:
+        names = list(self._running)
+        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+        return f"{', '.join(names[:_MAX_NAMES])}{more}"

@@ -1,0 +1,167 @@
+"""A project as an earlier call read it. Owns keeping it in the user's cache, and when it may be taken from there.
+
+It may where everything that reading looked at is as it was, and the program, its flags and the target are the same.
+What has another meaning in each call (`run_started_at`), or says something while it is rendered, is read anew.
+`DBT_PARTIAL_PARSE=false` reads everything anew, as in dbt. What is kept lies in the user's own cache and in no project:
+a pickle in a folder that somebody sent would be their program.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import os
+import pickle
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlmesh_like.cli.check_cache import program_version
+from sqlmesh_like.cli.options import Flags
+from sqlmesh_like.plan.graph import Graph
+from sqlmesh_like.project.file_dependencies import FileDependencies, recording
+from sqlmesh_like.project.nodes import IngestSource, ParsedProject, Target
+from sqlmesh_like.render.rendered import RenderedProject
+
+MAX_PROJECTS = 40
+"""So many calls, of all projects of a user, are kept."""
+
+
+@dataclass(frozen=True)
+class CachedProject:
+    """What a project's files come to for one target. Values derived from it are cached beside `cache_path`."""
+
+    project: ParsedProject
+    target: Target
+    rendered: RenderedProject
+    graph: Graph
+    cache_path: Path | None = None
+
+
+@dataclass(frozen=True)
+class _Entry:
+    reads: FileDependencies
+    target: tuple[object, ...]
+    project: ParsedProject
+    rendered: RenderedProject
+    graph: Graph
+
+
+def cached_project(
+    root: Path,
+    flags: Flags,
+    load: Callable[[], ParsedProject],
+    resolve_target: Callable[[ParsedProject], Target],
+    render: Callable[[ParsedProject, Target], tuple[RenderedProject, Graph]],
+    is_silent: Callable[[], bool],
+) -> CachedProject:
+    """The project, from the cache where that holds. `is_silent`: nothing was logged meanwhile."""
+    path = _cache_path(root, flags)
+    is_wanted = os.environ.get("DBT_PARTIAL_PARSE", "true").lower() not in ("0", "false", "f", "no")
+    entry = _load_entry(path) if is_wanted else None
+    if entry is not None and entry.reads.are_unchanged():
+        target = resolve_target(entry.project)
+        if _visible_settings(target) == entry.target:
+            return CachedProject(entry.project, target, entry.rendered, entry.graph, path)
+    with without_collector(), recording() as reads:
+        project = load()
+        target = resolve_target(project)
+        rendered, graph = render(project, target)
+    may_keep = is_wanted and not reads.is_clocked and is_silent() and not any(map(_may_hold_password, project.sources))
+    is_kept = may_keep and _save_entry(path, _Entry(reads, _visible_settings(target), project, rendered, graph))
+    return CachedProject(project, target, rendered, graph, path if is_kept else None)
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Within, cycles are not looked for: thousands of values that stay would be walked through again and again.
+
+    Afterwards they are set aside, but not where Spark has been used: what is set aside is never freed, and keeps alive
+    the Java objects that it stands for.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if "py4j" not in sys.modules:
+            gc.freeze()
+        if was_on:
+            gc.enable()
+
+
+def cached_text(cache_path: Path | None, name: str, make: Callable[[], str]) -> str:
+    """A text that follows from a kept project alone, from the cache or made now."""
+    if cache_path is None:
+        return make()
+    path = cache_path.with_suffix(f".{name}")
+    try:
+        if path.stat().st_mtime_ns >= cache_path.stat().st_mtime_ns:
+            return path.read_text(encoding="utf-8")
+    except OSError:
+        pass  # not made yet
+    text = make()
+    _write(path, text.encode())
+    return text
+
+
+def _cache_path(root: Path, flags: Flags) -> Path:
+    from sqlmesh_like.engine.jars import cache_dir
+
+    chosen = (flags.vars, flags.target, flags.profile, flags.profiles_dir, flags.full_refresh, flags.threads)
+    text = repr((str(root), chosen, sys.version, program_version()))
+    return cache_dir() / "projects" / f"{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:32]}.pickle"
+
+
+def _visible_settings(target: Target) -> tuple[object, ...]:
+    """What templates and names can know of a target."""
+    return (target.profile, target.name, target.type, target.schema, target.warehouse, target.threads, target.catalog)
+
+
+def _may_hold_password(source: object) -> bool:
+    ingest = getattr(source, "ingest", None)
+    return isinstance(ingest, IngestSource) and bool(ingest.kafka and ingest.kafka.get("options"))
+
+
+def _load_entry(path: Path) -> _Entry | None:
+    try:
+        data = path.read_bytes()
+        with without_collector():
+            entry = pickle.loads(data)
+    except OSError:
+        return None
+    except Exception:  # noqa: BLE001 (whatever a damaged file raises, the project is read anew)
+        return None
+    return entry if isinstance(entry, _Entry) else None
+
+
+def _save_entry(path: Path, entry: _Entry) -> bool:
+    """Whether it could be kept: a cache that cannot be written costs time only."""
+    try:
+        data = pickle.dumps(entry, pickle.HIGHEST_PROTOCOL)
+    except (pickle.PicklingError, TypeError, AttributeError):  # a value of some template's making
+        return False
+    return _write(path, data)
+
+
+def _write(path: Path, data: bytes) -> bool:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        beside = path.with_name(f".{uuid.uuid4().hex}")
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(data)
+        os.replace(beside, path)
+        _evict_old(path.parent)
+    except OSError:
+        return False
+    return True
+
+
+def _evict_old(folder: Path) -> None:
+    known = sorted(folder.glob("*.pickle"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+    for old in known[MAX_PROJECTS:]:
+        for path in folder.glob(f"{old.stem}.*"):
+            path.unlink(missing_ok=True)

@@ -1,0 +1,105 @@
+"""Models that follow an ingestion in the same process. Owns when they run; the executor runs them, `watch` wires.
+
+A round runs the selected models whose sources are there. It comes as soon as a batch has changed a table, and every
+half minute besides, for tables that others write and for models that read the clock. Where nothing changed it reads the
+top of each timeline, starts no Spark job and says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from threading import Event
+from time import monotonic, perf_counter
+
+from sqlmesh_like.cli.clean_tables import clean_built, clean_ingested
+from sqlmesh_like.cli.lake import Lake, clock
+from sqlmesh_like.cli.output import DisplayStatus, Output
+from sqlmesh_like.cli.run_log import RunLog, problems, write_results
+from sqlmesh_like.ingest.report import IngestReport
+from sqlmesh_like.run.executor import Executor
+from sqlmesh_like.run.ports import Publisher
+from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult
+
+IDLE_SECONDS = 30.0
+"""Time between rounds that nothing asked for."""
+
+
+@dataclass
+class WatchLoop:
+    """The rounds of one watch. `gates` keep every source from writing while its tables are cleaned."""
+
+    lake: Lake
+    selected: Sequence[str]
+    output: Output
+    gates: Callable[[], ExitStack]
+    publisher: Publisher | None = None
+    result: RunResult = field(default_factory=RunResult)
+    _changed: Event = field(default_factory=Event)
+    _next: float = 0.0
+
+    def on_batch(self, report: IngestReport) -> None:
+        """A batch has been ingested; called from the threads of the sources."""
+        if any(table.upserts or table.deletes for table in report.tables):
+            self._changed.set()
+
+    def __call__(self) -> None:
+        """Run the models where it is time to."""
+        # What failed has failed for a reason that only a change takes away.
+        is_due = monotonic() >= self._next and self.result.ok
+        if not (self._changed.is_set() or is_due):
+            return
+        self._changed.clear()
+        self._run()
+        self._next = monotonic() + IDLE_SECONDS
+
+    def _run(self) -> None:
+        started, lake = perf_counter(), self.lake
+        now = clock(None)
+        executor = Executor(
+            lake.planner(now), lake.loaded.graph, lake.engine, _CompletedLog(self.output), self._threads
+        )
+        executor.publisher = self.publisher
+        self.result = executor.run(self._ready())
+        for problem in problems(self.result):
+            self.output.line(problem, "error")
+        if self.result.has_written:
+            write_results(lake.loaded, self.result, perf_counter() - started, {"which": "run", "now": now.isoformat()})
+            clean_built(lake, self.output)
+            with self.gates():
+                clean_ingested(lake, self.output)
+
+    @property
+    def _threads(self) -> int:
+        return self.lake.loaded.target.threads
+
+    def _ready(self) -> list[str]:
+        """The models of which every source is there: at the start tables are still to come."""
+        catalog, graph = self.lake.catalog, self.lake.loaded.graph
+        missing = [
+            unique_id
+            for unique_id in catalog.places
+            if not unique_id.startswith("model.") and not catalog.state(unique_id).exists
+        ]
+        waiting = frozenset[str]().union(*map(graph.descendants, missing))
+        return [unique_id for unique_id in self.selected if unique_id not in waiting]
+
+    def statuses(self) -> list[DisplayStatus]:
+        """Of the last round, node by node."""
+        return [node_result.status for node_result in self.result.results]
+
+
+class _CompletedLog:
+    """The lines of models that did something: a model that had nothing to do is silent."""
+
+    def __init__(self, output: Output) -> None:
+        self._lines = RunLog(output)
+
+    def started(self, number: int, total: int, node: RenderedNode) -> None:
+        """Said when it has ended."""
+
+    def ended(self, number: int, total: int, result: NodeResult) -> None:
+        is_view = isinstance(result, ModelResult) and result.status == "success" and result.strategy is None
+        if result.status != "no-op" and not is_view:
+            self._lines.ended(number, total, result)

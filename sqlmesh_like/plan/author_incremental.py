@@ -1,0 +1,52 @@
+"""The next run of a model whose author wrote the incremental SQL. Owns when its branch runs; `engine` runs it.
+
+As in dbt the branch runs where the table is there, and the table is never rebuilt unasked: its rows may be all that is
+left of what a source once held. Unlike dbt nothing is done where neither an input nor the clock has moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+from sqlmesh_like.analyze.clock import clock_calls
+from sqlmesh_like.classify.rules import reason
+from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.errors import Location, NodeError
+from sqlmesh_like.plan.fingerprint import fingerprint
+from sqlmesh_like.plan.history import History, TableState
+from sqlmesh_like.plan.model_plan import PlannedModel, is_clock_moved, planned_input
+
+
+def plan_branch(
+    branch: CompiledModel,
+    whole: CompiledModel,
+    target: TableState,
+    states: Mapping[str, TableState],
+    history: History,
+    now: datetime,
+    awaited: Collection[str] = (),
+) -> PlannedModel:
+    """Plan the branch over a table that is there; `whole` is the query without it, which names the table's meaning.
+
+    `states` has that of the table too, which the branch may read.
+
+    Raises NodeError where no run of this project wrote the table.
+    """
+    model = branch.model
+    strategy = model.author_strategy
+    assert strategy is not None
+    if target.record is None:
+        hint = "run it with --full-refresh once, which replaces the table, or give the model another alias"
+        message = f"the table {model.table} was written by something else: its rows cannot be distinguished"
+        raise NodeError(message, location=Location(model.path, 1, 1), hint=hint)
+    inputs = tuple(
+        planned_input(ref, states[ref.unique_id], target.record, history, awaits=ref.unique_id in awaited)
+        for ref in branch.facts.inputs
+    )
+    others = tuple(item for item in inputs if item.ref.unique_id != model.unique_id)
+    is_idle = not any(item.has_moved for item in others)
+    is_idle = is_idle and not is_clock_moved(clock_calls(branch.facts.tree), target, now)
+    reasons = () if is_idle else (reason("CFG005", f"{strategy} of the rows that the branch gives"),)
+    chosen = "no_op" if is_idle else strategy
+    return PlannedModel(branch, target, chosen, reasons, inputs, fingerprint(whole), now)

@@ -1,0 +1,286 @@
+"""What the next run of a model does, and why. Owns the choice between following the change and rebuilding.
+
+Pure over the `History` port: the explainer and the executor read the same `PlannedModel`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.clock import clock_calls, has_moved
+from sqlmesh_like.analyze.lineage import split_columns
+from sqlmesh_like.classify.clock import pinned_calls, pinned_reasons
+from sqlmesh_like.classify.rules import Reason, reason
+from sqlmesh_like.classify.strategy import Strategy
+from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.delta.moves import Moves
+from sqlmesh_like.errors import Location, NodeError
+from sqlmesh_like.plan.cost import Estimate, InputCost, WorkEstimate, estimate
+from sqlmesh_like.plan.fingerprint import fingerprint
+from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, Change, History, TableRecord, TableState, Volume
+from sqlmesh_like.render.rendered import InputRef
+
+SMALL_INPUT = 4_000_000
+"""Bytes up to which an input is read whole where a change meets it: to look rows up would start a job of its own."""
+
+
+@dataclass(frozen=True)
+class PlannedInput:
+    """One input between the frontier its consumer has and the one pinned for this run.
+
+    `awaits`: the input is a model that the same run will change first, so its frontier is not known yet.
+    """
+
+    ref: InputRef
+    state: TableState
+    start: str | None
+    end: str | None
+    change: Change = NO_CHANGE
+    awaits: bool = False
+    repeats_keys: bool = False  # rows may share a record key: they are told apart by their last writing as well
+    volume: Volume | None = None  # how much the input holds; None where the plan does not depend on it
+
+    @property
+    def has_moved(self) -> bool:
+        return self.awaits or self.start != self.end
+
+
+@dataclass(frozen=True)
+class PlannedModel:
+    """The next run of one model. `strategy` is what it does; `classification.strategy` what its SQL allows."""
+
+    compiled: CompiledModel
+    target: TableState
+    strategy: Strategy
+    reasons: tuple[Reason, ...]
+    inputs: tuple[PlannedInput, ...]
+    fingerprint: str
+    now: datetime
+    is_refused: bool = False  # `refresh: strict` forbids the full refresh that would be needed
+    estimate: Estimate | None = None  # None: nothing to do, or what will change is not known yet
+
+    @property
+    def moves(self) -> Moves:
+        """What the program of this run starts from."""
+        moved = {item.ref.unique_id for item in self.inputs if item.has_moved}
+        small = {i.ref.unique_id for i in self.inputs if i.volume is not None and i.volume.bytes <= SMALL_INPUT}
+        return Moves(frozenset(moved), frozenset(small - moved))
+
+    def require_allowed(self) -> None:
+        """Raises NodeError with the reasons where the plan is refused."""
+        if self.is_refused:
+            raise _strict(self.compiled, self.reasons)
+
+    def require_inputs(self) -> None:
+        """Raises NodeError where an input is not there, before an engine is started for it."""
+        for item in self.inputs:
+            if not item.state.exists:
+                hint = "run `sml ingest` or build its model first"
+                raise NodeError(f"the table {item.ref.table} does not exist yet ({item.state.uri})", hint=hint)
+
+    def record(self, strategy: Strategy, buckets: int, rows: Mapping[str, int]) -> TableRecord:
+        """What the commit of this run says of itself."""
+        model = self.compiled.model
+        others = [item for item in self.inputs if item.ref.unique_id != model.unique_id]
+        frontier = {item.ref.unique_id: item.end for item in others if item.end is not None}
+        return TableRecord(
+            model.unique_id, self.fingerprint, frontier, self.now.isoformat(), strategy,
+            model.config.partition_by, buckets, dict(rows), _repeating(self.inputs),
+        )  # fmt: skip
+
+
+def plan_model(
+    compiled: CompiledModel,
+    target: TableState,
+    states: Mapping[str, TableState],
+    history: History,
+    now: datetime,
+    *,
+    full_refresh: bool = False,
+    awaited: Collection[str] = (),
+) -> PlannedModel:
+    """Plan one model. `states` are its inputs as pinned for this run, by unique id.
+
+    `awaited` are inputs that the same run will change before: only `explain` plans ahead of them.
+    """
+    inputs = tuple(
+        planned_input(ref, states[ref.unique_id], target.record, history, awaits=ref.unique_id in awaited)
+        for ref in compiled.facts.inputs
+    )
+    is_idle = not full_refresh and not _has_moved(compiled, inputs, target, now)
+    inputs = tuple(_with_repeats(item, target.record, history, is_idle) for item in inputs)
+    print_ = fingerprint(compiled)
+    forced = _reasons_to_rebuild(compiled, target, inputs, print_, history, full_refresh, not is_idle)
+    inputs = inputs if is_idle and not forced else tuple(_with_volume(item, history) for item in inputs)
+    estimated = None if is_idle and not forced else _estimate(compiled, target, inputs, history)
+    strategy, reasons = ("no_op", ()) if is_idle and not forced else _choose(compiled, target, forced, estimated, now)
+    is_asked_for = full_refresh or not target.exists
+    is_refused = compiled.model.config.refresh == "strict" and strategy == "full_refresh" and not is_asked_for
+    return PlannedModel(compiled, target, strategy, reasons, inputs, print_, now, is_refused, estimated)
+
+
+def _has_moved(compiled: CompiledModel, inputs: tuple[PlannedInput, ...], target: TableState, now: datetime) -> bool:
+    is_later = is_clock_moved(clock_calls(compiled.facts.tree), target, now)
+    return is_later or any(item.has_moved for item in inputs)
+
+
+def is_clock_moved(calls: list[exp.Expr], target: TableState, now: datetime) -> bool:
+    """Whether one of these calls has another value than it had in the run that wrote the table."""
+    then = target.record.now if target.record else None
+    return bool(calls) and (then is None or has_moved(calls, datetime.fromisoformat(then), now))
+
+
+def _choose(
+    compiled: CompiledModel, target: TableState, forced: tuple[Reason, ...], estimate: Estimate | None, now: datetime
+) -> tuple[Strategy, tuple[Reason, ...]]:
+    if forced:
+        return "full_refresh", forced
+    facts = compiled.facts
+    if facts.relation is not None and is_clock_moved(pinned_calls(facts.relation), target, now):
+        return "full_refresh", pinned_reasons(facts.relation, facts)
+    if estimate and estimate.is_full_clearly_cheaper and compiled.model.config.refresh == "auto":
+        share = f"{estimate.changed_rows:,} changed rows, {estimate.changed_share:.0%} of an input"
+        times = estimate.incremental.seconds / estimate.full.seconds
+        return "full_refresh", (reason("CST001", f"{share}: following them would cost {times:.1f} times as much"),)
+    if estimate and estimate.other and estimate.strategy != compiled.classification.strategy:
+        return estimate.strategy, (reason("CST002", _compared(estimate, estimate.other)),)
+    return compiled.classification.strategy, compiled.classification.reasons
+
+
+def _compared(estimate: Estimate, other: tuple[Strategy, WorkEstimate]) -> str:
+    """What speaks for the strategy that was chosen over the usual one."""
+    strategy, work = other
+    times = work.seconds / estimate.incremental.seconds if estimate.incremental.seconds else float("inf")
+    change = f"{estimate.changed_rows:,} changed rows in {estimate.changed_files:,} file groups"
+    return f"{change}: {strategy} would cost {times:.1f} times as much"
+
+
+def _estimate(
+    compiled: CompiledModel, target: TableState, inputs: tuple[PlannedInput, ...], history: History
+) -> Estimate | None:
+    if any(item.awaits or item.state.kind not in ("cow", "mor") for item in inputs):
+        return None
+    split = _split_inputs(compiled, inputs)
+    sizes = [InputCost(i.volume or Volume(), i.change, i.ref.unique_id in split) for i in inputs]
+    return estimate(
+        compiled.classification.strategy, sizes, _volume(target, history),
+        alternative=compiled.classification.alternative, has_logs=target.kind == "mor",
+    )  # fmt: skip
+
+
+def _split_inputs(compiled: CompiledModel, inputs: tuple[PlannedInput, ...]) -> set[str]:
+    """Inputs whose partition columns are those of the target, by lineage: of these other partitions are not read."""
+    partition_by = compiled.model.config.partition_by
+    if compiled.facts.relation is None or not partition_by:
+        return set()
+    origins = split_columns(compiled.facts.relation)
+    input_ids: set[str] = set()
+    for item in inputs:
+        traced = {origins.get(name.lower(), {}).get(item.ref.unique_id, "").lower() for name in partition_by}
+        laid_out = {name.lower() for name in item.state.layout.columns}
+        input_ids |= {item.ref.unique_id} if laid_out and laid_out <= traced else set()
+    return input_ids
+
+
+def _with_volume(item: PlannedInput, history: History) -> PlannedInput:
+    is_known = not item.awaits and item.state.kind in ("cow", "mor")
+    return replace(item, volume=_volume(item.state, history)) if is_known else item
+
+
+def _volume(state: TableState, history: History) -> Volume:
+    return history.volume(state.uri, state.frontier) if state.frontier else Volume()
+
+
+def planned_input(
+    ref: InputRef, state: TableState, record: TableRecord | None, history: History, *, awaits: bool
+) -> PlannedInput:
+    """An input between the frontier in the record of its reader's table and the one of its state."""
+    start = record.frontier.get(ref.unique_id) if record else None
+    change = NO_CHANGE
+    if start and state.frontier and start != state.frontier and state.kind in ("cow", "mor"):
+        change = history.change(state.uri, start, state.frontier)
+    return PlannedInput(ref, state, start, state.frontier, change, awaits)
+
+
+def _with_repeats(item: PlannedInput, record: TableRecord | None, history: History, is_idle: bool) -> PlannedInput:
+    """Where nothing moved the record answers for the input: its whole timeline need not be read."""
+    if is_idle:
+        return replace(item, repeats_keys=record is not None and item.ref.unique_id in record.repeating)
+    if item.end is None or item.state.kind not in ("cow", "mor"):
+        return item
+    return replace(item, repeats_keys=history.repeats_keys(item.state.uri, item.end))
+
+
+def _reasons_to_rebuild(
+    compiled: CompiledModel,
+    target: TableState,
+    inputs: tuple[PlannedInput, ...],
+    print_: str,
+    history: History,
+    full_refresh: bool,
+    is_moved: bool,
+) -> tuple[Reason, ...]:
+    """Why history does not allow to follow the change; empty where it does."""
+    if full_refresh:
+        return (reason("CFG003", "asked for on the command line"),)
+    if not target.exists or target.record is None:
+        rule = ("HIS001", "first build") if not target.exists else ("HIS004", "no record of a run in its history")
+        return (reason(*rule),)
+    reasons: list[Reason] = []
+    if target.is_foreign_on_top:
+        reasons.append(reason("HIS004", "its newest commit was not written by a run of this project"))
+    if target.record.fingerprint.removesuffix(AS_WRITTEN) != print_:
+        reasons.append(reason("HIS002", "the fingerprint of query, input types and settings differs"))
+    if set(target.record.frontier) != {item.ref.unique_id for item in inputs}:
+        reasons.append(reason("HIS005", "the recorded frontier names other inputs"))
+    elif target.record.repeating != _repeating(inputs):
+        reasons.append(reason("HIS004", "plain inserts into an input: its record keys may repeat, rows get other keys"))
+    for item in inputs:
+        if lost := _lost(item, history):
+            reasons.append(reason("HIS003", f"{item.ref.table}: {lost}"))
+    return tuple(reasons) or _configured(compiled, inputs, target.record, is_moved)
+
+
+def _repeating(inputs: tuple[PlannedInput, ...]) -> tuple[str, ...]:
+    return tuple(sorted(item.ref.unique_id for item in inputs if item.repeats_keys))
+
+
+def _lost(item: PlannedInput, history: History) -> str | None:
+    if item.start == item.end or item.start is None or item.state.kind not in ("cow", "mor"):
+        return None
+    if item.end is None:
+        return "the table is gone"
+    return history.lost(item.state.uri, item.start, item.end)
+
+
+def _configured(
+    compiled: CompiledModel, inputs: tuple[PlannedInput, ...], record: TableRecord, is_moved: bool
+) -> tuple[Reason, ...]:
+    """Settings and kinds of input that mean a rebuild, but only once an input or the clock moved."""
+    if not is_moved:
+        return (reason("CFG002", "rebuilt each run"),) if compiled.model.config.materialized == "table" else ()
+    config = compiled.model.config
+    reasons: list[Reason] = []
+    if config.refresh == "full":
+        reasons.append(reason("CFG001", "configured"))
+    if config.materialized == "table":
+        reasons.append(reason("CFG002", "rebuilt each run"))
+    for item in inputs:
+        if item.state.kind == "files":
+            reasons.append(reason("INP002", f"{item.ref.table} is not a Hudi table"))
+    if not reasons and record.fingerprint.endswith(AS_WRITTEN):
+        reasons.append(reason("TYP003", "the stored rows lack the state that a delta needs"))
+    return tuple(reasons)
+
+
+def _strict(compiled: CompiledModel, reasons: tuple[Reason, ...]) -> NodeError:
+    why = "; ".join(f"{reason.rule} {reason.message}" for reason in reasons)
+    model = compiled.model
+    first = reasons[0] if reasons else None
+    location = Location(model.path, first.line if first else None, first.column if first else None)
+    hint = "fix the cause, run with --full-refresh once, or set refresh: auto"
+    return NodeError(f"refresh: strict forbids a full refresh of {model.table}: {why}", location=location, hint=hint)

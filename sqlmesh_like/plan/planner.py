@@ -1,0 +1,156 @@
+"""One model planned against the lake as it is. Owns compiling a model, with the views it reads, from pinned states."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Protocol
+
+from sqlmesh_like.compiler import CompiledModel, Compiler
+from sqlmesh_like.names import Schema
+from sqlmesh_like.plan.author_incremental import plan_branch
+from sqlmesh_like.plan.catalog import Catalog
+from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.plan.model_plan import PlannedModel, plan_model
+from sqlmesh_like.render.rendered import RenderedModel, RenderedProject, RenderedTest
+
+
+class Rerender(Protocol):
+    """Gives nodes whose templates ask the lake the text that they have now."""
+
+    def model(self, model: RenderedModel) -> RenderedModel: ...
+
+    def test(self, test: RenderedTest) -> RenderedTest: ...
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Plans models of one project. `now` is the clock of the run, the same for all.
+
+    Without `rerender` models that ask the lake are taken as they were read, with no answer. `foreseen` are columns of
+    tables that are not there yet, by unique id: those of a seed's file.
+    """
+
+    rendered: RenderedProject
+    catalog: Catalog
+    now: datetime
+    full_refresh: bool = False
+    rerender: Rerender | None = None
+    foreseen: Mapping[str, Schema] = field(default_factory=dict)
+
+    @cached_property
+    def _by_id(self) -> dict[str, RenderedModel]:
+        return {model.unique_id: model for model in self.rendered.models}
+
+    @cached_property
+    def _views(self) -> dict[str, RenderedModel]:
+        return {i: model for i, model in self._by_id.items() if model.config.materialized in ("view", "ephemeral")}
+
+    def live(self, model: RenderedModel) -> RenderedModel:
+        """The model with the text that it has now. Raises JinjaError, and NodeError of a question to the lake."""
+        return self.rerender.model(model) if self.rerender is not None and model.asks_lake else model
+
+    def compile(self, model: RenderedModel, states: Mapping[str, TableState]) -> CompiledModel:
+        """Compile a model and the views below it with the columns that pinned tables have. Raises SqlError."""
+        unbuilt = [self.live(below) for below in self._unbuilt_below(model, states)]
+        further = {unique_id for below in unbuilt for unique_id in self.inputs(below)} - set(states)
+        known = {**self.catalog.states(further), **states}
+        schemas = {unique_id: state.schema or self.foreseen.get(unique_id) for unique_id, state in known.items()}
+        compiler = Compiler(schemas)
+        for below in unbuilt:
+            compiler.compile(below)
+        return compiler.compile(model)
+
+    def inputs(self, model: RenderedModel) -> tuple[str, ...]:
+        """Ids of the tables that a model reads, directly or through views."""
+        unique_ids = dict.fromkeys(
+            ref.unique_id
+            for reader in (*self._views_below(model), model)
+            for ref in reader.inputs
+            if ref.unique_id in self.catalog.places
+        )
+        return tuple(unique_ids)
+
+    def plan_ahead(self, models: Iterable[RenderedModel]) -> list[PlannedModel]:
+        """Plans of models given in dependency order, as one run of all of them would find them."""
+        plans: list[PlannedModel] = []
+        for model in models:
+            moving = {plan.compiled.model.unique_id for plan in plans if plan.strategy != "no_op"}
+            plans.append(self.plan(model, {}, moving))
+        return plans
+
+    def plan(
+        self,
+        model: RenderedModel,
+        pinned: Mapping[str, TableState],
+        awaited: Collection[str] = (),
+        *,
+        whole: bool = False,
+    ) -> PlannedModel:
+        """Plan a model; inputs that are not pinned are read now. `whole`: no branch of its author stands for its query.
+
+        Raises SqlError and NodeError.
+        """
+        states = {
+            unique_id: pinned[unique_id] if unique_id in pinned else self.catalog.state(unique_id)
+            for unique_id in self.inputs(model)
+        }
+        live = self.live(model)
+        compiled = self.compile(live, states)
+        target = self.catalog.state(model.unique_id)
+        if live.author_strategy is not None and target.exists and not whole and not self._is_full(model):
+            return self._plan_branch(live, compiled, target, pinned, awaited)
+        return plan_model(
+            compiled, target, states, self.catalog.history, self.now,
+            full_refresh=self._is_full(model), awaited=awaited,
+        )  # fmt: skip
+
+    def _plan_branch(
+        self,
+        model: RenderedModel,
+        whole: CompiledModel,
+        target: TableState,
+        pinned: Mapping[str, TableState],
+        awaited: Collection[str],
+    ) -> PlannedModel:
+        branch = model.branch
+        assert branch is not None
+        states = {i: pinned[i] if i in pinned else self.catalog.state(i) for i in self.inputs(branch)}
+        states[model.unique_id] = target
+        compiled = self.compile(branch, states)
+        return plan_branch(compiled, whole, target, states, self.catalog.history, self.now, awaited)
+
+    def _is_full(self, model: RenderedModel) -> bool:
+        return self.full_refresh if model.config.full_refresh is None else model.config.full_refresh
+
+    def _unbuilt_below(self, model: RenderedModel, states: Mapping[str, TableState]) -> list[RenderedModel]:
+        """Models whose columns follow from their query alone, views and tables not built yet, inner ones first."""
+        by_id = self._by_id
+        models: dict[str, RenderedModel] = {}
+
+        def visit(reader: RenderedModel) -> None:
+            for ref in reader.inputs:
+                below = by_id.get(ref.unique_id)
+                has_columns = ref.unique_id in states and states[ref.unique_id].schema is not None
+                if below is not None and not has_columns and ref.unique_id not in models:
+                    visit(below)
+                    models[ref.unique_id] = below
+
+        visit(model)
+        return list(models.values())
+
+    def _views_below(self, model: RenderedModel) -> list[RenderedModel]:
+        """Views that the model reads, directly or through views, inner ones first."""
+        by_id = self._views
+        views: dict[str, RenderedModel] = {}
+
+        def visit(reader: RenderedModel) -> None:
+            for ref in reader.inputs:
+                if ref.unique_id in by_id and ref.unique_id not in views:
+                    visit(by_id[ref.unique_id])
+                    views[ref.unique_id] = by_id[ref.unique_id]
+
+        visit(model)
+        return list(views.values())

@@ -1,0 +1,159 @@
+"""The methods of selection: `tag:`, `path:`, `config.x:` … Owns which nodes each matches, operators left aside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+from sqlmesh_like.errors import SelectionError, nearest
+from sqlmesh_like.plan.graph import Graph, Node
+from sqlmesh_like.plan.state_comparison import ComparisonState, result_test, source_test, state_test
+from sqlmesh_like.project.selection import SelectorTerm
+from sqlmesh_like.project.versions import Version
+
+
+def matches(graph: Graph, term: SelectorTerm, past: ComparisonState | None) -> frozenset[str]:
+    """Unique ids that the term's method and value choose. Raises SelectionError where it needs a state and has none."""
+    method, _, argument = term.method.partition(".")
+    if method in _COMPARISONS:
+        is_chosen = _COMPARISONS[method](past, term.value)
+        return frozenset(unique_id for unique_id in graph.nodes if is_chosen(unique_id))
+    test = _TESTS[method]
+    return frozenset(unique_id for unique_id, node in graph.nodes.items() if test(node, term.value, argument))
+
+
+def _by_fqn(node: Node, value: str, _: str) -> bool:
+    if node.resource_type == "source":
+        return False  # as in dbt: these are chosen by source: only
+    if fnmatchcase(node.name, value) or (node.version is not None and fnmatchcase(node.version.of, value)):
+        return True
+    parts = value.split(".")
+    if node.version is not None and parts == list(node.fqn[-2:]):
+        return True
+    return any(_starts_with(fqn, parts) for fqn in (node.fqn, node.fqn[1:]))
+
+
+def _starts_with(fqn: tuple[str, ...], parts: list[str]) -> bool:
+    return len(parts) <= len(fqn) and all(fnmatchcase(have, want) for have, want in zip(fqn, parts, strict=False))
+
+
+def _by_path(node: Node, value: str, _: str) -> bool:
+    wanted = value.removeprefix("./").rstrip("/")
+    path = PurePosixPath(node.path)
+    return any(fnmatchcase(str(part), wanted) for part in (path, *path.parents))
+
+
+def _by_file(node: Node, value: str, _: str) -> bool:
+    path = PurePosixPath(node.path)
+    return fnmatchcase(path.name, value) or fnmatchcase(path.stem, value)
+
+
+def _by_tag(node: Node, value: str, _: str) -> bool:
+    return any(fnmatchcase(tag, value) for tag in node.tags)
+
+
+def _by_source(node: Node, value: str, _: str) -> bool:
+    if node.source_name is None:
+        return False
+    source, _dot, table = value.rpartition(".") if value.count(".") == 1 else (value, "", "*")
+    if value.count(".") == 2:  # project.source.table
+        project, source, table = value.split(".")
+        if not fnmatchcase(node.fqn[0], project):
+            return False
+    return fnmatchcase(node.source_name, source) and fnmatchcase(node.name, table)
+
+
+def _by_exposure(node: Node, value: str, _: str) -> bool:
+    name = value.rpartition(".")[2]
+    project = value.rpartition(".")[0] or "*"
+    return node.resource_type == "exposure" and fnmatchcase(node.name, name) and fnmatchcase(node.fqn[0], project)
+
+
+def _by_group(node: Node, value: str, _: str) -> bool:
+    return fnmatchcase(str(node.config.get("group") or ""), value)
+
+
+def _by_access(node: Node, value: str, _: str) -> bool:
+    return node.resource_type == "model" and node.config.get("access") == value
+
+
+def _by_config(node: Node, value: str, argument: str) -> bool:
+    setting: object = node.config
+    for key in argument.split("."):
+        setting = setting.get(key) if isinstance(setting, Mapping) else None
+    values = setting if isinstance(setting, list | tuple) else [setting]
+    return any(fnmatchcase(_config_word(part), value) for part in values if part is not None)
+
+
+def _config_word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _by_resource_type(node: Node, value: str, _: str) -> bool:
+    return node.resource_type == value or (value == "data_test" and node.resource_type == "test")
+
+
+def _by_test_type(node: Node, value: str, _: str) -> bool:
+    if node.resource_type == "unit_test":
+        return value == "unit"
+    return node.resource_type == "test" and value in (node.test_type, "data")
+
+
+def _by_test_name(node: Node, value: str, _: str) -> bool:
+    """By what a test tests (`unique`), whatever the name that it was given; a unit test by its own name."""
+    name = node.name if node.resource_type == "unit_test" else node.tests
+    return name is not None and fnmatchcase(name, value)
+
+
+def _by_unit_test(node: Node, value: str, _: str) -> bool:
+    project, _dot, name = value.rpartition(".")
+    is_there = node.resource_type == "unit_test" and fnmatchcase(node.name, name)
+    return is_there and fnmatchcase(node.fqn[0], project or "*")
+
+
+def _by_version(node: Node, value: str, _: str) -> bool:
+    """As in dbt `none` chooses models without versions, and `latest` those alone that have some."""
+    if node.resource_type != "model":
+        return False
+    test = _SIDES.get(value)
+    if test is None:
+        hint = nearest(value, _SIDES) or f"known: {', '.join(f'version:{side}' for side in _SIDES)}"
+        raise SelectionError(f"selector 'version:{value}' is none of version's", hint=hint)
+    return test(node.version)
+
+
+_SIDES: Mapping[str, Callable[[Version | None], bool]] = {
+    "latest": lambda version: version is not None and version.is_latest,
+    "prerelease": lambda version: version is not None and version.is_after_latest,
+    "old": lambda version: version is not None and not version.is_latest and not version.is_after_latest,
+    "none": lambda version: version is None,
+}
+
+
+def _by_package(node: Node, value: str, _: str) -> bool:
+    return fnmatchcase(node.fqn[0], value) or value == "this"
+
+
+_COMPARISONS: Mapping[str, Callable[[ComparisonState | None, str], Callable[[str], bool]]] = {
+    "state": state_test,
+    "result": result_test,
+    "source_status": source_test,
+}
+_TESTS: Mapping[str, Callable[[Node, str, str], bool]] = {
+    "fqn": _by_fqn,
+    "path": _by_path,
+    "file": _by_file,
+    "tag": _by_tag,
+    "source": _by_source,
+    "exposure": _by_exposure,
+    "group": _by_group,
+    "access": _by_access,
+    "config": _by_config,
+    "resource_type": _by_resource_type,
+    "test_type": _by_test_type,
+    "test_name": _by_test_name,
+    "unit_test": _by_unit_test,
+    "package": _by_package,
+    "version": _by_version,
+}

@@ -1,0 +1,89 @@
+"""What `--state` records of an earlier project. Owns the values and what `state:` and `result:` match.
+
+Reading the artifacts and comparing them is `artifacts`' matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeVar, get_args
+
+from sqlmesh_like.errors import SelectionError, nearest
+
+StateDifference = Literal["body", "configs", "relation", "macros", "contract", "fqn"]
+"""How a node differs: its text, settings, place in the lake, a macro it calls, columns it promises, its folder."""
+
+STATE_DIFFERENCES: tuple[StateDifference, ...] = get_args(StateDifference)
+_T = TypeVar("_T")
+_STATES = ("new", "old", "modified", "unmodified", *(f"modified.{kind}" for kind in STATE_DIFFERENCES if kind != "fqn"))
+_RESULTS = ("error", "fail", "warn", "pass", "success", "skipped", "no-op", "runtime error")
+
+
+@dataclass(frozen=True)
+class ComparisonState:
+    """An earlier state of the project. `changes` names, by unique id, all nodes that were there, with how they differ.
+
+    None stands for an artifact that the folder does not hold; `folder` is for messages.
+    """
+
+    folder: str
+    changes: Mapping[str, frozenset[StateDifference]] | None
+    statuses: Mapping[str, str] | None
+    fresher: frozenset[str] | None = None  # sources with newer rows than `sources.json` of the folder records
+
+
+def source_test(past: ComparisonState | None, value: str) -> Callable[[str], bool]:
+    """Whether `source_status:<value>` chooses a unique id. Raises SelectionError as `state_test` does."""
+    _refuse_unknown("source_status", value, ("fresher",))
+    fresher = _given(past, "source_status", "sources.json", past.fresher if past else None)
+    return lambda unique_id: unique_id in fresher
+
+
+def state_test(past: ComparisonState | None, value: str) -> Callable[[str], bool]:
+    """Whether `state:<value>` chooses a unique id. Raises SelectionError without a state, or for an unknown word.
+
+    As in dbt a new node counts as modified, in whichever way is asked for but by its macros.
+    """
+    _refuse_unknown("state", value, _STATES)
+    changes = _given(past, "state", "manifest.json", past.changes if past else None)
+    kind = value.partition(".")[2]
+    match value.partition(".")[0]:
+        case "new":
+            return lambda unique_id: unique_id not in changes
+        case "old":
+            return lambda unique_id: unique_id in changes
+        case "unmodified":
+            return lambda unique_id: unique_id in changes and not changes[unique_id]
+        case _ if kind == "macros":
+            return lambda unique_id: kind in changes.get(unique_id, ())
+        case _ if kind:
+            return lambda unique_id: unique_id not in changes or kind in changes[unique_id]
+        case _:
+            return lambda unique_id: unique_id not in changes or bool(changes[unique_id])
+
+
+def result_test(past: ComparisonState | None, value: str) -> Callable[[str], bool]:
+    """Whether `result:<value>` chooses a unique id. Raises SelectionError as `state_test` does."""
+    _refuse_unknown("result", value, _RESULTS)
+    statuses = _given(past, "result", "run_results.json", past.statuses if past else None)
+    return lambda unique_id: statuses.get(unique_id) == value
+
+
+def _refuse_unknown(method: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        hint = nearest(value, known) or f"known: {', '.join(f'{method}:{word}' for word in known)}"
+        raise SelectionError(f"selector '{method}:{value}' is none of {method}'s", hint=hint)
+
+
+def _given(past: ComparisonState | None, method: str, file: str, value: _T | None) -> _T:
+    if past is None:
+        hint = f"give --state PATH, the folder of an earlier {file}"
+        raise SelectionError(f"{method}: needs something to compare with", hint=hint)
+    if value is None:
+        hint = (
+            "`sml compile` writes manifest.json, `sml run` and the like run_results.json, `sml freshness` sources.json"
+        )
+        where = f"{past.folder} or not in the target folder" if method == "source_status" else past.folder
+        raise SelectionError(f"{method}: needs {file}, which is not in {where}", hint=hint)
+    return value

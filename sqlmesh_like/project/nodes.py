@@ -1,0 +1,326 @@
+"""What a project declares, as frozen values. Owns the shape only; `loader` and `profile` read files into it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from sqlmesh_like.errors import Location
+from sqlmesh_like.names import Column, TableName
+from sqlmesh_like.project.freshness import Freshness
+from sqlmesh_like.project.publishing import Destination, Publish
+from sqlmesh_like.project.snapshots import SnapshotConfig
+from sqlmesh_like.project.unit_test_spec import UnitTestFile
+from sqlmesh_like.project.versions import Version
+
+Materialized = Literal["incremental", "table", "view", "ephemeral", "snapshot"]
+Refresh = Literal["auto", "incremental", "strict", "full"]
+TableType = Literal["cow", "mor"]
+AuthorStrategy = Literal["append", "merge", "delete+insert", "insert_overwrite"]
+CdcFormat = Literal["debezium", "flink_cdc", "canal", "maxwell", "dms"]
+
+
+@dataclass(frozen=True)
+class PartitionBy:
+    """Partition of an ODS table, derived from a column. `format`: a date pattern (`yyyyMM`), None: the value itself."""
+
+    column: str
+    format: str | None
+    field: str  # name of the partition column, `as:` in YAML
+
+
+@dataclass(frozen=True)
+class IngestTable:
+    """How the events of one source table become one ODS table (grain: one row per primary key).
+
+    Without a primary key every insert is a row of its own. `origin` names a column that holds which source table
+    (`database.table`) a row came from. `updates: partial`: what an update does not mention has not changed.
+    """
+
+    database: str | None
+    table: str
+    primary_key: tuple[str, ...]
+    order_by: tuple[str, ...] = ()
+    partition_by: PartitionBy | None = None
+    table_type: TableType = "cow"
+    deletes: Literal["hard", "soft"] = "hard"
+    updates: Literal["full", "partial"] = "full"
+    origin: str | None = None
+    hudi: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class IngestSource:
+    """Where the events of a source come from. Exactly one of `files` and `kafka` is set."""
+
+    format: CdcFormat
+    files: str | None = None  # glob, relative to the project root or absolute
+    max_files_per_batch: int | None = None
+    kafka: Mapping[str, object] | None = field(default=None, repr=False)  # may hold passwords
+    trigger: str = "60 seconds"
+    max_events_per_batch: int | None = None
+    concurrency: int = 4
+    on_schema_change: Literal["evolve", "lenient", "ignore", "fail"] = "evolve"
+    on_bad_record: Literal["dead_letter", "fail"] = "dead_letter"
+    discover: bool = False
+
+
+@dataclass(frozen=True)
+class ColumnDoc:
+    """What properties YAML says of a column for its readers."""
+
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    meta: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DocBlock:
+    """A named piece of Markdown; `unique_id` is `doc.<project>.<name>`."""
+
+    unique_id: str
+    name: str
+    text: str
+    declared_at: Location
+
+
+@dataclass(frozen=True)
+class SourceTable:
+    """One table of a source; `unique_id` is `source.<project>.<source>.<name>`."""
+
+    unique_id: str
+    source_name: str
+    name: str
+    table: TableName
+    location: str | None  # explicit path of an existing table
+    format: str  # hudi | parquet | csv | json | delta
+    ingest: IngestTable | None
+    columns: tuple[Column, ...]
+    description: str
+    tags: tuple[str, ...]
+    meta: Mapping[str, object]
+    declared_at: Location
+    column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)  # by name as declared
+    freshness: Freshness = field(default_factory=Freshness)
+    renamed: Mapping[str, str] = field(default_factory=dict)  # column → what the source called it before
+
+    @property
+    def shown(self) -> tuple[Column, ...]:
+        """The declared columns as queries see them: with the partition column that ingestion derives."""
+        by = self.ingest.partition_by if self.ingest else None
+        if by is None or not self.columns or by.field.lower() in (column.name.lower() for column in self.columns):
+            return self.columns
+        return (*self.columns, Column(by.field, "string"))
+
+
+@dataclass(frozen=True)
+class Source:
+    """A named group of source tables and, where it is ingested, its event stream."""
+
+    name: str
+    schema: str
+    ingest: IngestSource | None
+    tables: tuple[SourceTable, ...]
+    description: str
+    declared_at: Location
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Effective settings of a model after precedence: in-file `config()` > properties YAML > project settings."""
+
+    materialized: Materialized = "incremental"
+    unique_key: tuple[str, ...] = ()
+    partition_by: tuple[str, ...] = ()
+    table_type: TableType = "cow"
+    refresh: Refresh = "auto"
+    tags: tuple[str, ...] = ()
+    schema: str | None = None
+    alias: str | None = None
+    enabled: bool = True
+    full_refresh: bool | None = None
+    incremental_strategy: AuthorStrategy | None = None
+    merge_update_columns: tuple[str, ...] = ()
+    merge_exclude_columns: tuple[str, ...] = ()
+    incremental_predicates: tuple[str, ...] = ()
+    on_schema_change: str = "ignore"
+    pre_hook: tuple[str, ...] = ()
+    post_hook: tuple[str, ...] = ()
+    publish: Publish | None = None
+    hudi: Mapping[str, str] = field(default_factory=dict)
+    contract: Mapping[str, object] = field(default_factory=dict)
+    meta: Mapping[str, object] = field(default_factory=dict)
+    group: str | None = None
+    access: Literal["private", "protected", "public"] = "protected"
+    docs: Mapping[str, object] = field(default_factory=dict)
+    snapshot: SnapshotConfig | None = None  # of a snapshot: how versions are kept
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A model as its file and properties declare it, before Jinja; `unique_id` is `model.<project>.<name>`.
+
+    `yaml_config` holds the config of properties YAML merged over the project settings, by key; in-file `config()` calls
+    are only known after rendering and win over it.
+    """
+
+    unique_id: str
+    name: str
+    path: str  # relative to the project root
+    raw_sql: str
+    yaml_config: Mapping[str, object]
+    columns: tuple[Column, ...]
+    description: str
+    declared_at: Location
+    fqn: tuple[str, ...] = ()  # project, folders below the model path, name
+    root_config: Mapping[str, object] = field(default_factory=dict)  # of a package's model: what the root project says
+    column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
+    version: Version | None = None
+
+
+@dataclass(frozen=True)
+class SeedFile:
+    """A CSV file that becomes a table; `unique_id` is `seed.<project>.<name>`."""
+
+    unique_id: str
+    name: str
+    path: str
+    config: Mapping[str, object]
+    column_types: Mapping[str, str]
+    description: str
+    fqn: tuple[str, ...] = ()
+    column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TestFile:
+    """A data test before Jinja: rows that its SELECT returns are failures; `unique_id` is `test.<project>.<name>`.
+
+    Generic tests are already spelt out as a call of their macro (`{{ test_not_null(model=…, column_name=…) }}`).
+    """
+
+    __test__ = False
+
+    unique_id: str
+    name: str
+    path: str
+    raw_sql: str
+    attached_to: str | None
+    declared_at: Location
+    column_name: str | None = None
+    test_type: Literal["generic", "singular"] = "singular"
+    config: Mapping[str, object] = field(default_factory=dict)  # where, store_failures, limit …, as its entry says
+    weaker: Mapping[str, object] = field(default_factory=dict)  # what the project's settings say of it
+    fqn: tuple[str, ...] = ()  # project, folders of its file, name
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class MacroFile:
+    """One macro file; its text is loaded whole into the sandboxed environment. `package` None: the project's own."""
+
+    path: str
+    raw: str
+    package: str | None = None
+
+
+@dataclass(frozen=True)
+class MacroDoc:
+    """What properties YAML says of a macro; each argument is a name, a type and a description, empty where not said."""
+
+    description: str
+    arguments: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """What the project is used by, outside of it. `depends_on`: calls of ref() and source(), each with line and column.
+
+    `unique_id` is `exposure.<project>.<name>`.
+    """
+
+    unique_id: str
+    name: str
+    type: str  # dashboard | notebook | analysis | ml | application
+    owner: Mapping[str, object]
+    depends_on: tuple[tuple[str, int | None, int | None], ...]
+    description: str
+    label: str | None
+    maturity: str | None
+    url: str | None
+    tags: tuple[str, ...]
+    meta: Mapping[str, object]
+    fqn: tuple[str, ...]
+    declared_at: Location
+
+
+@dataclass(frozen=True)
+class ModelGroup:
+    """Models of one owner; a private one is read within its group alone. `unique_id` is `group.<project>.<name>`."""
+
+    unique_id: str
+    name: str
+    owner: Mapping[str, object]
+    description: str
+    declared_at: Location
+
+
+@dataclass(frozen=True)
+class ParsedProject:
+    """Everything the files of a project declare. Names are unique over models and seeds (checked by the loader)."""
+
+    name: str
+    root: Path
+    settings_file: str
+    profile_name: str | None
+    target_path: str
+    clean_targets: tuple[str, ...]
+    vars: Mapping[str, object]
+    models: tuple[ModelFile, ...]
+    seeds: tuple[SeedFile, ...]
+    sources: tuple[Source, ...]
+    tests: tuple[TestFile, ...]
+    macros: tuple[MacroFile, ...]
+    unit_tests: tuple[UnitTestFile, ...] = ()
+    docs: tuple[DocBlock, ...] = ()
+    macro_docs: Mapping[str, MacroDoc] = field(default_factory=dict)  # by `macro.<package>.<name>`
+    exposures: tuple[Exposure, ...] = ()
+    groups: tuple[ModelGroup, ...] = ()
+    analyses: tuple[ModelFile, ...] = ()  # `unique_id` is `analysis.<project>.<name>`: rendered, never run
+    warnings: tuple[str, ...] = ()
+    package_vars: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # of each package, by its name
+    dispatch: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # namespace → packages to search
+    on_run_start: tuple[str, ...] = ()
+    on_run_end: tuple[str, ...] = ()
+
+    @property
+    def ingested(self) -> frozenset[str]:
+        """Source tables (by unique id) that ingestion writes."""
+        return frozenset(t.unique_id for source in self.sources if source.ingest for t in source.tables if t.ingest)
+
+
+DeltaEngine = Literal["auto", "spark"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """One output of `profiles.yml`. `warehouse` is an absolute path or a URI of an object store.
+
+    What may hold a password is not part of its `repr`.
+    """
+
+    profile: str
+    name: str
+    type: Literal["spark", "duckdb"]
+    schema: str = "default"
+    warehouse: str = ""
+    master: str = "local[*]"
+    threads: int = 1
+    catalog: str = "none"
+    spark: Mapping[str, str] = field(default_factory=dict, repr=False)
+    hudi: Mapping[str, str] = field(default_factory=dict, repr=False)
+    options: Mapping[str, object] = field(default_factory=dict, repr=False)
+    publish: Mapping[str, Destination] = field(default_factory=dict, repr=False)
+    delta_engine: DeltaEngine = "auto"

@@ -1,0 +1,326 @@
+"""One project's files → its nodes. Owns the search for files and the joining of models with their properties.
+
+The root project and each package is one part. Settings are `settings`' matter, YAML entries `properties`', Jinja inside
+SQL `render`'s.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from sqlmesh_like.errors import Location, ProjectError, nearest
+from sqlmesh_like.names import TableName
+from sqlmesh_like.project.config import merge_config
+from sqlmesh_like.project.doc_blocks import read_doc_blocks
+from sqlmesh_like.project.files import files_under, read_text, relative
+from sqlmesh_like.project.folder_config import FolderConfig
+from sqlmesh_like.project.generic_tests import Tested
+from sqlmesh_like.project.nodes import DocBlock, MacroFile, ModelFile, SeedFile, TestFile
+from sqlmesh_like.project.properties import NodeProperties, Properties, node_tests, parse_properties
+from sqlmesh_like.project.settings import Settings
+from sqlmesh_like.project.snapshots import SnapshotText, relation_text, snapshot_blocks
+from sqlmesh_like.project.values import ValueRenderer
+from sqlmesh_like.project.versions import Version, by_file
+from sqlmesh_like.project.yaml_node import parse_yaml
+
+
+@dataclass(frozen=True)
+class PackageFiles:
+    """What the files of one project declare."""
+
+    settings: Settings
+    properties: Properties
+    models: tuple[ModelFile, ...]
+    seeds: tuple[SeedFile, ...]
+    tests: tuple[TestFile, ...]
+    macros: tuple[MacroFile, ...]
+    docs: tuple[DocBlock, ...]
+    analyses: tuple[ModelFile, ...]
+    warnings: tuple[str, ...]
+
+
+def read_package(root: Path, settings: Settings, over: Settings | None = None) -> PackageFiles:
+    """Read one project; paths of its settings start at `root`. `over`: the root project's settings, of a package.
+
+    Raises ProjectError at the first thing that is wrong.
+    """
+    docs = read_doc_blocks(root, settings.docs_paths, settings.name)
+    tests = FolderConfig(settings, settings.words.values(), over)
+    properties = _properties(root, settings, docs, tests)
+    values = settings.words.values()
+    paths = _model_paths(root, settings)
+    versions = by_file((v for one in properties.models.values() if (v := one.version)), {p.stem for p, _ in paths})
+    models = tuple(_model(file, root, settings, properties, values, over, versions) for file in paths)
+    models += _snapshots(root, settings, properties, values, over)
+    seeds = tuple(_seed(path, root, settings, properties, values, over) for path in _seed_paths(root, settings))
+    return PackageFiles(
+        settings,
+        properties,
+        models,
+        seeds,
+        _tests(root, settings, properties, (*models, *seeds), tests),
+        _macros(root, settings, settings.name if over else None),
+        docs,
+        _analyses(root, settings, properties),
+        _undescribed(properties, models, seeds),
+    )
+
+
+def _properties(root: Path, settings: Settings, docs: tuple[DocBlock, ...], tests: FolderConfig) -> Properties:
+    folders = (*settings.model_paths, *settings.seed_paths, *settings.macro_paths, *settings.analysis_paths)
+    folders = (*folders, *settings.snapshot_paths, *_described_tests(settings))
+    paths = files_under(root, folders, (".yml", ".yaml"))
+    files = tuple(parse_yaml(read_text(path, root), relative(path, root)) for path in paths)
+    return parse_properties(files, settings.name, settings.words, docs, tests)
+
+
+def _described_tests(settings: Settings) -> tuple[str, ...]:
+    """Folders of data tests with properties. A default `tests/` may be one of Python's, with YAML of its own."""
+    return settings.test_paths if settings.is_dbt or settings.test_paths != ("tests",) else ()
+
+
+def _model_paths(root: Path, settings: Settings) -> list[tuple[Path, tuple[str, ...]]]:
+    """Each model file with its fqn: project, folders below its model path, name."""
+    paths: dict[Path, tuple[str, ...]] = {}
+    for folder in settings.model_paths:
+        for path in files_under(root, [folder], (".sql", ".py")):
+            parts = path.relative_to(root / folder).with_suffix("").parts
+            if path.suffix == ".py":
+                raise ProjectError("Python models are not supported", location=Location(relative(path, root)))
+            paths[path] = (settings.name, *parts)
+    return list(paths.items())
+
+
+def _seed_paths(root: Path, settings: Settings) -> tuple[Path, ...]:
+    return files_under(root, settings.seed_paths, (".csv",))
+
+
+def _model(
+    file: tuple[Path, tuple[str, ...]],
+    root: Path,
+    settings: Settings,
+    properties: Properties,
+    values: ValueRenderer,
+    over: Settings | None,
+    versions: Mapping[str, Version],
+) -> ModelFile:
+    path, fqn = file
+    where, version = relative(path, root), versions.get(path.stem)
+    name = version.name if version else path.stem
+    fqn = (*fqn[:-1], version.of, f"v{version.v}") if version else fqn
+    _check_name("model", name, where)
+    described = properties.models.get(name)
+    default = {"materialized": "view" if settings.is_dbt else "incremental"}
+    config = merge_config(default, settings.folder_config(settings.models, fqn, values))
+    return ModelFile(
+        unique_id=f"model.{settings.name}.{f'{version.of}.v{version.v}' if version else name}",
+        name=name,
+        path=where,
+        raw_sql=read_text(path, root),
+        yaml_config=merge_config(config, described.config if described else {}),
+        columns=described.columns if described else (),
+        description=described.description if described else "",
+        declared_at=Location(where, 1, 1),
+        fqn=fqn,
+        root_config=over.folder_config(over.models, fqn, values) if over else {},
+        column_docs=described.column_docs if described else {},
+        version=version,
+    )
+
+
+def _seed(
+    path: Path,
+    root: Path,
+    settings: Settings,
+    properties: Properties,
+    values: ValueRenderer,
+    over: Settings | None,
+) -> SeedFile:
+    name, where = path.stem, relative(path, root)
+    _check_name("seed", name, where)
+    described = properties.seeds.get(name)
+    fqn = (settings.name, *_folders(path, root, settings.seed_paths), name)
+    config = merge_config(settings.folder_config(settings.seeds, fqn, values), described.config if described else {})
+    config = merge_config(config, over.folder_config(over.seeds, fqn, values)) if over else config
+    types = config.get("column_types")
+    declared = {c.name: c.type for c in (described.columns if described else ()) if c.type is not None}
+    return SeedFile(
+        unique_id=f"seed.{settings.name}.{name}",
+        name=name,
+        path=where,
+        config=config,
+        column_types={**declared, **({str(k): str(v) for k, v in types.items()} if isinstance(types, Mapping) else {})},
+        description=described.description if described else "",
+        fqn=fqn,
+        column_docs=described.column_docs if described else {},
+    )
+
+
+def _analyses(root: Path, settings: Settings, properties: Properties) -> tuple[ModelFile, ...]:
+    """Queries that are rendered and never run."""
+    paths = files_under(root, settings.analysis_paths, (".sql",))
+    refuse_duplicates([(path.stem, relative(path, root)) for path in paths])
+    return tuple(_analysis(path, root, settings, properties.analyses.get(path.stem)) for path in paths)
+
+
+def _analysis(path: Path, root: Path, settings: Settings, described: NodeProperties | None) -> ModelFile:
+    where = relative(path, root)
+    return ModelFile(
+        unique_id=f"analysis.{settings.name}.{path.stem}",
+        name=path.stem,
+        path=where,
+        raw_sql=read_text(path, root),
+        yaml_config=described.config if described else {},
+        columns=described.columns if described else (),
+        description=described.description if described else "",
+        declared_at=Location(where, 1, 1),
+        fqn=(settings.name, "analysis", *_folders(path, root, settings.analysis_paths), path.stem),
+        column_docs=described.column_docs if described else {},
+    )
+
+
+def refuse_duplicates(named: list[tuple[str, str]]) -> None:
+    """Raises ProjectError where two names, given with their files, are the same."""
+    seen: dict[str, str] = {}
+    for name, path in named:
+        if name in seen:
+            hint = "rename one; ref() must find exactly one node"
+            raise ProjectError(f"{name!r} is the name of {seen[name]} too", location=Location(path), hint=hint)
+        seen[name] = path
+
+
+def _folders(path: Path, root: Path, bases: Iterable[str]) -> tuple[str, ...]:
+    for base in bases:
+        if path.is_relative_to(root / base):
+            return path.relative_to(root / base).parts[:-1]
+    return ()
+
+
+def _check_name(kind: str, name: str, path: str) -> None:
+    if not TableName("s", name).is_path_safe():
+        hint = "a name is letters, digits, _ and -; it becomes the table's name"
+        raise ProjectError(f"{kind} name {name!r} cannot be a table's name", location=Location(path), hint=hint)
+
+
+def _tests(
+    root: Path,
+    settings: Settings,
+    properties: Properties,
+    nodes: tuple[ModelFile | SeedFile, ...],
+    of_tests: FolderConfig,
+) -> tuple[TestFile, ...]:
+    tests = list(properties.source_tests)
+    for node, described in _described(properties, nodes):
+        tested = Tested(settings.name, node.unique_id, node.name, f"ref({node.name!r})", None)
+        tests += node_tests(described.node, tested, of_tests)
+    tests += [_singular_test(path, root, settings, properties, of_tests) for path in _singular_paths(root, settings)]
+    return _with_distinct_ids(tests)
+
+
+def _described(
+    properties: Properties, nodes: tuple[ModelFile | SeedFile, ...]
+) -> list[tuple[ModelFile | SeedFile, NodeProperties]]:
+    kinds = {"model": properties.models, "snapshot": properties.snapshots, "seed": properties.seeds}
+    known = ((node, kinds[node.unique_id.partition(".")[0]].get(node.name)) for node in nodes)
+    return [(node, described) for node, described in known if described is not None]
+
+
+def _snapshots(
+    root: Path, settings: Settings, properties: Properties, values: ValueRenderer, over: Settings | None
+) -> tuple[ModelFile, ...]:
+    """Snapshots are models whose table keeps versions."""
+    texts = list(snapshot_blocks(root, settings.snapshot_paths))
+    for name, described in properties.snapshots.items():
+        relation = described.node.get("relation")
+        if relation is not None:
+            texts.append(relation_text(name, relation.text("relation"), described.declared_at))
+    return tuple(_snapshot(text, settings, properties.snapshots.get(text.name), values, over) for text in texts)
+
+
+def _snapshot(
+    text: SnapshotText,
+    settings: Settings,
+    described: NodeProperties | None,
+    values: ValueRenderer,
+    over: Settings | None,
+) -> ModelFile:
+    _check_name("snapshot", text.name, text.path)
+    fqn = (settings.name, *PurePosixPath(text.path).parts[1:-1], PurePosixPath(text.path).stem, text.name)
+    config = merge_config({"materialized": "snapshot"}, settings.folder_config(settings.snapshots, fqn, values))
+    return ModelFile(
+        unique_id=f"snapshot.{settings.name}.{text.name}",
+        name=text.name,
+        path=text.path,
+        raw_sql=text.raw,
+        yaml_config=merge_config(config, described.config if described else {}),
+        columns=described.columns if described else (),
+        description=described.description if described else "",
+        declared_at=text.declared_at,
+        fqn=fqn,
+        root_config=over.folder_config(over.snapshots, fqn, values) if over else {},
+        column_docs=described.column_docs if described else {},
+    )
+
+
+def _singular_paths(root: Path, settings: Settings) -> list[Path]:
+    others = [root / folder / kind for folder in settings.test_paths for kind in ("generic", "fixtures")]
+    paths = files_under(root, settings.test_paths, (".sql",))
+    return [path for path in paths if not any(path.is_relative_to(folder) for folder in others)]
+
+
+def _singular_test(
+    path: Path, root: Path, settings: Settings, properties: Properties, of_tests: FolderConfig
+) -> TestFile:
+    where = relative(path, root)
+    described = properties.singular_tests.get(path.stem)
+    fqn = (settings.name, *of_tests.folders(where), path.stem)
+    return TestFile(
+        unique_id=f"test.{settings.name}.{path.stem}",
+        name=path.stem,
+        path=where,
+        raw_sql=read_text(path, root),
+        attached_to=None,
+        declared_at=Location(where, 1, 1),
+        config=described.config if described else {},
+        weaker=of_tests.test_config(fqn),
+        fqn=fqn,
+        description=described.description if described else "",
+    )
+
+
+def _with_distinct_ids(tests: list[TestFile]) -> tuple[TestFile, ...]:
+    """A test declared again with other settings gets an id that ends in a hash of its call."""
+    seen: dict[str, TestFile] = {}
+    for test in tests:
+        if test.unique_id in seen:
+            if test.test_type == "singular" or test.raw_sql == seen[test.unique_id].raw_sql:
+                hint = f"the first is declared at {seen[test.unique_id].declared_at}"
+                raise ProjectError(f"data test {test.name!r} is declared twice", location=test.declared_at, hint=hint)
+            name = f"{test.name}_{hashlib.md5(test.raw_sql.encode(), usedforsecurity=False).hexdigest()[:10]}"
+            test = replace(test, name=name, unique_id=f"{test.unique_id.rpartition('.')[0]}.{name}")
+        seen[test.unique_id] = test
+    return tuple(seen.values())
+
+
+def _macros(root: Path, settings: Settings, package: str | None) -> tuple[MacroFile, ...]:
+    folders = (*settings.macro_paths, *(f"{folder}/generic" for folder in settings.test_paths))
+    paths = files_under(root, folders, (".sql",))
+    return tuple(MacroFile(relative(path, root), read_text(path, root), package) for path in paths)
+
+
+def _undescribed(properties: Properties, models: tuple[ModelFile, ...], seeds: tuple[SeedFile, ...]) -> tuple[str, ...]:
+    """Warnings for properties of nodes that do not exist: dbt goes on there, and so must an existing project."""
+    kinds = (
+        ("model", properties.models, {model.name for model in models}),
+        ("seed", properties.seeds, {seed.name for seed in seeds}),
+    )
+    return tuple(
+        f"{entry.declared_at}: there is no {kind} {name!r}; its properties are not used"
+        + (f" ({hint})" if (hint := nearest(name, sorted(known))) else "")
+        for kind, described, known in kinds
+        for name, entry in described.items()
+        if name not in known
+    )

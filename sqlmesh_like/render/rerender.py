@@ -1,0 +1,49 @@
+"""Nodes rendered a second time, when they are run and a lake answers. Owns that these read nothing unforeseen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from sqlmesh_like.errors import JinjaError, Location
+from sqlmesh_like.project.nodes import ParsedProject
+from sqlmesh_like.render.adapter_functions import LakeQueries
+from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedTest
+from sqlmesh_like.render.renderer import Renderer
+
+
+class Rerenderer:
+    """Renders nodes anew whose templates ask a lake; the others stay as they are."""
+
+    def __init__(self, renderer: Renderer, project: ParsedProject, lake: LakeQueries) -> None:
+        placed = renderer.place_all()
+        self._placed = {entry.file.unique_id: entry for entry in placed}
+        self._tests = {test.unique_id: test for test in project.tests}
+        self._registry = renderer.registry(placed)
+        self._renderer = renderer.answered_by(lake)
+
+    def model(self, model: RenderedModel) -> RenderedModel:
+        """The model by what its template gives now. Raises JinjaError, and NodeError of a question."""
+        if not model.asks_lake or model.unique_id not in self._placed:
+            return model
+        rendered = self._renderer.render_model(self._placed[model.unique_id], self._registry)
+        _refuse_unforeseen(model.path, model.inputs, rendered.inputs)
+        return replace(rendered, asks_lake=False)
+
+    def test(self, test: RenderedTest) -> RenderedTest:
+        """The test by what its template gives now. Raises as `model` does."""
+        rendered = self._renderer.render_test(self._tests[test.unique_id], self._registry) if test.asks_lake else None
+        if rendered is None:
+            return test
+        _refuse_unforeseen(test.path, test.inputs, rendered.inputs)
+        return replace(rendered, asks_lake=False)
+
+
+def _refuse_unforeseen(path: str, known: Iterable[InputRef], inputs: Iterable[InputRef]) -> None:
+    """As in dbt: what is read must be known before anything runs, for the order of the graph rests on it."""
+    foreseen = {ref.unique_id for ref in known}
+    for ref in inputs:
+        if ref.unique_id not in foreseen:
+            name = ref.unique_id.rpartition(".")[2]
+            message = f"{name!r} is only read once the lake has answered: the graph does not know of it"
+            raise JinjaError(message, location=Location(path), hint=f"add -- depends_on: {{{{ ref('{name}') }}}}")

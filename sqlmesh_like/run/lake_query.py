@@ -1,0 +1,119 @@
+"""Answers to what templates ask a lake while a run goes on. Owns reading a question's SQL; an engine finds the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import TokenType, exp
+from sqlglot.errors import SqlglotError
+
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.names import Schema, TableName
+from sqlmesh_like.plan.planner import Planner
+from sqlmesh_like.project.nodes import ModelConfig
+from sqlmesh_like.render.adapter_functions import QueryResult
+from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap
+from sqlmesh_like.run.ports import Engine
+
+_ASKED = "model.asked.question"
+
+
+@dataclass(frozen=True)
+class LakeQuery:
+    """The `Lake` of templates: tables as they are when it is asked, views by their query."""
+
+    planner: Planner
+    engine: Engine
+    may_write: bool = False
+
+    def execute(self, sql: str) -> None:
+        """Run one or more statements of any kind. Raises NodeError."""
+        for statement in _statements(sql):
+            named = _tables(statement)
+            places = self.planner.catalog.places.values()
+            states = {
+                place.table: self.planner.catalog.state(place.unique_id)
+                for place in places
+                if (place.table.schema.lower(), place.table.identifier.lower()) in named
+            }
+            self.engine.execute(statement, states)
+
+    def columns(self, table: TableName) -> Schema | None:
+        """Visible columns of a table or view, None where there is none."""
+        catalog = self.planner.catalog
+        for unique_id, place in catalog.places.items():
+            if _same(place.table, table):
+                return catalog.state(unique_id).schema
+        if any(_same(model.table, table) for model in self.planner.rendered.models):
+            model = self._view(f"select * from {table.sql()}")
+            states = catalog.states(self.planner.inputs(model))
+            facts = self.planner.compile(model, states).facts
+            return facts.schema or self._rows(model, 0)[0]
+        return None
+
+    def query(self, sql: str) -> QueryResult:
+        """Rows of one SELECT over tables and views of the project; where it may, other statements are done.
+
+        Raises NodeError.
+        """
+        try:
+            tree = sqlglot.parse_one(sql, dialect="spark")
+        except SqlglotError as error:
+            raise NodeError(f"run_query: invalid SQL: {str(error).splitlines()[0]}") from None
+        if not isinstance(tree, exp.Query) and self.may_write:
+            self.execute(sql)
+            return QueryResult((), ())
+        if not isinstance(tree, exp.Query):
+            hint = "statements are for hooks and run-operation; while a model is rendered only a SELECT may run"
+            raise NodeError(f"run_query takes a SELECT here, not {tree.key.upper()}", hint=hint)
+        schema, rows = self._rows(self._view(sql), -1)
+        return QueryResult(tuple(column.name for column in schema), rows)
+
+    def _view(self, sql: str) -> RenderedModel:
+        named = _tables(sql)
+        inputs = [ref for ref in self._refs() if (ref.table.schema.lower(), ref.table.identifier.lower()) in named]
+        config = ModelConfig(materialized="view")
+        return RenderedModel(
+            _ASKED, "question", "<run_query>", sql, sql, config, TableName("", "question"), tuple(inputs),
+            SourceMap(sql, sql),
+        )  # fmt: skip
+
+    def _refs(self) -> list[InputRef]:
+        views = (m for m in self.planner.rendered.models if m.unique_id not in self.planner.catalog.places)
+        places = self.planner.catalog.places.values()
+        return [
+            *(InputRef(place.unique_id, place.table, "model") for place in places),
+            *(InputRef(view.unique_id, view.table, "model") for view in views),
+        ]
+
+    def _rows(self, model: RenderedModel, limit: int) -> tuple[Schema, tuple[tuple[object, ...], ...]]:
+        states = self.planner.catalog.states(self.planner.inputs(model))
+        facts = self.planner.compile(model, states).facts
+        rows = self.engine.query(facts.tree, {ref.table: states[ref.unique_id] for ref in facts.inputs}, limit)
+        return rows.schema, rows.rows
+
+
+def _same(one: TableName, other: TableName) -> bool:
+    return str(one).lower() == str(other).lower()
+
+
+def _statements(sql: str) -> list[str]:
+    """Statements of a text, at semicolons outside of quotes and comments."""
+    try:
+        tokens = sqlglot.tokenize(sql, dialect="spark")
+    except SqlglotError as error:
+        raise NodeError(f"invalid SQL: {str(error).splitlines()[0]}") from None
+    ends = [token.start for token in tokens if token.token_type == TokenType.SEMICOLON]
+    parts = [sql[start:end] for start, end in zip([0, *(end + 1 for end in ends)], [*ends, len(sql)], strict=True)]
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _tables(sql: str) -> set[tuple[str, str]]:
+    """Schema and name of all tables that a statement may mean: pairs of names with a dot between them."""
+    tokens = sqlglot.tokenize(sql, dialect="spark")
+    return {
+        (left.text.lower(), right.text.lower())
+        for left, dot, right in zip(tokens, tokens[1:], tokens[2:], strict=False)
+        if dot.token_type == TokenType.DOT
+    }

