@@ -70,7 +70,7 @@ def count(frame: DataFrame) -> Callable[[], object]:
 def main(root: Path, scale: float, kind: str) -> None:
     spark = start_session(Target("p", "t", "spark", warehouse=str(root), spark={"spark.driver.memory": "4g"}))
     spark.sparkContext.setLogLevel("ERROR")
-    for name, size in (("warm", 0.01), ("full", scale)):
+    for name, size in (("warm", 0.001), ("full", scale)):
         lake = root / name
         shutil.rmtree(lake, ignore_errors=True)
         lake.mkdir(parents=True)
@@ -83,7 +83,7 @@ def main(root: Path, scale: float, kind: str) -> None:
         own_bare = timed("bare bulk_insert", lambda f=first, u=base: bare(spark, [f], u, "bulk_insert", kind))
         ours = timed("ingest", lambda at=lake: ingest(spark, at, kind))
         print(f"  first load / bare: {ours / own_bare:.2f}")
-        for spread in ("scattered", "newest", "scattered", "newest"):
+        for spread in ("scattered", "newest"):
             print(spread, database.change(Change(0.001, spread), number), flush=True)
             file = str(folder / f"{number:08d}.parquet")
             number += 1
