@@ -85,6 +85,8 @@ def _fact(name: str, value: object) -> str:
     spoken = name.replace("_", " ")
     if isinstance(value, dict):
         return f"{spoken}: {', '.join(_fact(str(key), each) for key, each in value.items())}"
+    if isinstance(value, list):
+        return f"{spoken} {'–'.join(f'{each:,.2f}' for each in value)}"
     if isinstance(value, int) and "bytes" in name:
         return f"{spoken.replace('bytes', 'MB')} {value / _BYTES:,.1f}"
     if name == "strategy":

@@ -79,9 +79,12 @@ def _summary(figures: Iterable[Figure], change: str) -> dict[str, object]:
     if not moved:
         return {"models moved": 0}
     worst = min(moved, key=lambda figure: figure.ratio)
+    # A model that did not move in each repetition is left out of the later ones.
+    means = [geometric_mean(ratios) for ratios in zip(*(figure.ratios for figure in moved), strict=False)]
     return {
         "models moved": len(moved),
         "geometric mean": geometric_mean(figure.ratio for figure in moved),
+        "its spread": [min(means), max(means)],
         "worst": {worst.name: worst.ratio},
         "models below 1": sum(figure.ratio < 1 for figure in moved),
     }
