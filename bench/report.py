@@ -61,6 +61,8 @@ def _tables(result: SuiteResult) -> Iterator[str]:
         yield "|---|---:|---:|---:|---:|---:|---:|"
         for group in groups:
             figures = [f for f in result.figures if f.group == group and f.name != WHOLE]
+            if not figures:
+                continue
             ratios, means = sorted(figure.ratio for figure in figures), means_of(figures)
             mean = f"**{median(means):.2f}** | {means[0]:.2f}–{means[-1]:.2f}"
             below = sum(ratio < 1 for ratio in ratios)
