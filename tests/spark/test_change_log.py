@@ -101,7 +101,7 @@ def test_logs_of_an_ingested_table_say_what_its_slices_say(
     logs = [log_of(commit) for commit in Timeline(shop.uri()).data_commits[1:]]
     assert all(log.rows for log in logs)
     ids = [(each["id"], each["m"]) for each in rows.values()]
-    assert sorted(shop.rows("t", "id", "m")) == sorted(ids, key=str)
+    assert sorted(shop.rows("t", "id", "m")) == sorted(ids)
 
 
 def test_an_upsert_of_no_effect_has_a_log_without_a_file(spark: SparkSession, tmp_path: Path) -> None:
