@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import vl_convert
 
-from bench.result import WHOLE, Figure, SuiteResult, from_json, geometric_mean, to_json
+from bench.result import WHOLE, Figure, SuiteResult, from_json, means_of, to_json
 
 ORDER = ("tpch", "five_models", "fixed_costs", "ingestion", "kafka", "change_reading", "many_models")
 _MOST_NAMED = 60
@@ -56,12 +57,16 @@ def page(results: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 def _tables(result: SuiteResult) -> Iterator[str]:
     groups = list(dict.fromkeys(figure.group for figure in result.figures))
     if len(result.figures) > _MOST_NAMED:
-        yield "| | figures | geometric mean | least | largest | below 1 |"
-        yield "|---|---:|---:|---:|---:|---:|"
+        yield "| | figures | geometric mean | spread of the mean | least | largest | below 1 |"
+        yield "|---|---:|---:|---:|---:|---:|---:|"
         for group in groups:
-            ratios = [f.ratio for f in result.figures if f.group == group and f.name != WHOLE]
-            mean, below = geometric_mean(ratios), sum(ratio < 1 for ratio in ratios)
-            yield f"| {group} | {len(ratios)} | {mean:.2f} | {min(ratios):.2f} | {max(ratios):.2f} | {below} |"
+            figures = [f for f in result.figures if f.group == group and f.name != WHOLE]
+            if not figures:
+                continue
+            ratios, means = sorted(figure.ratio for figure in figures), means_of(figures)
+            mean = f"**{median(means):.2f}** | {means[0]:.2f}–{means[-1]:.2f}"
+            below = sum(ratio < 1 for ratio in ratios)
+            yield f"| {group} | {len(ratios)} | {mean} | {ratios[0]:.2f} | {ratios[-1]:.2f} | {below} |"
         yield ""
     for group in groups:
         if len(result.figures) > _MOST_NAMED:
@@ -85,6 +90,8 @@ def _fact(name: str, value: object) -> str:
     spoken = name.replace("_", " ")
     if isinstance(value, dict):
         return f"{spoken}: {', '.join(_fact(str(key), each) for key, each in value.items())}"
+    if isinstance(value, list):
+        return f"{spoken} {'–'.join(f'{each:,.2f}' for each in value)}"
     if isinstance(value, int) and "bytes" in name:
         return f"{spoken.replace('bytes', 'MB')} {value / _BYTES:,.1f}"
     if name == "strategy":

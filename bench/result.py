@@ -125,6 +125,17 @@ def geometric_mean(ratios: Iterable[float]) -> float:
     return exp(sum(logs) / len(logs))
 
 
+def means_of(figures: Sequence[Figure]) -> list[float]:
+    """The geometric mean over figures in each repetition, the smallest first.
+
+    A figure that was not measured in all repetitions ends them early.
+
+    >>> means_of([Figure("g", "a", (1.0, 2.0), (1.0, 1.0)), Figure("g", "b", (4.0, 8.0), (1.0, 1.0))])
+    [2.0, 4.0]
+    """
+    return sorted(geometric_mean(ratios) for ratios in zip(*(figure.ratios for figure in figures), strict=False))
+
+
 def to_json(result: SuiteResult, run: Mapping[str, object]) -> dict[str, Any]:
     """A result with what is told of the whole run: machine, versions, size."""
     return {

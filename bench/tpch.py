@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
+from statistics import median
 
 from bench import tpch_data
 from bench.dms import Change
 from bench.lake import Call, Lake, dms_source
-from bench.result import WHOLE, Figure, Options, SuiteResult, Timings, geometric_mean
+from bench.result import WHOLE, Figure, Options, SuiteResult, Timings, means_of
 from tests.tpc.suites import write_project
 from tests.tpc.tables import TABLES
 
@@ -79,9 +80,11 @@ def _summary(figures: Iterable[Figure], change: str) -> dict[str, object]:
     if not moved:
         return {"models moved": 0}
     worst = min(moved, key=lambda figure: figure.ratio)
+    means = means_of(moved)
     return {
         "models moved": len(moved),
-        "geometric mean": geometric_mean(figure.ratio for figure in moved),
+        "geometric mean": median(means),
+        "its spread": [means[0], means[-1]],
         "worst": {worst.name: worst.ratio},
         "models below 1": sum(figure.ratio < 1 for figure in moved),
     }

@@ -9,7 +9,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.engine.timeline import Timeline
-from sqlmesh_like.ingest import table as tables
 from tests.spark.ingest_lake import BY_MONTH, Lake, event, report_of, table
 
 UNAVAILABLE = "__debezium_unavailable_value"
@@ -100,15 +99,12 @@ def test_what_does_not_fit_goes_where_the_policy_says(spark: SparkSession, tmp_p
 
 
 @pytest.mark.checklist(18)
-def test_a_full_load_is_inserted_in_bulk_and_changes_find_its_rows(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tables, "ROWS_PER_BUCKET", 2)  # so that rows have to be found in many files
+def test_a_full_load_is_inserted_in_bulk_and_changes_find_its_rows(spark: SparkSession, tmp_path: Path) -> None:
+    many = {"hoodie.bucket.index.num.buckets": "4"}  # so that rows have to be found in many files
     types = {"id": "int", "at": "timestamp"}
     by_month = replace(BY_MONTH, column="at")
-    shop = Lake(
-        spark, tmp_path, (table(columns=types, partition_by=by_month, table_type="mor"), table("o", order_by=("v",)))
-    )
+    months = table(columns=types, partition_by=by_month, table_type="mor", hudi=many)
+    shop = Lake(spark, tmp_path, (months, table("o", order_by=("v",), hudi=many)))
 
     def row(id: int, month: int, v: int) -> dict[str, object]:
         return {"id": id, "at": f"2022-{month:02d}-01T00:00:00Z", "v": v}

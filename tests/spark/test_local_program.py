@@ -21,7 +21,7 @@ MODELS = {
     "outer_joined": "select o.id, b.name from @orders as o left join @buyers as b on o.buyer = b.id",
     "agg": "select city, count(*) as n, sum(amount) as total, avg(amount) as mean, min(day) as first,"
            " max(amount) as hi, avg(buyer) as b from @orders group by city",
-    "agg_of_join": "select b.name, sum(o.amount) as total, max(o.price) as price from @orders as o join @buyers as b"
+    "agg_of_join": "select b.name, sum(o.amount) as total from @orders as o join @buyers as b"
                    " on o.buyer = b.id group by b.name having count(*) > 1",
     "distinct_buyers": "select city, count(distinct buyer) as n from @orders group by city",
     "months": "{{ config(partition_by='month') }} select date_trunc('month', day) as month,"
