@@ -36,11 +36,11 @@ def command(flags: Flags, models: tuple[str, ...], output: str, with_sql: bool) 
     plans = planner.plan_ahead(model for model in tables if model.unique_id in planner.catalog.places)
     costs = _write_costs(lake, plans)
     if output == "json":
-        found = {
+        explained = {
             "models": [explain_model(plan) for plan in plans],
             "writes": [describe_cost(cost) for cost in costs],
         }
-        click.echo(json.dumps(found, indent=2))
+        click.echo(json.dumps(explained, indent=2))
         return 0
     color = None if make_output(flags).color else False
     for plan in plans:
@@ -59,8 +59,8 @@ def _write_costs(lake: Lake, plans: Iterable[PlannedModel]) -> list[WriteCost]:
     read = (item.ref.unique_id for plan in plans for item in plan.inputs)
     named = dict.fromkeys([*read, *(plan.compiled.model.unique_id for plan in plans)])
     tables = [unique_id for unique_id in named if unique_id in lake.catalog.places]
-    found = (write_cost_of(lake.catalog, unique_id, hudi_options(lake.loaded, unique_id)) for unique_id in tables)
-    return [cost for cost in found if cost is not None]
+    known = (write_cost_of(lake.catalog, unique_id, hudi_options(lake.loaded, unique_id)) for unique_id in tables)
+    return [cost for cost in known if cost is not None]
 
 
 def _of_seeds(lake: Lake, selected: Collection[str]) -> Mapping[str, Schema]:

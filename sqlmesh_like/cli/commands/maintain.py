@@ -72,8 +72,8 @@ def _services(lake: Lake, place: TablePlace, rebucket: bool) -> list[str]:
     done = []
     if lake.catalog.state(place.unique_id).kind == "mor" and (groups := lake.engine.compact(place.uri)):
         done.append(f"{groups} file group{'s' if groups > 1 else ''} compacted")
-    if rebucket and (found := lake.engine.rebucket(place.uri, hudi_options(lake.loaded, place.unique_id))):
-        done.append("{} → {} buckets, {:,} → {:,} files".format(*found.buckets, *found.files))
+    if rebucket and (changed := lake.engine.rebucket(place.uri, hudi_options(lake.loaded, place.unique_id))):
+        done.append("{} → {} buckets, {:,} → {:,} files".format(*changed.buckets, *changed.files))
     for cleaning in due(lake.catalog, [place.unique_id], slack=0):
         lake.engine.clean(cleaning.uri, cleaning.retain)
         done.append(f"{cleaning.retain} commits kept")
