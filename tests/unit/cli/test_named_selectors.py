@@ -118,7 +118,7 @@ def test_a_wrong_definition_exits_2_with_its_place(capsys: Shown, definition: st
     ("words", "message"),
     [
         (["--selector", "nigthly"], "no selector is named 'nigthly'\n  did you mean 'nightly'?"),
-        (["--selector", "nightly", "-s", "a"], "--selector stands in the place of --select"),
+        (["--selector", "nightly", "-s", "a"], "--selector replaces --select"),
     ],
 )
 def test_a_wrong_call_exits_2(capsys: Shown, words: list[str], message: str) -> None:

@@ -259,7 +259,7 @@ BAD_YAML = {
     "wrong regular expression": (
         "sources:\n  - name: s\n    ingest: {format: dms, files: {path: x}}\n"
         "    tables: [{name: t, ingest: {table: 't(', primary_key: id}}]\n",
-        "is no regular expression",
+        "is not a regular expression",
     ),
     "wrong concurrency": (
         "sources:\n  - name: s\n    ingest: {format: dms, files: {path: x}, concurrency: 0}\n",
