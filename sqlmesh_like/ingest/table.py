@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlmesh_like.engine.cached_frame import cached
 from sqlmesh_like.engine.catalog_sync import sync
 from sqlmesh_like.engine.commits import STATE_PREFIX
-from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.rebucket_size import BUCKETS_KEY
 from sqlmesh_like.engine.sizes import buckets_for, fits_in_a_file, tasks_for
 from sqlmesh_like.engine.tables import DELETED, HudiTable, Operation, write
@@ -142,7 +141,7 @@ def _decisions(
     inputs: dict[str, object] = {"versions": versions}
     if is_looked_up:
         keys = (versions if again else versions.where("is_blind")).select(net.KEY).distinct()
-        stored = _standing(spark, uri)
+        stored = spark.read.format("hudi").load(uri)
         stored = stored if again else within(stored, decoded.events, layout)
         stood = spark.sql(net.stood(layout), stored=stored, keys=keys)
         if layout.order_columns or again:
@@ -155,15 +154,6 @@ def _decisions(
         inputs["floors"] = floors
     text = net.decisions(layout, with_floors=floors is not None, with_places="places" in inputs)
     return spark.sql(text, None, **inputs), floors is not None
-
-
-def _standing(spark: SparkSession, uri: str) -> DataFrame:
-    """The rows of a table as it is. Its timeline names the files: where a few columns of many are read, to list and
-    open them through Hudi's reader is most of the work."""
-    timeline = Timeline(uri)
-    if timeline.is_cow and timeline.frontier and not timeline.pending:
-        return feed_of(spark, timeline).current(timeline.frontier, hidden=True)
-    return spark.read.format("hudi").load(uri)
 
 
 def _are_netted(decoded: Decoded) -> bool:
