@@ -160,8 +160,7 @@ class SparkEngine:
         session = self.session()
         try:
             register(session, tables)
-            # Computed and dropped: what a SELECT of a hook gives may be a whole table.
-            session.sql(statement).write.format("noop").mode("overwrite").save()
+            session.sql(statement).collect()
         except (Py4JJavaError, PySparkException) as error:
             raise NodeError(first_line(error)) from error
 
