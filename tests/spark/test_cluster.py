@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.properties.case import DEEP
 from tests.services.cluster import WORKERS, cluster
+
+pytestmark = pytest.mark.skipif(not DEEP, reason="six JVMs: part of make test-deep")
 
 REPOSITORY = Path(__file__).parents[2]
 MODELS = {
