@@ -109,7 +109,11 @@ class Lake:
         if not self.fresh:
             return
         self._put("pyproject.toml", _SETTINGS)
-        self._put("profiles.yml", _PROFILE.replace("}", f", delta_engine: {self.delta_engine}}}"))
+        self.use_engine(self.delta_engine)
+
+    def use_engine(self, name: Literal["auto", "spark"]) -> None:
+        """Which engine the next runs compute changes with."""
+        self._put("profiles.yml", _PROFILE.replace("}", f", delta_engine: {name}}}"))
 
     def _put(self, path: str, text: str) -> None:
         (self.root / path).parent.mkdir(parents=True, exist_ok=True)

@@ -107,6 +107,7 @@ def require_released(lake: Lake) -> None:
 
 
 def test_independent_models_side_by_side_are_all_right(lake: Lake, orders: Table) -> None:
+    lake.use_engine("spark")
     for number in range(6):
         columns = f"city, sum(amount + {number}) as total, count(*) as n"
         lake.model(f"m{number}", f"select {columns} from @orders group by city")
