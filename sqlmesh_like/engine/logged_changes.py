@@ -113,18 +113,18 @@ def log_of_upsert(
 
 
 _RANK = "_sml_rank"
-_BEYOND_ASCII = r"[^\x00-\x7f]"
+_SUPPLEMENTARY = r"[\x{10000}-\x{10ffff}]"
 
 
 def _signed(rows: DataFrame, met: DataFrame, at: Sequence[str], ordering: Sequence[str]) -> DataFrame:
     """What an upsert of `rows` makes leave and enter. `met`: the stored rows that they meet, with their rank."""
     entering, unsure = rows.where(~F.col(DELETED)), F.lit(None)
     if ordering:
-        mine, theirs = F.col(_RANK), _rank(ordering)
-        unsure = F.when((mine == theirs) | _is_spelt_otherwise(met, ordering), F.lit(True))
+        mine, theirs, is_unlike = F.col(_RANK), _rank(ordering), _may_compare_otherwise(met, ordering)
+        unsure = F.when((mine == theirs) | is_unlike, F.lit(True))
         losing = met.where(mine < theirs).select(*map(_named, at))
         entering = entering.join(losing, list(at), "left_anti")
-        met = met.where(mine >= theirs)
+        met = met.where((mine >= theirs) | is_unlike)
     leaving = met.select(*_shown(met), _weight(-1), unsure.cast("boolean").alias(UNSURE))
     return leaving.unionByName(entering.select(*_shown(entering), _weight(1)), allowMissingColumns=True)
 
@@ -133,13 +133,12 @@ def _rank(ordering: Sequence[str]) -> SparkColumn:
     return F.struct(*map(_named, ordering)) if ordering else F.lit(0)
 
 
-def _is_spelt_otherwise(met: DataFrame, ordering: Sequence[str]) -> SparkColumn:
-    """Whether texts are compared that Java, in which Hudi is written, may order otherwise than Spark does."""
+def _may_compare_otherwise(met: DataFrame, ordering: Sequence[str]) -> SparkColumn:
+    """Whether Java, in which Hudi compares texts, may put them in another order than Spark, which compares bytes."""
     texts = [name for name in ordering if dict(met.dtypes)[name] == "string"]
-    pairs = ((F.col(f"{_RANK}.`{name}`"), _named(name)) for name in texts)
     found = F.lit(False)
-    for one, other in pairs:
-        found = found | (one.rlike(_BEYOND_ASCII) & other.rlike(_BEYOND_ASCII))
+    for each in (column for name in texts for column in (F.col(f"{_RANK}.`{name}`"), _named(name))):
+        found = found | each.rlike(_SUPPLEMENTARY)
     return found
 
 
