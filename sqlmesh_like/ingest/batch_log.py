@@ -1,4 +1,8 @@
-"""The change log of one batch into one table. Owns which part of the table is read for rows as they were."""
+"""The change log of one batch into one table. Owns for which tables it is worth its work, and what is read for it.
+
+Events seldom tell rows as they were in the table, so these are looked up. In a small table that takes longer than to
+compare its files, as readers do where there is no log.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +18,17 @@ from sqlmesh_like.engine.tables import HudiTable
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.ingest.tombstones import RETENTION_DAYS
 
+WORTH_A_LOG = 32_000_000
+"""Bytes of a table from which on its commits have logs."""
+
 
 def log_of_batch(rows: DataFrame, table: HudiTable, count: int) -> ChangeLog | None:
     """Write the log of an upsert of these rows (about `count`); None where there is nothing that it could follow."""
     timeline = Timeline(table.uri)
     previous = timeline.frontier
     if previous is None or _may_hide_deletes(timeline, table):
+        return None
+    if sum(size.bytes for size in timeline.sizes(previous).values()) < WORTH_A_LOG:
         return None
     stored = feed_of(rows.sparkSession, timeline).current(previous, _partitions(rows, table), hidden=True)
     return log_of_upsert(rows, stored, timeline, table, previous, count)
