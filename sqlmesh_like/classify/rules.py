@@ -98,6 +98,8 @@ _ALL = (
     Rule("CST001", "most of an input changed: a full refresh is clearly cheaper than following the change",
          "refresh: incremental"),
     Rule("CST002", "of two sound strategies that leave the same rows this one is clearly cheaper for this change"),
+    Rule("CST003", "the whole query costs clearly less than following this change; only what differs is written",
+         "refresh: incremental"),
     Rule("CFG001", "refresh: full"),
     Rule("CFG002", "materialized: table is rebuilt each run", "materialized: incremental"),
     Rule("CFG003", "--full-refresh"),

@@ -36,9 +36,19 @@ from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.project.nodes import AuthorStrategy
 
 Strategy = (
-    Literal["no_op", "row_based", "aggregate_merge", "group_recompute", "partition_rescan", "full_refresh"]
+    Literal[
+        "no_op",
+        "row_based",
+        "aggregate_merge",
+        "group_recompute",
+        "partition_rescan",
+        "recompute_merge",
+        "full_refresh",
+    ]
     | AuthorStrategy
 )
+"""What a run does with a table. `recompute_merge`, the whole query of which only the differences are written, is no
+step of the ladder: runs take it where following the change costs more."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from sqlmesh_like.plan.write_cost import WriteCost
 
 _COLOURS = {
     "no_op": "bright_black", "row_based": "green", "aggregate_merge": "cyan", "partition_rescan": "blue",
-    "group_recompute": "magenta", "full_refresh": "yellow",
+    "group_recompute": "magenta", "recompute_merge": "bright_yellow", "full_refresh": "yellow",
     "mergeable": "green", "rescan": "yellow",
 }  # fmt: skip
 _WIDTH = len("aggregates")
@@ -145,14 +145,14 @@ def _cost(plan: PlannedModel, estimate: Estimate) -> str:
     work = _work(estimate.work(plan.strategy))
     change = f"{estimate.changed_rows:,} changed rows in {estimate.changed_files:,} file groups"
     if plan.strategy != "full_refresh":
-        other = f"; {estimate.other[0]} {_work(estimate.other[1])}" if estimate.other else ""
-        return f"{change}: {work}{other}; a full refresh {_work(estimate.full)}"
+        others = "".join(f"; {name} {_work(other)}" for name, other in estimate.ways[1:])
+        return f"{change}: {work}{others}; a full refresh {_work(estimate.full)}"
     is_chosen = any(reason.rule == "CST001" for reason in plan.reasons)
     return f"{change}: {work}; following them {_work(estimate.incremental)}" if is_chosen else work
 
 
 def _work(work: WorkEstimate) -> str:
-    return f"reads {size(work.read)}, rewrites {size(work.rewritten)}"
+    return f"reads {size(work.read)}, rewrites {size(work.rewritten)} in about {work.seconds:.2g} s"
 
 
 def _hint(plan: PlannedModel, reason: Reason) -> str:

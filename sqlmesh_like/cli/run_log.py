@@ -44,7 +44,11 @@ class RunLog:
 
     def _explain_full_refresh(self, result: NodeResult) -> None:
         """Where a run must rescan it says why."""
-        if isinstance(result, ModelResult) and result.strategy in ("full_refresh", "partition_rescan"):
+        if isinstance(result, ModelResult) and result.strategy in (
+            "full_refresh",
+            "recompute_merge",
+            "partition_rescan",
+        ):
             for reason in dict.fromkeys(result.reasons):
                 self._output.line(f"       {reason.rule} {reason.message}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
@@ -47,12 +47,14 @@ class Bindings:
     """Views of one model's run in a Spark session of its own.
 
     `shared` names the inputs that other models of the run read as well: their change is kept with all columns.
+    `started`: when work on the model began.
     """
 
     session: SparkSession
     planned: PlannedModel
     changes: SharedChanges = field(default_factory=SharedChanges)
     shared: Collection[str] = ()
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
     steps: dict[str, DataFrame] = field(default_factory=dict)
     _cached: list[CachedFrame] = field(default_factory=list)
     _views: dict[tuple[Role, str, frozenset[str] | None, Bounds], str] = field(default_factory=dict)

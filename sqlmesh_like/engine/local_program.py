@@ -80,6 +80,10 @@ class LocalPrograms:
         """The actions by which partitions that are computed anew differ from the stored ones; None: ask Spark."""
         return self._tried(planned, lambda run: run.rescanned(rescan), logged=logged)
 
+    def recomputed(self, planned: PlannedModel, build: exp.Query, *, logged: bool) -> LocalActions | None:
+        """The actions by which the whole query differs from the stored table; None: ask Spark."""
+        return self._tried(planned, lambda run: run.recomputed(build), logged=logged)
+
     def _tried(
         self, planned: PlannedModel, work: Callable[[_Run], LocalActions | None], *, logged: bool
     ) -> LocalActions | None:
@@ -157,18 +161,25 @@ class _Run:
     def rescanned(self, rescan: RescanProgram) -> LocalActions | None:
         if self._keep(AFFECTED, self._exact(self._at_clocks(rescan.affected))) == 0:
             return NOTHING
-        fresh = self._exact(self._at_clocks(rescan.query))
-        target, stored = self._view("target", TARGET)
-        if {column.name for column in fresh.columns} != {column.name for column in stored}:
-            raise Unproven("other columns than the stored ones")
         names = partition_columns(len(rescan.partition_by))
         pairs = zip(rescan.partition_by, names, strict=True)
         same = " AND ".join(f"t.{quoted(own)} IS NOT DISTINCT FROM a.{quoted(name)}" for own, name in pairs)
+        return self._replaced(rescan.query, f"SEMI JOIN {AFFECTED} AS a ON {same}")
+
+    def recomputed(self, build: exp.Query) -> LocalActions | None:
+        return self._replaced(build, "")
+
+    def _replaced(self, query: exp.Query, part: str) -> LocalActions | None:
+        """The rows of a query in the place of a part of the table: a join with `t`, all of it without one."""
+        fresh = self._exact(self._at_clocks(query))
+        target, stored = self._view("target", TARGET)
+        if {column.name for column in fresh.columns} != {column.name for column in stored}:
+            raise Unproven("other columns than the stored ones")
         shown = ", ".join(quoted(column.name) for column in fresh.columns)
-        old = f"SELECT {shown}, CAST(-1 AS BIGINT) AS {WEIGHT} FROM {target} AS t SEMI JOIN {AFFECTED} AS a ON {same}"
+        old = f"SELECT {shown}, CAST(-1 AS BIGINT) AS {WEIGHT} FROM {target} AS t {part}"
         new = f"SELECT {shown}, CAST(1 AS BIGINT) FROM ({fresh.sql})"
         signed = ExactQuery(f"{old} UNION ALL {new}", (*fresh.columns, Column(WEIGHT, "bigint")))
-        return self._written("_sml_rescanned") if self._keep("_sml_rescanned", signed) else NOTHING
+        return self._written("_sml_replaced") if self._keep("_sml_replaced", signed) else NOTHING
 
     def _written(self, result: str) -> LocalActions | None:
         """Net signed rows to one action a key (of a partition), in a file."""

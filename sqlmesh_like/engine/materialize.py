@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from sqlglot import exp
 
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
@@ -27,7 +28,7 @@ from sqlmesh_like.engine.swap import recover
 from sqlmesh_like.engine.tables import DELETED, HudiTable
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError, RetryableError
-from sqlmesh_like.names import KEY, PARTITION, is_hidden, visible
+from sqlmesh_like.names import KEY, PARTITION, WEIGHT, is_hidden, visible
 from sqlmesh_like.plan.contracts import refuse_breach
 from sqlmesh_like.plan.history import AS_WRITTEN, RECORD_KEY, History, Volume
 from sqlmesh_like.plan.model_plan import PlannedModel
@@ -65,6 +66,8 @@ class Materializer:
             return None
         if planned.strategy == "partition_rescan" and plan.rescan is not None:
             return self.local.rescanned(planned, plan.rescan, logged=self._is_large(planned))
+        if planned.strategy == "recompute_merge" and plan.build is not None:
+            return self.local.recomputed(planned, plan.build, logged=self._is_large(planned))
         program = plan.program_for(planned.moves) if planned.strategy in MERGED else None
         return None if program is None else self.local.actions(planned, program, logged=self._is_large(planned))
 
@@ -76,7 +79,8 @@ class Materializer:
 
     def is_done(self, planned: PlannedModel, found: LocalActions) -> bool:
         """Whether nothing is to be written: neither rows nor, where little was read for it, the frontier."""
-        return not found.upserts and not found.deletes and not self._must_carry(planned)
+        is_costly = planned.strategy == "recompute_merge" or self._must_carry(planned)
+        return not found.upserts and not found.deletes and not is_costly
 
     def apply(self, planned: PlannedModel, bindings: Bindings, found: LocalActions | None = None) -> Applied:
         """Bring a model's table up to its plan, by the plan's strategy. `found`: what `found_here` gave."""
@@ -88,6 +92,8 @@ class Materializer:
                 return self._merge(planned, bindings)
             case "partition_rescan" if plan.rescan is not None:
                 return self._rescan(planned, plan.rescan, bindings)
+            case "recompute_merge" if plan.build is not None:
+                return self._recompute(planned, plan.build, bindings)
             case "append" | "merge" | "delete+insert" | "insert_overwrite":
                 return self._branch(planned, bindings)
             case "no_op":
@@ -104,10 +110,25 @@ class Materializer:
     def _merge(self, planned: PlannedModel, bindings: Bindings) -> Applied:
         program = planned.compiled.table.program_for(planned.moves)
         assert program is not None
-        target = self._sink(planned)
         signed = run_program(program, bindings)
         if signed is None:
-            return self._nothing_came_of_it(planned, bindings, target)
+            return self._nothing_came_of_it(planned, bindings, self._sink(planned))
+        return self._merge_signed(planned, signed, bindings, are_images=_has_stored_images(planned))
+
+    def _recompute(self, planned: PlannedModel, build: exp.Query, bindings: Bindings) -> Applied:
+        """The whole query, and of it what differs from the table by key or content."""
+        fresh, stored = bindings.run(build), _stored(self._sink(planned), bindings)
+        if not set(fresh.columns) <= set(stored.columns):
+            return self._rebuild(replace(planned, strategy="full_refresh"), bindings)
+        alike = [F.col(f"`{name}`").cast(fresh.schema[name].dataType) for name in fresh.columns]
+        signed = fresh.withColumn(WEIGHT, F.lit(1)).union(stored.select(*alike, F.lit(-1)))
+        return self._merge_signed(planned, signed, bindings, are_images=True)
+
+    def _merge_signed(
+        self, planned: PlannedModel, signed: DataFrame, bindings: Bindings, *, are_images: bool
+    ) -> Applied:
+        """Commit signed rows. `are_images`: those that leave are the table's own, bit by bit."""
+        target = self._sink(planned)
         actions = sinks.one_action_a_key(signed, target).persist()
         bindings.steps["_actions"] = actions
         counts = sinks.count_actions(actions, target)
@@ -115,8 +136,8 @@ class Materializer:
         if target.unique_key and counts.upserts:
             staying = _stored(target, bindings).join(actions.select(KEY), [KEY], "left_anti")
             sinks.check_entering(actions.where(~F.col(DELETED)), staying, target)
-        record = planned.record(planned.strategy, target.table.buckets, vars(counts))
-        stored = None if _has_stored_images(planned) else _stored(target, bindings)
+        record = planned.record(planned.strategy, target.table.buckets, vars(counts), bindings.started)
+        stored = None if are_images else _stored(target, bindings)
         log = sinks.log_changes(actions, counts, target, stored)
         sinks.merge(actions, target, {RECORD_KEY: record.to_json()}, log)
         return Applied(planned.strategy, counts.upserts, counts.deletes, committed=True)
@@ -128,14 +149,15 @@ class Materializer:
         columns = ", ".join(f"`{column.name}` {column.type}" for column in found.schema)
         rows = bindings.session.read.schema(f"{columns}, {DELETED} boolean").parquet(str(found.path))
         counts = {"upserts": found.upserts, "deletes": found.deletes}
-        record = planned.record(planned.strategy, target.table.buckets, counts)
+        record = planned.record(planned.strategy, target.table.buckets, counts, bindings.started)
         sinks.merge(target.prepared(rows), target, {RECORD_KEY: record.to_json()}, found.log)
         return Applied(planned.strategy, found.upserts, found.deletes, committed=True, engine="duckdb")
 
     def _nothing_came_of_it(self, planned: PlannedModel, bindings: Bindings, target: Sink) -> Applied:
         """The change of the inputs is none of the table: a commit carries the frontier on, or all is read again."""
         self._require_kept(planned)
-        record = planned.record(planned.strategy, target.table.buckets, {"upserts": 0, "deletes": 0})
+        counts = {"upserts": 0, "deletes": 0}
+        record = planned.record(planned.strategy, target.table.buckets, counts, bindings.started)
         sinks.merge_nothing(_stored(target, bindings), target, {RECORD_KEY: record.to_json()})
         return Applied(planned.strategy, 0, 0, committed=True)
 
@@ -155,7 +177,8 @@ class Materializer:
         renamed = values.select(*[F.col(a).alias(b) for a, b in zip(names, rescan.partition_by, strict=True)])
         paths = target_paths(renamed, rescan.partition_by)
         rows = bindings.run(rescan.query, [rescan.prune])
-        record = planned.record("partition_rescan", target.table.buckets, {"partitions": len(paths)})
+        counts = {"partitions": len(paths)}
+        record = planned.record("partition_rescan", target.table.buckets, counts, bindings.started)
         if not paths:
             sinks.merge_nothing(rows, target, {RECORD_KEY: record.to_json()})
             return Applied("partition_rescan", 0, 0, committed=True)
@@ -173,7 +196,7 @@ class Materializer:
         target = self._sink(planned)
         if target.unique_key:
             sinks.check_rows(frame, target)
-        record = planned.record("full_refresh", target.table.buckets, {})
+        record = planned.record("full_refresh", target.table.buckets, {}, bindings.started)
         if not is_as_derived:
             # The stored rows lack the state that the program needs: no later run may follow the change.
             record = replace(record, fingerprint=record.fingerprint + AS_WRITTEN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 
@@ -81,11 +81,14 @@ class SparkEngine:
                 self._shared = None
 
     def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> Applied:
+        began = datetime.now(UTC)
         with failing_model(planned):
             found = self._materializer.found_here(planned)
+            spent = datetime.now(UTC) - began
             if found is not None and self._materializer.is_done(planned, found):
                 return Applied(planned.strategy, 0, 0, committed=False, engine="duckdb")  # Spark need not be there
-        bindings = Bindings(self.session(), planned, self._changes, shared)
+        session = self.session()  # a JVM that starts for it is none of the model's work
+        bindings = Bindings(session, planned, self._changes, shared, datetime.now(UTC) - spent)
         return self._done(planned, bindings, lambda plan, views: self._materializer.apply(plan, views, found))
 
     def _done(

@@ -1,20 +1,24 @@
 """What each sound way to follow a change costs, and a full refresh. Owns the estimate; the rows are the same.
 
-All of it comes from commit metadata: rows, files and bytes that commits wrote. Where a file group holds a changed row,
-copy-on-write rewrites it whole, so a change that is spread over a table costs as much as the table.
+All of it comes from commit metadata: rows, files and bytes that commits wrote, and how long earlier runs of the same
+table took. Where a file group holds a changed row, copy-on-write rewrites it whole, so a change that is spread over a
+table costs as much as the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import exp, log
 
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.plan.history import Change, Volume
 
-# Time a byte, relative to a scan. Merging reads, looks up and writes record by record: 1,000 rows spread over a million
-# took several times as long as writing the million in bulk.
-_SCAN, _SHUFFLE, _WRITE, _MERGE = 1.0, 1.0, 4.0, 10.0
+# Seconds a byte, as two cores took. Merging reads, looks up and writes record by record: 1,000 rows spread over a
+# million took several times as long as writing the million in bulk.
+_SCAN, _SHUFFLE, _WRITE, _MERGE = 1e-8, 1e-8, 4e-8, 10e-8
+_FIXED = 1.0
+"""Seconds of jobs and of the commit, whatever their size."""
 
 CLEARLY = 1.5
 """A full refresh must be this many times cheaper: estimates are rough, and plans should not flip from run to run."""
@@ -23,8 +27,10 @@ MUCH_CHANGED = 0.5
 models downstream as changed."""
 WORTH_IT = 100_000
 """Changed rows below which the difference is a matter of seconds."""
-WORTH_SWITCHING = 100_000_000
-"""Bytes of scanning to be saved by another incremental strategy: about a second. Below, the jobs themselves count."""
+WORTH_SWITCHING = 1.0
+"""Seconds that another strategy must save. Below, the jobs themselves count."""
+WORTH_WEIGHING = 8_000_000
+"""Bytes of the inputs below which all ways take a moment, and the usual one is taken."""
 
 
 @dataclass(frozen=True)
@@ -61,17 +67,28 @@ class InputCost:
 
 @dataclass(frozen=True)
 class WorkEstimate:
-    """Bytes that a run reads, moves between machines and writes; `seconds` relative to scanning one byte."""
+    """Bytes that a run reads, moves between machines and writes.
+
+    `pace`: how many times as long as two idle cores such a run of this table takes, by earlier ones.
+    """
 
     read: int
     shuffled: int
     rewritten: int
     is_merge: bool = False
+    pace: float = 1.0
 
     @property
     def seconds(self) -> float:
+        return self.pace * self.seconds_expected
+
+    @property
+    def seconds_expected(self) -> float:
+        """Without what earlier runs took."""
+        if not (self.read or self.rewritten):
+            return 0.0
         write = _MERGE if self.is_merge else _WRITE
-        return _SCAN * self.read + _SHUFFLE * self.shuffled + write * self.rewritten
+        return _FIXED + _SCAN * self.read + _SHUFFLE * self.shuffled + write * self.rewritten
 
 
 NO_WORK = WorkEstimate(0, 0, 0)
@@ -79,20 +96,26 @@ NO_WORK = WorkEstimate(0, 0, 0)
 
 @dataclass(frozen=True)
 class Estimate:
-    """The work of following the change by `strategy` and of a full refresh; `other` is what it was chosen over."""
+    """The work of sound strategies, the one that was chosen first, and of a full refresh."""
 
     changed_rows: int
     changed_files: int
     changed_share: float  # of the input that changed most
-    incremental: WorkEstimate
+    ways: tuple[tuple[Strategy, WorkEstimate], ...]
     full: WorkEstimate
-    strategy: Strategy = "no_op"
-    other: tuple[Strategy, WorkEstimate] | None = None
 
     @property
-    def ways(self) -> tuple[tuple[Strategy, WorkEstimate], ...]:
-        """What was weighed: sound strategies with their work, the one that was chosen first."""
-        return ((self.strategy, self.incremental), *([self.other] if self.other else ()))
+    def strategy(self) -> Strategy:
+        return self.ways[0][0]
+
+    @property
+    def incremental(self) -> WorkEstimate:
+        return self.ways[0][1]
+
+    @property
+    def other(self) -> tuple[Strategy, WorkEstimate] | None:
+        """What it was chosen over."""
+        return self.ways[1] if len(self.ways) > 1 else None
 
     @property
     def is_full_clearly_cheaper(self) -> bool:
@@ -112,13 +135,14 @@ def estimate(
     inputs: Sequence[InputCost],
     target: Volume,
     *,
-    alternative: Strategy | None = None,
+    alternatives: Sequence[Strategy] = (),
     has_logs: bool = False,
+    paces: Mapping[str, float] | None = None,
 ) -> Estimate:
     """The work of an incremental strategy on these inputs, and that of a full refresh.
 
-    `alternative` is taken instead where it is clearly cheaper. `has_logs`: the target is merge-on-read, where changed
-    rows are appended and no file is rewritten.
+    One of `alternatives` is taken instead where it is clearly cheaper. `has_logs`: the target is merge-on-read, where
+    changed rows are appended and no file is rewritten. `paces`: of earlier runs, by strategy.
 
     >>> table = Volume(bytes=1000, rows=10, files=1, partitions=1)
     >>> burst = InputCost(table, Change(rows=10, files=1, bytes=1000, partitions=1))
@@ -128,19 +152,35 @@ def estimate(
     """
     everything = sum(item.volume.bytes for item in inputs)
     rows = sum(item.change.rows for item in inputs)
-    sound = [item for item in (strategy, alternative) if item is not None]
-    ways = [(item, _incremental(item, inputs, target, rows, has_logs)) for item in sound]
-    if _is_clearly_cheaper(ways[-1][1], ways[0][1]):
-        ways.reverse()
+
+    def paced(item: Strategy, work: WorkEstimate) -> WorkEstimate:
+        return replace(work, pace=_pace(item, paces or {}))
+
+    ways = [
+        (item, paced(item, _incremental(item, inputs, target, rows, has_logs))) for item in (strategy, *alternatives)
+    ]
+    best = min(ways, key=lambda way: way[1].seconds)
+    if everything >= WORTH_WEIGHING and _is_clearly_cheaper(best[1], ways[0][1]):
+        ways.remove(best)
+        ways.insert(0, best)
     return Estimate(
         changed_rows=rows,
         changed_files=sum(item.change.files for item in inputs),
         changed_share=max((item.changed_share for item in inputs if item.change.rows), default=0.0),
-        incremental=ways[0][1],
-        full=WorkEstimate(everything, everything, target.bytes),
-        strategy=ways[0][0],
-        other=ways[1] if len(ways) > 1 else None,
+        ways=tuple(ways),
+        full=paced("full_refresh", WorkEstimate(everything, everything, target.bytes)),
     )
+
+
+def _pace(strategy: Strategy, paces: Mapping[str, float]) -> float:
+    """Of a strategy that the table has not been through: the geometric mean of the others, which ran on this machine.
+
+    >>> _pace("row_based", {"row_based": 2.0}), _pace("row_based", {"full_refresh": 4.0, "recompute_merge": 1.0})
+    (2.0, 2.0)
+    """
+    if strategy in paces or not paces:
+        return paces.get(strategy, 1.0)
+    return exp(sum(map(log, paces.values())) / len(paces))
 
 
 def _is_clearly_cheaper(work: WorkEstimate, than: WorkEstimate) -> bool:
@@ -167,6 +207,9 @@ def _incremental(
             share = max((input_.changed_share for input_ in moved), default=0.0)
             read += 2 * narrowed
             shuffled += 2 * share * everything
+        case "recompute_merge":
+            # The table is compared with all that it should hold.
+            read, shuffled = everything + target.bytes, everything + 2 * target.bytes
         case _:
             # Changed rows of one side of a join meet all of the others.
             read += sum(everything - input_.volume.bytes for input_ in moved)

@@ -48,7 +48,7 @@ def explain_estimate(planned: PlannedModel) -> dict[str, object] | None:
     """Rows, files and bytes as commit metadata has them; null where the change is not known before the run."""
     estimate = planned.estimate
     if planned.strategy == "no_op":
-        estimate = Estimate(0, 0, 0.0, NO_WORK, NO_WORK)
+        estimate = Estimate(0, 0, 0.0, (("no_op", NO_WORK),), NO_WORK)
     if estimate is None:
         return None
     chosen = estimate.work(planned.strategy)
@@ -60,8 +60,8 @@ def explain_estimate(planned: PlannedModel) -> dict[str, object] | None:
     }  # fmt: skip
 
 
-def _work(work: WorkEstimate) -> dict[str, int]:
-    return {"read_bytes": work.read, "rewritten_bytes": work.rewritten}
+def _work(work: WorkEstimate) -> dict[str, float]:
+    return {"read_bytes": work.read, "rewritten_bytes": work.rewritten, "seconds": round(work.seconds, 1)}
 
 
 def _input(item: PlannedInput) -> dict[str, object]:

@@ -22,6 +22,7 @@ from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.plan.cost import Estimate, InputCost, WorkEstimate, estimate
 from sqlmesh_like.plan.fingerprint import fingerprint
 from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, Change, History, TableRecord, TableState, Volume
+from sqlmesh_like.plan.pace import paces
 from sqlmesh_like.render.rendered import InputRef
 
 SMALL_INPUT = 4_000_000
@@ -82,15 +83,24 @@ class PlannedModel:
                 hint = "run `sml ingest` or build its model first"
                 raise NodeError(f"the table {item.ref.table} does not exist yet ({item.state.uri})", hint=hint)
 
-    def record(self, strategy: Strategy, buckets: int, rows: Mapping[str, int]) -> TableRecord:
-        """What the commit of this run says of itself."""
+    def record(
+        self, strategy: Strategy, buckets: int, rows: Mapping[str, int], started: datetime | None = None
+    ) -> TableRecord:
+        """What the commit of this run says of itself. `started`: when work on the table began."""
         model = self.compiled.model
         others = [item for item in self.inputs if item.ref.unique_id != model.unique_id]
         frontier = {item.ref.unique_id: item.end for item in others if item.end is not None}
         return TableRecord(
             model.unique_id, self.fingerprint, frontier, self.now.isoformat(), strategy,
             model.config.partition_by, buckets, dict(rows), _repeating(self.inputs),
+            (started or self.now).isoformat(), self._seconds_expected(strategy), paces(self.target),
         )  # fmt: skip
+
+    def _seconds_expected(self, strategy: Strategy) -> float:
+        if self.estimate is None or not self.target.exists:
+            return 0.0  # how much a first build writes is not known before
+        works = {**dict(self.estimate.ways), "full_refresh": self.estimate.full}
+        return round(works[strategy].seconds_expected, 3) if strategy in works else 0.0
 
 
 def plan_model(
@@ -147,7 +157,8 @@ def _choose(
         times = estimate.incremental.seconds / estimate.full.seconds
         return "full_refresh", (reason("CST001", f"{share}: following them would cost {times:.1f} times as much"),)
     if estimate and estimate.other and estimate.strategy != compiled.classification.strategy:
-        return estimate.strategy, (reason("CST002", _compared(estimate, estimate.other)),)
+        rule = "CST003" if estimate.strategy == "recompute_merge" else "CST002"
+        return estimate.strategy, (reason(rule, _compared(estimate, estimate.other)),)
     return compiled.classification.strategy, compiled.classification.reasons
 
 
@@ -166,10 +177,19 @@ def _estimate(
         return None
     split = _split_inputs(compiled, inputs)
     sizes = [InputCost(i.volume or Volume(), i.change, i.ref.unique_id in split) for i in inputs]
+    found = compiled.classification
     return estimate(
-        compiled.classification.strategy, sizes, _volume(target, history),
-        alternative=compiled.classification.alternative, has_logs=target.kind == "mor",
+        found.strategy, sizes, _volume(target, history), alternatives=_alternatives(compiled),
+        has_logs=target.kind == "mor", paces=paces(target),
     )  # fmt: skip
+
+
+def _alternatives(compiled: CompiledModel) -> tuple[Strategy, ...]:
+    """Other strategies that leave the same rows, keys and state. Only `refresh: auto` weighs the whole query."""
+    found = compiled.classification
+    others: tuple[Strategy, ...] = (found.alternative,) if found.alternative else ()
+    has_build = compiled.table.build is not None and found.strategy != "full_refresh"
+    return (*others, "recompute_merge") if has_build and compiled.model.config.refresh == "auto" else others
 
 
 def _split_inputs(compiled: CompiledModel, inputs: tuple[PlannedInput, ...]) -> set[str]:

@@ -11,7 +11,7 @@ for (const node of nodes) {
 }
 const IN_GRAPH = new Set(["source", "seed", "model", "snapshot", "exposure", "analysis"]);
 const TABLES = new Set(["source", "seed", "model", "snapshot"]);
-const LADDER = ["row_based", "aggregate_merge", "partition_rescan", "group_recompute", "full_refresh"];
+const LADDER = ["row_based", "aggregate_merge", "partition_rescan", "group_recompute", "recompute_merge", "full_refresh"];
 const KINDS = {
   source: "Sources", seed: "Seeds", snapshot: "Snapshots", model: "Models", analysis: "Analyses",
   exposure: "Exposures", test: "Tests", unit_test: "Unit tests", macro: "Macros",

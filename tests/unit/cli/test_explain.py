@@ -71,8 +71,9 @@ def told(capsys: Shown) -> list[str]:
 def test_a_small_change_is_followed_and_its_cost_stands_beside_that_of_a_rebuild(source: _Sized, capsys: Shown) -> None:
     changed(source, 1, "a")
     assert told(capsys) == [
-        "├─ estimate   1 changed rows in 1 file groups: reads 100.0 MB, rewrites 50.0 MB; "
-        "a full refresh reads 100.0 MB, rewrites 100.0 MB",
+        "├─ estimate   1 changed rows in 1 file groups: reads 100.0 MB, rewrites 50.0 MB in about 7 s; "
+        "recompute_merge reads 200.0 MB, rewrites 50.0 MB in about 11 s; "
+        "a full refresh reads 100.0 MB, rewrites 100.0 MB in about 7 s",
         "└─ next run   row_based",
     ]
 
@@ -80,18 +81,22 @@ def test_a_small_change_is_followed_and_its_cost_stands_beside_that_of_a_rebuild
 def test_a_burst_is_rebuilt_and_says_why(source: _Sized, capsys: Shown) -> None:
     changed(source, 450_000, "a", "b")
     assert told(capsys) == [
-        "├─ estimate   900,000 changed rows in 2 file groups: reads 100.0 MB, rewrites 100.0 MB; "
-        "following them reads 200.0 MB, rewrites 100.0 MB",
+        "├─ estimate   900,000 changed rows in 2 file groups: reads 100.0 MB, rewrites 100.0 MB in about 7 s; "
+        "following them reads 200.0 MB, rewrites 100.0 MB in about 15 s",
         "└─ next run   full_refresh: CST001 900,000 changed rows, 90% of an input: "
-        "following them would cost 2.3 times as much",
+        "following them would cost 2.1 times as much",
     ]
     assert main(["explain", "m", "--output", "json"]) == 0
     (model,) = json.loads(capsys.readouterr().out)["models"]
     assert (model["strategy"], model["next_run"], model["inputs"][0]["pending_rows"]) == (
         "row_based", "full_refresh", 900_000,
     )  # fmt: skip
-    assert model["estimate"]["incremental"] == {"read_bytes": 200 * MEGABYTE, "rewritten_bytes": 100 * MEGABYTE}
-    assert model["estimate"]["full_refresh"] == {"read_bytes": 100 * MEGABYTE, "rewritten_bytes": 100 * MEGABYTE}
+    assert model["estimate"]["incremental"] == {
+        "read_bytes": 200 * MEGABYTE, "rewritten_bytes": 100 * MEGABYTE, "seconds": 14.8,
+    }  # fmt: skip
+    assert model["estimate"]["full_refresh"] == {
+        "read_bytes": 100 * MEGABYTE, "rewritten_bytes": 100 * MEGABYTE, "seconds": 7.0,
+    }  # fmt: skip
 
 
 def test_nothing_to_do_costs_nothing(source: _Sized, capsys: Shown) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -49,7 +50,7 @@ def test_few_rows_of_a_small_table_are_followed_however_many_they_are_of_it() ->
 def weighed(change: Change, target: Volume = LARGE, *, is_split: bool = True, has_logs: bool = False) -> Estimate:
     """The choice between whole partitions and groups."""
     sides = [InputCost(LARGE, change, is_split)]
-    return estimate("partition_rescan", sides, target, alternative="group_recompute", has_logs=has_logs)
+    return estimate("partition_rescan", sides, target, alternatives=["group_recompute"], has_logs=has_logs)
 
 
 def test_a_rescan_of_partitions_never_costs_much_more_than_all_of_them() -> None:
@@ -101,9 +102,11 @@ def test_rows_are_appended_to_the_logs_of_a_large_merge_on_read_table() -> None:
 
 
 def test_another_strategy_must_save_more_than_the_time_of_a_job_and_a_clear_share() -> None:
-    small = Volume(bytes=5_000_000, rows=1000, files=1000, partitions=10)
+    small = Volume(bytes=22_000_000, rows=1000, files=1000, partitions=10)
     one = Change(rows=1, files=1, bytes=5000, partitions=10)
-    choice = estimate("partition_rescan", [InputCost(small, one, is_split=True)], small, alternative="group_recompute")
+    choice = estimate(
+        "partition_rescan", [InputCost(small, one, is_split=True)], small, alternatives=["group_recompute"]
+    )
     assert choice.strategy == "partition_rescan"
     assert choice.other is not None
     assert choice.incremental.seconds >= CLEARLY * choice.other[1].seconds
@@ -177,14 +180,19 @@ class _History:
 
 
 def planned(
-    change: Change | None, refresh: Refresh = "auto", print_: str | None = None, sql: str = ROWS
+    change: Change | None,
+    refresh: Refresh = "auto",
+    print_: str | None = None,
+    sql: str = ROWS,
+    paces: Mapping[str, float] | None = None,
 ) -> PlannedModel:
     """The plan of a model that was built, after its input changed so; None: it has not."""
     model = with_refresh(compiled(sql, COLUMNS), refresh)
     ids = [ref.unique_id for ref in model.facts.inputs]
     record = TableRecord(
-        "model.shop.m", print_ or fingerprint(model), dict.fromkeys(ids, "1_1"), NOW.isoformat(), "row_based"
-    )
+        "model.shop.m", print_ or fingerprint(model), dict.fromkeys(ids, "1_1"), NOW.isoformat(), "row_based",
+        paces=paces or {},
+    )  # fmt: skip
     target = TableState("m", "cow", "5_5", record)
     states = {unique_id: TableState(unique_id, "cow", "2_2" if change else "1_1") for unique_id in (T, U)}
     return plan_model(model, target, states, _History(change or Change()), NOW)
@@ -236,7 +244,7 @@ def test_explain_tells_the_estimate_of_what_was_chosen() -> None:
     told = explain_model(planned(FEW))["estimate"]
     assert isinstance(told, dict)
     assert (told["changed_rows"], told["changed_files"], told["chosen"]) == (10, 5, "row_based")
-    assert told["full_refresh"] == {"read_bytes": LARGE.bytes, "rewritten_bytes": LARGE.bytes}
+    assert told["full_refresh"] == {"read_bytes": LARGE.bytes, "rewritten_bytes": LARGE.bytes, "seconds": 7.0}
     assert told["read_bytes"] == told["incremental"]["read_bytes"] == 2 * FEW.bytes
     rebuilt = explain_model(planned(ALL))["estimate"]
     assert isinstance(rebuilt, dict)
@@ -292,7 +300,37 @@ def test_explain_tells_both_estimates_and_the_chosen_strategy() -> None:
     assert plan.estimate is not None
     assert told["chosen"] == "group_recompute"
     assert told["strategies"] == {
-        name: {"read_bytes": work.read, "rewritten_bytes": work.rewritten} for name, work in plan.estimate.ways
+        name: {"read_bytes": work.read, "rewritten_bytes": work.rewritten, "seconds": round(work.seconds, 1)}
+        for name, work in plan.estimate.ways
     }
-    assert set(told["strategies"]) == {"group_recompute", "partition_rescan"}
+    assert set(told["strategies"]) == {"group_recompute", "partition_rescan", "recompute_merge"}
     assert told["strategies"]["group_recompute"] == told["incremental"]
+
+
+def test_the_whole_query_is_compared_where_following_the_change_took_long_before() -> None:
+    slow = {"row_based": 9.0, "recompute_merge": 1.0}
+    plan = planned(FEW, paces=slow)
+    assert (plan.strategy, [reason.rule for reason in plan.reasons]) == ("recompute_merge", ["CST003"])
+    assert "10 changed rows in 5 file groups: row_based would cost" in plan.reasons[0].message
+    assert explain_model(plan)["estimate"]["chosen"] == "recompute_merge"  # type: ignore[index]
+    plan.require_allowed()
+    assert planned(FEW, paces={"row_based": 9.0}).strategy == "row_based"  # a slow machine is slow in either way
+    assert planned(FEW, paces={**slow, "recompute_merge": 9.0}).strategy == "row_based"
+
+
+@pytest.mark.parametrize("refresh", ["incremental", "strict"])
+def test_incremental_and_strict_never_take_the_whole_query_for_cost(refresh: Refresh) -> None:
+    assert planned(FEW, refresh, paces={"row_based": 9.0, "recompute_merge": 1.0}).strategy == "row_based"
+
+
+def test_small_inputs_are_followed_however_long_that_took() -> None:
+    tiny = Volume(bytes=5000, rows=10, files=1, partitions=1)
+    found = estimate(
+        "row_based", [InputCost(tiny, Change(1, 1, 5000, 1))], tiny, alternatives=["recompute_merge"],
+        paces={"row_based": 20.0, "recompute_merge": 0.1},
+    )  # fmt: skip
+    assert found.strategy == "row_based"
+
+
+def test_what_no_rule_follows_is_rebuilt_and_not_compared() -> None:
+    assert planned(FEW, sql=ROWS + " limit 1", paces={"full_refresh": 9.0}).strategy == "full_refresh"
