@@ -1,4 +1,4 @@
-"""Partition overwrites and upserts take turns on one table: the plan may choose between them anew in each run."""
+"""Strategies take turns on one table: the plan may choose between them anew in each run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.tables import DELETED, HudiTable
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.names import KEY, PARTITION
-from sqlmesh_like.plan import cost
+from sqlmesh_like.plan import cost, model_plan
 from tests.spark.lake import Lake, signed
 
 Cell = tuple[str, str]
@@ -147,3 +147,58 @@ def test_a_model_is_maintained_by_either_strategy_in_turn(lake: Lake, monkeypatc
     orders.upsert((31, 3, "w", "m2"), (32, 1, "x", "m0"), delete=[(0, 9, "w", "m0"), (4, 4, "y", "m0")])
     gifts.upsert((4, 3, "hat", "m2"), delete=[(2, 4, "pen", "m0")])
     follow("group_recompute")
+
+
+WHOLE = {
+    "sums": "select city, count(*) as n, sum(buyer) as s, max(buyer) as hi, avg(id) as mean from @orders group by city",
+    "rows_of": "{{ config(table_type='mor') }} select id, upper(city) as city from @orders where buyer > 0",
+    "given": "select o.id, g.gift from @orders as o join @gifts as g on o.buyer = g.buyer",
+    "months": "{{ config(partition_by='ym', unique_key=['ym', 'city']) }} "
+    "select ym, city, count(distinct buyer) as n from @orders group by ym, city",
+    "above": "select n, count(*) as cities from {{ ref('sums') }} group by n",
+}
+
+
+def take_whole(monkeypatch: pytest.MonkeyPatch, *, is_taken: bool) -> None:
+    """Let earlier runs say that comparing the whole query takes no time, or very long."""
+    monkeypatch.setattr(cost, "WORTH_WEIGHING", 0)
+    monkeypatch.setattr(cost, "WORTH_SWITCHING", 0.0)
+    pace = 1e-6 if is_taken else 1e6
+    monkeypatch.setattr(model_plan, "paces", lambda state: {"recompute_merge": pace, "full_refresh": 1.0})
+
+
+@pytest.mark.parametrize("engine", ["auto", "spark"])
+def test_the_whole_query_and_deltas_take_turns_on_one_table(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, engine: Literal["auto", "spark"]
+) -> None:
+    lake.use_engine(engine)
+    orders = lake.source("orders", "id int, buyer int, city string, ym string", partition="ym")
+    gifts = lake.source("gifts", "id int, buyer int, gift string")
+    for name, sql in WHOLE.items():
+        lake.model(name, sql)
+    orders.upsert(*[(i, i % 5, "xyz"[i % 3], f"m{i % 2}") for i in range(12)])
+    gifts.upsert((1, 1, "cup"), (2, 2, "pen"))
+    lake.run_well()
+
+    def follow(*, whole: bool) -> None:
+        take_whole(monkeypatch, is_taken=whole)
+        taken = lake.run_well()
+        assert all((strategy == "recompute_merge") == whole for strategy in taken.values()), taken
+        lake.assert_maintained()
+        for name in WHOLE:
+            assert len(lake.keys(name)) == len(set(lake.keys(name)))
+
+    orders.upsert((0, 9, "w", "m0"), (30, 2, "w", "m2"), delete=[(2, 2, "z", "m0")])
+    gifts.upsert((3, 3, "mug"), (2, 4, "pen"))
+    follow(whole=True)
+    assert {found.rule for name in WHOLE for found in lake.results[name].reasons} == {"CST003"}
+    changed = {name: lake.results[name].rows for name in WHOLE}
+    assert changed["rows_of"] == 3, "two upserts and a delete, whatever the table holds"
+    assert {lake.results[name].engine for name in WHOLE} == ({"spark"} if engine == "spark" else {"duckdb", "spark"})
+    orders.upsert((2, 2, "z", "m0"), (1, 1, "q", "m1"), delete=[(30, 2, "w", "m2")])
+    follow(whole=False)
+    orders.upsert((31, 3, "w", "m2"), delete=[(0, 9, "w", "m0"), (4, 4, "y", "m0"), (5, 0, "z", "m1")])
+    gifts.upsert((4, 3, "hat"), delete=[(2, 4, "pen")])
+    follow(whole=True)
+    orders.upsert((5, 1, "z", "m1"), delete=[(31, 3, "w", "m2")])
+    follow(whole=False)
