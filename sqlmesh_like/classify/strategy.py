@@ -47,8 +47,8 @@ Strategy = (
     ]
     | AuthorStrategy
 )
-"""What a run does with a table. `recompute_merge`, the whole query of which only the differences are written, is no
-step of the ladder: runs take it where following the change costs more."""
+"""What a run does with a table. `recompute_merge`, the whole query of which only the differences are written, is
+not chosen from the SQL: runs take it where following the change costs more."""
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from math import exp, log
 
 from sqlmesh_like.classify.strategy import Strategy
-from sqlmesh_like.plan.history import Change, Volume
+from sqlmesh_like.plan.history import Change, TableRecord, TableState, Volume
 
 # Seconds a byte, as two cores took. Merging reads, looks up and writes record by record: 1,000 rows spread over a
 # million took several times as long as writing the million in bulk.
@@ -31,6 +32,9 @@ WORTH_SWITCHING = 1.0
 """Seconds that another strategy must save. Below, the jobs themselves count."""
 WORTH_WEIGHING = 8_000_000
 """Bytes of the inputs below which all ways take a moment, and the usual one is taken."""
+
+_LEAST, _MOST = 0.05, 20.0
+"""A pace beyond is that of a machine that slept, of a clock that was set, or of a commit that rewrote an older one."""
 
 
 @dataclass(frozen=True)
@@ -232,3 +236,31 @@ def _touched(rows: int, places: float) -> float:
     (0.25, 0.68, 1.0)
     """
     return 1 - (1 - 1 / places) ** rows
+
+
+def paces(state: TableState) -> Mapping[str, float]:
+    """Seconds taken ÷ seconds expected by strategy: the mean of its last run and those before, which count for less.
+
+    A commit says when its work began and what it was expected to take; Hudi's completion time says when it ended. That
+    is known only afterwards, so each commit hands on the paces of the runs before it.
+    """
+    record = state.record
+    if record is None or (taken := _seconds(state, record)) is None:
+        return {} if record is None else record.paces
+    pace = taken / record.seconds_expected
+    if not _LEAST <= pace <= _MOST:
+        return record.paces
+    before = record.paces.get(record.strategy, pace)
+    return {**record.paces, record.strategy: round((pace + before) / 2, 3)}
+
+
+def _seconds(state: TableState, record: TableRecord) -> float | None:
+    """What the newest run took; None where its commit does not say."""
+    try:
+        began = datetime.fromisoformat(record.started)
+        _, _, completed = (state.frontier or "").partition("_")
+        ended = datetime.strptime(completed, "%Y%m%d%H%M%S%f").replace(tzinfo=UTC)
+        taken = (ended - began).total_seconds()
+    except (ValueError, TypeError):
+        return None
+    return taken if taken > 0 and record.seconds_expected > 0 else None

@@ -38,7 +38,7 @@ class TableRecord:
     repeating: tuple[str, ...] = ()  # inputs whose record keys may repeat
     started: str = ""  # when the work that this commit ends began (ISO 8601, UTC)
     seconds_expected: float = 0.0  # that it was to take; 0: not known
-    paces: Mapping[str, float] = field(default_factory=dict)  # of the runs before, see `plan.pace`
+    paces: Mapping[str, float] = field(default_factory=dict)  # of the runs before, see `plan.cost`
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)

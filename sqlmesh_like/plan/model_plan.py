@@ -19,10 +19,9 @@ from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.moves import Moves
 from sqlmesh_like.errors import Location, NodeError
-from sqlmesh_like.plan.cost import Estimate, InputCost, WorkEstimate, estimate
+from sqlmesh_like.plan.cost import Estimate, InputCost, WorkEstimate, estimate, paces
 from sqlmesh_like.plan.fingerprint import fingerprint
 from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, Change, History, TableRecord, TableState, Volume
-from sqlmesh_like.plan.pace import paces
 from sqlmesh_like.render.rendered import InputRef
 
 SMALL_INPUT = 4_000_000
@@ -177,18 +176,17 @@ def _estimate(
         return None
     split = _split_inputs(compiled, inputs)
     sizes = [InputCost(i.volume or Volume(), i.change, i.ref.unique_id in split) for i in inputs]
-    found = compiled.classification
     return estimate(
-        found.strategy, sizes, _volume(target, history), alternatives=_alternatives(compiled),
+        compiled.classification.strategy, sizes, _volume(target, history), alternatives=_alternatives(compiled),
         has_logs=target.kind == "mor", paces=paces(target),
     )  # fmt: skip
 
 
 def _alternatives(compiled: CompiledModel) -> tuple[Strategy, ...]:
     """Other strategies that leave the same rows, keys and state. Only `refresh: auto` weighs the whole query."""
-    found = compiled.classification
-    others: tuple[Strategy, ...] = (found.alternative,) if found.alternative else ()
-    has_build = compiled.table.build is not None and found.strategy != "full_refresh"
+    allowed = compiled.classification
+    others: tuple[Strategy, ...] = (allowed.alternative,) if allowed.alternative else ()
+    has_build = compiled.table.build is not None and allowed.strategy != "full_refresh"
     return (*others, "recompute_merge") if has_build and compiled.model.config.refresh == "auto" else others
 
 

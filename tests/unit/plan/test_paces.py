@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from sqlmesh_like.plan.cost import paces
 from sqlmesh_like.plan.history import TableRecord, TableState
-from sqlmesh_like.plan.pace import paces
 
 RECORD = TableRecord(
     "model.shop.m", "print", {}, "2024-01-01T00:00:00+00:00", "row_based",
