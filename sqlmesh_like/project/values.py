@@ -30,22 +30,24 @@ class MissingValue(JinjaError):
         self.pattern = pattern
 
 
-@dataclass(frozen=True)
 class ProjectVars:
     """`var()` of templates: `var(name)`, `var(name, default)` and `var.has_var(name)`."""
 
-    values: Mapping[str, object]
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, object]) -> None:
+        self._values = values  # private: a template that reached it could change variables of all others
 
     def __call__(self, name: str, default: object = _NOTHING) -> object:
-        if name in self.values:
-            return copy.deepcopy(self.values[name])  # a template may change what it gets
+        if name in self._values:
+            return copy.deepcopy(self._values[name])  # a template may change what it gets
         if default is not _NOTHING:
             return default
-        hint = nearest(name, self.values) or f"set it under vars: in the settings, or by --vars '{name}: …'"
+        hint = nearest(name, self._values) or f"set it under vars: in the settings, or by --vars '{name}: …'"
         raise MissingValue(f"var {name!r} is not set", _call("var", name), hint)
 
     def has_var(self, name: str) -> bool:
-        return name in self.values
+        return name in self._values
 
 
 def env_var(name: str, default: object = _NOTHING) -> object:

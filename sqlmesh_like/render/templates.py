@@ -74,10 +74,10 @@ class LoudUndefined(Undefined):
     Names that some template sets, maybe in a branch that was not taken, are empty text: packages rely on it.
     """
 
-    assigned: ClassVar[set[str]] = set()
+    _assigned: ClassVar[set[str]] = set()
 
     def __str__(self) -> str:
-        if self._undefined_name not in self.assigned:
+        if self._undefined_name not in self._assigned:
             raise UndefinedError(self._undefined_message)
         return ""
 
@@ -92,7 +92,7 @@ def environment(assigned: set[str]) -> Environment:
     As in dbt they may change lists and mappings of their own (`do names.append(…)`): a scope shares none with another.
     """
     made = SandboxedEnvironment(
-        undefined=type("LoudUndefined", (LoudUndefined,), {"assigned": assigned}),
+        undefined=type("LoudUndefined", (LoudUndefined,), {"_assigned": assigned}),
         extensions=[TestTag, MaterializationTag, "jinja2.ext.do", "jinja2.ext.loopcontrols"],
     )
     # What differs from one rendering to the next would change a model without anybody changing it.
