@@ -27,6 +27,7 @@ from sqlmesh_like.delta.emptiness import without_empty
 from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, RescanProgram, Step, name_of, split_relation
 from sqlmesh_like.engine.change_log import ChangeLog, new_log
+from sqlmesh_like.engine.duck_connection import file_worker
 from sqlmesh_like.engine.duck_types import duck_type, quoted
 from sqlmesh_like.engine.exact_sql import SETUP, ExactQuery, Unproven, exact
 from sqlmesh_like.engine.local_files import PLAIN, LocalTable, local_table
@@ -97,8 +98,7 @@ class LocalPrograms:
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         with self._lock:
             if self._db is None:
-                self._db = duckdb.connect(":memory:", config={"memory_limit": _MEMORY_SHARE})
-                self._db.execute("SET TimeZone = 'UTC'; SET preserve_insertion_order = false")
+                self._db = file_worker(_MEMORY_SHARE, keeps_order=False)
                 for statement in SETUP:
                     self._db.execute(statement)
                 self._folder = Path(tempfile.mkdtemp(prefix="sml-"))

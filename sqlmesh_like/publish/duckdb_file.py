@@ -13,6 +13,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from sqlmesh_like.engine.duck_connection import database
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.store import DELETED_COLUMN, KEY_COLUMN, STATE, Published, columns_from, foreign, overtaken
@@ -95,8 +96,7 @@ class DuckDBStore:
         """A connection; what is not committed at the end of it never was."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with duckdb.connect(str(self._path)) as db:
-                db.execute("SET TimeZone = 'UTC'")
+            with database(str(self._path)) as db:
                 yield db
         except duckdb.IOException as error:
             hint = "close what has the file open, then: sml publish"

@@ -17,6 +17,7 @@ import duckdb
 import pyarrow as pa
 from pyarrow import parquet
 
+from sqlmesh_like.engine.duck_connection import file_worker
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.project.publishing import Destination
@@ -62,8 +63,7 @@ class ParquetStore:
                 self._upload(made, self._path(table))
 
     def _merge(self, table: str, export: Export, new: Published, made: Path, scratch: Path) -> None:
-        with duckdb.connect(":memory:", config={"temp_directory": str(scratch)}) as db:
-            db.execute("SET TimeZone = 'UTC'")
+        with file_worker(scratch=str(scratch)) as db:
             db.register("_sml_rows", pa.RecordBatchReader.from_batches(export.schema, export.batches()))
             rows = f"SELECT * EXCLUDE ({DELETED_COLUMN}) FROM _sml_rows"
             if not export.whole:
