@@ -18,6 +18,7 @@ from sqlmesh_like.errors import NodeError
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.store import DELETED_COLUMN, KEY_COLUMN, STATE, Published, columns_from, foreign, overtaken
 from sqlmesh_like.run.ports import Export
+from sqlmesh_like.sql_text import standard_identifier as quoted
 
 _ROWS = "_sml_rows"
 _CHANGE = "_sml_change"
@@ -105,10 +106,6 @@ class DuckDBStore:
             raise NodeError(f"{self._name}: DuckDB says: {_first_line(error)}") from None
         except OSError as error:
             raise NodeError(f"{self._name}: {self._path}: {error.strerror}") from None
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _first_line(error: Exception) -> str:

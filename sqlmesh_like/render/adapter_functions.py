@@ -13,6 +13,7 @@ from typing import Protocol
 from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.render.relations import TemplateRelation
 from sqlmesh_like.render.templates import TemplateFault
+from sqlmesh_like.sql_text import spark_identifier
 
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 
@@ -47,7 +48,7 @@ class ColumnOf:
 
     @property
     def quoted(self) -> str:
-        return "`" + self.name.replace("`", "``") + "`"
+        return spark_identifier(self.name)
 
     def is_string(self) -> bool:
         return self.dtype.lower() in ("string", "varchar", "char", "text")

@@ -17,6 +17,7 @@ from jinja2 import Template
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.project.nodes import MacroFile
 from sqlmesh_like.render.templates import BUILTIN, MACRO_PREFIX, MacroReturn, TemplateFault, Templates
+from sqlmesh_like.sql_text import spark_identifier
 
 TemplateScope = dict[str, object]
 _BUILT_IN = "dbt"
@@ -218,7 +219,7 @@ class Adapter:
         raise TemplateFault(f"no macro {wanted} to dispatch to", r"\bdispatch\b", hint)
 
     def quote(self, name: str) -> str:
-        return "`" + name.replace("`", "``") + "`"
+        return spark_identifier(name)
 
     def type(self) -> str:
         return "spark"

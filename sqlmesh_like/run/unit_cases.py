@@ -166,7 +166,7 @@ def _require_one_query(fixture: Fixture) -> None:
     except SqlglotError as error:
         message = f"invalid SQL: {str(error).splitlines()[0]}"
         raise ProjectError(message, location=fixture.location) from None
-    if len(trees) != 1 or not only_reads(trees[0]):
+    if len(trees) != 1 or trees[0] is None or not only_reads(trees[0]):
         raise ProjectError("a fixture in SQL is one SELECT", location=fixture.location)
 
 
