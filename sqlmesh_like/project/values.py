@@ -102,9 +102,11 @@ class YamlWords:
 
     vars: Mapping[str, object]
     target: Mapping[str, object] | None = None
+    of_package: bool = False  # a stranger's files see no secrets
 
     def values(self, *, secrets: bool = False, functions: Mapping[str, object] | None = None) -> ValueRenderer:
         known = {} if self.target is None else {"target": self.target}
+        secrets = secrets and not self.of_package
         return ValueRenderer(self.vars, secrets=secrets, functions={**known, **(functions or {})})
 
 
