@@ -110,7 +110,7 @@ def events_of(lines: DataFrame, ingest: IngestSource, *, with_members: bool = Fa
     for condition, dialect in FORMATS[ingest.format]:
         said = {
             **dialect.envelope(_READ),
-            "key_columns": dialect.key if ingest.discover else NO_KEY,
+            "key_columns": f"if(is_shallow, {dialect.key if ingest.discover else NO_KEY}, null)",
             "schema_id": "sha2(schema_text, 256)",
             "members": f"if(schema_text is null, {dialect.members if with_members else NO_MEMBERS}, null)",
             "is_text": f"value is null or {_IS_UTF8}",

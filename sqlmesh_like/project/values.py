@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import yaml
 from jinja2 import StrictUndefined, TemplateError, UndefinedError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.exceptions import SecurityError
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 
 from sqlmesh_like.errors import JinjaError, UsageError, nearest
 from sqlmesh_like.project.file_dependencies import record_variable
@@ -110,13 +112,42 @@ class YamlWords:
         return ValueRenderer(self.vars, secrets=secrets, functions={**known, **(functions or {})})
 
 
+MAX_SIZE = 10_000_000
+"""Signs of a text, items of a list or bits of a number that a template may multiply its way to."""
+
+
+class BoundedArithmetic(SandboxedEnvironment):
+    """A sandbox in which no product and no power takes all memory, or for ever."""
+
+    intercepted_binops = frozenset({"*", "**"})
+
+    def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
+        """The result; raises SecurityError where it would be too large."""
+        if _size(operator, left, right) > MAX_SIZE:
+            raise SecurityError(f"the result of {operator} is too large")
+        return super().call_binop(context, operator, left, right)
+
+
+def _size(operator: str, left: object, right: object) -> int:
+    if operator == "**":
+        return left.bit_length() * abs(right) if isinstance(left, int) and isinstance(right, int) else 0
+    for many, times in ((left, right), (right, left)):
+        if isinstance(many, str | list | tuple) and isinstance(times, int):
+            return len(many) * times
+    return left.bit_length() + right.bit_length() if isinstance(left, int) and isinstance(right, int) else 0
+
+
+class _ValueSandbox(BoundedArithmetic, ImmutableSandboxedEnvironment):
+    """That of values in YAML: they change nothing."""
+
+
 class ValueRenderer:
     """Renders the strings of a YAML value that hold Jinja. A value that is one `{{ … }}` keeps its native type."""
 
     def __init__(
         self, variables: Mapping[str, object], *, secrets: bool, functions: Mapping[str, object] | None = None
     ) -> None:
-        self._environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
+        self._environment = _ValueSandbox(undefined=StrictUndefined)
         self._environment.filters.update(_FILTERS)
         self._environment.globals.clear()
         self._environment.globals["var"] = ProjectVars(variables)

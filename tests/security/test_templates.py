@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from types import ModuleType
@@ -251,6 +252,38 @@ def test_while_a_model_is_rendered_only_a_select_is_answered(statement: str) -> 
     lake = LakeQuery(planner=None, engine=None)  # type: ignore[arg-type] (neither may be asked)
     with pytest.raises(NodeError, match=r"run_query takes a SELECT here|run_query: invalid SQL"):
         lake.query(statement)
+
+
+BOMBS = (
+    "10 ** (10 ** 10)",
+    "2 ** 100000000",
+    "(2 ** 1000000) ** 1000",
+    "'a' * 10 ** 12",
+    "10 ** 12 * 'a'",
+    "[0] * 10 ** 11",
+    "(1, 2) * 10 ** 11",
+    "'a' * 2 ** 40",
+    "range(10 ** 12)",
+    "range(10 ** 12) | list",
+)
+
+
+@pytest.mark.parametrize("expression", BOMBS)
+def test_a_value_that_takes_all_memory_or_time_is_refused(expression: str) -> None:
+    started = time.monotonic()
+    templates = Templates()
+    with pytest.raises(SmlError, match=r"m\.sql:1"):
+        templates.render("m.sql", f"{{{{ {expression} }}}}", scope_of(templates))
+    node = parse_yaml(f'a: "{{{{ {expression} }}}}"', "x.yml").children["a"]
+    with pytest.raises(SmlError, match=r"x\.yml"):
+        ValueRenderer({}, secrets=False).render(node)
+    assert time.monotonic() - started < 5
+
+
+def test_small_products_are_what_they_are() -> None:
+    templates = Templates()
+    shown = templates.render("m.sql", "{{ 3 * 4 }}{{ 'ab' * 2 }}{{ 2 ** 10 }}{{ 1.5 * 2 }}", scope_of(templates))
+    assert shown.compiled == "12abab10243.0"
 
 
 PACKAGE_MACROS = """
