@@ -6,7 +6,7 @@ EXTRAS ?= speed,report
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CODE := sqlmesh_like tests demo docs bench tools
-WITHOUT_JVM := $(wildcard tests/unit tests/properties)
+WITHOUT_JVM := $(wildcard tests/unit tests/properties tests/security)
 NO_TESTS := $(addprefix tests/,__pycache__ data no_jvm)
 WITH_JVM := $(filter-out $(WITHOUT_JVM) $(NO_TESTS),$(patsubst %/,%,$(wildcard tests/*/)))
 # One plans while the other computes; each has a Spark of its own, of 3 GB.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from sqlmesh_like.sql_text import spark_identifier
+
 _SAFE_PATH_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 HIDDEN_PREFIXES = ("_sml_", "_hoodie_")
@@ -43,7 +45,7 @@ class TableName:
         >>> TableName("ods", "user").sql()
         '`ods`.`user`'
         """
-        return ".".join("`" + part.replace("`", "``") + "`" for part in (self.schema, self.identifier))
+        return ".".join(map(spark_identifier, (self.schema, self.identifier)))
 
     def is_path_safe(self) -> bool:
         """Whether both parts can be folder names on every file system and object store."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TESTS = Path(__file__).parent
-WITHOUT_JVM = (TESTS / "unit", TESTS / "properties")
+WITHOUT_JVM = (TESTS / "unit", TESTS / "properties", TESTS / "security")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,7 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Take the JVM away where only tests that must do without it were asked for."""
     asked_for = [(config.invocation_params.dir / arg.split("::")[0]).resolve() for arg in config.args]
     os.environ.setdefault("DBT_PARTIAL_PARSE", "false")  # projects of tests have no place in the user's cache
-    if all(path.is_relative_to(WITHOUT_JVM[0]) or path.is_relative_to(WITHOUT_JVM[1]) for path in asked_for):
+    if all(any(path.is_relative_to(folder) for folder in WITHOUT_JVM) for path in asked_for):
         _block_jvm()
 
 

@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import subprocess
-import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,9 +18,11 @@ from pathlib import Path
 import requests
 import yaml
 
-from sqlmesh_like.errors import ProjectError
+from sqlmesh_like.cli.archive import ArchiveError, extract
+from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.project.packages import PACKAGE_FILES, WantedPackage, wanted_packages
-from sqlmesh_like.project.settings import DBT_FILE, Settings, load_settings
+from sqlmesh_like.project.paths import folder_inside, links_out
+from sqlmesh_like.project.settings import DBT_FILE, load_settings
 from sqlmesh_like.project.values import holds_secret
 
 LOCK = "package-lock.yml"
@@ -49,6 +50,7 @@ class _Fetching:
     folder: Path
     variables: Mapping[str, object]
     pins: Mapping[str, str]
+    installed: frozenset[str]
     done: dict[str, FetchedPackage] = field(default_factory=dict)
 
     def all(self, base: Path, wanted: tuple[WantedPackage, ...]) -> Iterator[FetchedPackage]:
@@ -63,13 +65,22 @@ class _Fetching:
                         raise ProjectError(f"package {name!r} comes twice", location=entry.declared_at, hint=hint)
                     continue
                 self.done[name] = package = FetchedPackage(name, entry, pin)
-                inner = wanted_packages(source, self.root, self.variables)
-                self._install(source, name, is_link=entry.kind == "local")
+                inner = wanted_packages(source, self.root, self.variables, secrets=False)
+                self._install(source, name, entry)
                 yield package
                 yield from self.all(source if entry.kind == "local" else base, inner)
 
-    def _install(self, source: Path, name: str, *, is_link: bool) -> None:
-        target = self.folder / name
+    def _install(self, source: Path, name: str, entry: WantedPackage) -> None:
+        is_link, target = entry.kind == "local", self.folder / name
+        if source.is_relative_to(self.folder.resolve()) or self.root.resolve().is_relative_to(source):
+            hint = "keep it elsewhere: what is in the install folder is replaced"
+            message = f"{spec_text(entry.where)} cannot be installed into {self.folder.name}/, where it lies itself"
+            raise ProjectError(message, location=entry.declared_at, hint=hint)
+        if link := links_out(source):
+            raise ProjectError(f"{link} of package {name!r} is a link that leaves it", location=entry.declared_at)
+        if (target.exists() or target.is_symlink()) and name not in self.installed:
+            hint = f"it is not in {LOCK}; remove it yourself if it may go"
+            raise ProjectError(f"{self.folder.name}/{name} is there already", location=entry.declared_at, hint=hint)
         if target.is_symlink() or target.is_file():
             target.unlink()
         elif target.exists():
@@ -103,9 +114,11 @@ def fetch_packages(root: Path, cli_vars: Mapping[str, object]) -> tuple[FetchedP
     if not wanted:
         return ()
     text = _hash_of(root)
-    fetching = _Fetching(root, root / settings.packages_path, settings.vars, _pins(root, text))
+    folder = folder_inside(root, settings.packages_path, "packages-install-path", Location(settings.file))
+    before = _installed_names(root)
+    fetching = _Fetching(root, folder, settings.vars, _pins(root, text), before)
     packages = tuple(fetching.all(root, wanted))
-    _forget_others(root, settings, {package.name for package in packages})
+    _forget_others(folder, before.difference(package.name for package in packages))
     _write_lock(root, packages, text)
     return packages
 
@@ -178,13 +191,10 @@ def _unpack(entry: WantedPackage, pin: str | None, place: Path) -> tuple[Path, s
     if pin is not None and pin != digest:
         hint = f"remove {LOCK} to take it as it is now"
         raise ProjectError(f"{spec_text(entry.where)} is not what it was", location=entry.declared_at, hint=hint)
-    archive = place / "archive"
-    archive.write_bytes(content)
     try:
-        with tarfile.open(archive) as opened:
-            opened.extractall(place / "whole", filter="data")
-    except (tarfile.TarError, OSError, EOFError) as error:
-        raise ProjectError(f"{spec_text(entry.where)} is not a tarball: {error}", location=entry.declared_at) from None
+        extract(content, place / "whole")
+    except ArchiveError as error:
+        raise ProjectError(f"{spec_text(entry.where)}: {error}", location=entry.declared_at) from None
     whole = place / "whole"
     folders = [whole, *sorted(path for path in whole.iterdir() if path.is_dir())]
     return next((path for path in folders if (path / DBT_FILE).is_file()), whole), digest
@@ -214,6 +224,15 @@ def _lock_key(entry: WantedPackage) -> str:
     return f"{spec_text(entry.where)}@{entry.revision or ''}"
 
 
+def _installed_names(root: Path) -> frozenset[str]:
+    """Packages that an earlier call installed: nothing else of the install folder is ever removed."""
+    path = root / LOCK
+    locked: object = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
+    entries = locked.get("packages") if isinstance(locked, dict) else None
+    names = (str(entry.get("name")) for entry in entries or () if isinstance(entry, dict))
+    return frozenset(name for name in names if _NAME.fullmatch(name))
+
+
 def _pins(root: Path, text: str) -> dict[str, str]:
     path = root / LOCK
     locked: object = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
@@ -237,11 +256,10 @@ def _write_lock(root: Path, packages: tuple[FetchedPackage, ...], text: str) -> 
     (root / LOCK).write_text(content, encoding="utf-8")
 
 
-def _forget_others(root: Path, settings: Settings, kept: set[str]) -> None:
+def _forget_others(folder: Path, names: frozenset[str]) -> None:
     """What `packages.yml` no longer asks for would still be part of the project."""
-    for path in (root / settings.packages_path).iterdir():
-        if path.name not in kept and (path / DBT_FILE).is_file():
-            if path.is_symlink():
-                path.unlink()
-            else:
-                shutil.rmtree(path)
+    for path in (folder / name for name in sorted(names)):
+        if path.is_symlink():
+            path.unlink()
+        elif (path / DBT_FILE).is_file():
+            shutil.rmtree(path)

@@ -3,7 +3,7 @@
 It may where everything that reading looked at is as it was, and the program, its flags and the target are the same.
 What has another meaning in each call (`run_started_at`), or says something while it is rendered, is read anew.
 `DBT_PARTIAL_PARSE=false` reads everything anew, as in dbt. What is kept lies in the user's own cache and in no project:
-a pickle in a folder that somebody sent would be their program.
+a pickle in a folder that somebody sent would be their program. So owner and mode of folder and file are checked first.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 
 from sqlmesh_like.cli.check_cache import program_version
 from sqlmesh_like.cli.options import Flags
+from sqlmesh_like.own_files import read_own, require_own
 from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.project.file_dependencies import FileDependencies, recording
 from sqlmesh_like.project.nodes import IngestSource, ParsedProject, Target
@@ -127,12 +128,13 @@ def _may_hold_password(source: object) -> bool:
 
 
 def _load_entry(path: Path) -> _Entry | None:
+    require_own(path.parent)
+    data = read_own(path)
+    if data is None:
+        return None
     try:
-        data = path.read_bytes()
         with without_collector():
             entry = pickle.loads(data)
-    except OSError:
-        return None
     except Exception:  # noqa: BLE001 (whatever a damaged file raises, the project is read anew)
         return None
     return entry if isinstance(entry, _Entry) else None

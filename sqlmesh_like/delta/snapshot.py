@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, Column, Schema
 from sqlmesh_like.project.snapshots import SnapshotConfig
+from sqlmesh_like.sql_text import spark_identifier as _q
 
 SOURCE, STORED = "_sml_snapshot_source", "_sml_snapshot_stored"
 """Relations of the program: the rows of the query, and all rows of the table."""
@@ -183,7 +184,3 @@ class _Program:
 
 def _joined(parts: list[str]) -> list[str]:
     return [part for number, part in enumerate(parts) for part in ([repr("|"), part] if number else [part])]
-
-
-def _q(name: str | None) -> str:
-    return "`" + (name or "").replace("`", "``") + "`"

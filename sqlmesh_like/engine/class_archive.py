@@ -20,6 +20,7 @@ from filelock import FileLock
 from sqlmesh_like.engine.jars import cache_dir
 from sqlmesh_like.engine.java import Jdk
 from sqlmesh_like.errors import MachineError
+from sqlmesh_like.own_files import require_own
 
 _FIRST_VERSION = 13
 _BASE, _SESSIONS, _MADE_FROM = "base.jsa", "sessions.jsa", "made_from"
@@ -33,6 +34,7 @@ def archive_options(jdk: Jdk, jars: Sequence[Path]) -> tuple[str, ...]:
     folder = _folder(jdk, jars)
     if not (folder / _SESSIONS).is_file():
         return ()
+    require_own(folder)
     return _SILENT, f"-XX:SharedArchiveFile={folder / _BASE}{os.pathsep}{folder / _SESSIONS}"
 
 

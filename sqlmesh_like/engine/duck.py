@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 
-import duckdb
 from sqlglot import exp
 
 from sqlmesh_like.analyze.clock import frozen, has_moved
@@ -35,6 +35,7 @@ from sqlmesh_like.delta.program import (
     relation,
     split_relation,
 )
+from sqlmesh_like.engine.duck_connection import sandbox, time_limit
 from sqlmesh_like.engine.duck_text import duck_text
 from sqlmesh_like.engine.duck_types import cast_item, duck_type, quoted, without_zone
 from sqlmesh_like.errors import NodeError
@@ -79,9 +80,7 @@ class DuckLake:
         self._schemas = schemas
         self._small = frozenset(small)
         self._then = self._now = now
-        self._db = duckdb.connect(":memory:", config={"threads": threads})
-        # Spark without ANSI: a division by zero is NULL.
-        self._db.execute("SET TimeZone = 'UTC'; SET ieee_floating_point_ops = false")
+        self._db = sandbox(threads)
         for role in ("changes", "current", "target"):
             self._db.execute(f"CREATE SCHEMA {role}")
         for input_id, schema in schemas.items():
@@ -95,6 +94,10 @@ class DuckLake:
 
     def close(self) -> None:
         self._db.close()
+
+    def time_limit(self) -> AbstractContextManager[None]:
+        """What is done within ends with a NodeError where it takes too long."""
+        return time_limit(self._db)
 
     def build(self, compiled: CompiledModel, snapshot: Snapshot) -> None:
         """Create the target from scratch. Raises NodeError where two rows get one key."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Lock
@@ -19,6 +19,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.clock import frozen
 from sqlmesh_like.delta.snapshot import SOURCE, snapshot_program
 from sqlmesh_like.engine.duck_allowed import first_unproven, guard_in, guarded
+from sqlmesh_like.engine.duck_connection import reader, sandbox, time_limit
 from sqlmesh_like.engine.duck_history import DuckHistory
 from sqlmesh_like.engine.duck_text import duck_text
 from sqlmesh_like.engine.duck_types import cast_item, duck_type, quoted, spark_name, without_zone
@@ -39,18 +40,19 @@ StandIn = Callable[[RenderedModel, Schema | None], FixtureTable | None]
 class DuckEngine:
     """Tables of one process. Calls may come from several threads."""
 
-    def __init__(self, history: DuckHistory, stand_in: StandIn, now: datetime, files: Sequence[str] = ()) -> None:
+    def __init__(
+        self, history: DuckHistory, stand_in: StandIn, now: datetime, files: Sequence[str] | None = None
+    ) -> None:
         self._history = history
         self._stand_in = stand_in
         self._now = now.astimezone(UTC).replace(tzinfo=None) if now.tzinfo else now
-        # Other files than these, other databases and variables of Python are out of reach of a model's text.
-        self._db = duckdb.connect(":memory:", config={"threads": 1})
-        # Spark without ANSI: a division by zero is NULL.
-        self._db.execute("SET TimeZone = 'UTC'; SET ieee_floating_point_ops = false")
-        if files:
-            self._db.execute(f"SET allowed_paths = {list(map(str, files))}")
-        self._db.execute("SET python_enable_replacements = false; SET enable_external_access = false")
+        self._is_sandbox = files is None
+        self._db = sandbox() if files is None else reader(files)
         self._lock = Lock()
+
+    def _limited(self, cursor: duckdb.DuckDBPyConnection) -> AbstractContextManager[None]:
+        """A stranger's query ends in time; one over a lake takes as long as it takes."""
+        return time_limit(cursor) if self._is_sandbox else nullcontext()
 
     def put(self, name: TableName, uri: str, schema: Schema, rows: Sequence[Sequence[object]]) -> None:
         """A table with these rows."""
@@ -115,9 +117,11 @@ class DuckEngine:
         known = {column.name.lower(): column.type for state in tables.values() for column in state.schema or ()}
         try:
             text = self._text(tree)
-            cursor = self._db.cursor().execute(text if limit < 0 else f"SELECT * FROM ({text}) LIMIT {limit}")
-            rows = tuple(cursor.fetchall())
-            names = [(row[0], row[1]) for row in cursor.execute(f"DESCRIBE {text}").fetchall()]
+            cursor = self._db.cursor()
+            with self._limited(cursor):
+                cursor.execute(text if limit < 0 else f"SELECT * FROM ({text}) LIMIT {limit}")
+                rows = tuple(cursor.fetchall())
+                names = [(row[0], row[1]) for row in cursor.execute(f"DESCRIBE {text}").fetchall()]
         except duckdb.Error as error:
             raise NodeError(f"the query failed: {_first_line(error)}") from None
         except NotCheckable as error:
@@ -156,9 +160,10 @@ class DuckEngine:
         try:
             text = self._text(planned.compiled.facts.tree)
             cursor = self._place(model.table)
-            shown = [(row[0], row[1]) for row in cursor.execute(f"DESCRIBE {text}").fetchall()]
-            items = ", ".join(cast_item(name, types.get(name)) for name, _ in shown)
-            cursor.execute(f"CREATE OR REPLACE TABLE {_spelt(model.table)} AS SELECT {items} FROM ({text})")
+            with self._limited(cursor):
+                shown = [(row[0], row[1]) for row in cursor.execute(f"DESCRIBE {text}").fetchall()]
+                items = ", ".join(cast_item(name, types.get(name)) for name, _ in shown)
+                cursor.execute(f"CREATE OR REPLACE TABLE {_spelt(model.table)} AS SELECT {items} FROM ({text})")
         except duckdb.Error as error:
             raise NodeError(f"DuckDB: {_first_line(error)}", location=Location(model.path), hint=_CHECK_THERE) from None
         self._check_key(model, cursor)
@@ -172,7 +177,9 @@ class DuckEngine:
         text = duck_text(frozen(tree, self._now).transform(without_zone, copy=False))
         try:
             careful = duck_text(frozen(guarded(tree), self._now).transform(without_zone, copy=False))
-            self._db.cursor().execute(careful).fetchall()
+            cursor = self._db.cursor()
+            with self._limited(cursor):
+                cursor.execute(careful).fetchall()
         except duckdb.Error as error:
             if told := guard_in(str(error)):
                 raise NotCheckable(f"not checkable here: {told}") from None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from sqlmesh_like.sql_text import standard_identifier
+
 _NAMES = {
     "INTEGER": "int", "BIGINT": "bigint", "HUGEINT": "decimal(38,0)", "VARCHAR": "string", "DOUBLE": "double",
     "FLOAT": "float", "DATE": "date", "TIMESTAMP": "timestamp", "BOOLEAN": "boolean", "SMALLINT": "smallint",
@@ -32,9 +34,8 @@ def without_zone(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def quoted(name: str) -> str:
-    """A name as DuckDB's SQL spells it."""
-    return '"' + name.replace('"', '""') + '"'
+quoted = standard_identifier
+"""A name as DuckDB's SQL spells it."""
 
 
 def spark_name(type_: str) -> str | None:

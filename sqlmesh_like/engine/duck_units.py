@@ -12,6 +12,7 @@ from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.engine.duck import DuckLake
 from sqlmesh_like.engine.duck_allowed import first_unproven, guard_in, guarded
+from sqlmesh_like.engine.duck_connection import sandbox, time_limit
 from sqlmesh_like.engine.duck_text import duck_text
 from sqlmesh_like.engine.duck_types import spark_name
 from sqlmesh_like.errors import NodeError
@@ -30,11 +31,13 @@ class DuckUnits:
             text = duck_text(sqlglot.parse_one(sql, dialect="spark"))
         except SqlglotError as error:
             raise NodeError(f"invalid SQL: {str(error).splitlines()[0]}") from None
-        with duckdb.connect(":memory:") as connection:
+        with sandbox() as connection, time_limit(connection):
             try:
                 found = connection.execute(text)
                 names = [column[0] for column in found.description or ()]
                 return Rows(tuple(map(Column, names)), tuple(found.fetchall()))
+            except duckdb.InterruptException:
+                raise
             except duckdb.Error as error:
                 raise NodeError(f"this query fails: {_first_line(error)}") from None
 
@@ -47,7 +50,8 @@ class DuckUnits:
         now = case.now.astimezone(UTC).replace(tzinfo=None) if case.now.tzinfo else case.now
         lake = DuckLake(case.schemas, now)
         try:
-            return _run(case, lake, guarded(compiled.facts.tree))
+            with lake.time_limit():
+                return _run(case, lake, guarded(compiled.facts.tree))
         except duckdb.Error as error:
             told = guard_in(str(error))
             return Outcome(Rows((), ()), unknown=told or f"DuckDB: {_first_line(error)}")

@@ -9,6 +9,7 @@ from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.sql_text import spark_identifier as _quoted
 
 Dialect = Literal["hive", "athena"]
 
@@ -51,7 +52,7 @@ def _create(name: str, state: TableState, fields: Sequence[str], location: str) 
             f"ROW FORMAT SERDE '{_SERDE}'",
             f"STORED AS INPUTFORMAT '{_INPUT[state.kind]}'",
             f"OUTPUTFORMAT '{_OUTPUT}'",
-            f"LOCATION {_text(location)}",
+            f"LOCATION {_hive_literal(location)}",
         ]
     )
 
@@ -61,8 +62,8 @@ def _partitions(name: str, fields: Sequence[str], paths: Sequence[str], location
     for path in paths:
         values = [part.rpartition("=")[2] if "=" in part else part for part in path.split("/")]
         if len(values) == len(fields):
-            pairs = ", ".join(f"{_quoted(f)} = {_text(v)}" for f, v in zip(fields, values, strict=True))
-            place = _text(f"{location}/{path}")
+            pairs = ", ".join(f"{_quoted(f)} = {_hive_literal(v)}" for f, v in zip(fields, values, strict=True))
+            place = _hive_literal(f"{location}/{path}")
             yield f"ALTER TABLE {name} ADD IF NOT EXISTS PARTITION ({pairs}) LOCATION {place}"
 
 
@@ -72,10 +73,7 @@ def _location(uri: str, dialect: Dialect) -> str:
     return full.replace("s3a://", "s3://", 1) if dialect == "athena" else full
 
 
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
-
-
-def _text(value: str) -> str:
+def _hive_literal(value: str) -> str:
+    """Hive and Athena do not read Spark's escapes of braces, and substitute nothing in what is pasted there."""
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"

@@ -21,6 +21,7 @@ from filelock import FileLock
 from platformdirs import user_cache_path
 
 from sqlmesh_like.errors import MachineError
+from sqlmesh_like.own_files import require_own
 
 CACHE_VARIABLE = "SML_CACHE_DIR"
 MIRROR_VARIABLE = "SML_MAVEN_URL"
@@ -99,6 +100,7 @@ def ensure_jars(jars: tuple[Jar, ...] | None = None, progress: Progress | None =
 
     Raises MachineError where a jar cannot be fetched or has another hash than the pinned one.
     """
+    require_own(cache_dir() / "jars")
     return tuple(_ensure(jar, progress) for jar in (locked_jars() if jars is None else jars))
 
 

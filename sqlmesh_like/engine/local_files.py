@@ -23,6 +23,7 @@ from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, visible
 from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.sql_text import standard_literal
 
 _LOG = logging.getLogger(__name__)
 _TIME, _SEQUENCE = "_hoodie_commit_time", "_hoodie_commit_seqno"
@@ -121,7 +122,7 @@ class LocalTable:
         return " UNION ALL ".join(parts) if parts else _no_rows((*self.schema, *(Column(n, "string") for n in extra)))
 
     def _read(self, items: Collection[str], paths: Collection[str]) -> str:
-        listed = ", ".join(_text(f"{folder(self.uri).path}/{path}") for path in sorted(paths))
+        listed = ", ".join(standard_literal(f"{folder(self.uri).path}/{path}") for path in sorted(paths))
         return f"SELECT {', '.join(items)} FROM read_parquet([{listed}], hive_partitioning = false)"
 
     def _item(self, column: Column, written: dict[str, str], frontier: str) -> str:
@@ -185,7 +186,3 @@ def _duck(type_: str) -> str:
 
 def _same(*names: str) -> str:
     return " AND ".join(f"o.{name} = n.{name}" for name in names)
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

@@ -27,11 +27,13 @@ from sqlmesh_like.delta.emptiness import without_empty
 from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, RescanProgram, Step, name_of, split_relation
 from sqlmesh_like.engine.change_log import ChangeLog, new_log
+from sqlmesh_like.engine.duck_connection import file_worker
 from sqlmesh_like.engine.duck_types import duck_type, quoted
 from sqlmesh_like.engine.exact_sql import SETUP, ExactQuery, Unproven, exact
 from sqlmesh_like.engine.local_files import PLAIN, LocalTable, local_table
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden
 from sqlmesh_like.plan.model_plan import PlannedInput, PlannedModel
+from sqlmesh_like.sql_text import standard_literal
 
 _LOG = logging.getLogger(__name__)
 DELETED = "_hoodie_is_deleted"
@@ -101,8 +103,7 @@ class LocalPrograms:
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         with self._lock:
             if self._db is None:
-                self._db = duckdb.connect(":memory:", config={"memory_limit": _MEMORY_SHARE})
-                self._db.execute("SET TimeZone = 'UTC'; SET preserve_insertion_order = false")
+                self._db = file_worker(_MEMORY_SHARE, keeps_order=False)
                 for statement in SETUP:
                     self._db.execute(statement)
                 self._folder = Path(tempfile.mkdtemp(prefix="sml-"))
@@ -209,7 +210,7 @@ class _Run:
         if total:
             casts = ", ".join(_parquet_item(column) for column in columns)
             self.db.execute(
-                f"COPY (SELECT {casts}, {DELETED} FROM _sml_actions) TO {_text(str(path))} (FORMAT parquet)"
+                f"COPY (SELECT {casts}, {DELETED} FROM _sml_actions) TO {standard_literal(str(path))} (FORMAT parquet)"
             )
         log = self._log(columns, same, old) if total and self.logged else None
         return LocalActions(path, columns, total - deletes, deletes, log)
@@ -230,9 +231,9 @@ class _Run:
         )  # fmt: skip
 
     def _copied(self, query: str, path: str, metadata: Mapping[str, str]) -> int:
-        said = ", ".join(f"{_text(name)}: {_text(value)}" for name, value in metadata.items())
+        said = ", ".join(f"{standard_literal(name)}: {standard_literal(value)}" for name, value in metadata.items())
         options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{said}}}"
-        return int(self.db.execute(f"COPY ({query}) TO {_text(path)} ({options})").fetchall()[0][0])
+        return int(self.db.execute(f"COPY ({query}) TO {standard_literal(path)} ({options})").fetchall()[0][0])
 
     def _breaks_unique_key(self) -> bool:
         """Whether a declared key of the rows that enter is NULL, or repeats among them and those that stay."""
@@ -320,10 +321,6 @@ class _Run:
 
 def _read_by(query: exp.Expr) -> list[str]:
     return list(dict.fromkeys(name_of(table) for table in query.find_all(exp.Table)))
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
 
 
 def _parquet_item(column: Column, table: str = "_sml_actions") -> str:

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.sql_text import spark_identifier, spark_literal
 
 
 def register(session: SparkSession, tables: Mapping[TableName, TableState]) -> None:
@@ -18,8 +19,6 @@ def register(session: SparkSession, tables: Mapping[TableName, TableState]) -> N
     for name, state in tables.items():
         if not state.exists:
             continue
-        schema = TableName(name.schema, "x").sql().rpartition(".")[0]
-        session.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
+        session.sql(f"CREATE DATABASE IF NOT EXISTS {spark_identifier(name.schema)}")
         form = state.format if state.kind == "files" else "hudi"
-        place = state.uri.replace("\\", "\\\\").replace("'", "\\'")
-        session.sql(f"CREATE TABLE IF NOT EXISTS {name.sql()} USING {form} LOCATION '{place}'")
+        session.sql(f"CREATE TABLE IF NOT EXISTS {name.sql()} USING {form} LOCATION {spark_literal(state.uri)}")

@@ -22,6 +22,9 @@ from sqlmesh_like.project.nodes import Target
 FIXED: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "false",
+    # Spark would put variables of the environment and of Java where a text says `${env:…}`: in a model's literal, in a
+    # default that an event states.
+    "spark.sql.variable.substitute": "false",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
     "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",

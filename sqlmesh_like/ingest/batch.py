@@ -15,8 +15,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from sqlmesh_like.engine.cached_frame import cached
@@ -174,7 +172,7 @@ def side_by_side(
             done.append(future.result())
         except ProjectError:
             raise
-        except (NodeError, PySparkException, Py4JError) as error:
+        except Exception as error:  # noqa: BLE001 (what one table's events bring about is that table's: others go on)
             failed.append(TableReport(table.table, error=short(error)))
     return done, failed
 

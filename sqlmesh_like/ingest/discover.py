@@ -13,6 +13,7 @@ from dataclasses import replace
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.ingest.evolve import safe_name
+from sqlmesh_like.ingest.limits import MAX_NAME, shortened
 from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.route import route
 from sqlmesh_like.names import TableName
@@ -55,7 +56,6 @@ def _table(place: Place, name: str, entry: Mapping[str, object]) -> SourceTable:
     source, (database, schema, table) = place.source, _origin(entry)
     key = entry["key"]
     assert isinstance(key, list)
-    # A name is compared as it is before it is tried as an expression.
     ingest = IngestTable(database, f"{schema}.{table}" if schema else table, tuple(map(str, key)))
     return SourceTable(
         unique_id=f"{source.name}.{name}",
@@ -82,10 +82,11 @@ def _origin(entry: Mapping[str, object]) -> SourceName:
 
 def _name(place: Place, source: SourceName, known: Iterable[str]) -> str:
     """A name that no table of the lake has."""
-    taken = {*known, *(table.table.identifier for table in place.source.tables)}
+    taken = {*known, *(table.table.identifier for table in place.source.tables), place.dead_letters.identifier}
+    taken = {name.lower() for name in taken}  # some file systems and all catalogs know one case
     for name in _candidates(source):
         uri = f"{place.target.warehouse}/{place.source.schema}/{name}"
-        if name not in taken and not Timeline(uri).exists:
+        if name.lower() not in taken and not Timeline(uri).exists:
             return name
     raise AssertionError("numbers never end")
 
@@ -96,7 +97,7 @@ def _candidates(source: SourceName) -> Iterator[str]:
     >>> list(islice(_candidates(("db", "public", "t$")), 4))
     ['t_', 'public_t_', 'db_public_t_', 'db_public_t__2']
     """
-    database, schema, table = ("" if part is None else re.sub(r"\W", "_", part, flags=re.ASCII) for part in source)
+    database, schema, table = ("" if part is None else _safe(part) for part in source)
     names = [
         table,
         f"{schema}_{table}" if schema else f"{database}_{table}",
@@ -107,6 +108,10 @@ def _candidates(source: SourceName) -> Iterator[str]:
     while True:
         yield f"{names[-1]}_{number}"
         number += 1
+
+
+def _safe(part: str) -> str:
+    return shortened(re.sub(r"\W", "_", part, flags=re.ASCII), MAX_NAME)
 
 
 def _noted(place: Place) -> Mapping[str, Mapping[str, object]]:

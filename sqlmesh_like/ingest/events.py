@@ -13,11 +13,12 @@ from pyspark.sql import functions as F
 from sqlmesh_like.ingest.discover import SourceName, discover, with_discovered
 from sqlmesh_like.ingest.formats import FORMATS
 from sqlmesh_like.ingest.images import UNAVAILABLE
+from sqlmesh_like.ingest.limits import TOO_DEEP, is_shallow
 from sqlmesh_like.ingest.message import CHANGES, NO_KEY, NO_MEMBERS
 from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.route import route
 from sqlmesh_like.ingest.row_files import LOG_COLUMNS, RowFiles
-from sqlmesh_like.ingest.types import literal
+from sqlmesh_like.ingest.types import literal, quoted
 from sqlmesh_like.project.nodes import IngestSource, SourceTable
 
 _SOURCE = ("database", "source_schema", "source_table")
@@ -32,6 +33,7 @@ _SAID_OF = ("value", *LOG_COLUMNS)
 """What an envelope is read from."""
 _NUMBER = "xxhash64(position)"
 """Of an event: two may share one, which does no harm to an example."""
+_READ = "if(is_shallow, value, null)"
 # Spark replaces invalid bytes without a word wherever it reads text.
 _IS_UTF8 = "encode(decode(cast(value as binary), 'UTF-8'), 'UTF-8') = cast(value as binary)"
 
@@ -107,17 +109,29 @@ def events_of(lines: DataFrame, ingest: IngestSource, *, with_members: bool = Fa
     frames = []
     for condition, dialect in FORMATS[ingest.format]:
         said = {
-            **dialect.envelope("value"),
-            "key_columns": dialect.key if ingest.discover else NO_KEY,
+            **dialect.envelope(_READ),
+            "key_columns": f"if(is_shallow, {dialect.key if ingest.discover else NO_KEY}, null)",
             "schema_id": "sha2(schema_text, 256)",
             "members": f"if(schema_text is null, {dialect.members if with_members else NO_MEMBERS}, null)",
             "is_text": f"value is null or {_IS_UTF8}",
         }
-        judged = {"kind": "if(is_text, kind, 'bad')", "reason": "if(is_text, reason, 'invalid UTF-8')"}
+        judged = {
+            "kind": "if(is_text and is_shallow, kind, 'bad')",
+            "reason": f"case when not is_text then 'invalid UTF-8' when not is_shallow then {literal(TOO_DEEP)}"
+            " else reason end",
+        }
         # All at once: Spark analyses the whole frame again for every column that is added by itself.
-        told = lines.where(condition).selectExpr("*", *(f"{sql} as {name}" for name, sql in said.items()))
+        told = _with_depth(lines.where(condition)).selectExpr("*", *(f"{sql} as {name}" for name, sql in said.items()))
         frames.append(told.selectExpr(*(f"{judged.get(name, name)} as {name}" for name in EVENT_COLUMNS)))
     return reduce(DataFrame.unionByName, frames)
+
+
+def _with_depth(lines: DataFrame) -> DataFrame:
+    """Lines and whether they can be read without end of Java's stack; NULL stands for the key of one that cannot."""
+    depth = f"{is_shallow('value')} and {is_shallow('log_key')} as is_shallow"
+    key = "if(is_shallow, log_key, null) as log_key"
+    marked = lines.selectExpr("*", depth)
+    return marked.selectExpr(*(key if name == "log_key" else quoted(name) for name in marked.columns))
 
 
 def routed(place: Place, events: DataFrame) -> Routed:

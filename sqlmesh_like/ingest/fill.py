@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 
 from sqlmesh_like.ingest.layout import POSITION, Layout
 from sqlmesh_like.ingest.net import KEY
+from sqlmesh_like.ingest.told import frame_query
 from sqlmesh_like.ingest.types import literal, quoted
 
 _GONE = ": the source did not log this value, and no earlier version of the row is known"
@@ -34,11 +35,11 @@ def filled(events: DataFrame, layout: Layout, stored: DataFrame | None, letters:
     wanted = keyed.where("size(missing) > 0 and reason is null").select("fill_key").distinct()
     own = keyed.join(wanted, "fill_key", "left_semi")
     others = keyed.join(wanted, "fill_key", "left_anti")
-    known = spark.sql(_known(columns, layout), events=own)
+    known = frame_query(spark, _known(columns, layout), events=own)
     if stored is not None:
         standing = _stored(layout, columns, _with_letters(stored, letters))
         known = known.unionByName(standing.join(wanted, "fill_key", "left_semi"))
-    latest = spark.sql(_latest(columns), known=known).where("is_event")
+    latest = frame_query(spark, _latest(columns), known=known).where("is_event")
     joined = own.join(latest, ["fill_key", "position"])
     return joined.selectExpr(*_replaced(events, layout, columns)).unionByName(others.select(*events.columns))
 

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlmesh_like.errors import IngestError, ProjectError, nearest
+from sqlmesh_like.ingest.limits import shortened_sql
 from sqlmesh_like.ingest.types import decimal_parts, literal, normal_type, quoted
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.project.nodes import IngestTable, SourceTable
@@ -139,7 +140,8 @@ class Layout:
         if by.format is not None:
             text = f"date_format({self._moment(column, value)}, '{by.format}')"
         safe = f"regexp_replace({text}, '[^A-Za-z0-9_.-]', '_')"
-        return f"case when {value} is null then '{NULL_PARTITION}' when {safe} = '' then '__empty__' else {safe} end"
+        name = shortened_sql(safe, text)
+        return f"case when {value} is null then '{NULL_PARTITION}' when {safe} = '' then '__empty__' else {name} end"
 
     def _moment(self, column: Column, value: str) -> str:
         if column.type in {"timestamp", "date"}:

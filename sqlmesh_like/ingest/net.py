@@ -5,7 +5,7 @@ stands in exactly one partition, or nowhere. `floors` remember, for keys that we
 version, so that a late event can neither resurrect a row nor leave a second copy of it elsewhere. Taking a batch in
 twice gives the same state: ties go to the batch.
 
-All texts are Spark SQL over named relations in braces, as `SparkSession.sql(text, name=frame)` takes them.
+All texts are Spark SQL over named relations in braces, as `frame_query(session, text, name=frame)` takes them.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ def _takes(declared: SourceTable, database: str | None, schema: str | None, tabl
         return False
     if declared.ingest.database is not None and declared.ingest.database != database:
         return False
-    wanted = declared.ingest.table
-    return any(
-        wanted == name or re.fullmatch(wanted, name) for name in (table, f"{schema}.{table}" if schema else table)
-    )
+    wanted, whole = declared.ingest.table, f"{schema}.{table}" if schema else table
+    if declared.meta.get("discovered"):
+        # An event made up this name: it is one table's, and no expression, which could take the events of others.
+        return wanted == whole
+    return any(wanted == name or re.fullmatch(wanted, name) for name in (table, whole))

@@ -28,6 +28,7 @@ from sqlmesh_like.ingest.made import MADE, check_made, made
 from sqlmesh_like.ingest.mark import KEY, Mark
 from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.report import TableReport
+from sqlmesh_like.ingest.told import frame_query
 from sqlmesh_like.ingest.tombstones import read_floors, write_floors
 from sqlmesh_like.ingest.truncates import note_truncates
 from sqlmesh_like.ingest.types import quoted
@@ -80,7 +81,7 @@ def _brought(
     kept = None if found is None or is_counted else cached(found)
     decisions = found if kept is None else kept.frame
     if decisions is None:
-        decisions = spark.sql(net.decisions_of_one(layout), events=decoded.good)
+        decisions = frame_query(spark, net.decisions_of_one(layout), events=decoded.good)
     try:
         report, to_remember = _counted_before(decoded) if is_counted else _counted(decisions, layout)
         note_truncates(place, layout.table, decoded.truncates)
@@ -91,9 +92,9 @@ def _brought(
         operation: Operation = "bulk_insert" if is_load else "upsert"
         if is_load and found is None:
             is_whole = decoded.is_of_files and not decoded.counts.bad
-            rows = spark.sql(net.loaded(layout, by_file=is_whole), events=decoded.good)
+            rows = frame_query(spark, net.loaded(layout, by_file=is_whole), events=decoded.good)
         else:
-            rows = spark.sql(net.rows(layout, with_floors=is_ranked), decisions=decisions)
+            rows = frame_query(spark, net.rows(layout, with_floors=is_ranked), decisions=decisions)
             rows = rows.where(f"not {DELETED}") if is_load else rows
         if decoded.defaults:
             rows = backfilled(rows, spark.read.format("hudi").load(uri), layout, decoded.defaults)
@@ -138,22 +139,22 @@ def _decisions(
     versions = _versions(spark, decoded)
     if decoded.truncates:
         versions = _truncated(spark, decoded, uri, versions, in_order=in_order)
-    inputs: dict[str, object] = {"versions": versions}
+    inputs: dict[str, DataFrame] = {"versions": versions}
     if is_looked_up:
         keys = (versions if again else versions.where("is_blind")).select(net.KEY).distinct()
         stored = spark.read.format("hudi").load(uri)
         stored = stored if again else within(stored, decoded.events, layout)
-        stood = spark.sql(net.stood(layout), stored=stored, keys=keys)
+        stood = frame_query(spark, net.stood(layout), stored=stored, keys=keys)
         if layout.order_columns or again:
             # A row that stands elsewhere and is newer than a late event must not get a second copy.
             both = stood if floors is None else stood.unionByName(floors.select(*stood.columns))
-            floors = spark.sql(net.united(layout), floors=both)
+            floors = frame_query(spark, net.united(layout), floors=both)
         else:
             inputs["places"] = stood.groupBy(net.KEY).agg({"part": "collect_set"}).toDF(net.KEY, "parts")
     if floors is not None:
         inputs["floors"] = floors
     text = net.decisions(layout, with_floors=floors is not None, with_places="places" in inputs)
-    return spark.sql(text, None, **inputs), floors is not None
+    return frame_query(spark, text, **inputs), floors is not None
 
 
 def _are_netted(decoded: Decoded) -> bool:
@@ -163,7 +164,7 @@ def _are_netted(decoded: Decoded) -> bool:
 
 def _versions(spark: SparkSession, decoded: Decoded) -> DataFrame:
     text = net.versions(decoded.layout, with_rekeyed=decoded.counts.rekeyed > 0)
-    return spark.sql(text, events=decoded.good)
+    return frame_query(spark, text, events=decoded.good)
 
 
 def _counted_before(decoded: Decoded) -> tuple[TableReport, int]:
@@ -181,7 +182,7 @@ def _truncated(spark: SparkSession, decoded: Decoded, uri: str, versions: DataFr
         text = net.truncated(
             decoded.layout, truncate.position, origin=truncate.origin, stored=columns, in_order=in_order
         )
-        versions = versions.unionByName(spark.sql(text, None, **inputs))
+        versions = versions.unionByName(frame_query(spark, text, **inputs))
     return versions
 
 

@@ -13,6 +13,7 @@ from sqlmesh_like.engine.tables import HudiTable, write
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.ingest import net
 from sqlmesh_like.ingest.layout import Layout
+from sqlmesh_like.ingest.told import frame_query
 
 RETENTION_DAYS = 30
 """An event that arrives this long after a delete or move that it is older than is taken for a new one."""
@@ -33,7 +34,7 @@ def read_floors(spark: SparkSession, uri: str) -> DataFrame | None:
 
 def write_floors(spark: SparkSession, uri: str, layout: Layout, decisions: DataFrame, floors: DataFrame | None) -> None:
     """Remember the deletes and moves among the decisions, and forget what is past its retention."""
-    fresh = spark.sql(net.new_floors(layout), decisions=decisions)
+    fresh = frame_query(spark, net.new_floors(layout), decisions=decisions)
     if floors is not None:
         fresh = fresh.unionByName(_expired(floors, fresh))
     table = HudiTable(uri, f"tombstones_{layout.table.name}", (net.KEY,), options=_HOUSEKEEPING)

@@ -12,6 +12,7 @@ from enum import Enum
 
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.ingest.base64_numbers import decimal, decimal_text, own_scale_text, unsigned
+from sqlmesh_like.sql_text import spark_identifier, spark_literal
 
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _ALIASES = {"integer": "int", "long": "bigint", "smallint": "int", "tinyint": "int", "short": "int", "byte": "int"}
@@ -149,18 +150,10 @@ def _changed(column: str, stored: str, arriving: str) -> IngestError:
     )
 
 
-def quoted(name: str) -> str:
-    """A column's name in Spark SQL."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def literal(text: str) -> str:
-    """A text literal of Spark SQL.
-
-    >>> literal("it's")
-    "'it\\\\'s'"
-    """
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+quoted = spark_identifier
+"""A column's name in Spark SQL."""
+literal = spark_literal
+"""A text of an event, or any other, in Spark SQL."""
 
 
 def exact_type(field: Field) -> str | None:

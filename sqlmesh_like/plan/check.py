@@ -175,7 +175,7 @@ class _Check:
             return
         model, tree, columns_of = facts.model, parse(facts.model), self._columns_of(facts.model)
         if not self._has_catalog:
-            _refuse_foreign_tables(model, tree)
+            refuse_foreign_tables(model, tree)
         if unresolved := first_unresolved(tree, columns_of):
             raise _error(model, unresolved)
         names = output_names(tree, columns_of)
@@ -226,7 +226,8 @@ def _names_known_functions_only(sql: str) -> bool:
     return called <= _BEFORE_BRACKETS and not _HIDDEN_CALL.search(sql)
 
 
-def _refuse_foreign_tables(model: RenderedModel, tree: exp.Expr) -> None:
+def refuse_foreign_tables(model: RenderedModel, tree: exp.Expr) -> None:
+    """Raises SqlError at the first table of a query that is not a ref() or source(): it may be a file's name."""
     known = {(ref.table.schema.lower(), ref.table.identifier.lower()) for ref in model.inputs}
     for table in foreign_tables(tree, known):
         name = table.name

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.project.file_dependencies import list_files, record_file, record_listing
+from sqlmesh_like.project.paths import refuse_links_out
 
 
 def read_text(path: Path, root: Path) -> str:
@@ -35,4 +36,13 @@ def files_under(root: Path, folders: Iterable[str], suffixes: tuple[str, ...]) -
     """All files with these suffixes under the folders, hidden ones left out, sorted by path, each once."""
     folders = tuple(folders)
     record_listing(root, folders, suffixes)
-    return tuple(Path(path) for path in list_files(root, folders, suffixes))
+    paths = tuple(Path(path) for path in list_files(root, folders, suffixes))
+    refuse_links_out(_base(root, folders), paths, root)
+    return paths
+
+
+def _base(root: Path, folders: tuple[str, ...]) -> Path:
+    """What files of these folders may link to: their own project, which for a package is not the root."""
+    parts = Path(folders[0]).parts if folders else ()
+    package = root.joinpath(*parts[:2])
+    return package if len(parts) > 2 and (package / "dbt_project.yml").is_file() else root

@@ -46,8 +46,13 @@ class WantedPackage:
     subdirectory: str | None = None
 
 
-def wanted_packages(folder: Path, root: Path, variables: Mapping[str, object]) -> tuple[WantedPackage, ...]:
-    """The packages that the project in `folder` asks for, in order. Raises ProjectError at a wrong entry."""
+def wanted_packages(
+    folder: Path, root: Path, variables: Mapping[str, object], *, secrets: bool = True
+) -> tuple[WantedPackage, ...]:
+    """The packages that the project in `folder` asks for, in order. Raises ProjectError at a wrong entry.
+
+    `secrets`: whether its file may name some. That of a package may not: its addresses are a stranger's.
+    """
     for name in PACKAGE_FILES:
         record_file(folder / name)
     path = next((folder / name for name in PACKAGE_FILES if (folder / name).is_file()), None)
@@ -57,7 +62,7 @@ def wanted_packages(folder: Path, root: Path, variables: Mapping[str, object]) -
     node = parse_yaml(read_text(path, root), shown).mapping(path.name)
     node.expect_keys(path.name, ("packages", "projects"))
     listed = node.get("packages")
-    values = ValueRenderer(variables, secrets=True)
+    values = ValueRenderer(variables, secrets=secrets)
     return tuple(_wanted(values.render(entry)) for entry in (listed.sequence("packages") if listed else ()))
 
 
@@ -112,6 +117,7 @@ def _installed(path: Path, settings: Settings, cli_vars: Mapping[str, object]) -
     prefix = f"{settings.packages_path}/{path.name}"
     return replace(
         own,
+        is_package=True,
         model_paths=_below(prefix, own.model_paths),
         snapshot_paths=_below(prefix, own.snapshot_paths),
         seed_paths=_below(prefix, own.seed_paths),

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.project.config import HOOKS, ConfigFault, canonical, check_setting, is_config_key, merge_config
 from sqlmesh_like.project.data_test_config import merged, setting_by_folder
 from sqlmesh_like.project.file_dependencies import record_file
 from sqlmesh_like.project.files import read_text
+from sqlmesh_like.project.paths import leads_out
 from sqlmesh_like.project.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.yaml_node import YamlNode, parse_toml, parse_yaml
 
@@ -64,6 +65,7 @@ class Settings:
     others: Mapping[str, YamlNode] = field(default_factory=dict)  # `unit_tests`, `sources` and `exposures`
     snapshot_paths: tuple[str, ...] = ()
     packages_path: str = "dbt_packages"
+    is_package: bool = False
     dispatch: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     on_run_start: tuple[str, ...] = ()
     on_run_end: tuple[str, ...] = ()
@@ -72,7 +74,7 @@ class Settings:
     @property
     def words(self) -> YamlWords:
         """What templates in the project's YAML know."""
-        return YamlWords(self.vars, self.target)
+        return YamlWords(self.vars, self.target, self.is_package)
 
     @property
     def is_dbt(self) -> bool:
@@ -146,6 +148,7 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
     node = ValueRenderer(variables, secrets=False).render(node, skip=trees)
     target_path = _text(node, "target-path") or "target"
     paths = {key: _texts(node, key, (default,)) for key, default in _PATHS.items()}
+    _refuse_ways_out(node)
     everywhere = tuple(path for folders in paths.values() for path in folders)
     return Settings(
         name=_text(node, "name") or _plain_name(root),
@@ -171,6 +174,20 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
         on_run_start=_texts(node, "on-run-start", ()),
         on_run_end=_texts(node, "on-run-end", ()),
     )
+
+
+def _refuse_ways_out(node: YamlNode) -> None:
+    """Files of a project, and what commands write and remove, lie below its root."""
+    for key in (*_PATHS, "docs-paths", "clean-targets"):
+        child = node.get(key)
+        for path in () if child is None else child.texts(key):
+            if child is not None and leads_out(path):
+                raise child.error(f"{key}: {path!r} is not a folder inside the project", "name one below its root")
+    for key in ("target-path", "packages-install-path"):
+        child = node.get(key)
+        path = "x" if child is None else child.text(key)
+        if child is not None and (leads_out(path) or not PurePosixPath(path).parts):
+            raise child.error(f"{key}: {path!r} is not a folder inside the project", "name one below its root")
 
 
 def _dispatch(node: YamlNode) -> dict[str, tuple[str, ...]]:

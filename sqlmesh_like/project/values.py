@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import yaml
 from jinja2 import StrictUndefined, TemplateError, UndefinedError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.exceptions import SecurityError
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 
 from sqlmesh_like.errors import JinjaError, UsageError, nearest
 from sqlmesh_like.project.file_dependencies import record_variable
@@ -30,22 +32,24 @@ class MissingValue(JinjaError):
         self.pattern = pattern
 
 
-@dataclass(frozen=True)
 class ProjectVars:
     """`var()` of templates: `var(name)`, `var(name, default)` and `var.has_var(name)`."""
 
-    values: Mapping[str, object]
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, object]) -> None:
+        self._values = values  # private: a template that reached it could change variables of all others
 
     def __call__(self, name: str, default: object = _NOTHING) -> object:
-        if name in self.values:
-            return copy.deepcopy(self.values[name])  # a template may change what it gets
+        if name in self._values:
+            return copy.deepcopy(self._values[name])  # a template may change what it gets
         if default is not _NOTHING:
             return default
-        hint = nearest(name, self.values) or f"set it under vars: in the settings, or by --vars '{name}: …'"
+        hint = nearest(name, self._values) or f"set it under vars: in the settings, or by --vars '{name}: …'"
         raise MissingValue(f"var {name!r} is not set", _call("var", name), hint)
 
     def has_var(self, name: str) -> bool:
-        return name in self.values
+        return name in self._values
 
 
 def env_var(name: str, default: object = _NOTHING) -> object:
@@ -100,10 +104,41 @@ class YamlWords:
 
     vars: Mapping[str, object]
     target: Mapping[str, object] | None = None
+    of_package: bool = False  # a stranger's files see no secrets
 
     def values(self, *, secrets: bool = False, functions: Mapping[str, object] | None = None) -> ValueRenderer:
         known = {} if self.target is None else {"target": self.target}
+        secrets = secrets and not self.of_package
         return ValueRenderer(self.vars, secrets=secrets, functions={**known, **(functions or {})})
+
+
+MAX_SIZE = 10_000_000
+"""Signs of a text, items of a list or bits of a number that a template may multiply its way to."""
+
+
+class BoundedArithmetic(SandboxedEnvironment):
+    """A sandbox in which no product and no power takes all memory, or for ever."""
+
+    intercepted_binops = frozenset({"*", "**"})
+
+    def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
+        """The result; raises SecurityError where it would be too large."""
+        if _size(operator, left, right) > MAX_SIZE:
+            raise SecurityError(f"the result of {operator} is too large")
+        return super().call_binop(context, operator, left, right)
+
+
+def _size(operator: str, left: object, right: object) -> int:
+    if operator == "**":
+        return left.bit_length() * abs(right) if isinstance(left, int) and isinstance(right, int) else 0
+    for many, times in ((left, right), (right, left)):
+        if isinstance(many, str | list | tuple) and isinstance(times, int):
+            return len(many) * times
+    return left.bit_length() + right.bit_length() if isinstance(left, int) and isinstance(right, int) else 0
+
+
+class _ValueSandbox(BoundedArithmetic, ImmutableSandboxedEnvironment):
+    """That of values in YAML: they change nothing."""
 
 
 class ValueRenderer:
@@ -112,7 +147,7 @@ class ValueRenderer:
     def __init__(
         self, variables: Mapping[str, object], *, secrets: bool, functions: Mapping[str, object] | None = None
     ) -> None:
-        self._environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
+        self._environment = _ValueSandbox(undefined=StrictUndefined)
         self._environment.filters.update(_FILTERS)
         self._environment.globals.clear()
         self._environment.globals["var"] = ProjectVars(variables)

@@ -13,10 +13,12 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from sqlmesh_like.engine.duck_connection import database
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.store import DELETED_COLUMN, KEY_COLUMN, STATE, Published, columns_from, foreign, overtaken
 from sqlmesh_like.run.ports import Export
+from sqlmesh_like.sql_text import standard_identifier as quoted
 
 _ROWS = "_sml_rows"
 _CHANGE = "_sml_change"
@@ -95,8 +97,7 @@ class DuckDBStore:
         """A connection; what is not committed at the end of it never was."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with duckdb.connect(str(self._path)) as db:
-                db.execute("SET TimeZone = 'UTC'")
+            with database(str(self._path)) as db:
                 yield db
         except duckdb.IOException as error:
             hint = "close what has the file open, then: sml publish"
@@ -105,10 +106,6 @@ class DuckDBStore:
             raise NodeError(f"{self._name}: DuckDB says: {_first_line(error)}") from None
         except OSError as error:
             raise NodeError(f"{self._name}: {self._path}: {error.strerror}") from None
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _first_line(error: Exception) -> str:

@@ -17,12 +17,13 @@ import duckdb
 import pyarrow as pa
 from pyarrow import parquet
 
+from sqlmesh_like.engine.duck_connection import file_worker
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.project.publishing import Destination
-from sqlmesh_like.publish.duckdb_file import quoted
 from sqlmesh_like.publish.store import DELETED_COLUMN, KEY_COLUMN, Published, foreign
 from sqlmesh_like.run.ports import Export
+from sqlmesh_like.sql_text import standard_identifier, standard_literal
 
 _MARK = "sml.published"
 
@@ -62,20 +63,19 @@ class ParquetStore:
                 self._upload(made, self._path(table))
 
     def _merge(self, table: str, export: Export, new: Published, made: Path, scratch: Path) -> None:
-        with duckdb.connect(":memory:", config={"temp_directory": str(scratch)}) as db:
-            db.execute("SET TimeZone = 'UTC'")
+        with file_worker(scratch=str(scratch)) as db:
             db.register("_sml_rows", pa.RecordBatchReader.from_batches(export.schema, export.batches()))
             rows = f"SELECT * EXCLUDE ({DELETED_COLUMN}) FROM _sml_rows"
             if not export.whole:
                 db.execute("CREATE TABLE change AS FROM _sml_rows")
-                before = _text(str(self._local(table, scratch)))
+                before = standard_literal(str(self._local(table, scratch)))
                 rows = (
                     f"SELECT * FROM read_parquet({before}) ANTI JOIN change USING ({KEY_COLUMN})"
                     f" UNION ALL BY NAME SELECT * EXCLUDE ({DELETED_COLUMN}) FROM change WHERE NOT {DELETED_COLUMN}"
                 )
             said = json.dumps({**vars(new)})
-            marks = f"KV_METADATA {{{quoted(_MARK)}: {_text(said)}}}"
-            db.execute(f"COPY ({rows}) TO {_text(str(made))} (FORMAT parquet, COMPRESSION zstd, {marks})")
+            marks = f"KV_METADATA {{{standard_identifier(_MARK)}: {standard_literal(said)}}}"
+            db.execute(f"COPY ({rows}) TO {standard_literal(str(made))} (FORMAT parquet, COMPRESSION zstd, {marks})")
 
     def _local(self, table: str, scratch: Path) -> Path:
         """The present file where DuckDB can read it."""
@@ -101,7 +101,3 @@ class ParquetStore:
             yield
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             raise NodeError(f"{self._name}: {str(error).partition(chr(10))[0][:500]}") from None
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

@@ -7,12 +7,13 @@ Such a template is rendered again when its node is run, with a `LakeQueries` tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.render.relations import TemplateRelation
 from sqlmesh_like.render.templates import TemplateFault
+from sqlmesh_like.sql_text import spark_identifier
 
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 
@@ -47,7 +48,7 @@ class ColumnOf:
 
     @property
     def quoted(self) -> str:
-        return "`" + self.name.replace("`", "``") + "`"
+        return spark_identifier(self.name)
 
     def is_string(self) -> bool:
         return self.dtype.lower() in ("string", "varchar", "char", "text")
@@ -159,15 +160,17 @@ class ResultTable:
         return ""
 
 
-@dataclass
 class Execute:
     """`execute` of templates: whether somebody answers. To look at it is to ask."""
 
-    functions: AdapterFunctions
+    __slots__ = ("_is_answered",)
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, is_answered: Callable[[], bool]) -> None:
+        self._is_answered = is_answered
 
     def __bool__(self) -> bool:
-        self.functions.note()
-        return self.functions.lake is not None
+        return self._is_answered()
 
     def __eq__(self, other: object) -> bool:
         return bool(self) == other
@@ -175,21 +178,25 @@ class Execute:
     def __str__(self) -> str:
         return str(bool(self))
 
-    __hash__ = None  # type: ignore[assignment]
 
-
-@dataclass
 class AdapterFunctions:
-    """The questions of one node's template. `note` is called whenever there is one."""
+    """The questions of one node's template. `note` is called whenever there is one.
 
-    lake: LakeQueries | None
-    note: Callable[[], None]
-    results: dict[str, dict[str, object]] = field(default_factory=dict)
+    Nothing but the questions is public: the sandbox gives templates every attribute without an underscore, and the way
+    from a lake leads to its engine and to Spark.
+    """
+
+    __slots__ = ("_lake", "_note", "_results")
+
+    def __init__(self, lake: LakeQueries | None, note: Callable[[], None]) -> None:
+        self._lake = lake
+        self._note = note
+        self._results: dict[str, dict[str, object]] = {}
 
     def functions(self) -> dict[str, object]:
         """The names that templates call."""
         return {
-            "execute": Execute(self),
+            "execute": Execute(self._is_answered),
             "run_query": self.run_query,
             "statement": self.statement,
             "load_result": self.load_result,
@@ -197,9 +204,13 @@ class AdapterFunctions:
             "load_relation": self.load_relation,
         }
 
+    def _is_answered(self) -> bool:
+        self._note()
+        return self._lake is not None
+
     def run_query(self, sql: object = "") -> ResultTable | None:
-        self.note()
-        return None if self.lake is None else ResultTable(self.lake.query(_whole(sql)))
+        self._note()
+        return None if self._lake is None else ResultTable(self._lake.query(_whole(sql)))
 
     def statement(
         self,
@@ -210,18 +221,18 @@ class AdapterFunctions:
         caller: Callable[[], object] | None = None,
     ) -> str:
         del auto_begin, language
-        self.note()
+        self._note()
         sql = caller() if caller is not None else ""
-        if self.lake is not None and str(sql).strip():
-            answer = self.lake.query(_whole(sql))
+        if self._lake is not None and str(sql).strip():
+            answer = self._lake.query(_whole(sql))
             if name is not None:
                 table = ResultTable(answer if fetch_result else QueryResult((), ()))
-                self.results[name] = {"response": "OK", "data": [list(row) for row in answer.rows], "table": table}
+                self._results[name] = {"response": "OK", "data": [list(row) for row in answer.rows], "table": table}
         return ""
 
     def load_result(self, name: str) -> Mapping[str, object] | None:
-        self.note()
-        return self.results.get(name)
+        self._note()
+        return self._results.get(name)
 
     def _store_nothing(self, *_args: object, **_options: object) -> str:
         return ""
@@ -231,23 +242,23 @@ class AdapterFunctions:
 
     def get_relation(self, database: object = None, schema: str = "", identifier: str = "") -> TemplateRelation | None:
         del database
-        self.note()
+        self._note()
         table = TableName(str(schema), str(identifier))
-        return TemplateRelation(table) if self.lake is not None and self.lake.columns(table) is not None else None
+        return TemplateRelation(table) if self._lake is not None and self._lake.columns(table) is not None else None
 
     def get_columns_in_relation(self, relation: object) -> list[ColumnOf]:
-        self.note()
-        if self.lake is None:
+        self._note()
+        if self._lake is None:
             return []
         if not isinstance(relation, TemplateRelation):
             raise TemplateFault(
                 "get_columns_in_relation takes a ref(), a source() or this", r"\bget_columns_in_relation\b"
             )
-        columns = self.lake.columns(TableName(relation.schema, relation.identifier))
+        columns = self._lake.columns(TableName(relation.schema, relation.identifier))
         return [ColumnOf(column.name, column.type or "string") for column in columns or ()]
 
     def check_schema_exists(self, *_args: object, **_options: object) -> bool:
-        self.note()
+        self._note()
         return True
 
     def create_schema(self, *_args: object, **_options: object) -> str:

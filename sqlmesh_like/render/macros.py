@@ -7,7 +7,7 @@ As in dbt a name alone means a macro of the calling node's own package, else of 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -17,6 +17,7 @@ from jinja2 import Template
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.project.nodes import MacroFile
 from sqlmesh_like.render.templates import BUILTIN, MACRO_PREFIX, MacroReturn, TemplateFault, Templates
+from sqlmesh_like.sql_text import spark_identifier
 
 TemplateScope = dict[str, object]
 _BUILT_IN = "dbt"
@@ -28,6 +29,8 @@ _OF_LAKE = frozenset(
     }
 )
 """Functions of `adapter` that ask a lake; nothing else of it is within reach of a template."""
+_OF_ROOT = frozenset({"generate_schema_name", "generate_alias_name", "generate_database_name"})
+"""Macros by which the root project decides where tables stand, those of its packages too."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,8 @@ class Macros:
             self._add(file, file.package or project, templates)
 
     def _add(self, file: MacroFile, package: str, templates: Templates) -> None:
+        if package == _BUILT_IN and not file.path.startswith(BUILTIN):
+            raise _taken(package, Location(file.path))
         template, lines = templates.macros_of(file.path, file.raw)
         known = self._packages.setdefault(package, {})
         for name, line in lines.items():
@@ -81,10 +86,21 @@ class Macros:
             if macro.package != _BUILT_IN or macro.name not in own:
                 yield macro.unique_id, macro.declared_at
 
-    def visible(self, package: str) -> dict[str, _Macro]:
-        """What a name alone means to a node or macro of a package."""
-        own = self._packages.get(package, {}) if package != self.project else {}
+    def visible(self, package: str, functions: Collection[str]) -> dict[str, _Macro]:
+        """What a name alone means to a node of a package; `functions` are the names that templates have anyway."""
+        own = self.own(package, functions) if package != self.project else {}
         return {**self._packages[_BUILT_IN], **self._packages[self.project], **own}
+
+    def own(self, package: str, functions: Collection[str]) -> dict[str, _Macro]:
+        """What a name alone means to a macro of a package, among the package's own.
+
+        The root project may put a macro in the place of `ref` or `env_var`, as in dbt; a stranger's package may not.
+        """
+        macros = self._packages.get(package, {})
+        if package == self.project:
+            return macros
+        kept = {*functions, *(_OF_ROOT & self._packages[self.project].keys())}
+        return {name: macro for name, macro in macros.items() if name not in kept}
 
     def package(self, name: str) -> Mapping[str, _Macro]:
         return self._packages.get(name, {})
@@ -110,24 +126,28 @@ class _Binding:
     modules: dict[int, object] = field(default_factory=dict)
     scopes: dict[str, TemplateScope] = field(default_factory=dict)
     node_scope: TemplateScope = field(default_factory=dict)
+    functions: frozenset[str] = frozenset()
 
     def enter(self, scope: TemplateScope, package: str, packages: Mapping[str, object]) -> None:
-        self.node_scope = scope
+        self.node_scope, self.functions = scope, frozenset(scope)
         scope["adapter"] = Adapter(self, scope.get("adapter"))
         for name in packages:
+            if name in self.functions and name not in (self.macros.project, _BUILT_IN):
+                raise _taken(name, next(iter(self.macros.package(name).values())).declared_at)
             scope[name] = _Package(self, name, scope.get(name))
         scope.update(self.calls(package))
         self.scopes[package] = scope
 
     def calls(self, package: str) -> dict[str, _MacroCall]:
-        return {name: _MacroCall(self, macro) for name, macro in self.macros.visible(package).items()}
+        return {name: _MacroCall(self, macro) for name, macro in self.macros.visible(package, self.functions).items()}
 
     def scope(self, package: str) -> TemplateScope:
         """The names that macros of a package see: what its own names mean differs from package to package."""
         if package == _BUILT_IN:
             package = self.macros.project
         if package not in self.scopes:
-            own = {name: _MacroCall(self, macro) for name, macro in self.macros.package(package).items()}
+            macros = self.macros.own(package, self.functions)
+            own = {name: _MacroCall(self, macro) for name, macro in macros.items()}
             self.scopes[package] = {**self.node_scope, **own}
         return self.scopes[package]
 
@@ -199,7 +219,7 @@ class Adapter:
         raise TemplateFault(f"no macro {wanted} to dispatch to", r"\bdispatch\b", hint)
 
     def quote(self, name: str) -> str:
-        return "`" + name.replace("`", "``") + "`"
+        return spark_identifier(name)
 
     def type(self) -> str:
         return "spark"
@@ -209,6 +229,11 @@ class Adapter:
             return getattr(self._lake, name)
         hint = "ask by run_query, or override the macro that calls it"
         raise TemplateFault(f"adapter.{name} is not supported", rf"\b{re.escape(name)}\b", hint)
+
+
+def _taken(package: str, place: Location) -> ProjectError:
+    hint = "templates have a function of this name, or an object; a package of it would stand in its place"
+    return ProjectError(f"{package!r} cannot be the name of a package", location=place, hint=hint)
 
 
 @cache

@@ -11,6 +11,7 @@ from sqlmesh_like.names import TableName
 from sqlmesh_like.project.versions import Version
 from sqlmesh_like.render.rendered import InputRef
 from sqlmesh_like.render.templates import TemplateFault
+from sqlmesh_like.sql_text import spark_identifier
 
 
 class TemplateRelation(Mapping[str, object]):
@@ -35,7 +36,7 @@ class TemplateRelation(Mapping[str, object]):
         """Those parts of the name that are asked for; a warehouse has no databases."""
         del database
         parts = [*([self.schema] if schema else []), *([self.identifier] if identifier else [])]
-        return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+        return ".".join(map(spark_identifier, parts))
 
     def quote(self, **_parts: bool) -> TemplateRelation:
         return self

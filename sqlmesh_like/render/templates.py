@@ -11,10 +11,9 @@ from jinja2 import Environment, Template, TemplateError, TemplateSyntaxError, Un
 from jinja2.exceptions import SecurityError
 from jinja2.ext import Extension
 from jinja2.parser import Parser
-from jinja2.sandbox import SandboxedEnvironment
 
 from sqlmesh_like.errors import JinjaError, Location, SmlError, nearest
-from sqlmesh_like.project.values import MissingValue
+from sqlmesh_like.project.values import BoundedArithmetic, MissingValue
 from sqlmesh_like.render.fast_render import render_plain
 from sqlmesh_like.render.rendered import SourceMap
 from sqlmesh_like.render.source_map import CLOSE, OPEN, mark, read_marks
@@ -74,10 +73,10 @@ class LoudUndefined(Undefined):
     Names that some template sets, maybe in a branch that was not taken, are empty text: packages rely on it.
     """
 
-    assigned: ClassVar[set[str]] = set()
+    _assigned: ClassVar[set[str]] = set()
 
     def __str__(self) -> str:
-        if self._undefined_name not in self.assigned:
+        if self._undefined_name not in self._assigned:
             raise UndefinedError(self._undefined_message)
         return ""
 
@@ -91,8 +90,8 @@ def environment(assigned: set[str]) -> Environment:
 
     As in dbt they may change lists and mappings of their own (`do names.append(…)`): a scope shares none with another.
     """
-    made = SandboxedEnvironment(
-        undefined=type("LoudUndefined", (LoudUndefined,), {"assigned": assigned}),
+    made = BoundedArithmetic(
+        undefined=type("LoudUndefined", (LoudUndefined,), {"_assigned": assigned}),
         extensions=[TestTag, MaterializationTag, "jinja2.ext.do", "jinja2.ext.loopcontrols"],
     )
     # What differs from one rendering to the next would change a model without anybody changing it.

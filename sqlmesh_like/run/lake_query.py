@@ -61,10 +61,10 @@ class LakeQuery:
             tree = sqlglot.parse_one(sql, dialect="spark")
         except SqlglotError as error:
             raise NodeError(f"run_query: invalid SQL: {str(error).splitlines()[0]}") from None
-        if not isinstance(tree, exp.Query) and self.may_write:
+        if not only_reads(tree) and self.may_write:
             self.execute(sql)
             return QueryResult((), ())
-        if not isinstance(tree, exp.Query):
+        if not only_reads(tree):
             hint = "statements are for hooks and run-operation; while a model is rendered only a SELECT may run"
             raise NodeError(f"run_query takes a SELECT here, not {tree.key.upper()}", hint=hint)
         schema, rows = self._rows(self._view(sql), -1)
@@ -92,6 +92,11 @@ class LakeQuery:
         facts = self.planner.compile(model, states).facts
         rows = self.engine.query(facts.tree, {ref.table: states[ref.unique_id] for ref in facts.inputs}, limit)
         return rows.schema, rows.rows
+
+
+def only_reads(tree: exp.Expr) -> bool:
+    """Whether a text is one SELECT, in no part of which something is written."""
+    return isinstance(tree, exp.Query) and tree.find(exp.DML, exp.DDL, exp.Into, exp.Command) is None
 
 
 def _same(one: TableName, other: TableName) -> bool:

@@ -9,9 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import sqlglot
+from sqlglot.errors import SqlglotError
+
+from sqlmesh_like.analyze.query_analysis import parse
 from sqlmesh_like.compiler import CompiledModel, Compiler, declared_schema
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.names import Schema
+from sqlmesh_like.plan.check import refuse_foreign_tables
 from sqlmesh_like.project.unit_test_spec import Fixture
 from sqlmesh_like.render.rendered import ChangedRows, InputRef, RenderedUnitTest
 from sqlmesh_like.render.unit_tests import spelt
@@ -26,6 +31,7 @@ from sqlmesh_like.run.fixtures import (
     typed_cell,
     typed_rows,
 )
+from sqlmesh_like.run.lake_query import only_reads
 from sqlmesh_like.run.ports import Rows
 
 Snapshot = dict[str, dict[str, tuple[object, ...]]]
@@ -90,6 +96,7 @@ class _Preparation:
     def _rows(self, fixture: Fixture) -> FixtureRows:
         if fixture.format != "sql" or fixture.text is None:
             return read_fixture(fixture)
+        _require_one_query(fixture)
         result = self.query(fixture.text)
         return plain_rows([column.name for column in result.schema], result.rows, fixture.location)
 
@@ -146,7 +153,21 @@ class _Preparation:
         compiler = Compiler(dict(schemas))
         for view in self.test.views:
             compiler.compile(view)
-        return compiler.compile(self.test.model)
+            refuse_foreign_tables(view, parse(view))
+        compiled = compiler.compile(self.test.model)
+        refuse_foreign_tables(self.test.model, parse(self.test.model))
+        return compiled
+
+
+def _require_one_query(fixture: Fixture) -> None:
+    """The text of a fixture is run by an engine that could do more than answer."""
+    try:
+        trees = sqlglot.parse(fixture.text or "", dialect="spark")
+    except SqlglotError as error:
+        message = f"invalid SQL: {str(error).splitlines()[0]}"
+        raise ProjectError(message, location=fixture.location) from None
+    if len(trees) != 1 or trees[0] is None or not only_reads(trees[0]):
+        raise ProjectError("a fixture in SQL is one SELECT", location=fixture.location)
 
 
 def expected_rows(expect: FixtureRows, schema: Schema, model: str) -> tuple[Schema, list[tuple[object, ...]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from sqlmesh_like.cli.context import load_parsed, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.project.nodes import ParsedProject
+from sqlmesh_like.project.paths import folder_inside
 
 
 @click.command("clean")
@@ -30,14 +32,35 @@ def command(flags: Flags) -> None:
 
 def checked_folder(project: ParsedProject, name: str) -> Path:
     """The folder of one clean target. Raises ProjectError where it is not a folder of outputs."""
-    folder = (project.root / name).resolve()
     place = Location(project.settings_file)
-    if folder == project.root or not folder.is_relative_to(project.root):
-        message = f"clean-targets: {name!r} is not a folder inside the project"
-        raise ProjectError(message, location=place, hint="name folders below the project's own, such as target")
-    sources = [*(model.path for model in project.models), *(seed.path for seed in project.seeds)]
+    folder = folder_inside(project.root, name, "clean-targets", place)
+    if kept := _kept(folder, project.root):
+        message = f"clean-targets: {name!r} holds {kept}"
+        raise ProjectError(message, location=place, hint="name folders that commands write, such as target")
+    named = [(model.unique_id, model.path) for model in project.models]
+    named += [(seed.unique_id, seed.path) for seed in project.seeds]
+    named += [(test.unique_id, test.path) for test in project.tests]
+    named += [(t.unique_id, t.declared_at.path) for source in project.sources for t in source.tables]
+    sources = [path for unique_id, path in named if unique_id.split(".")[1] == project.name]
+    sources += [macro.path for macro in project.macros if macro.package is None]
     holds = [path for path in sources if (project.root / path).is_relative_to(folder)]
     if holds:
         message = f"clean-targets: {name!r} holds source files of the project ({holds[0]} …)"
         raise ProjectError(message, location=place, hint="name folders that commands write, such as target")
     return folder
+
+
+_VERSIONS = (".git", ".hg", ".svn", ".bzr", "_darcs", ".jj")
+
+
+def _kept(folder: Path, root: Path) -> str | None:
+    """What of a folder is not made by a command, or is worth more than an output; None: nothing."""
+    if any(part in _VERSIONS for part in folder.relative_to(root).parts):
+        return "the history of a repository"
+    for path, below, names in os.walk(folder):
+        entries = {*below, *names}
+        if entries.intersection(_VERSIONS):
+            return "the history of a repository"
+        if ".hoodie" in entries or ("_sml" in entries and Path(path) == folder):
+            return "tables"
+    return None

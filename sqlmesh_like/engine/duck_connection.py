@@ -1,0 +1,78 @@
+"""Connections to DuckDB. Owns what they may reach: the only place that opens one.
+
+Text that strangers wrote (a model of a pull request, a fixture, a unit test) runs in a `sandbox`: no file, no other
+database, no variable of Python, no extension, bounded memory, and a configuration that no statement can change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Timer
+
+import duckdb
+
+from sqlmesh_like.errors import NodeError
+
+_PLAIN: dict[str, str] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "python_enable_replacements": "false",
+}
+_MEMORY = "1GB"
+SECONDS = 60.0
+"""How long a stranger's query may take: it reads rows that people wrote into files."""
+_ANSWERS = "SET TimeZone = 'UTC'; SET ieee_floating_point_ops = false"  # without ANSI x / 0 is NULL in Spark
+
+
+def sandbox(threads: int = 1, memory_limit: str = _MEMORY) -> duckdb.DuckDBPyConnection:
+    """A database in memory for text that strangers wrote."""
+    return _closed({"threads": str(threads), "memory_limit": memory_limit, "temp_directory": ""}, ())
+
+
+def reader(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
+    """A database in memory for a user's query over these files, and no others."""
+    return _closed({"threads": "1"}, files)
+
+
+def _closed(config: dict[str, str], files: Sequence[str]) -> duckdb.DuckDBPyConnection:
+    db = duckdb.connect(":memory:", config={**_PLAIN, **config})
+    db.execute(_ANSWERS)
+    if files:
+        db.execute(f"SET allowed_paths = {list(map(str, files))}")
+    db.execute("SET enable_external_access = false; SET lock_configuration = true")
+    return db
+
+
+def file_worker(
+    memory_limit: str | None = None, scratch: str | None = None, *, keeps_order: bool = True
+) -> duckdb.DuckDBPyConnection:
+    """A database in memory that reads and writes files by SQL of ours alone: no text of a user is part of it."""
+    config = {"memory_limit": memory_limit, "temp_directory": scratch}
+    db = duckdb.connect(":memory:", config={**_PLAIN, **{name: v for name, v in config.items() if v is not None}})
+    db.execute(f"SET TimeZone = 'UTC'; SET preserve_insertion_order = {str(keeps_order).lower()}")
+    db.execute("SET lock_configuration = true")
+    return db
+
+
+def database(path: str) -> duckdb.DuckDBPyConnection:
+    """The database of a file, for SQL of ours."""
+    db = duckdb.connect(path, config=dict(_PLAIN))
+    db.execute("SET TimeZone = 'UTC'; SET lock_configuration = true")
+    return db
+
+
+@contextmanager
+def time_limit(db: duckdb.DuckDBPyConnection, seconds: float = SECONDS) -> Iterator[None]:
+    """End what runs on a connection after so many seconds. Raises NodeError then."""
+    timer = Timer(seconds, db.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except duckdb.InterruptException:
+        hint = "a target of type spark has no such limit"
+        raise NodeError(f"DuckDB: this takes longer than {seconds:g} s", hint=hint) from None
+    finally:
+        timer.cancel()
