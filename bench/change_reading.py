@@ -14,8 +14,8 @@ from bench import shop_data
 from bench.dms import Change, SourceDatabase
 from bench.result import Options, SuiteResult, Timings
 from bench.spark import MONTH, bulk_insert, seconds_of, spark_session, upsert, with_month
-from sqlmesh_like.engine.feeds import feed_of
-from sqlmesh_like.engine.tables import HudiTable
+from sqlmesh_like.engine.change_feed import change_feed
+from sqlmesh_like.engine.hudi_table import HudiTable
 from sqlmesh_like.engine.timeline import Timeline
 
 SHARE = 0.001
@@ -58,12 +58,12 @@ def _measure(
     assert start is not None and end is not None and start != end
 
     def follow() -> None:
-        feed_of(spark, Timeline(table.uri)).changes(start, end).write.format("noop").mode("overwrite").save()
+        change_feed(spark, Timeline(table.uri)).changes(start, end).write.format("noop").mode("overwrite").save()
 
     def aggregate() -> None:
         frame = spark.read.format("hudi").load(table.uri).groupBy("device_id").agg({"amount": "sum", "*": "count"})
         frame.write.format("noop").mode("overwrite").save()
 
     ours, other = seconds_of(follow), seconds_of(aggregate)
-    rows = feed_of(spark, timeline).changes(start, end).count()
+    rows = change_feed(spark, timeline).changes(start, end).count()
     timings.add(*names, other=other, ours=ours, signed_rows=rows)

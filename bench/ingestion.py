@@ -17,7 +17,7 @@ from bench import shop_data
 from bench.dms import Change, SourceDatabase
 from bench.result import Options, SuiteResult, Timings
 from bench.spark import MONTH, bulk_insert, seconds_of, spark_session, upsert, with_month
-from sqlmesh_like.engine.tables import HudiTable
+from sqlmesh_like.engine.hudi_table import HudiTable
 from sqlmesh_like.project.nodes import PartitionBy
 from tests.spark.ingest_lake import Lake, table
 

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bench.result import Options, SuiteResult, Timings, Unavailable
 from bench.spark import seconds_of, spark_session
-from sqlmesh_like.engine import tables
-from sqlmesh_like.engine.tables import HudiTable
+from sqlmesh_like.engine import hudi_table
+from sqlmesh_like.engine.hudi_table import HudiTable
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.project.nodes import SourceTable
 from tests.services.kafka import broker
@@ -82,7 +82,9 @@ def _bare(spark: SparkSession, root: Path, kafka: str, topic: str, events: int) 
 
     def batch(records: DataFrame, _: int) -> None:
         parsed = records.selectExpr(f"from_json(cast(value as string), '{_struct()}').after as r").select("r.*")
-        tables.write(parsed.withColumn("create_time", parsed["create_time"].cast("timestamp")), layout, "upsert", {})
+        hudi_table.write(
+            parsed.withColumn("create_time", parsed["create_time"].cast("timestamp")), layout, "upsert", {}
+        )
 
     stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", topic)
     query = stream.option("startingOffsets", "earliest").load().writeStream.foreachBatch(batch)

@@ -10,9 +10,9 @@ from time import perf_counter
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sqlmesh_like.engine import tables
+from sqlmesh_like.engine import hudi_table
+from sqlmesh_like.engine.hudi_table import HudiTable
 from sqlmesh_like.engine.session import start_session
-from sqlmesh_like.engine.tables import HudiTable
 from sqlmesh_like.project.nodes import Target
 
 MONTH = "ym"
@@ -38,14 +38,14 @@ def seconds_of(work: Callable[[], object]) -> float:
 
 def bulk_insert(frame: DataFrame, table: HudiTable) -> None:
     """What a job written by hand does with a first load, with our write options."""
-    tables.write(frame.withColumn(tables.DELETED, F.lit(False)), table, "bulk_insert", {})
+    hudi_table.write(frame.withColumn(hudi_table.IS_DELETED, F.lit(False)), table, "bulk_insert", {})
 
 
 def upsert(frame: DataFrame, table: HudiTable) -> None:
     """What a job written by hand does with changes of one row a key; `Op`, if any, says which rows are deleted."""
     if "Op" in frame.columns:
-        frame = frame.withColumn(tables.DELETED, F.col("Op") == "D").drop("Op")
-    tables.write(frame, table, "upsert", {}, {"hoodie.combine.before.upsert": "false"})
+        frame = frame.withColumn(hudi_table.IS_DELETED, F.col("Op") == "D").drop("Op")
+    hudi_table.write(frame, table, "upsert", {}, {"hoodie.combine.before.upsert": "false"})
 
 
 def with_month(frame: DataFrame) -> DataFrame:

@@ -13,12 +13,12 @@ from sqlmesh_like.analyze.scope import offset_of
 from sqlmesh_like.classify.rules import Reason, reason
 
 
-def crossed_calls(relation: Relation) -> list[exp.Expr]:
+def time_filter_calls(relation: Relation) -> list[exp.Expr]:
     """Clock calls in filters: when they move, rows enter and leave."""
     return [call for node in walk(relation) if isinstance(node, Filter) for call in clock_calls(node.condition)]
 
 
-def pinned_calls(relation: Relation) -> list[exp.Expr]:
+def time_value_calls(relation: Relation) -> list[exp.Expr]:
     """Clock calls anywhere else: when the value of one changes, any row may change."""
     return [
         call
@@ -33,17 +33,17 @@ def clock_reasons(relation: Relation, facts: QueryFacts) -> tuple[Reason, ...]:
     """A reason for each clock call of a derived plan."""
     time_filters = [
         reason("CLK002", f"rows that cross {_text(call)} since the last run enter or leave", _place(call, facts))
-        for call in crossed_calls(relation)
+        for call in time_filter_calls(relation)
     ]
-    return tuple(dict.fromkeys([*time_filters, *pinned_reasons(relation, facts)]))
+    return tuple(dict.fromkeys([*time_filters, *time_value_reasons(relation, facts)]))
 
 
-def pinned_reasons(relation: Relation, facts: QueryFacts) -> tuple[Reason, ...]:
+def time_value_reasons(relation: Relation, facts: QueryFacts) -> tuple[Reason, ...]:
     """Why a moved clock is a rebuild."""
     return tuple(
         dict.fromkeys(
             reason("CLK001", f"{_text(call)} is part of a value: rows are kept while it stays", _place(call, facts))
-            for call in pinned_calls(relation)
+            for call in time_value_calls(relation)
         )
     )
 

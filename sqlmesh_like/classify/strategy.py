@@ -31,7 +31,7 @@ from sqlmesh_like.analyze.scope import offset_of
 from sqlmesh_like.analyze.types import infer, is_exact_key, is_exact_number
 from sqlmesh_like.analyze.windows_over_groups import as_written
 from sqlmesh_like.classify.aggregates import AggregateVerdict, classify_aggregate
-from sqlmesh_like.classify.clock import clock_reasons, crossed_calls
+from sqlmesh_like.classify.clock import clock_reasons, time_filter_calls
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.project.nodes import AuthorStrategy
 
@@ -127,7 +127,7 @@ def _recompute(
 
 
 def _unproven_partition(relation: Relation, partition_by: tuple[str, ...]) -> Reason | None:
-    if crossed_calls(relation):
+    if time_filter_calls(relation):
         return reason("CLK003", f"the partitions by {', '.join(partition_by)} that the clock touches are not known")
     origins = split_columns(relation)
     wanted = inputs(relation)

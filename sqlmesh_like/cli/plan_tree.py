@@ -14,7 +14,7 @@ from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.cli.output import size
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.cost import Estimate, WorkEstimate
-from sqlmesh_like.plan.model_plan import PlannedInput, PlannedModel
+from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
 from sqlmesh_like.plan.write_cost import WriteCost
 
 _COLOURS = {
@@ -121,11 +121,11 @@ def _aggregate(plan: PlannedModel, verdict: AggregateVerdict) -> PlanRow:
     return _coloured(verdict.verdict), verdict.sql, _place(plan, reason), why
 
 
-def _input(item: PlannedInput) -> PlanRow:
+def _input(item: InputVersion) -> PlanRow:
     return str(item.ref.table), _input_state(item)
 
 
-def _input_state(item: PlannedInput) -> str:
+def _input_state(item: InputVersion) -> str:
     if item.awaits:
         return "changes before, in the same run"
     if item.end is None:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from sqlmesh_like.cli.context import Loaded
 from sqlmesh_like.cli.output import LogLevel, LogStep, Output
 from sqlmesh_like.cli.rows import as_table
-from sqlmesh_like.plan.history import Written
+from sqlmesh_like.plan.history import CommitSummary
 from sqlmesh_like.project.values import parse_vars
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest, RenderedUnitTest
 from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult, SeedResult, TestResult
@@ -157,7 +157,7 @@ def response(result: NodeResult) -> Mapping[str, object]:
             return {"strategy": result.strategy} if result.strategy else {}
 
 
-def _write_summary(written: Written | None) -> Mapping[str, object]:
+def _write_summary(written: CommitSummary | None) -> Mapping[str, object]:
     """The work of a commit: files are written whole, so `rows_written` is more than the rows that changed."""
     if written is None:
         return {"rows_written": 0, "files_written": 0, "bytes_written": 0}

@@ -9,14 +9,14 @@ from dataclasses import replace
 
 from sqlmesh_like.cli.context import Loaded
 from sqlmesh_like.ingest.discover import is_discovered, with_discovered
-from sqlmesh_like.ingest.place import Place
+from sqlmesh_like.ingest.source_paths import SourcePaths
 
 
 def with_discovered_tables(loaded: Loaded) -> Loaded:
     """The same with the tables that sources with `discover: true` have brought into the target's lake."""
     if not any(source.ingest and source.ingest.discover for source in loaded.project.sources):
         return loaded
-    sources = tuple(with_discovered(Place(loaded.target, source)).source for source in loaded.project.sources)
+    sources = tuple(with_discovered(SourcePaths(loaded.target, source)).source for source in loaded.project.sources)
     return replace(loaded, project=replace(loaded.project, sources=sources))
 
 

@@ -17,20 +17,20 @@ from sqlmesh_like.delta.moves import Moves
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Prune
 from sqlmesh_like.delta.program import relation as outside
 from sqlmesh_like.delta.rows import net, rows
-from sqlmesh_like.delta.signs import signed
-from sqlmesh_like.delta.states import State, cast, states_of, value
+from sqlmesh_like.delta.signed_union import signed
+from sqlmesh_like.delta.states import AggregateState, cast, states_of, value
 from sqlmesh_like.names import KEY, ROWS, Column
 
 _ZERO = exp.Literal.number(0)
 
 
-def build(aggregate: Aggregate) -> exp.Select:
+def build_aggregate(aggregate: Aggregate) -> exp.Select:
     """The whole table: key, visible columns, states."""
-    grouped = group(_arguments(aggregate, rows(aggregate.child)), aggregate, signed=False)
+    grouped = grouped_states(_arguments(aggregate, rows(aggregate.child)), aggregate, signed=False)
     return _finish(grouped.subquery("g"), aggregate)
 
 
-def delta(aggregate: Aggregate, moves: Moves) -> DeltaProgram:
+def aggregate_delta(aggregate: Aggregate, moves: Moves) -> DeltaProgram:
     """The merge program of an aggregate whose calls are all mergeable."""
     states = states_of(aggregate)
     changes = Changes(aggregate, moves)
@@ -39,7 +39,7 @@ def delta(aggregate: Aggregate, moves: Moves) -> DeltaProgram:
         return steps.program()
     changed = steps.add("changed", _arguments(aggregate, changes.of(aggregate.child), signed=True))
     netted = net(exp.table_(changed), [Column(name) for name in _argument_names(aggregate)])
-    groups = steps.add("groups", group(netted, aggregate, signed=True))
+    groups = steps.add("groups", grouped_states(netted, aggregate, signed=True))
     old = steps.add("old", _old(groups), prunes=(Prune(groups, {TARGET: _shown_keys(aggregate)}),))
     stale = steps.add("stale", _stale(states, groups, old))
     recomputed = steps.add("recomputed", _recomputed(aggregate, steps, stale), unless_empty=stale)
@@ -71,7 +71,7 @@ def _arguments(aggregate: Aggregate, source: exp.Select, *, signed: bool = False
     return exp.select(*items, *extra).from_(source.subquery("r"))
 
 
-def group(source: exp.Select, aggregate: Aggregate, *, signed: bool) -> exp.Select:
+def grouped_states(source: exp.Select, aggregate: Aggregate, *, signed: bool) -> exp.Select:
     """States by group, named by group key `_sml_key`; of signed rows the change of the states."""
     keys = [column(named.name) for named in aggregate.keys]
     items: list[exp.Expr] = [exp.alias_(encode(keys), KEY, quoted=True), *[k.copy() for k in keys]]
@@ -84,7 +84,7 @@ def group(source: exp.Select, aggregate: Aggregate, *, signed: bool) -> exp.Sele
     return query.group_by(*[k.copy() for k in keys]) if keys else query
 
 
-def _aggregated(state: State, argument: str, signed: bool) -> exp.Expr:
+def _aggregated(state: AggregateState, argument: str, signed: bool) -> exp.Expr:
     sign: exp.Expr = weight() if signed else exp.Literal.number(1)
     match state.kind:
         case "rows":
@@ -100,7 +100,7 @@ def _aggregated(state: State, argument: str, signed: bool) -> exp.Expr:
             return _extremum(state, kept)
 
 
-def _sum(state: State, argument: str, signed: bool) -> exp.Expr:
+def _sum(state: AggregateState, argument: str, signed: bool) -> exp.Expr:
     """0 where nothing is summed; NULL only where the sum overflowed."""
     wide = cast(column(argument), state.type)
     if signed:
@@ -111,11 +111,11 @@ def _sum(state: State, argument: str, signed: bool) -> exp.Expr:
     return exp.Case().when(exp.EQ(this=counted, expression=_ZERO.copy()), zero).else_(total)
 
 
-def _extremum(state: State, argument: exp.Expr) -> exp.Expr:
+def _extremum(state: AggregateState, argument: exp.Expr) -> exp.Expr:
     return exp.Min(this=argument) if state.kind == "min" else exp.Max(this=argument)
 
 
-def _retracted(state: State) -> str:
+def _retracted(state: AggregateState) -> str:
     return state.name.replace("_sml_", "_sml_lost_")
 
 
@@ -133,7 +133,7 @@ def _old(groups: str) -> exp.Select:
     return exp.select("*").from_(outside("target", TARGET)).where(exp.In(this=key(), query=matching.subquery()))
 
 
-def _stale(states: tuple[State, ...], groups: str, old: str) -> exp.Select:
+def _stale(states: tuple[AggregateState, ...], groups: str, old: str) -> exp.Select:
     """Keys of changed groups whose stored states cannot be merged.
 
     A retracted value equals or beats the stored extremum, or a stored or added sum has overflowed.
@@ -159,27 +159,29 @@ def _recomputed(aggregate: Aggregate, steps: Lookups, stale: str) -> exp.Select:
     """States of the stale groups from the input as it is."""
     if not aggregate.keys:
         # Without GROUP BY an aggregate of no rows is a row: the one group is let through after it, not before.
-        whole = group(_arguments(aggregate, rows(aggregate.child)), aggregate, signed=False)
-        found = exp.select(key()).from_(stale).subquery()
-        return exp.select("*").from_(whole.subquery("w")).where(exp.In(this=key(), query=found))
+        whole = grouped_states(_arguments(aggregate, rows(aggregate.child)), aggregate, signed=False)
+        subquery = exp.select(key()).from_(stale).subquery()
+        return exp.select("*").from_(whole.subquery("w")).where(exp.In(this=key(), query=subquery))
     expressions = [named.expression for named in aggregate.keys]
     names = tuple(named.name for named in aggregate.keys)
     match = Match(tuple(expressions), stale, names, (True,) * len(names))
     current = steps.lookup(aggregate.child, match)
-    return group(_arguments(aggregate, exp.select("*").from_(current)), aggregate, signed=False)
+    return grouped_states(_arguments(aggregate, exp.select("*").from_(current)), aggregate, signed=False)
 
 
-def _pooled(aggregate: Aggregate, states: tuple[State, ...], groups: str, old: str, stale: str) -> exp.Select:
+def _pooled(aggregate: Aggregate, states: tuple[AggregateState, ...], groups: str, old: str, stale: str) -> exp.Select:
     """Stored states and those that the change adds, of every changed group that is not recomputed."""
     names = _state_names(aggregate, states)
     stored = exp.select(*names).from_(old)
     added = exp.select(*[name.copy() for name in names]).from_(groups)
     both = exp.union(stored, added, distinct=False).subquery("b")
-    found = exp.select(key()).from_(stale).subquery()
-    return exp.select(*[name.copy() for name in names]).from_(both).where(exp.Not(this=exp.In(this=key(), query=found)))
+    subquery = exp.select(key()).from_(stale).subquery()
+    return (
+        exp.select(*[name.copy() for name in names]).from_(both).where(exp.Not(this=exp.In(this=key(), query=subquery)))
+    )
 
 
-def _merged(aggregate: Aggregate, states: tuple[State, ...], pooled: str, recomputed: str) -> exp.Select:
+def _merged(aggregate: Aggregate, states: tuple[AggregateState, ...], pooled: str, recomputed: str) -> exp.Select:
     """States of every changed group after the change."""
     keys = [key(), *[column(named.name) for named in aggregate.keys]]
     sums = [exp.alias_(_merge_one(state), state.name, quoted=True) for state in states]
@@ -189,11 +191,11 @@ def _merged(aggregate: Aggregate, states: tuple[State, ...], pooled: str, recomp
     return exp.select(*[name.copy() for name in names]).from_(every.subquery("e"))
 
 
-def _state_names(aggregate: Aggregate, states: tuple[State, ...]) -> list[exp.Expr]:
+def _state_names(aggregate: Aggregate, states: tuple[AggregateState, ...]) -> list[exp.Expr]:
     return [key(), *[column(named.name) for named in aggregate.keys], *[column(state.name) for state in states]]
 
 
-def _merge_one(state: State) -> exp.Expr:
+def _merge_one(state: AggregateState) -> exp.Expr:
     if state.kind in ("min", "max"):
         return _extremum(state, column(state.name))
     total = cast(exp.Sum(this=column(state.name)), state.type)

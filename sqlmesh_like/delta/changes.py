@@ -37,22 +37,22 @@ from sqlmesh_like.analyze.relation import (
     columns,
     scanned_columns,
 )
-from sqlmesh_like.delta.crossing import changed_by_clock
+from sqlmesh_like.delta.clock_boundary import changed_by_clock
 from sqlmesh_like.delta.join_graph import JoinGraph, flatten, joined
 from sqlmesh_like.delta.keys import column, encode, key, weight
 from sqlmesh_like.delta.lookups import Lookups, Match, keys_of, match_columns
 from sqlmesh_like.delta.moves import Moves
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Prune
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.delta.rows import exploded, from_item, names, net, over, rows, stacked, subquery, united
-from sqlmesh_like.delta.signs import signed
+from sqlmesh_like.delta.rows import exploded, from_item, names, net, over, rows, stacked, subquery, union_rows
+from sqlmesh_like.delta.signed_union import signed
 from sqlmesh_like.names import KEY, WEIGHT
 
 _TAG = "_sml_tag"
 """Of a row of a joined table: 0 it stays, 1 it enters, -1 it leaves."""
 
 
-def delta(source: Relation, moves: Moves) -> DeltaProgram:
+def relation_delta(source: Relation, moves: Moves) -> DeltaProgram:
     """The program of a table that is a relation without hidden state."""
     builder = Changes(source, moves)
     if not moves.can_change(source):
@@ -91,10 +91,10 @@ class Changes:
         """
         known = source.input_id if isinstance(source, Scan) else id(source)
         if known not in self._netted:
-            self._netted[known] = self._made(source)
+            self._netted[known] = self._netted_step(source)
         return self._netted[known]
 
-    def _made(self, source: Relation) -> str:
+    def _netted_step(self, source: Relation) -> str:
         if isinstance(source, Scan):
             read = scanned_columns(self.root)[source.input_id]
             return self.steps.add("delta", net(outside("changes", source.input_id), read))
@@ -115,7 +115,7 @@ class Changes:
             case UnionAll():
                 moving = {n: b for n, b in enumerate(source.branches) if self.moves.can_change(b)}
                 changes = {number: subquery(self.of(branch)) for number, branch in moving.items()}
-                return united(source, changes, signed=True)
+                return union_rows(source, changes, signed=True)
         return _signed_rows(source, self._recomputed(source))
 
     def _of_join(self, graph: JoinGraph) -> exp.Select:
@@ -261,16 +261,16 @@ def _is_together(tag: exp.Expr, direction: exp.Expr) -> exp.Expr:
 def _columns_of_core(contracted: JoinGraph) -> list[tuple[str, str]]:
     """Leaf and name of the columns of a core that are read after it is joined."""
     read = [*contracted.predicates, *(value for _, value in contracted.items), contracted.key]
-    found = (c.name for e in read for c in e.find_all(exp.Column) if c.table == "_sml_t0")
-    pairs = (re.fullmatch(r"(_sml_t\d+)_(.*)", name, re.DOTALL) for name in dict.fromkeys(found))
+    result = (c.name for e in read for c in e.find_all(exp.Column) if c.table == "_sml_t0")
+    pairs = (re.fullmatch(r"(_sml_t\d+)_(.*)", name, re.DOTALL) for name in dict.fromkeys(result))
     return [(match[1], match[2]) for match in pairs if match]
 
 
 def _shown_keys(source: Aggregate | Distinct) -> tuple[tuple[str, str], ...]:
     """Visible columns of a table of groups that are its keys, with the columns of the affected ones."""
     if isinstance(source, Distinct):
-        found = columns(source)
-        return tuple((c.name, name) for c, name in zip(found, match_columns(len(found)), strict=True))
+        result = columns(source)
+        return tuple((c.name, name) for c, name in zip(result, match_columns(len(result)), strict=True))
     keys = {named.name: name for named, name in zip(source.keys, match_columns(len(source.keys)), strict=True)}
     return tuple(
         (item.name, keys[item.expression.name])

@@ -18,14 +18,16 @@ def compile_table(facts: QueryFacts, classification: Classification) -> TablePla
     match classification.strategy:
         case "row_based" | "group_recompute":
             assert relation is not None
-            return TablePlan(rows.rows(relation), derive=partial(changes.delta, relation))
+            return TablePlan(rows.rows(relation), derive=partial(changes.relation_delta, relation))
         case "aggregate_merge":
             assert isinstance(relation, Aggregate)
             state = aggregates.state_schema(relation)
-            return TablePlan(aggregates.build(relation), state, derive=partial(aggregates.delta, relation))
+            return TablePlan(
+                aggregates.build_aggregate(relation), state, derive=partial(aggregates.aggregate_delta, relation)
+            )
         case "partition_rescan":
             assert relation is not None
             rescan = partitions.rescan(relation, facts.model.config.partition_by)
             # Sound wherever the rescan is, and over the same build: what a change costs decides, run by run.
-            return TablePlan(rows.rows(relation), derive=partial(changes.delta, relation), rescan=rescan)
+            return TablePlan(rows.rows(relation), derive=partial(changes.relation_delta, relation), rescan=rescan)
     return TablePlan(None)

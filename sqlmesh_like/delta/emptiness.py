@@ -74,10 +74,10 @@ class _Simplifier:
         if isinstance(item, exp.Table):
             return not self._is_empty(item)
         if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Query):
-            found = self.query(item.this)
-            if found is None:
+            query = self.query(item.this)
+            if query is None:
                 return False
-            item.set("this", found)
+            item.set("this", query)
         return True
 
     def _condition(self, condition: exp.Expr, *, negated: bool = False) -> exp.Expr:
@@ -95,14 +95,14 @@ class _Simplifier:
                 inner = self._condition(condition.this, negated=True)
                 return exp.Boolean(this=not inner.this) if isinstance(inner, exp.Boolean) else exp.Not(this=inner)
             case exp.Exists() if isinstance(condition.this, exp.Query):
-                found = self.query(condition.this)
-                return exp.false() if found is None else exp.Exists(this=found)
+                query = self.query(condition.this)
+                return exp.false() if query is None else exp.Exists(this=query)
             case exp.In() if condition.args.get("query") is not None:
                 subquery = condition.args["query"]
-                found = self.query(subquery.this)
-                if found is None:
+                query = self.query(subquery.this)
+                if query is None:
                     return exp.false()
-                subquery.set("this", found)
+                subquery.set("this", query)
             case exp.NEQ() if not negated and repr(condition.this) == repr(condition.expression):
                 return exp.false()  # rows that cross no boundary of the clock
         return condition

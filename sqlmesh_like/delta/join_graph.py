@@ -28,7 +28,7 @@ _LEAF = re.compile(rf"{_ALIAS}(\d+)")
 
 
 @dataclass(frozen=True)
-class Edge:
+class JoinEdge:
     """One equality between expressions over two different leaves."""
 
     leaves: tuple[int, int]
@@ -53,18 +53,18 @@ class JoinGraph:
     key: exp.Expr
 
     @cached_property
-    def edges(self) -> tuple[Edge, ...]:
+    def edges(self) -> tuple[JoinEdge, ...]:
         return tuple(edge for predicate in self.predicates if (edge := _edge(predicate)) is not None)
 
     def neighbours(self, leaf: int) -> frozenset[int]:
-        return frozenset(found[0] for edge in self.edges if (found := edge.towards(leaf)) is not None)
+        return frozenset(edges[0] for edge in self.edges if (edges := edge.towards(leaf)) is not None)
 
     def between(self, leaves: Sequence[int]) -> frozenset[int]:
         """These leaves and those on the shortest ways from one to the next."""
-        found = {leaves[0]}
+        entries = {leaves[0]}
         for leaf in leaves[1:]:
-            found |= self._way(leaf, found)
-        return frozenset(found)
+            entries |= self._way(leaf, entries)
+        return frozenset(entries)
 
     def _way(self, start: int, goals: Collection[int]) -> set[int]:
         """Leaves on a shortest way to one of the goals, the start among them; the start alone where there is none."""
@@ -202,14 +202,14 @@ def alias(leaf: int) -> str:
     return f"{_ALIAS}{leaf}"
 
 
-def core_column(found: exp.Column) -> str:
+def core_column(reference: exp.Column) -> str:
     """The name that a leaf's column has among the joined rows of several leaves."""
-    return f"{found.table}_{found.name}"
+    return f"{reference.table}_{reference.name}"
 
 
 def leaves_of(expression: exp.Expr) -> frozenset[int]:
     """The leaves whose columns an expression reads."""
-    matches = (_LEAF.fullmatch(found.table) for found in expression.find_all(exp.Column))
+    matches = (_LEAF.fullmatch(reference.table) for reference in expression.find_all(exp.Column))
     return frozenset(int(match[1]) for match in matches if match)
 
 
@@ -237,11 +237,11 @@ def _parts(condition: exp.Expr, known: Mapping[str, exp.Expr]) -> tuple[exp.Expr
     return tuple(substituted(part, known) for part in conjuncts(condition))
 
 
-def _edge(predicate: exp.Expr) -> Edge | None:
+def _edge(predicate: exp.Expr) -> JoinEdge | None:
     if not isinstance(predicate, exp.EQ | exp.NullSafeEQ):
         return None
     sides = (leaves_of(predicate.this), leaves_of(predicate.expression))
     if any(len(side) != 1 for side in sides) or sides[0] == sides[1]:
         return None
     first, second = (next(iter(side)) for side in sides)
-    return Edge((first, second), (predicate.this, predicate.expression), isinstance(predicate, exp.NullSafeEQ))
+    return JoinEdge((first, second), (predicate.this, predicate.expression), isinstance(predicate, exp.NullSafeEQ))

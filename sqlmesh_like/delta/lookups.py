@@ -27,7 +27,7 @@ from sqlmesh_like.analyze.relation import (
 )
 from sqlmesh_like.delta.join_graph import JoinGraph, flatten, leaves_of, substituted, unqualified
 from sqlmesh_like.delta.keys import column
-from sqlmesh_like.delta.program import DeltaProgram, Prune, Step
+from sqlmesh_like.delta.program import DeltaProgram, ProgramStep, Prune
 from sqlmesh_like.delta.program import relation as outside
 from sqlmesh_like.delta.rows import from_item, over, rows, subquery
 
@@ -67,8 +67,8 @@ class Match:
                 self.names, expressions or self.expressions, self.is_null_safe, strict=True
             )
         ]
-        found = exp.select(exp.Literal.number(1)).from_(exp.alias_(exp.table_(self.step), _MATCH, table=True))
-        return exp.Exists(this=found.where(exp.and_(*pairs)) if pairs else found)
+        conditions = exp.select(exp.Literal.number(1)).from_(exp.alias_(exp.table_(self.step), _MATCH, table=True))
+        return exp.Exists(this=conditions.where(exp.and_(*pairs)) if pairs else conditions)
 
     def prune(self, input_id: str) -> Prune | None:
         """What is known of the partitions of an input whose columns these are."""
@@ -105,7 +105,7 @@ class Lookups:
     """
 
     small: frozenset[str] = frozenset()
-    _steps: list[Step] = field(default_factory=list)
+    _steps: list[ProgramStep] = field(default_factory=list)
     _found: dict[tuple[object, ...], str] = field(default_factory=dict)
     _kept: list[object] = field(default_factory=list)
 
@@ -113,7 +113,7 @@ class Lookups:
         """A further step, named by its kind."""
         taken = {step.name for step in self._steps}
         name = kind if kind not in taken else f"{kind}_{len(self._steps)}"
-        self._steps.append(Step(name, query, unless_empty, prunes))
+        self._steps.append(ProgramStep(name, query, unless_empty, prunes))
         return name
 
     def program(self) -> DeltaProgram:
@@ -124,17 +124,17 @@ class Lookups:
         identity = (id(source), *(match.identity for match in matches))
         if identity not in self._found:
             self._kept.append(source)  # an id is only unique among the living
-            self._found[identity] = self._looked_up(source, matches)
+            self._found[identity] = self._add_lookup(source, matches)
         return self._found[identity]
 
-    def _looked_up(self, source: Relation, matches: Sequence[Match]) -> str:
+    def _add_lookup(self, source: Relation, matches: Sequence[Match]) -> str:
         graph = flatten(source)
         spelt = [tuple(graph.substituted(expression) for expression in match.expressions) for match in matches]
         conditions = [match.condition(own) for match, own in zip(matches, spelt, strict=True)]
         seeds = [self._by_leaf(match, own) for match, own in zip(matches, spelt, strict=True)]
         if len(graph.leaves) == 1:
             leaf = graph.leaves[0]
-            own = [found for seed in seeds for found in seed.values()]
+            own = [result for seed in seeds for result in seed.values()]
             query = graph.select([self._leaf(leaf, own)]).where(*conditions, copy=False)
             prunes = [prune for m in own if isinstance(leaf, Scan) and (prune := m.prune(leaf.input_id))]
             return self.add("lookup", query, prunes=tuple(prunes))
@@ -148,7 +148,7 @@ class Lookups:
             read = leaves_of(expression)
             if len(read) == 1:
                 by_leaf.setdefault(next(iter(read)), {})[position] = unqualified(expression)
-        return {leaf: found for leaf, own in by_leaf.items() if (found := match.mapped(own)) is not None}
+        return {leaf: result for leaf, own in by_leaf.items() if (result := match.mapped(own)) is not None}
 
     def _leaf(self, leaf: Relation, matches: Sequence[Match]) -> exp.Expr:
         """FROM item with at least those rows of a leaf for which all matches hold, groups whole or not at all."""
@@ -172,15 +172,15 @@ class Lookups:
 
     def _through(self, matches: Sequence[Match], known: Mapping[str, exp.Expr]) -> list[Match]:
         """Matches over an operator's columns as those over its child's, as far as they are known there."""
-        found = []
+        entries = []
         for match in matches:
             below = {
                 position: substituted(expression, known)
                 for position, expression in enumerate(match.expressions)
                 if all(c.name.lower() in known for c in expression.find_all(exp.Column))
             }
-            found.append(match.mapped(below))
-        return [match for match in found if match is not None]
+            entries.append(match.mapped(below))
+        return [match for match in entries if match is not None]
 
     def _outer(self, join: Join, matches: Sequence[Match]) -> exp.Expr | None:
         """Rows of the side that is kept whole, and of the other side those that they meet."""
@@ -204,35 +204,37 @@ class Lookups:
     def _restricted(self, graph: JoinGraph, seeds: Sequence[Mapping[int, Match]]) -> list[exp.Expr]:
         """FROM items of a graph's leaves, beginning with those that matches restrict."""
         own = {leaf: [seed[leaf] for seed in seeds if leaf in seed] for leaf in range(len(graph.leaves))}
-        found = {leaf: self.lookup(graph.leaves[leaf], *given) for leaf, given in own.items() if given}
-        return self.beside(graph, found) if found else [from_item(leaf) for leaf in graph.leaves]
+        entries = {leaf: self.lookup(graph.leaves[leaf], *given) for leaf, given in own.items() if given}
+        return self.beside(graph, entries) if entries else [from_item(leaf) for leaf in graph.leaves]
 
     def beside(self, graph: JoinGraph, known: Mapping[int, str]) -> list[exp.Expr]:
         """FROM items of a graph's leaves, of which some are steps: of the others those rows alone that can meet them.
 
         What no equality leads to is read whole, and what is small.
         """
-        found = dict(known)
+        result = dict(known)
         small: dict[int, frozenset[int]] = {}
-        route = _Route(graph, set(found), frozenset(range(len(graph.leaves))))
+        route = _Route(graph, set(result), frozenset(range(len(graph.leaves))))
         while following := route.next():
             for leaf, reached in following:
                 if self._is_small(graph.leaves[leaf]):
                     small[leaf] = reached
                 else:
-                    self._meet(graph, leaf, reached, found, small)
+                    self._meet(graph, leaf, reached, result, small)
             route.reached |= {leaf for leaf, _ in following}
-        return [exp.table_(found[leaf]) if leaf in found else from_item(node) for leaf, node in enumerate(graph.leaves)]
+        return [
+            exp.table_(result[leaf]) if leaf in result else from_item(node) for leaf, node in enumerate(graph.leaves)
+        ]
 
     def _meet(
-        self, graph: JoinGraph, leaf: int, reached: Iterable[int], found: dict[int, str],
+        self, graph: JoinGraph, leaf: int, reached: Iterable[int], meeting: dict[int, str],
         small: Mapping[int, frozenset[int]],
     ) -> None:  # fmt: skip
         """Look a leaf up by those that are reached; a small one of these is looked up first."""
         for other in reached:
-            if other not in found:
-                self._meet(graph, other, small[other], found, small)
-        found[leaf] = self._met(graph, leaf, {other: [found[other]] for other in reached})
+            if other not in meeting:
+                self._meet(graph, other, small[other], meeting, small)
+        meeting[leaf] = self._met(graph, leaf, {other: [meeting[other]] for other in reached})
 
     def _is_small(self, leaf: Relation) -> bool:
         return isinstance(leaf, Scan) and leaf.input_id in self.small
@@ -241,9 +243,9 @@ class Lookups:
         """The lookup of those rows of a leaf that meet rows of each of these other leaves, given by steps."""
         matches = []
         for other, steps in sorted(known.items()):
-            towards = [(edge, found) for edge in graph.edges if (found := edge.towards(leaf)) and found[0] == other]
-            keys = self._keys([unqualified(found[1]) for _, found in towards], steps)
-            own = [unqualified(found[2]) for _, found in towards]
+            towards = [(edge, lookup) for edge in graph.edges if (lookup := edge.towards(leaf)) and lookup[0] == other]
+            keys = self._keys([unqualified(lookup[1]) for _, lookup in towards], steps)
+            own = [unqualified(lookup[2]) for _, lookup in towards]
             matches.append(Match.by(own, keys, [edge.is_null_safe for edge, _ in towards]))
         return self.lookup(graph.leaves[leaf], *matches)
 
@@ -265,19 +267,19 @@ class Lookups:
         for seed in changes:
             for way in _Route(graph, {seed}, core).whole():
                 waiting.setdefault(way, []).append(seed)
-        found: dict[tuple[int, int], str] = {}
+        entries: dict[tuple[int, int], str] = {}
         while waiting:
             (leaf, known), seeds = max(waiting.items(), key=lambda each: len(self._can_go(each, pieces)) / len(each[1]))
             going = self._can_go(((leaf, known), seeds), pieces)
             sources = {n: list(dict.fromkeys(s for seed in going for s in pieces[n, seed])) for n in known}
             step = self._met(graph, leaf, sources)
             for seed in going:
-                found[leaf, seed] = step
+                entries[leaf, seed] = step
                 pieces[leaf, seed] = [step, *([changes[leaf]] if leaf in changes else [])]
             waiting[leaf, known] = [seed for seed in seeds if seed not in going]
             if not waiting[leaf, known]:
                 del waiting[leaf, known]
-        return found
+        return entries
 
     def _can_go(
         self, way: tuple[tuple[int, frozenset[int]], list[int]], pieces: Collection[tuple[int, int]]
@@ -308,7 +310,7 @@ class _Route:
         rows are found.
         """
         known = {leaf: self.graph.neighbours(leaf) & self.reached for leaf in sorted(self.among - self.reached)}
-        beside = [(leaf, frozenset(found)) for leaf, found in known.items() if found]
+        beside = [(leaf, frozenset(result)) for leaf, result in known.items() if result]
         settled = [each for each in beside if not self._has_other_way(each[0])]
         return settled or sorted(beside, key=lambda each: (-len(each[1]), each[0]))[:1]
 

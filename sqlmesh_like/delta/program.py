@@ -25,7 +25,7 @@ from sqlmesh_like.names import Schema
 STATE_VERSION = 1
 """Version of the layout of hidden state columns; part of every fingerprint."""
 
-Role = Literal["changes", "current", "target"]
+RelationRole = Literal["changes", "current", "target"]
 TARGET = "this"
 
 
@@ -41,7 +41,7 @@ class Prune:
 
 
 @dataclass(frozen=True)
-class Step:
+class ProgramStep:
     """One SELECT. Where `unless_empty` names an earlier step without rows, this step has none and is not run.
 
     Each of `prunes` holds.
@@ -60,7 +60,7 @@ class DeltaProgram:
     No steps: the table cannot change.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[ProgramStep, ...]
 
     @property
     def result(self) -> str:
@@ -113,7 +113,7 @@ class TablePlan:
         return merged + ((self.rescan.affected, self.rescan.query) if self.rescan else ())
 
 
-def relation(role: Role, name: str) -> exp.Table:
+def relation(role: RelationRole, name: str) -> exp.Table:
     """The table expression of an outside relation.
 
     >>> relation("changes", "source.shop.user").sql("spark")
@@ -122,9 +122,9 @@ def relation(role: Role, name: str) -> exp.Table:
     return exp.table_(name, db=role, quoted=True)
 
 
-def outside_of(query: exp.Expr) -> frozenset[tuple[Role, str]]:
+def outside_of(query: exp.Expr) -> frozenset[tuple[RelationRole, str]]:
     """Outside relations that a query reads anywhere."""
-    return frozenset(found for table in query.find_all(exp.Table) if (found := split_relation(table)))
+    return frozenset(result for table in query.find_all(exp.Table) if (result := split_relation(table)))
 
 
 def steps_of(query: exp.Expr) -> list[str]:
@@ -142,7 +142,7 @@ def name_of(table: exp.Table) -> str:
     return f"{table.db}.{table.name}" if table.db else table.name
 
 
-def split_relation(table: exp.Table) -> tuple[Role, str] | None:
+def split_relation(table: exp.Table) -> tuple[RelationRole, str] | None:
     """Role and name of an outside relation; None for a step."""
     match table.db:
         case "changes":

@@ -61,7 +61,7 @@ def over(node: Relation, *sources: exp.Expr) -> exp.Select:
         case Explode():
             return exploded(node, sources[0])
         case UnionAll():
-            return united(node, dict(enumerate(sources)))
+            return union_rows(node, dict(enumerate(sources)))
         case Join():
             return _outer(node, *sources)
         case Windowed():
@@ -123,7 +123,7 @@ def exploded(explode: Explode, source: exp.Expr, *, signed: bool = False) -> exp
     return query
 
 
-def united(union: UnionAll, sources: Mapping[int, exp.Expr], *, signed: bool = False) -> exp.Select:
+def union_rows(union: UnionAll, sources: Mapping[int, exp.Expr], *, signed: bool = False) -> exp.Select:
     """Rows of those branches that have a source (`signed`: rows of a change, whose weight is carried on)."""
     carried = [weight()] if signed else []
     selects: list[exp.Query] = []
@@ -189,12 +189,12 @@ def _grouped(aggregate: Aggregate, source: exp.Expr) -> exp.Select:
 
 def _read_by(aggregate: Aggregate) -> list[exp.Expr]:
     """The child's columns that the calls read."""
-    found = dict.fromkeys(found.name for call in aggregate.calls for found in call.call.find_all(exp.Column))
-    return [column(name) for name in found]
+    result = dict.fromkeys(result.name for call in aggregate.calls for result in call.call.find_all(exp.Column))
+    return [column(name) for name in result]
 
 
 def _with_tie_break(expression: exp.Expr) -> exp.Expr:
-    """Tied order is no function of the input: the row key decides, in the full build and in the delta alike."""
+    """Tied order is not a function of the input: the row key decides, in the full build and in the delta alike."""
     copy = expression.copy()
     for window in copy.find_all(exp.Window):
         order = window.args.get("order")

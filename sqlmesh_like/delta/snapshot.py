@@ -51,7 +51,7 @@ def snapshot_program(config: SnapshotConfig, source: Schema, stored: Schema | No
     for name in (*config.unique_key, *moment, *(config.check or ())):
         if name.lower() not in known:
             hint = f"its columns: {', '.join(column.name for column in source)}"
-            raise NodeError(f"the snapshot names {name!r}, which is no column of its query", hint=hint)
+            raise NodeError(f"the snapshot names {name!r}, which is not a column of its query", hint=hint)
     return _Program(config, source, stored or (), f"timestamp '{now}'").program()
 
 

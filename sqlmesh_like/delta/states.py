@@ -17,29 +17,31 @@ from sqlmesh_like.analyze.types import INTEGERS, avg_type, decimal_of, sum_type
 from sqlmesh_like.delta.keys import column
 from sqlmesh_like.names import ROWS, Column
 
-Kind = Literal["rows", "count", "sum", "min", "max"]
+StateKind = Literal["rows", "count", "sum", "min", "max"]
 
 
 @dataclass(frozen=True)
-class State:
+class AggregateState:
     """One hidden column: what it holds and over which argument (None: over rows)."""
 
     name: str
-    kind: Kind
+    kind: StateKind
     argument: exp.Expr | None
     type: str
     counted_by: str | None = None  # for sums: the state with the number of summed values
 
 
-def states_of(aggregate: Aggregate) -> tuple[State, ...]:
+def states_of(aggregate: Aggregate) -> tuple[AggregateState, ...]:
     """The states that all calls of an aggregate need, each once; the first counts rows."""
-    found: dict[tuple[str, str], State] = {}
+    entries: dict[tuple[str, str], AggregateState] = {}
     numbers: dict[str, int] = {}
 
-    def add(kind: Kind, argument: exp.Expr, type_: str, counted_by: str | None = None) -> str:
+    def add(kind: StateKind, argument: exp.Expr, type_: str, counted_by: str | None = None) -> str:
         sql = argument.sql("spark")
         number = numbers.setdefault(sql, len(numbers))
-        return found.setdefault((kind, sql), State(f"_sml_{kind}_{number}", kind, argument, type_, counted_by)).name
+        return entries.setdefault(
+            (kind, sql), AggregateState(f"_sml_{kind}_{number}", kind, argument, type_, counted_by)
+        ).name
 
     for call in aggregate.calls:
         if call.argument is None:
@@ -57,7 +59,7 @@ def states_of(aggregate: Aggregate) -> tuple[State, ...]:
                 add("min", call.argument, call.argument_type or "")
             case "MAX":
                 add("max", call.argument, call.argument_type or "")
-    return (State(ROWS, "rows", None, "bigint"), *found.values())
+    return (AggregateState(ROWS, "rows", None, "bigint"), *entries.values())
 
 
 def _sum_state_type(argument: str | None) -> str:
@@ -67,11 +69,11 @@ def _sum_state_type(argument: str | None) -> str:
     return f"decimal(38,{decimal[1]})"
 
 
-def schema(states: Iterable[State]) -> tuple[Column, ...]:
+def schema(states: Iterable[AggregateState]) -> tuple[Column, ...]:
     return tuple(Column(state.name, state.type) for state in states)
 
 
-def value(call: Call, states: tuple[State, ...]) -> exp.Expr:
+def value(call: Call, states: tuple[AggregateState, ...]) -> exp.Expr:
     """The aggregate's value, of Spark's type, from the states of its group."""
     if call.argument is None:
         return column(ROWS)
@@ -95,7 +97,7 @@ def value(call: Call, states: tuple[State, ...]) -> exp.Expr:
     raise AssertionError(f"{call.function} has no state")
 
 
-def _average(call: Call, total: State, count: State) -> exp.Expr:
+def _average(call: Call, total: AggregateState, count: AggregateState) -> exp.Expr:
     """Spark divides doubles for integers; for decimals it divides the sum by a decimal(20,0) and rounds half up once.
 
     Rounding the quotient first to the wider type of `/` gives the same digits for fewer than 10^11 rows in a group.
@@ -117,14 +119,14 @@ def _deciding(call: Call) -> exp.Expr:
     return exp.Case().when(settles, exp.Literal.number(1))
 
 
-def _decided(call: Call, states: tuple[State, ...]) -> exp.Expr:
+def _decided(call: Call, states: tuple[AggregateState, ...]) -> exp.Expr:
     sql = _deciding(call).sql("spark")
     count = next(s for s in states if s.argument is not None and s.kind == "count" and s.argument.sql("spark") == sql)
     compare = exp.EQ if call.function == "LOGICAL_AND" else exp.GT
     return compare(this=column(count.name), expression=exp.Literal.number(0))
 
 
-def _unless_empty(count: State, expression: exp.Expr) -> exp.Expr:
+def _unless_empty(count: AggregateState, expression: exp.Expr) -> exp.Expr:
     """Of no values these aggregates are NULL."""
     return exp.Case().when(exp.GT(this=column(count.name), expression=exp.Literal.number(0)), expression)
 

@@ -47,5 +47,5 @@ def metastore_address(target: Target) -> tuple[str, int]:
 
 def _settings(target: Target) -> Mapping[str, object]:
     given = target.options.get("catalog")
-    found = given.get(target.catalog) if isinstance(given, dict) else None
-    return found if isinstance(found, dict) else {}
+    result = given.get(target.catalog) if isinstance(given, dict) else None
+    return result if isinstance(result, dict) else {}

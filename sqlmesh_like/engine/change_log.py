@@ -93,7 +93,7 @@ def chained(commits: Iterable[Commit], start: str) -> tuple[ChangeLog, ...]:
     Raises NotLoggedError unless each has one, relative to the data commit right before it: what another writer
     committed in between, or completed late, is in none of them.
     """
-    found: list[ChangeLog] = []
+    entries: list[ChangeLog] = []
     previous = start
     for commit in commits:
         if not commit.is_data:
@@ -102,9 +102,9 @@ def chained(commits: Iterable[Commit], start: str) -> tuple[ChangeLog, ...]:
         if log.previous != previous:
             at = commit.instant.requested
             raise NotLoggedError(f"the change log of commit {at} follows {log.previous}, not {previous}")
-        found.append(log)
+        entries.append(log)
         previous = commit.instant.frontier
-    return tuple(found)
+    return tuple(entries)
 
 
 def logs_between(timeline: Timeline, start: str, end: str) -> tuple[ChangeLog, ...]:
@@ -121,8 +121,8 @@ def columns_of(timeline: Timeline, log: ChangeLog) -> str:
     """
     rows, columns = 0, ""
     for file in log.files:
-        found = read_footer(timeline, file)
-        rows, columns = rows + found.rows, found.columns
+        result = read_footer(timeline, file)
+        rows, columns = rows + result.rows, result.columns
         if fingerprint(columns) != log.columns:
             raise NotLoggedError(f"the change log {file.path} has other columns than its commit says")
     if rows != log.rows:
@@ -150,13 +150,13 @@ def read_footer(timeline: Timeline, file: LogFile) -> Footer:
         if int(str(fs.info(path)["size"])) != file.bytes:
             raise NotLoggedError(f"the change log {file.path} has another size than its commit says")
         with fs.open(path, "rb") as source:
-            found = pq.read_metadata(source)
+            read_metadata = pq.read_metadata(source)
     except FileNotFoundError as error:
         raise NotLoggedError(f"the change log {file.path} is gone") from error
     except ArrowInvalid as error:
-        raise NotLoggedError(f"the change log {file.path} is no Parquet file") from error
-    columns = (found.metadata or {}).get(_COLUMNS, b"").decode()
-    return Footer(found.num_rows, columns, _values_of(found, UNSURE))
+        raise NotLoggedError(f"the change log {file.path} is not a Parquet file") from error
+    columns = (read_metadata.metadata or {}).get(_COLUMNS, b"").decode()
+    return Footer(read_metadata.num_rows, columns, _values_of(read_metadata, UNSURE))
 
 
 def _values_of(metadata: object, column: str) -> int:

@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sqlmesh_like.run.ports import Difference, Row
+from sqlmesh_like.run.ports import Row, RowDifference
 
 RELATIVE_TOLERANCE = 1e-9
 _MATCHED_AT_MOST = 20_000
 _COPIES = "_sml_copies"
 
 
-def difference(stored: DataFrame, expected: DataFrame, limit: int) -> Difference:
+def difference(stored: DataFrame, expected: DataFrame, limit: int) -> RowDifference:
     """Rows of either side without an equal row on the other (multisets). Where all are equal each side is read once."""
     alike = expected.select(*[F.col(f"`{field.name}`").cast(field.dataType) for field in stored.schema.fields])
     signed = stored.withColumn(_COPIES, F.lit(1)).unionByName(alike.withColumn(_COPIES, F.lit(-1)))
@@ -28,15 +28,15 @@ def difference(stored: DataFrame, expected: DataFrame, limit: int) -> Difference
     unequal = unequal.where(f"{_COPIES} <> 0")
     total = unequal.agg(F.sum(F.abs(_COPIES))).collect()[0][0] or 0
     if not total:
-        return Difference(0, ())
+        return RowDifference(0, ())
     surplus, missing = (_copied(unequal, sign) for sign in (1, -1))
     floats = [name for name, type_ in stored.dtypes if type_ in ("double", "float")]
     if floats and total <= _MATCHED_AT_MOST:
         left, right = _unmatched(_rows(surplus), _rows(missing), floats)
         rows = [(-1, row) for row in left] + [(1, row) for row in right]
-        return Difference(len(rows), tuple(rows[:limit]))
+        return RowDifference(len(rows), tuple(rows[:limit]))
     rows = [(-1, row) for row in _rows(surplus.limit(limit))] + [(1, row) for row in _rows(missing.limit(limit))]
-    return Difference(total, tuple(rows[:limit]))
+    return RowDifference(total, tuple(rows[:limit]))
 
 
 def _copied(unequal: DataFrame, sign: int) -> DataFrame:

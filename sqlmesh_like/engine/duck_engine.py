@@ -18,18 +18,18 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.clock import frozen
 from sqlmesh_like.delta.snapshot import SOURCE, snapshot_program
-from sqlmesh_like.engine.duck_allowed import first_unproven, guard_in, guarded
+from sqlmesh_like.engine.allow_list import first_unproven, guard_in, guarded
+from sqlmesh_like.engine.dialect import duck_text
 from sqlmesh_like.engine.duck_connection import reader, sandbox, time_limit
 from sqlmesh_like.engine.duck_history import DuckHistory
-from sqlmesh_like.engine.duck_text import duck_text
-from sqlmesh_like.engine.duck_types import cast_item, duck_type, quoted, spark_name, without_zone
+from sqlmesh_like.engine.duck_types import cast_item, duck_quoted, duck_type, spark_name, without_zone
 from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.names import KEY, Column, Schema, TableName
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.render.rendered import RenderedModel
-from sqlmesh_like.run.ports import Applied, Difference, Export, Rows
+from sqlmesh_like.run.ports import Export, RowDifference, Rows, WriteResult
 from sqlmesh_like.run.seeds import SeedTable
 from sqlmesh_like.run.source_fixtures import MODELS, FixtureTable
 
@@ -56,7 +56,7 @@ class DuckEngine:
 
     def put(self, name: TableName, uri: str, schema: Schema, rows: Sequence[Sequence[object]]) -> None:
         """A table with these rows."""
-        columns = ", ".join(f"{quoted(c.name)} {duck_type(c.type or 'string')}" for c in schema)
+        columns = ", ".join(f"{duck_quoted(c.name)} {duck_type(c.type or 'string')}" for c in schema)
         cursor = self._place(name)
         cursor.execute(f"CREATE OR REPLACE TABLE {_spelt(name)} ({columns})")
         if rows:
@@ -65,7 +65,7 @@ class DuckEngine:
             cursor.execute(f"INSERT INTO {_spelt(name)} VALUES {', '.join([one] * len(rows))}", flat)
         self._history.add(uri, schema)
 
-    def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> Applied:  # noqa: ARG002
+    def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> WriteResult:  # noqa: ARG002
         model, facts = planned.compiled.model, planned.compiled.facts
         try:
             count = self._build(planned)
@@ -76,10 +76,10 @@ class DuckEngine:
                 raise NodeError(str(error), location=Location(model.path), hint=hint) from None
             self.put(model.table, planned.target.uri, given.schema, given.rows)
             warning = f"{error}; its rows are those of {given.path}"
-            return Applied("full_refresh", len(given.rows), 0, True, warning=warning)
-        return Applied("full_refresh", count, 0, committed=True)
+            return WriteResult("full_refresh", len(given.rows), 0, True, warning=warning)
+        return WriteResult("full_refresh", count, 0, committed=True)
 
-    def take(self, planned: PlannedModel) -> Applied:
+    def write_snapshot(self, planned: PlannedModel) -> WriteResult:
         """The first versions: nothing outlives the process, so that there are no others."""
         model = planned.compiled.model
         assert model.config.snapshot is not None
@@ -98,11 +98,11 @@ class DuckEngine:
         text = duck_text(tree.transform(without_zone, copy=False))
         cursor.execute(f"CREATE OR REPLACE TABLE {_spelt(model.table)} AS SELECT * EXCLUDE ({KEY}) FROM ({text})")
         self._history.add(planned.target.uri, self._schema_of(model.table))
-        return Applied("full_refresh", _count(cursor, f"SELECT count(*) FROM {_spelt(model.table)}"), 0, True)
+        return WriteResult("full_refresh", _count(cursor, f"SELECT count(*) FROM {_spelt(model.table)}"), 0, True)
 
     def _schema_of(self, name: TableName) -> Schema:
-        found = self._db.cursor().execute(f"DESCRIBE {_spelt(name)}").fetchall()
-        return tuple(Column(row[0], spark_name(row[1])) for row in found)
+        rows = self._db.cursor().execute(f"DESCRIBE {_spelt(name)}").fetchall()
+        return tuple(Column(row[0], spark_name(row[1])) for row in rows)
 
     def release(self) -> None:
         """Nothing is shared between models."""
@@ -110,7 +110,7 @@ class DuckEngine:
     def load(self, table: SeedTable, state: TableState, now: datetime) -> None:  # noqa: ARG002
         self.put(table.seed.table, state.uri, table.schema, [_naive(row) for row in table.rows])
 
-    def verify(self, planned: PlannedModel, limit: int) -> Difference:  # noqa: ARG002
+    def verify(self, planned: PlannedModel, limit: int) -> RowDifference:  # noqa: ARG002
         raise NodeError(f"{planned.compiled.model.table} is not maintained here: it is built in full each time")
 
     def query(self, tree: exp.Expr, tables: Mapping[TableName, TableState], limit: int) -> Rows:
@@ -141,7 +141,13 @@ class DuckEngine:
     def compact(self, uri: str) -> int:  # noqa: ARG002 - there are no log files
         return 0
 
-    def keep(self, tree: exp.Expr, tables: Mapping[TableName, TableState], place: TablePlace, now: datetime) -> bool:  # noqa: ARG002
+    def store_failures(
+        self,
+        tree: exp.Expr,  # noqa: ARG002
+        tables: Mapping[TableName, TableState],  # noqa: ARG002
+        place: TablePlace,  # noqa: ARG002
+        now: datetime,  # noqa: ARG002
+    ) -> bool:
         """Nothing outlives the process: the rows that are shown are all there is."""
         return False
 
@@ -181,22 +187,22 @@ class DuckEngine:
             with self._limited(cursor):
                 cursor.execute(careful).fetchall()
         except duckdb.Error as error:
-            if told := guard_in(str(error)):
-                raise NotCheckable(f"not checkable here: {told}") from None
+            if reason := guard_in(str(error)):
+                raise NotCheckable(f"not checkable here: {reason}") from None
             raise
         return text
 
     def _place(self, name: TableName) -> duckdb.DuckDBPyConnection:
         with self._lock:
-            self._db.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(name.schema)}")
+            self._db.execute(f"CREATE SCHEMA IF NOT EXISTS {duck_quoted(name.schema)}")
         return self._db.cursor()
 
     def _check_key(self, model: RenderedModel, cursor: duckdb.DuckDBPyConnection) -> None:
-        key = ", ".join(quoted(name) for name in model.config.unique_key)
+        key = ", ".join(duck_quoted(name) for name in model.config.unique_key)
         if not key:
             return
         table, names = _spelt(model.table), ", ".join(model.config.unique_key)
-        is_null = " OR ".join(f"{quoted(name)} IS NULL" for name in model.config.unique_key)
+        is_null = " OR ".join(f"{duck_quoted(name)} IS NULL" for name in model.config.unique_key)
         if nulls := _count(cursor, f"SELECT count(*) FROM {table} WHERE {is_null}"):
             raise NodeError(f"{nulls} rows of {model.table} have NULL in unique_key ({names})")
         repeated = f"SELECT count(*) AS n FROM {table} GROUP BY {key} HAVING count(*) > 1"
@@ -216,7 +222,7 @@ def _home(name: str) -> str:
 
 
 def _spelt(name: TableName) -> str:
-    return f"{quoted(name.schema)}.{quoted(name.identifier)}"
+    return f"{duck_quoted(name.schema)}.{duck_quoted(name.identifier)}"
 
 
 def _naive(row: Sequence[object]) -> tuple[object, ...]:
@@ -225,8 +231,8 @@ def _naive(row: Sequence[object]) -> tuple[object, ...]:
 
 
 def _count(cursor: duckdb.DuckDBPyConnection, query: str) -> int:
-    found = cursor.execute(query).fetchone()
-    return int(found[0]) if found else 0
+    row = cursor.execute(query).fetchone()
+    return int(row[0]) if row else 0
 
 
 def _first_line(error: Exception) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sqlmesh_like.names import Schema
-from sqlmesh_like.plan.history import NO_CHANGE, Change, TableState, Volume, Written
+from sqlmesh_like.plan.history import NO_CHANGE, ChangeVolume, CommitSummary, TableState, Volume
 
 _ONLY = "1"
 """The frontier of a table that is there: it is written once."""
@@ -25,7 +25,7 @@ class DuckHistory:
     def lost(self, uri: str, start: str, end: str) -> str | None:  # noqa: ARG002
         return None
 
-    def change(self, uri: str, start: str, end: str) -> Change:  # noqa: ARG002
+    def change(self, uri: str, start: str, end: str) -> ChangeVolume:  # noqa: ARG002
         return NO_CHANGE
 
     def volume(self, uri: str, frontier: str) -> Volume:  # noqa: ARG002
@@ -34,7 +34,7 @@ class DuckHistory:
     def repeats_keys(self, uri: str, frontier: str) -> bool:  # noqa: ARG002
         return False
 
-    def last_write(self, uri: str) -> Written | None:  # noqa: ARG002
+    def last_write(self, uri: str) -> CommitSummary | None:  # noqa: ARG002
         return None
 
     def exceeds(self, uri: str, commits: int) -> bool:  # noqa: ARG002

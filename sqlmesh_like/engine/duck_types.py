@@ -15,7 +15,7 @@ _NAMES = {
 
 def cast_item(name: str, type_: str | None) -> str:
     """An item of a SELECT list: the column as this Spark type, or as it is."""
-    return f"CAST({quoted(name)} AS {duck_type(type_)}) AS {quoted(name)}" if type_ else quoted(name)
+    return f"CAST({duck_quoted(name)} AS {duck_type(type_)}) AS {duck_quoted(name)}" if type_ else duck_quoted(name)
 
 
 def duck_type(type_: str) -> str:
@@ -34,7 +34,7 @@ def without_zone(node: exp.Expr) -> exp.Expr:
     return node
 
 
-quoted = standard_identifier
+duck_quoted = standard_identifier
 """A name as DuckDB's SQL spells it."""
 
 

@@ -10,11 +10,11 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from sqlmesh_like.engine.duck import DuckLake
-from sqlmesh_like.engine.duck_allowed import first_unproven, guard_in, guarded
+from sqlmesh_like.engine.allow_list import first_unproven, guard_in, guarded
+from sqlmesh_like.engine.dialect import duck_text
 from sqlmesh_like.engine.duck_connection import sandbox, time_limit
-from sqlmesh_like.engine.duck_text import duck_text
 from sqlmesh_like.engine.duck_types import spark_name
+from sqlmesh_like.engine.plan_simulator import PlanSimulator
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.run.ports import Rows
@@ -33,9 +33,9 @@ class DuckUnits:
             raise NodeError(f"invalid SQL: {str(error).splitlines()[0]}") from None
         with sandbox() as connection, time_limit(connection):
             try:
-                found = connection.execute(text)
-                names = [column[0] for column in found.description or ()]
-                return Rows(tuple(map(Column, names)), tuple(found.fetchall()))
+                cursor = connection.execute(text)
+                names = [column[0] for column in cursor.description or ()]
+                return Rows(tuple(map(Column, names)), tuple(cursor.fetchall()))
             except duckdb.InterruptException:
                 raise
             except duckdb.Error as error:
@@ -48,18 +48,18 @@ class DuckUnits:
         if unproven is not None:
             return Outcome(Rows((), ()), unknown=unproven)
         now = case.now.astimezone(UTC).replace(tzinfo=None) if case.now.tzinfo else case.now
-        lake = DuckLake(case.schemas, now)
+        lake = PlanSimulator(case.schemas, now)
         try:
             with lake.time_limit():
                 return _run(case, lake, guarded(compiled.facts.tree))
         except duckdb.Error as error:
-            told = guard_in(str(error))
-            return Outcome(Rows((), ()), unknown=told or f"DuckDB: {_first_line(error)}")
+            reason = guard_in(str(error))
+            return Outcome(Rows((), ()), unknown=reason or f"DuckDB: {_first_line(error)}")
         finally:
             lake.close()
 
 
-def _run(case: UnitCase, lake: DuckLake, checked: exp.Expr) -> Outcome:
+def _run(case: UnitCase, lake: PlanSimulator, checked: exp.Expr) -> Outcome:
     lake.build(case.compiled, case.before)
     lake.check(case.compiled, checked)
     if case.after is None:
@@ -69,15 +69,15 @@ def _run(case: UnitCase, lake: DuckLake, checked: exp.Expr) -> Outcome:
     return Outcome(_rows(case, lake), _recomputed(case, lake), case.compiled.classification.strategy)
 
 
-def _rows(case: UnitCase, lake: DuckLake) -> Rows:
+def _rows(case: UnitCase, lake: PlanSimulator) -> Rows:
     return Rows(_schema(case, lake), tuple(lake.rows()))
 
 
-def _recomputed(case: UnitCase, lake: DuckLake) -> Rows:
+def _recomputed(case: UnitCase, lake: PlanSimulator) -> Rows:
     return Rows(_schema(case, lake), tuple(lake.recomputed(case.compiled)))
 
 
-def _schema(case: UnitCase, lake: DuckLake) -> Schema:
+def _schema(case: UnitCase, lake: PlanSimulator) -> Schema:
     """The model's types where they are proven, else Spark's names of those that DuckDB has."""
     proven = {column.name.lower(): column.type for column in case.compiled.facts.schema or ()}
     pairs = zip(lake.columns(), lake.types(), strict=True)

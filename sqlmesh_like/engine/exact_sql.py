@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqlmesh_like.engine.duck_text import duck_text
+from sqlmesh_like.engine.dialect import duck_text
 from sqlmesh_like.engine.duck_types import without_zone
 from sqlmesh_like.names import Column, Schema
 
@@ -113,10 +113,10 @@ class _Proof:
         left, right = self.query(union.this, outer), self.query(union.expression, outer)
         if len(left) != len(right):
             raise Unproven("a union of other widths")
-        found = [(name, _same(one, other)) for (name, one), (_, other) in zip(left, right, strict=True)]
+        entries = [(name, _same(one, other)) for (name, one), (_, other) in zip(left, right, strict=True)]
         if union.args.get("distinct"):
-            _require_hashed(type_ for _, type_ in found)
-        return found
+            _require_hashed(type_ for _, type_ in entries)
+        return entries
 
     def _select(self, select: exp.Select, outer: _Scope | None) -> _Columns:
         _require_only(select, "expressions", "from_", "joins", "where", "group", "having", "distinct")
@@ -128,8 +128,8 @@ class _Proof:
         for join in select.args.get("joins") or ():
             self._join(join, sources, scope)
         for clause in ("where", "having"):
-            if found := select.args.get(clause):
-                self._condition(found.this, scope)
+            if arguments := select.args.get(clause):
+                self._condition(arguments.this, scope)
         if group := select.args.get("group"):
             _require_only(group, "expressions")
             if any(not isinstance(item, exp.Column) for item in group.expressions):
@@ -195,10 +195,10 @@ class _Proof:
         raise Unproven(f"{'function' if isinstance(node, exp.Func) else 'form'} {node.key.upper()}")
 
     def _column(self, node: exp.Column, scope: _Scope) -> str:
-        found = scope.type_of(node)
-        if found not in _INTEGERS and found not in _FLOATS and found not in _OTHERS and found != _NULL:
-            _decimal(found)
-        return found
+        result = scope.type_of(node)
+        if result not in _INTEGERS and result not in _FLOATS and result not in _OTHERS and result != _NULL:
+            _decimal(result)
+        return result
 
     def _paren(self, node: exp.Paren, scope: _Scope) -> str:
         return self.type(node.this, scope)
@@ -314,10 +314,10 @@ class _Proof:
         return left
 
     def _unified(self, values: Sequence[exp.Expr], scope: _Scope) -> str:
-        found = _NULL
+        result = _NULL
         for value in values:
-            found = _wider(found, self.type(value, scope))
-        return found
+            result = _wider(result, self.type(value, scope))
+        return result
 
     def _cast(self, node: exp.Cast, scope: _Scope) -> str:
         wanted = _spark_type(node.to)
@@ -386,7 +386,7 @@ class _Proof:
             if number is not None and not (isinstance(number, exp.Literal) and number.is_int):
                 raise Unproven("SUBSTRING of other than written places")
         if start is None or int(start.name) < 1:
-            raise Unproven("SUBSTRING from a place that is not a positive number")
+            raise Unproven("SUBSTRING from a position that is not a positive number")
         self._text_of(node.this, scope)
         return "string"
 
@@ -410,8 +410,8 @@ class _Proof:
 
     def _formatted(self, node: exp.TimeToStr, scope: _Scope) -> str:
         form = node.args.get("format")
-        letters = form.name.split("%")[1:] if isinstance(form, exp.Literal) else ["?"]
-        if not all(part[:1] in _DATE_LETTERS for part in letters):
+        specifiers = form.name.split("%")[1:] if isinstance(form, exp.Literal) else ["?"]
+        if not all(part[:1] in _DATE_LETTERS for part in specifiers):
             raise Unproven("this pattern of DATE_FORMAT")
         if self.type(node.this, scope) not in ("date", "timestamp"):
             raise Unproven("DATE_FORMAT of other than a date")
@@ -473,12 +473,12 @@ class _Proof:
         return left
 
     def _negative(self, node: exp.Neg | exp.Abs, scope: _Scope) -> str:
-        found = self.type(node.this, scope)
-        if found == "double" and isinstance(node, exp.Neg):
-            return _double(node, found, found)
-        if found not in _INTEGERS and found != "double":
-            _decimal(found)
-        return found
+        result = self.type(node.this, scope)
+        if result == "double" and isinstance(node, exp.Neg):
+            return _double(node, result, result)
+        if result not in _INTEGERS and result != "double":
+            _decimal(result)
+        return result
 
     def _round(self, node: exp.Round, scope: _Scope) -> str:
         places = node.args.get("decimals")
@@ -530,10 +530,10 @@ class _Proof:
     def _least_or_most(self, node: exp.Min | exp.Max, scope: _Scope) -> str:
         if node.expressions:
             raise Unproven("MIN or MAX of several values")
-        found = self._argument(node.this, scope)
-        if found == "float":
-            raise Unproven(f"MIN or MAX of {found}")
-        return found
+        argument = self._argument(node.this, scope)
+        if argument == "float":
+            raise Unproven(f"MIN or MAX of {argument}")
+        return argument
 
     def _all_or_any(self, node: exp.Func, scope: _Scope) -> str:
         self._condition(node.this, scope)
@@ -544,22 +544,22 @@ class _Proof:
         if not isinstance(value, exp.Distinct):
             return self.type(value, scope)
         _require_only(value, "expressions")
-        found = [self.type(each, scope) for each in value.expressions]
-        _require_hashed(found)
-        if len(found) != 1:
+        entries = [self.type(each, scope) for each in value.expressions]
+        _require_hashed(entries)
+        if len(entries) != 1:
             raise Unproven("an aggregate of several distinct values")
-        return found[0]
+        return entries[0]
 
     def _filtered(self, node: exp.Filter, scope: _Scope) -> str:
         self._condition(node.expression.this, scope)
         if isinstance(node.this, exp.Avg):
             raise Unproven("AVG with FILTER")
         inner = node.this
-        found = self.type(inner, scope)
+        result = self.type(inner, scope)
         if node.this is not inner:  # a cast belongs around the filter
             node.set("this", inner.copy())
-            return _as_type(node, found)
-        return found
+            return _as_type(node, result)
+        return result
 
     def _windowed(self, node: exp.Window, scope: _Scope) -> str:
         _require_only(node, "this", "partition_by", "order", "over")
@@ -615,9 +615,9 @@ def _require_only(node: exp.Expr, *known: str) -> None:
 
 def _require_hashed(types: Iterable[str]) -> None:
     """Values of these types are equal in both engines, also as keys."""
-    for found in types:
-        if found == "float":
-            raise Unproven(f"equality of {found}")
+    for result in types:
+        if result == "float":
+            raise Unproven(f"equality of {result}")
 
 
 def _same(one: str, other: str) -> str:
@@ -641,10 +641,10 @@ def _wider(one: str, other: str) -> str:
 
 
 def _decimal(type_: str) -> tuple[int, int]:
-    found = _DECIMAL.fullmatch(type_)
-    if not found:
+    match = _DECIMAL.fullmatch(type_)
+    if not match:
         raise Unproven(f"a value of type {type_}")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 def _digits(type_: str) -> tuple[int, int]:

@@ -18,11 +18,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from sqlmesh_like.engine.feeds import feed_of
-from sqlmesh_like.engine.sink import BEFORE, Sink, one_action_a_key
+from sqlmesh_like.engine.change_feed import change_feed
+from sqlmesh_like.engine.hudi_table import IS_DELETED, HudiTable
 from sqlmesh_like.engine.storage import folder
-from sqlmesh_like.engine.tables import DELETED, HudiTable
 from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.engine.upsert import BEFORE, TableSpec, one_action_a_key
 from sqlmesh_like.names import KEY, WEIGHT
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.run.ports import Export
@@ -58,22 +58,22 @@ def _batches(files: Any) -> Iterator[Any]:
 
 def _rows(session: SparkSession, state: TableState, since: str | None) -> DataFrame:
     assert state.frontier is not None
-    feed = feed_of(session, Timeline(state.uri))
+    feed = change_feed(session, Timeline(state.uri))
     if since is None:
         return _keyed(feed.current(state.frontier), F.lit(False))
-    unpartitioned = Sink(HudiTable(state.uri, state.uri, (KEY,)), (), (), state)
-    return _keyed(one_action_a_key(_netted(feed.changes(since, state.frontier)), unpartitioned), F.col(DELETED))
+    unpartitioned = TableSpec(HudiTable(state.uri, state.uri, (KEY,)), (), (), state)
+    return _keyed(one_action_a_key(_netted(feed.changes(since, state.frontier)), unpartitioned), F.col(IS_DELETED))
 
 
 def _netted(signed: DataFrame) -> DataFrame:
-    """At most one row that leaves and one that enters a key: a row that came and went in between is no change."""
+    """At most one row that leaves and one that enters a key: a row that came and went in between is not a change."""
     names = [F.col(f"`{name}`") for name in signed.columns if name != WEIGHT]
     return signed.groupBy(*names).agg(F.sum(WEIGHT).alias(WEIGHT)).where(F.col(WEIGHT) != 0)
 
 
 def _keyed(frame: DataFrame, gone: SparkColumn) -> DataFrame:
     """Columns, a key of one length whatever it is made of (databases index short ones only), and whether it is gone."""
-    names = [F.col(f"`{name}`") for name in frame.columns if name not in (KEY, DELETED, "_sml_copies", BEFORE)]
+    names = [F.col(f"`{name}`") for name in frame.columns if name not in (KEY, IS_DELETED, "_sml_copies", BEFORE)]
     return frame.select(*names, F.sha2(F.col(KEY), 256).substr(1, 32).alias(KEY), gone.alias(GONE))
 
 

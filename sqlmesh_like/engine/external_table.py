@@ -11,9 +11,9 @@ from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.sql_text import spark_identifier as _quoted
 
-Dialect = Literal["hive", "athena"]
+DdlDialect = Literal["hive", "athena"]
 
-META = ("_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path",
+HUDI_COLUMNS = ("_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path",
         "_hoodie_file_name")  # fmt: skip
 _SERDE = "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe"
 _OUTPUT = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat"
@@ -23,7 +23,7 @@ _INPUT = {
 }
 
 
-def external_ddl(table: TableName, state: TableState, dialect: Dialect) -> list[str]:
+def external_ddl(table: TableName, state: TableState, dialect: DdlDialect) -> list[str]:
     """Statements that declare a built Hudi table and its partitions as they are now; run them again for newer ones.
 
     Hudi's five metadata columns come first, then the columns as they are stored, ours included.
@@ -32,7 +32,7 @@ def external_ddl(table: TableName, state: TableState, dialect: Dialect) -> list[
     timeline = Timeline(state.uri)
     fields = timeline.partition_fields
     name = f"{_quoted(table.schema)}.{_quoted(table.identifier)}"
-    paths = sorted({found.partition for found in timeline.slices(state.frontier).values()} if fields else ())
+    paths = sorted({file_slice.partition for file_slice in timeline.slices(state.frontier).values()} if fields else ())
     return [
         _create(name, state, fields, _location(state.uri, dialect)),
         *_partitions(name, fields, paths, _location(state.uri, dialect)),
@@ -42,7 +42,7 @@ def external_ddl(table: TableName, state: TableState, dialect: Dialect) -> list[
 def _create(name: str, state: TableState, fields: Sequence[str], location: str) -> str:
     stored = state.stored or ()
     types = {column.name: column.type or "string" for column in stored}
-    columns = [*META, *(column.name for column in stored if column.name not in (*META, *fields))]
+    columns = [*HUDI_COLUMNS, *(column.name for column in stored if column.name not in (*HUDI_COLUMNS, *fields))]
     lines = ",\n".join(f"  {_quoted(column)} {types.get(column, 'string')}" for column in columns)
     split = ", ".join(f"{_quoted(field)} {types.get(field, 'string')}" for field in fields)
     return "\n".join(
@@ -67,7 +67,7 @@ def _partitions(name: str, fields: Sequence[str], paths: Sequence[str], location
             yield f"ALTER TABLE {name} ADD IF NOT EXISTS PARTITION ({pairs}) LOCATION {place}"
 
 
-def _location(uri: str, dialect: Dialect) -> str:
+def _location(uri: str, dialect: DdlDialect) -> str:
     """Athena knows no `s3a`."""
     full = uri if "://" in uri else f"file://{folder(uri).path}"
     return full.replace("s3a://", "s3://", 1) if dialect == "athena" else full

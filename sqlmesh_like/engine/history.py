@@ -7,13 +7,21 @@ from functools import partial
 
 from sqlmesh_like.engine.avro_schema import schema_of
 from sqlmesh_like.engine.change_log import NotLoggedError, logs_between
-from sqlmesh_like.engine.cleaned import gone
 from sqlmesh_like.engine.commits import STATE_PREFIX, Commit
+from sqlmesh_like.engine.missing_files import missing_files
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, PARTITION, Schema, is_hidden, visible
-from sqlmesh_like.plan.history import RECORD_KEY, Change, Layout, TableRecord, TableState, Volume, Written
+from sqlmesh_like.plan.history import (
+    RECORD_KEY,
+    ChangeVolume,
+    CommitSummary,
+    StoredLayout,
+    TableRecord,
+    TableState,
+    Volume,
+)
 
 _RECORD = STATE_PREFIX + RECORD_KEY
 _PLAIN_PATHS = (
@@ -24,7 +32,7 @@ _PLAIN_PATHS = (
 """Table properties (and their values) with which a path is `column=value`, with the value's own text."""
 _TYPES_IN_PATHS = ("string", "int", "bigint", "date")
 _UNREADABLE = (
-    ("hoodie.populate.meta.fields", "false", "which rows a commit changed cannot be told"),
+    ("hoodie.populate.meta.fields", "false", "which rows a commit changed is unknown"),
     ("hoodie.datasource.write.drop.partition.columns", "true", "its files lack the partition columns"),
 )
 
@@ -52,18 +60,18 @@ class LakeHistory:
         if not timeline.is_settled(start):
             return f"commit {start} was overtaken by a compaction"
         touched = set[tuple[str, str]]().union(*(commit.touched for commit in timeline.between(start, end)))
-        missing = timeline.missing if timeline.is_cow else partial(gone, timeline)
-        found = [*missing(start, touched), *missing(end, touched)]
-        return f"{len(found)} data files of the change were cleaned, e.g. {found[0]}" if found else None
+        missing = timeline.missing if timeline.is_cow else partial(missing_files, timeline)
+        entries = [*missing(start, touched), *missing(end, touched)]
+        return f"{len(entries)} data files of the change were cleaned, e.g. {entries[0]}" if entries else None
 
-    def change(self, uri: str, start: str, end: str) -> Change:
+    def change(self, uri: str, start: str, end: str) -> ChangeVolume:
         timeline = Timeline(uri)
         commits = [commit for commit in timeline.between(start, end) if commit.is_data]
         touched = set[tuple[str, str]]().union(*(commit.touched for commit in commits))
         sizes = timeline.sizes(end)
         logged, compared = _logged(timeline, start, end)
         written = sum(w.inserts + w.updates + w.deletes for commit in commits for w in commit.writes)
-        return Change(
+        return ChangeVolume(
             rows=written + sum(_replaced_rows(timeline, commit) for commit in commits),
             files=len(touched),
             bytes=sum(sizes[group].bytes for group in touched if group in sizes),
@@ -83,9 +91,9 @@ class LakeHistory:
     def repeats_keys(self, uri: str, frontier: str) -> bool:
         return Timeline(uri).repeats_keys(frontier)
 
-    def last_write(self, uri: str) -> Written | None:
+    def last_write(self, uri: str) -> CommitSummary | None:
         newest = next((commit for commit in Timeline(uri).newest_first() if commit.is_data), None)
-        return written(newest) if newest else None
+        return commit_summary(newest) if newest else None
 
     def exceeds(self, uri: str, commits: int) -> bool:
         timeline = Timeline(uri)
@@ -111,9 +119,9 @@ def _replaced_rows(timeline: Timeline, commit: Commit) -> int:
     before = max(earlier, default="")
     sizes = timeline.sizes(before)
     ended = {group: sizes[group].rows for group in commit.replaced_groups & sizes.keys()}
-    told = sum(rows for rows in ended.values() if rows is not None)
+    counted = sum(rows for rows in ended.values() if rows is not None)
     slices = timeline.slices(before) if None in ended.values() else {}
-    return told + sum(timeline.count(slices[group].path) for group, rows in ended.items() if rows is None)
+    return counted + sum(timeline.count(slices[group].path) for group, rows in ended.items() if rows is None)
 
 
 def table_state(timeline: Timeline) -> TableState:
@@ -137,12 +145,12 @@ def table_state(timeline: Timeline) -> TableState:
     )
 
 
-def written(commit: Commit) -> Written:
+def commit_summary(commit: Commit) -> CommitSummary:
     """What a commit wrote, summed over its files."""
     writes = commit.writes
     changed = sum(w.inserts + w.updates + w.deletes for w in writes)
     rows, size = sum(w.rows for w in writes), sum(w.bytes for w in writes)
-    return Written(commit.instant.frontier, rows, len(writes), size, changed)
+    return CommitSummary(commit.instant.frontier, rows, len(writes), size, changed)
 
 
 def record_of(commit: Commit) -> TableRecord | None:
@@ -182,12 +190,12 @@ def _require_readable(timeline: Timeline) -> None:
             raise NodeError(f"{uri} was written with {name}={refused}: {why}", hint=f"write it anew without {name}")
 
 
-def _layout(timeline: Timeline, record: TableRecord | None, columns: Schema) -> Layout:
+def _layout(timeline: Timeline, record: TableRecord | None, columns: Schema) -> StoredLayout:
     """How paths follow from columns; no columns where that is not certain: nothing is pruned then."""
     if timeline.partition_fields == (PARTITION,) and record is not None:
-        return Layout(record.partition_by, encoded=True)
+        return StoredLayout(record.partition_by, encoded=True)
     fields = path_columns(timeline, columns)
-    return Layout(() if any(map(is_hidden, fields)) else fields, encoded=False)
+    return StoredLayout(() if any(map(is_hidden, fields)) else fields, encoded=False)
 
 
 def path_columns(timeline: Timeline, columns: Schema) -> tuple[str, ...]:
@@ -199,7 +207,7 @@ def path_columns(timeline: Timeline, columns: Schema) -> tuple[str, ...]:
 
 
 def listing_hash(uri: str) -> str | None:
-    """Frontier of a folder that is no Hudi table: a hash of names, sizes and times; None where there is nothing."""
+    """Frontier of a folder that is not a Hudi table: a hash of names, sizes and times; None where there is nothing."""
     place = folder(uri)
     if not place.exists():
         return None

@@ -43,7 +43,7 @@ JarState = Literal["verified", "unverified", "missing"]
 class Jar:
     """One pinned artifact; `sha256` is the lower-case hex digest of the file, `part` what needs it.
 
-    `classifier` and `packaging` are Maven's, of artifacts that are no plain jar.
+    `classifier` and `packaging` are Maven's, of artifacts that are not plain jar.
     """
 
     group: str
@@ -133,13 +133,13 @@ def _locked(folder: Path) -> Iterator[None]:
 def _fetch(jar: Jar, path: Path, progress: Progress | None) -> None:
     with tempfile.TemporaryDirectory(prefix=".download-", dir=path.parent) as folder:
         arrived = _download(jar, Path(folder), progress)
-        found = _sha256(arrived)
-        if found != jar.sha256:
+        digest = _sha256(arrived)
+        if digest != jar.sha256:
             rejected = path.with_name(f"{path.name}.rejected")
             os.replace(arrived, rejected)
             raise MachineError(
                 f"{jar} as downloaded has the wrong SHA-256\n"
-                f"  file      {rejected}\n  expected  {jar.sha256}\n  found     {found}",
+                f"  file      {rejected}\n  expected  {jar.sha256}\n  found     {digest}",
                 hint=f"it was not installed: check {_repository()} and the network in between, then run `sml deps`",
             )
         os.replace(arrived, path)
@@ -212,11 +212,11 @@ def _resolver_progress(progress: Progress) -> Callable[[str, int], AbstractConte
 
 
 def _verify(jar: Jar, path: Path) -> None:
-    found = _sha256(path)
-    if found != jar.sha256:
+    digest = _sha256(path)
+    if digest != jar.sha256:
         raise MachineError(
             f"{jar} in the cache has the wrong SHA-256\n"
-            f"  file      {path}\n  expected  {jar.sha256}\n  found     {found}",
+            f"  file      {path}\n  expected  {jar.sha256}\n  found     {digest}",
             hint="it was left as it is: delete the file and run `sml deps`",
         )
     stamp = _stamp_path(path)

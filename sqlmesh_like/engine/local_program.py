@@ -22,17 +22,17 @@ from threading import Lock
 import duckdb
 from sqlglot import exp
 
-from sqlmesh_like.delta.crossing import at_clocks
+from sqlmesh_like.delta.clock_boundary import at_clocks
 from sqlmesh_like.delta.emptiness import without_empty
 from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
-from sqlmesh_like.delta.program import TARGET, DeltaProgram, RescanProgram, Step, name_of, split_relation
+from sqlmesh_like.delta.program import TARGET, DeltaProgram, ProgramStep, RescanProgram, name_of, split_relation
 from sqlmesh_like.engine.change_log import ChangeLog, new_log
 from sqlmesh_like.engine.duck_connection import file_worker
-from sqlmesh_like.engine.duck_types import duck_type, quoted
+from sqlmesh_like.engine.duck_types import duck_quoted, duck_type
 from sqlmesh_like.engine.exact_sql import SETUP, ExactQuery, Unproven, exact
 from sqlmesh_like.engine.local_files import PLAIN, LocalTable, local_table
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden
-from sqlmesh_like.plan.model_plan import PlannedInput, PlannedModel
+from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
 from sqlmesh_like.sql_text import standard_literal
 
 _LOG = logging.getLogger(__name__)
@@ -128,11 +128,11 @@ class LocalPrograms:
 
 def _tables_of(planned: PlannedModel) -> Mapping[str, LocalTable] | None:
     """The inputs by unique id and the target as `this`; None where one of them is not readable here."""
-    found = {TARGET: local_table(planned.target, hidden=True)}
+    entries = {TARGET: local_table(planned.target, hidden=True)}
     for item in planned.inputs:
-        found[item.ref.unique_id] = local_table(item.state, hidden=False) if item.end is not None else None
-    readable = {name: table for name, table in found.items() if table is not None}
-    return readable if len(readable) == len(found) else None
+        entries[item.ref.unique_id] = local_table(item.state, hidden=False) if item.end is not None else None
+    readable = {name: table for name, table in entries.items() if table is not None}
+    return readable if len(readable) == len(entries) else None
 
 
 @dataclass
@@ -144,7 +144,7 @@ class _Run:
     planned: PlannedModel
     tables: Mapping[str, LocalTable]
     logged: bool
-    pending: dict[str, Step] = field(default_factory=dict)
+    pending: dict[str, ProgramStep] = field(default_factory=dict)
     empty: set[str] = field(default_factory=set)
     steps: dict[str, Schema] = field(default_factory=dict)
     views: dict[tuple[str, str], tuple[str, Schema]] = field(default_factory=dict)
@@ -164,7 +164,7 @@ class _Run:
             return NOTHING
         names = partition_columns(len(rescan.partition_by))
         pairs = zip(rescan.partition_by, names, strict=True)
-        same = " AND ".join(f"t.{quoted(own)} IS NOT DISTINCT FROM a.{quoted(name)}" for own, name in pairs)
+        same = " AND ".join(f"t.{duck_quoted(own)} IS NOT DISTINCT FROM a.{duck_quoted(name)}" for own, name in pairs)
         return self._replaced(rescan.query, f"SEMI JOIN {AFFECTED} AS a ON {same}")
 
     def recomputed(self, build: exp.Query) -> LocalActions | None:
@@ -176,7 +176,7 @@ class _Run:
         target, stored = self._view("target", TARGET)
         if {column.name for column in fresh.columns} != {column.name for column in stored}:
             raise Unproven("other columns than the stored ones")
-        shown = ", ".join(quoted(column.name) for column in fresh.columns)
+        shown = ", ".join(duck_quoted(column.name) for column in fresh.columns)
         old = f"SELECT {shown}, CAST(-1 AS BIGINT) AS {WEIGHT} FROM {target} AS t {part}"
         new = f"SELECT {shown}, CAST(1 AS BIGINT) FROM ({fresh.sql})"
         signed = ExactQuery(f"{old} UNION ALL {new}", (*fresh.columns, Column(WEIGHT, "bigint")))
@@ -189,14 +189,16 @@ class _Run:
         if any(types.get(column.name) != _stored(column.type) for column in columns):
             return None  # the table will have other types after this commit
         parts = (KEY, *self.planned.compiled.model.config.partition_by)
-        keys = ", ".join(quoted(name) for name in parts)
-        same = " AND ".join(f"n.{quoted(name)} IS NOT DISTINCT FROM o.{quoted(name)}" for name in parts)
+        keys = ", ".join(duck_quoted(name) for name in parts)
+        same = " AND ".join(f"n.{duck_quoted(name)} IS NOT DISTINCT FROM o.{duck_quoted(name)}" for name in parts)
         repeated = f"SELECT 1 FROM {result} GROUP BY {keys}, {WEIGHT} > 0 HAVING count(*) > 1 OR max(abs({WEIGHT})) > 1"
         if self.db.execute(f"{repeated} LIMIT 1").fetchone():
             return None
-        differs = " OR ".join(f"n.{quoted(c.name)} IS DISTINCT FROM o.{quoted(c.name)}" for c in columns)
+        differs = " OR ".join(f"n.{duck_quoted(c.name)} IS DISTINCT FROM o.{duck_quoted(c.name)}" for c in columns)
         old, new = (f"(SELECT * FROM {result} WHERE {WEIGHT} {sign} 0)" for sign in "<>")
-        items = {tag: ", ".join(f"{tag}.{quoted(c.name)} AS {quoted(c.name)}" for c in columns) for tag in "no"}
+        items = {
+            tag: ", ".join(f"{tag}.{duck_quoted(c.name)} AS {duck_quoted(c.name)}" for c in columns) for tag in "no"
+        }
         entering = (
             f"SELECT {items['n']}, false AS {DELETED} FROM {new} AS n LEFT JOIN {old} AS o ON {same} WHERE {differs}"
         )
@@ -241,17 +243,17 @@ class _Run:
         is_key = self.planned.compiled.model.author_strategy in (None, "merge")
         if not names or not is_key:
             return False
-        own = ", ".join(quoted(name) for name in names)
+        own = ", ".join(duck_quoted(name) for name in names)
         target, _ = self._view("target", TARGET)
         entering = f"SELECT {own}, true AS is_new FROM _sml_actions WHERE NOT {DELETED}"
         staying = f"SELECT {own}, false FROM {target} AS t ANTI JOIN _sml_actions AS a ON t.{KEY} = a.{KEY}"
-        nulls = " OR ".join(f"{quoted(name)} IS NULL" for name in names)
+        nulls = " OR ".join(f"{duck_quoted(name)} IS NULL" for name in names)
         bad = f"HAVING bool_or(is_new) AND (count(*) > 1 OR bool_or({nulls}))"
         return self.db.execute(
             f"SELECT 1 FROM ({entering} UNION ALL {staying}) GROUP BY {own} {bad} LIMIT 1"
         ).fetchone() is not None  # fmt: skip
 
-    def _add(self, step: Step) -> None:
+    def _add(self, step: ProgramStep) -> None:
         live = None
         if step.unless_empty not in self.empty:
             live = without_empty(self._at_clocks(step.query), lambda table: name_of(table) in self.empty)
@@ -275,7 +277,7 @@ class _Run:
         self._keep(name, ExactQuery(f"SELECT * FROM ({made.sql}) LIMIT 0", made.columns))
 
     def _keep(self, name: str, query: ExactQuery) -> int:
-        count = self.db.execute(f"CREATE TEMP TABLE {quoted(name)} AS {query.sql}").fetchall()
+        count = self.db.execute(f"CREATE TEMP TABLE {duck_quoted(name)} AS {query.sql}").fetchall()
         self.steps[name] = query.columns
         return int(count[0][0])
 
@@ -306,11 +308,11 @@ class _Run:
             self.views[role, name] = (view, schema)
         return self.views[role, name]
 
-    def _change_of(self, item: PlannedInput) -> tuple[str, int]:
+    def _change_of(self, item: InputVersion) -> tuple[str, int]:
         assert item.start is not None and item.end is not None
         return self.programs.change(self.db, self.tables[item.ref.unique_id], item.start, item.end)
 
-    def _input(self, unique_id: str) -> PlannedInput:
+    def _input(self, unique_id: str) -> InputVersion:
         return next(item for item in self.planned.inputs if item.ref.unique_id == unique_id)
 
     def _at_clocks(self, query: exp.Query) -> exp.Query:
@@ -327,7 +329,7 @@ def _parquet_item(column: Column, table: str = "_sml_actions") -> str:
     """A column of a file as Spark reads it back: a moment in UTC."""
     if column.type not in PLAIN and not (column.type or "").startswith("decimal"):
         raise Unproven(f"a column of {column.type}")
-    return f"CAST({table}.{quoted(column.name)} AS {duck_type(column.type or '')}) AS {quoted(column.name)}"
+    return f"CAST({table}.{duck_quoted(column.name)} AS {duck_type(column.type or '')}) AS {duck_quoted(column.name)}"
 
 
 def _stored(type_: str | None) -> str | None:

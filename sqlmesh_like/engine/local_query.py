@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from sqlmesh_like.engine.duck_engine import DuckEngine, NotCheckable
 from sqlmesh_like.engine.duck_history import DuckHistory
-from sqlmesh_like.engine.duck_types import cast_item, quoted
+from sqlmesh_like.engine.duck_types import cast_item, duck_quoted
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.engine.table_reader import whole_files
 from sqlmesh_like.names import Column, Schema, TableName, visible
@@ -63,24 +63,24 @@ class _LocalTables(DuckEngine):
     ) -> None:
         super().__init__(DuckHistory(), lambda *_: None, now, [path for paths in files.values() for path in paths])
         for table, paths in files.items():
-            self._db.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(table.schema)}")
-            spelt = f"{quoted(table.schema)}.{quoted(table.identifier)}"
+            self._db.execute(f"CREATE SCHEMA IF NOT EXISTS {duck_quoted(table.schema)}")
+            spelt = f"{duck_quoted(table.schema)}.{duck_quoted(table.identifier)}"
             columns = visible(tables[table].schema or ())
             items = ", ".join(cast_item(column.name, column.type) for column in columns)
             self._db.execute(f"CREATE VIEW {spelt} AS SELECT {items} FROM {_source(paths, columns)}")
 
     def rows(self, tree: exp.Expr, shown: Schema | None, limit: int) -> Rows:
         text = self._text(tree)
-        found = self._db.execute(f"DESCRIBE {text}").fetchall()
+        result = self._db.execute(f"DESCRIBE {text}").fetchall()
         types = {column.name.lower(): column.type for column in shown or ()}
-        items = ", ".join(cast_item(row[0], types.get(row[0].lower())) for row in found)
+        items = ", ".join(cast_item(row[0], types.get(row[0].lower())) for row in result)
         whole = f"SELECT {items} FROM ({text})"
         rows = self._db.execute(whole if limit < 0 else f"{whole} LIMIT {limit}").fetchall()
-        return Rows(tuple(Column(row[0], types.get(row[0].lower())) for row in found), tuple(rows))
+        return Rows(tuple(Column(row[0], types.get(row[0].lower())) for row in result), tuple(rows))
 
 
 def _source(paths: list[str], columns: Schema) -> str:
     if paths:
         return f"read_parquet({paths}, hive_partitioning = false)"
-    nothing = ", ".join(f"NULL AS {quoted(column.name)}" for column in columns)
+    nothing = ", ".join(f"NULL AS {duck_quoted(column.name)}" for column in columns)
     return f"(SELECT {nothing}) WHERE false"

@@ -26,10 +26,10 @@ from sqlmesh_like.engine.change_log import (
     log_folder,
     read_footer,
 )
+from sqlmesh_like.engine.hudi_table import IS_DELETED, HudiTable, without_small_integers
 from sqlmesh_like.engine.local_frame import local_frame
-from sqlmesh_like.engine.tables import DELETED, HudiTable, without_small_integers
 from sqlmesh_like.engine.timeline import Timeline
-from sqlmesh_like.engine.widening import widened
+from sqlmesh_like.engine.type_promotion import promoted_type
 from sqlmesh_like.names import KEY, WEIGHT, Schema, is_hidden
 
 ROWS_A_FILE = 1_000_000
@@ -57,14 +57,14 @@ def _written(timeline: Timeline, path: str, previous: str) -> ChangeLog | None:
     folder = timeline.folder
     start = len(folder.path) + 1
     listed = {name[start:]: info for name, info in folder.fs.find(f"{folder.path}/{path}", detail=True).items()}
-    found = [LogFile(n, int(str(i["size"]))) for n, i in sorted(listed.items()) if n.endswith(".parquet")]
-    footers = {file: read_footer(timeline, file) for file in found}
+    log_file = [LogFile(n, int(str(i["size"]))) for n, i in sorted(listed.items()) if n.endswith(".parquet")]
+    footers = {file: read_footer(timeline, file) for file in log_file}
     rows = sum(footer.rows for footer in footers.values())
     is_sure = not any(footer.unsure for footer in footers.values())
     if not rows or not is_sure:
         folder.fs.rm(f"{folder.path}/{path}", recursive=True)
         return ChangeLog(previous) if is_sure else None
-    kept = tuple(file for file in found if footers[file].rows)
+    kept = tuple(file for file in log_file if footers[file].rows)
     return ChangeLog(previous, rows, kept, fingerprint(footers[kept[0]].columns))
 
 
@@ -81,10 +81,9 @@ def read_logs(session: SparkSession, timeline: Timeline, logs: Collection[Change
     names += [(KEY, "string"), (WEIGHT, "bigint")]
     empty = session.range(0).select(*[F.lit(None).cast(type_).alias(name) for name, type_ in names])
     frames = [
-        session.read.schema(StructType.fromJson(json.loads(columns))).parquet(*found)
-        for columns, found in paths.items()
+        session.read.schema(StructType.fromJson(json.loads(columns))).parquet(*path) for columns, path in paths.items()
     ]
-    alike = [frame.select(*[widened(frame, f.name, f.dataType) for f in empty.schema.fields]) for frame in frames]
+    alike = [frame.select(*[promoted_type(frame, f.name, f.dataType) for f in empty.schema.fields]) for frame in frames]
     return reduce(DataFrame.unionByName, alike) if alike else empty
 
 
@@ -101,10 +100,10 @@ def log_of_upsert(
         return None
     at = [*table.key, *([table.partition_field] if table.partition_field else [])]
     keys = rows.select(*map(_named, at), _rank(table.ordering).alias(_RANK))
-    found = stored.join(F.broadcast(keys) if count <= _FEW else keys, at)
-    if count <= LOCAL and (local := local_frame(found, LOCAL)):
+    join = stored.join(F.broadcast(keys) if count <= _FEW else keys, at)
+    if count <= LOCAL and (local := local_frame(join, LOCAL)):
         return write_log(_signed(rows, local.frame, at, table.ordering).coalesce(1), timeline, previous)
-    met = cached(found)
+    met = cached(join)
     try:
         signed = _signed(rows, met.frame, at, table.ordering)
         return write_log(signed.repartition(_files_for(2 * count)), timeline, previous)
@@ -118,7 +117,7 @@ _SUPPLEMENTARY = r"[\x{10000}-\x{10ffff}]"
 
 def _signed(rows: DataFrame, met: DataFrame, at: Sequence[str], ordering: Sequence[str]) -> DataFrame:
     """What an upsert of `rows` makes leave and enter. `met`: the stored rows that they meet, with their rank."""
-    entering, unsure = rows.where(~F.col(DELETED)), F.lit(None)
+    entering, unsure = rows.where(~F.col(IS_DELETED)), F.lit(None)
     if ordering:
         mine, theirs, is_unlike = F.col(_RANK), _rank(ordering), _may_compare_otherwise(met, ordering)
         unsure = F.when((mine == theirs) | is_unlike, F.lit(True))
@@ -136,17 +135,17 @@ def _rank(ordering: Sequence[str]) -> SparkColumn:
 def _may_compare_otherwise(met: DataFrame, ordering: Sequence[str]) -> SparkColumn:
     """Whether Java, in which Hudi compares texts, may put them in another order than Spark, which compares bytes."""
     texts = [name for name in ordering if dict(met.dtypes)[name] == "string"]
-    found = F.lit(False)
+    result = F.lit(False)
     for each in (column for name in texts for column in (F.col(f"{_RANK}.`{name}`"), _named(name))):
-        found = found | each.rlike(_SUPPLEMENTARY)
-    return found
+        result = result | each.rlike(_SUPPLEMENTARY)
+    return result
 
 
 def log_of_images(actions: DataFrame, before: str, timeline: Timeline, previous: str, count: int) -> ChangeLog | None:
     """The log of actions (grain: key and partition) that hold the row as it was as well: `before`, a struct or NULL."""
     actions = without_small_integers(actions)
     old = actions.where(F.col(before).isNotNull()).select(f"{before}.*")
-    new = actions.where(~F.col(DELETED)).drop(before)
+    new = actions.where(~F.col(IS_DELETED)).drop(before)
     signed = old.select(*_shown(old), _weight(-1)).unionByName(new.select(*_shown(new), _weight(1)))
     return write_log(signed.coalesce(_files_for(2 * count)), timeline, previous)
 

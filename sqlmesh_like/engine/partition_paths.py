@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from sqlmesh_like.delta.program import Prune
 from sqlmesh_like.names import PARTITION
-from sqlmesh_like.plan.history import Layout
+from sqlmesh_like.plan.history import StoredLayout
 
 MAX_VALUES = 10_000
 """Above this many partition values nothing is pruned: they are collected to the driver."""
@@ -41,7 +41,7 @@ def target_paths(values: DataFrame, columns: Sequence[str]) -> list[str]:
     return sorted(f"{PARTITION}={row[PARTITION]}" for row in paths)
 
 
-def pruned_paths(step: DataFrame, prune: Prune, relation: str, layout: Layout) -> set[str] | None:
+def pruned_paths(step: DataFrame, prune: Prune, relation: str, layout: StoredLayout) -> set[str] | None:
     """Partition paths of a relation that rows of a step can fall into; None: any (no pruning is proven)."""
     pairs = dict(prune.columns.get(relation, ()))
     by_name = {own.lower(): source for own, source in pairs.items()}
@@ -52,8 +52,8 @@ def pruned_paths(step: DataFrame, prune: Prune, relation: str, layout: Layout) -
         rows = renamed.select(encoded(layout.columns)).distinct().limit(MAX_VALUES + 1).collect()
         return {f"{PARTITION}={row[0]}" for row in rows} if len(rows) <= MAX_VALUES else None
     texts = renamed.select(*[F.col(f"`{name}`").cast("string").alias(name) for name in layout.columns])
-    found = texts.limit(MAX_VALUES + 1).collect()
+    result = texts.limit(MAX_VALUES + 1).collect()
     # Hudi has names of its own for NULL and the empty text, and other texts may be escaped.
-    if len(found) > MAX_VALUES or any(value is None or not _PLAIN.fullmatch(value) for row in found for value in row):
+    if len(result) > MAX_VALUES or any(value is None or not _PLAIN.fullmatch(value) for row in result for value in row):
         return None
-    return {"/".join(f"{name}={row[name]}" for name in layout.columns) for row in found}
+    return {"/".join(f"{name}={row[name]}" for name in layout.columns) for row in result}

@@ -17,9 +17,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BinaryType, DoubleType, FloatType, MapType, StructType
 from sqlglot import exp
 
-from sqlmesh_like.delta.program import DeltaProgram, Step, name_of, split_relation
-from sqlmesh_like.engine.bindings import Bindings, Range
+from sqlmesh_like.delta.program import DeltaProgram, ProgramStep, name_of, split_relation
 from sqlmesh_like.engine.local_frame import local_frame
+from sqlmesh_like.engine.view_bindings import Bindings, ValueRange
 
 SMALL = 100_000
 """Up to this many rows a step is held by the driver: what is made of it starts no shuffle, and mostly no job at all."""
@@ -47,12 +47,12 @@ class _Run:
     frames: dict[str, DataFrame] = field(default_factory=dict)
     empty: set[str] = field(default_factory=set)
     local: set[str] = field(default_factory=set)
-    ranges: dict[str, Mapping[str, Range]] = field(default_factory=dict)
+    ranges: dict[str, Mapping[str, ValueRange]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.empty = {f"changes.{unmoved}" for unmoved in self.bindings.unmoved}
 
-    def add(self, step: Step) -> None:
+    def add(self, step: ProgramStep) -> None:
         """Make a step's frame, unless it follows from what is known that it has no rows."""
         query = None
         if step.unless_empty not in self.empty:
@@ -83,7 +83,7 @@ class _Run:
             self._require(below)
         self._show(name, self.bindings.run(step.query).where(F.lit(False)))
 
-    def _is_awaited(self, step: Step) -> bool:
+    def _is_awaited(self, step: ProgramStep) -> bool:
         """Whether others decide by its rows what they do, or read it more than once."""
         return _reads_table(step) or self._readers[step.name] > 1 or step.name in self._deciding
 
@@ -113,7 +113,7 @@ class _Run:
             return local.frame
         return self.bindings.cache(frame)
 
-    def _ranges_of(self, step: Step) -> Mapping[str, Mapping[str, Range]]:
+    def _ranges_of(self, step: ProgramStep) -> Mapping[str, Mapping[str, ValueRange]]:
         """The ranges of the keys that are looked up in a large table."""
         wanted = [p.step for p in step.prunes if p.step in self.local and self.bindings.is_large(p, WORTH_A_RANGE)]
         for name in wanted:
@@ -122,7 +122,7 @@ class _Run:
         return {name: self.ranges[name] for name in wanted}
 
 
-def _ranges(frame: DataFrame) -> dict[str, Range]:
+def _ranges(frame: DataFrame) -> dict[str, ValueRange]:
     """The range of each column that has an order and a value."""
     types = {f.name: f.dataType.simpleString() for f in frame.schema.fields if not isinstance(f.dataType, _UNORDERED)}
     columns = [F.col(f"`{name}`") for name in types]
@@ -130,11 +130,13 @@ def _ranges(frame: DataFrame) -> dict[str, Range]:
         return {}
     items = [item for c in columns for item in (F.min(c).cast("string"), F.max(c).cast("string"), F.count(c))]
     row = frame.agg(F.count(F.lit(1)), *items).collect()[0]
-    found = zip(types.items(), row[1::3], row[2::3], row[3::3], strict=True)
-    return {n: Range(low, high, count < row[0], type_) for (n, type_), low, high, count in found if low is not None}
+    result = zip(types.items(), row[1::3], row[2::3], row[3::3], strict=True)
+    return {
+        n: ValueRange(low, high, count < row[0], type_) for (n, type_), low, high, count in result if low is not None
+    }
 
 
-def _reads_table(step: Step) -> bool:
+def _reads_table(step: ProgramStep) -> bool:
     """Whether a step reads rows of a table, or of a change."""
     return any(split_relation(table) for table in step.query.find_all(exp.Table))
 

@@ -13,12 +13,12 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from sqlmesh_like.engine.bucket_count import BUCKETS_KEY, CARRIED, best_buckets, known_buckets
+from sqlmesh_like.engine.change_feed import change_feed
 from sqlmesh_like.engine.commits import REWRITE, STATE_PREFIX
-from sqlmesh_like.engine.feeds import feed_of
+from sqlmesh_like.engine.file_sizing import tasks_for
 from sqlmesh_like.engine.history import LakeHistory
-from sqlmesh_like.engine.rebucket_size import BUCKETS_KEY, CARRIED, best_buckets, known_buckets
-from sqlmesh_like.engine.sizes import tasks_for
-from sqlmesh_like.engine.tables import DELETED, HudiTable, write
+from sqlmesh_like.engine.hudi_table import IS_DELETED, HudiTable, write
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import RetryableError
 from sqlmesh_like.names import KEY
@@ -41,12 +41,12 @@ def rebucket(session: SparkSession, uri: str, options: Mapping[str, str]) -> Reb
     buckets = best_buckets(before, known, options)
     if buckets == known or not before.rows:
         return None
-    feed = feed_of(session, timeline)
+    feed = change_feed(session, timeline)
     names = [column.name for column in feed.schema(frontier) if not column.name.startswith("_hoodie_")]
     rows = feed.current(frontier, hidden=True).select(*[F.col(f"`{name}`") for name in names])
     table = replace(_as_it_is(timeline, options), buckets=buckets, tasks=tasks_for(before.bytes, options))
     metadata = {**_carried(timeline, buckets), REWRITE: f"{known} buckets → {buckets}"}
-    write(rows.withColumn(DELETED, F.lit(False)), table, "insert_overwrite_table", metadata)
+    write(rows.withColumn(IS_DELETED, F.lit(False)), table, "insert_overwrite_table", metadata)
     after = LakeHistory().volume(uri, frontier)
     return Rebucketed((known, buckets), (before.files, after.files))
 
@@ -67,9 +67,9 @@ def _as_it_is(timeline: Timeline, options: Mapping[str, str]) -> HudiTable:
 
 def _carried(timeline: Timeline, buckets: int) -> dict[str, str]:
     """What the table's newest commits say of it, with the new number of buckets."""
-    found = {key: timeline.extra(STATE_PREFIX + key) for key in CARRIED}
+    text = {key: timeline.extra(STATE_PREFIX + key) for key in CARRIED}
     if record := timeline.extra(STATE_PREFIX + RECORD_KEY):
-        found[RECORD_KEY] = replace(TableRecord.from_json(record), buckets=buckets).to_json()
+        text[RECORD_KEY] = replace(TableRecord.from_json(record), buckets=buckets).to_json()
     if timeline.extra(STATE_PREFIX + BUCKETS_KEY) is not None:
-        found[BUCKETS_KEY] = str(buckets)
-    return {key: value for key, value in found.items() if value is not None}
+        text[BUCKETS_KEY] = str(buckets)
+    return {key: value for key, value in text.items() if value is not None}

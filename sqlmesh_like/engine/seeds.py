@@ -11,10 +11,10 @@ from datetime import datetime
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from sqlmesh_like.engine import sink as sinks
-from sqlmesh_like.engine.sink import Sink
-from sqlmesh_like.engine.swap import recover
-from sqlmesh_like.engine.tables import HudiTable
+from sqlmesh_like.engine import upsert as sinks
+from sqlmesh_like.engine.hudi_table import HudiTable
+from sqlmesh_like.engine.table_swap import recover
+from sqlmesh_like.engine.upsert import TableSpec
 from sqlmesh_like.names import KEY
 from sqlmesh_like.plan.history import RECORD_KEY, TableRecord, TableState
 from sqlmesh_like.run.seeds import SeedTable
@@ -31,7 +31,7 @@ def load_seed(
     record = TableRecord(
         seed.unique_id, table.fingerprint, {}, now.isoformat(), "seed", rows={"upserts": len(table.rows)}
     )  # fmt: skip
-    sink = Sink(hudi_table, (), table.unique_key, state)
+    sink = TableSpec(hudi_table, (), table.unique_key, state)
     sinks.rebuild(_keyed(_frame(session, table), table), sink, {RECORD_KEY: record.to_json()})
 
 

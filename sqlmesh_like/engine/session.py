@@ -11,7 +11,7 @@ import pyspark
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.engine.class_archive import archive_options
+from sqlmesh_like.engine.cds_archive import archive_options
 from sqlmesh_like.engine.jars import Progress, cache_dir, ensure_jars, locked_jars
 from sqlmesh_like.engine.java import Jdk, find_jdk
 from sqlmesh_like.engine.spark_settings import Machine, is_local, spark_settings

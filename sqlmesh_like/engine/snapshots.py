@@ -9,21 +9,21 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sqlmesh_like.delta.snapshot import SOURCE, STORED, snapshot_program
-from sqlmesh_like.engine import sink as sinks
-from sqlmesh_like.engine.bindings import Bindings, shown
-from sqlmesh_like.engine.feeds import feed_of
-from sqlmesh_like.engine.sink import Sink
-from sqlmesh_like.engine.swap import recover
-from sqlmesh_like.engine.tables import DELETED
+from sqlmesh_like.engine import upsert as sinks
+from sqlmesh_like.engine.change_feed import change_feed
+from sqlmesh_like.engine.hudi_table import IS_DELETED
+from sqlmesh_like.engine.table_swap import recover
 from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.engine.upsert import TableSpec
+from sqlmesh_like.engine.view_bindings import Bindings, visible_rows
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.names import KEY, Schema
 from sqlmesh_like.plan.history import RECORD_KEY
 from sqlmesh_like.plan.model_plan import PlannedModel
-from sqlmesh_like.run.ports import Applied
+from sqlmesh_like.run.ports import WriteResult
 
 
-def take_snapshot(planned: PlannedModel, bindings: Bindings, target: Sink, must_carry: bool) -> Applied:
+def take_snapshot(planned: PlannedModel, bindings: Bindings, target: TableSpec, must_carry: bool) -> WriteResult:
     """Bring a snapshot's table up to its query. Raises NodeError where a key is NULL or repeats, or a type changed."""
     config, model = planned.compiled.model.config.snapshot, planned.compiled.model
     assert config is not None
@@ -34,27 +34,27 @@ def take_snapshot(planned: PlannedModel, bindings: Bindings, target: Sink, must_
     sinks.check_rows(source, target)
     source.createOrReplaceTempView(SOURCE)
     kept = _stored(planned, bindings)
-    stored = None if kept is None else shown(kept)
+    stored = None if kept is None else visible_rows(kept)
     now = planned.now.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
-    columns = sinks.schema_of(stored) if stored is not None else None
-    _refuse_changed_types(planned, sinks.schema_of(source), columns or ())
-    program = snapshot_program(config, sinks.schema_of(source), columns, now)
+    columns = sinks.frame_schema(stored) if stored is not None else None
+    _refuse_changed_types(planned, sinks.frame_schema(source), columns or ())
+    program = snapshot_program(config, sinks.frame_schema(source), columns, now)
     record = replace(planned.record("full_refresh", target.table.buckets, {}), strategy="snapshot")
     if kept is None or stored is None:
         rows = bindings.session.sql(program.first)
         sinks.rebuild(rows, target, {RECORD_KEY: record.to_json()})
-        return Applied("full_refresh", source.count(), 0, committed=True)
+        return WriteResult("full_refresh", source.count(), 0, committed=True)
     stored.createOrReplaceTempView(STORED)
     rows = bindings.session.sql(program.changes).persist()
     bindings.steps["_rows"] = rows
     count = _count(rows, planned)
     if not count and not must_carry:
-        return Applied("full_refresh", 0, 0, committed=False)
+        return WriteResult("full_refresh", 0, 0, committed=False)
     record = replace(record, rows={"upserts": count})
-    actions = target.prepared(rows).withColumn(DELETED, F.lit(False))
-    log = sinks.log_changes(actions, sinks.Counts(count, 0), target, kept)
-    sinks.merge(actions, target, {RECORD_KEY: record.to_json()}, log)
-    return Applied("full_refresh", count, 0, committed=True)
+    actions = target.prepared(rows).withColumn(IS_DELETED, F.lit(False))
+    log = sinks.log_changes(actions, sinks.WriteCounts(count, 0), target, kept)
+    sinks.upsert_rows(actions, target, {RECORD_KEY: record.to_json()}, log)
+    return WriteResult("full_refresh", count, 0, committed=True)
 
 
 def _stored(planned: PlannedModel, bindings: Bindings) -> DataFrame | None:
@@ -62,15 +62,15 @@ def _stored(planned: PlannedModel, bindings: Bindings) -> DataFrame | None:
         return None
     timeline = Timeline(planned.target.uri)
     assert timeline.frontier is not None
-    return feed_of(bindings.session, timeline).current(timeline.frontier, hidden=True)
+    return change_feed(bindings.session, timeline).current(timeline.frontier, hidden=True)
 
 
 def _count(rows: DataFrame, planned: PlannedModel) -> int:
-    found = rows.agg(F.count(F.lit(1)), F.count_distinct(KEY)).collect()[0]
-    if found[0] != found[1]:
+    result = rows.agg(F.count(F.lit(1)), F.count_distinct(KEY)).collect()[0]
+    if result[0] != result[1]:
         hint = "run again later, or with another --now: a version must have a beginning of its own"
         raise NodeError(f"{planned.compiled.model.table}: two versions of a row begin at the same time", hint=hint)
-    return int(found[0])
+    return int(result[0])
 
 
 def _refuse_changed_types(planned: PlannedModel, source: Schema, stored: Schema) -> None:

@@ -14,36 +14,36 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
-from sqlmesh_like.engine import sink as sinks
-from sqlmesh_like.engine.bindings import Bindings, bound
+from sqlmesh_like.engine import upsert as sinks
 from sqlmesh_like.engine.catalog_sync import sync
+from sqlmesh_like.engine.change_feed import change_feed
+from sqlmesh_like.engine.change_listing import described
 from sqlmesh_like.engine.change_log import remove_logs
-from sqlmesh_like.engine.cleaning import clean_history
-from sqlmesh_like.engine.compacting import compact
+from sqlmesh_like.engine.cleaner import clean_history
+from sqlmesh_like.engine.compaction import compact
 from sqlmesh_like.engine.comparison import difference
-from sqlmesh_like.engine.described import described
+from sqlmesh_like.engine.content_key import keyed_by_content
 from sqlmesh_like.engine.export import exported
-from sqlmesh_like.engine.failures import failing, failing_model, first_line
-from sqlmesh_like.engine.feeds import feed_of
 from sqlmesh_like.engine.jars import Progress
-from sqlmesh_like.engine.kept_rows import keep_rows
-from sqlmesh_like.engine.keyed import keyed_by_content
 from sqlmesh_like.engine.local_program import LocalPrograms
-from sqlmesh_like.engine.materialize import Materializer
+from sqlmesh_like.engine.materializer import Materializer
 from sqlmesh_like.engine.named_tables import register
 from sqlmesh_like.engine.rebucket import rebucket
 from sqlmesh_like.engine.seeds import load_seed
 from sqlmesh_like.engine.session import start_session
 from sqlmesh_like.engine.shared_changes import SharedChanges
+from sqlmesh_like.engine.spark_errors import failing, failing_model, first_line
 from sqlmesh_like.engine.spark_settings import is_local
+from sqlmesh_like.engine.stored_failures import store_failing_rows
 from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.engine.view_bindings import Bindings, bound
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, PARTITION, TableName
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import History, TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.project.nodes import Target
-from sqlmesh_like.run.ports import Applied, Difference, Export, Rebucketed, Rows
+from sqlmesh_like.run.ports import Export, Rebucketed, RowDifference, Rows, WriteResult
 from sqlmesh_like.run.seeds import SeedTable
 
 
@@ -80,20 +80,20 @@ class SparkEngine:
                 self._shared.stop()
                 self._shared = None
 
-    def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> Applied:
+    def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> WriteResult:
         began = datetime.now(UTC)
         with failing_model(planned):
-            found = self._materializer.found_here(planned)
+            here = self._materializer.found_here(planned)
             spent = datetime.now(UTC) - began
-            if found is not None and self._materializer.is_done(planned, found):
-                return Applied(planned.strategy, 0, 0, committed=False, engine="duckdb")  # Spark need not be there
+            if here is not None and self._materializer.is_done(planned, here):
+                return WriteResult(planned.strategy, 0, 0, committed=False, engine="duckdb")  # Spark need not be there
         session = self.session()  # a JVM that starts for it is none of the model's work
         bindings = Bindings(session, planned, self._changes, shared, datetime.now(UTC) - spent)
-        return self._done(planned, bindings, lambda plan, views: self._materializer.apply(plan, views, found))
+        return self._done(planned, bindings, lambda plan, views: self._materializer.apply(plan, views, here))
 
     def _done(
-        self, planned: PlannedModel, bindings: Bindings, work: Callable[[PlannedModel, Bindings], Applied]
-    ) -> Applied:
+        self, planned: PlannedModel, bindings: Bindings, work: Callable[[PlannedModel, Bindings], WriteResult]
+    ) -> WriteResult:
         try:
             with failing_model(planned):
                 applied = work(planned, bindings)
@@ -108,8 +108,8 @@ class SparkEngine:
         partition_field = PARTITION if model.config.partition_by else None
         sync(session, self._target, model.table, planned.target.uri, partition_field)
 
-    def take(self, planned: PlannedModel) -> Applied:
-        return self._done(planned, Bindings(self.session(), planned), self._materializer.take)
+    def write_snapshot(self, planned: PlannedModel) -> WriteResult:
+        return self._done(planned, Bindings(self.session(), planned), self._materializer.write_snapshot)
 
     def load(self, table: SeedTable, state: TableState, now: datetime) -> None:
         with failing(table.seed.path):
@@ -117,7 +117,7 @@ class SparkEngine:
             load_seed(session, table, state, now, self._target.hudi)
             sync(session, self._target, table.seed.table, state.uri, None)
 
-    def verify(self, planned: PlannedModel, limit: int) -> Difference:
+    def verify(self, planned: PlannedModel, limit: int) -> RowDifference:
         record = planned.target.record
         if record is None:
             raise NodeError(f"{planned.compiled.model.table} was not written by a run", hint="run it first")
@@ -128,7 +128,7 @@ class SparkEngine:
             expected = bindings.recomputed()
             timeline = Timeline(planned.target.uri)
             assert timeline.frontier is not None
-            stored = feed_of(bindings.session, timeline).current(timeline.frontier).drop(KEY)
+            stored = change_feed(bindings.session, timeline).current(timeline.frontier).drop(KEY)
             return difference(stored.select(*[f"`{name}`" for name in expected.columns]), expected, limit)
 
     def query(self, tree: exp.Expr, tables: Mapping[TableName, TableState], limit: int) -> Rows:
@@ -138,7 +138,7 @@ class SparkEngine:
     def changes(self, state: TableState, since: str, limit: int) -> Rows:
         assert state.frontier is not None
         with failing(f"the changes of {state.uri} cannot be read"):
-            feed = feed_of(self.session(), Timeline(state.uri))
+            feed = change_feed(self.session(), Timeline(state.uri))
             return _rows(described(feed.changes(since, state.frontier)), limit)
 
     @contextmanager
@@ -154,10 +154,14 @@ class SparkEngine:
         with failing(f"rewriting {uri} failed"):
             return rebucket(self.session(), uri, options)
 
-    def keep(self, tree: exp.Expr, tables: Mapping[TableName, TableState], place: TablePlace, now: datetime) -> bool:
+    def store_failures(
+        self, tree: exp.Expr, tables: Mapping[TableName, TableState], place: TablePlace, now: datetime
+    ) -> bool:
         with failing(f"the failures cannot be stored in {place.table}"):
             frame = bound(self.session(), tree, tables)
-            return keep_rows(keyed_by_content(frame), place, self._history.state(place.uri), now, self._target.hudi)
+            return store_failing_rows(
+                keyed_by_content(frame), place, self._history.state(place.uri), now, self._target.hudi
+            )
 
     def execute(self, statement: str, tables: Mapping[TableName, TableState]) -> None:
         session = self.session()
@@ -187,4 +191,4 @@ def open_engine(
 
 def _rows(frame: DataFrame, limit: int) -> Rows:
     rows = (frame if limit < 0 else frame.limit(limit)).collect()
-    return Rows(sinks.schema_of(frame), tuple(tuple(row) for row in rows))
+    return Rows(sinks.frame_schema(frame), tuple(tuple(row) for row in rows))

@@ -19,20 +19,20 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.clock import frozen
 from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
-from sqlmesh_like.delta.program import DeltaProgram, RescanProgram, Role
-from sqlmesh_like.engine import sink as sinks
-from sqlmesh_like.engine.bindings import Bindings, shown
-from sqlmesh_like.engine.failures import failing
-from sqlmesh_like.engine.keyed import keyed_by_content
+from sqlmesh_like.delta.program import DeltaProgram, RelationRole, RescanProgram
+from sqlmesh_like.engine import upsert as sinks
+from sqlmesh_like.engine.content_key import keyed_by_content
+from sqlmesh_like.engine.hudi_table import IS_DELETED, HudiTable
 from sqlmesh_like.engine.program_runner import run_program
-from sqlmesh_like.engine.sink import Sink
-from sqlmesh_like.engine.tables import DELETED, HudiTable
+from sqlmesh_like.engine.spark_errors import failing
+from sqlmesh_like.engine.upsert import TableSpec
+from sqlmesh_like.engine.view_bindings import Bindings, visible_rows
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema
 from sqlmesh_like.plan.history import TableRecord, TableState
-from sqlmesh_like.plan.model_plan import PlannedInput, PlannedModel
+from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
 from sqlmesh_like.run.ports import Rows
-from sqlmesh_like.run.unit_cases import Snapshot, UnitCase
+from sqlmesh_like.run.unit_cases import TableRows, UnitCase
 from sqlmesh_like.run.unit_tests import Outcome
 
 _NESTED = ("array<", "map<", "struct<", "binary")
@@ -63,7 +63,7 @@ class _UnitBindings(Bindings):
 
     def _relation(
         self,
-        role: Role,
+        role: RelationRole,
         name: str,
         state: TableState,  # noqa: ARG002
         paths: frozenset[str] | None,  # noqa: ARG002
@@ -127,13 +127,13 @@ class _Table:
 
     def _merge(self, program: DeltaProgram, bindings: _UnitBindings) -> None:
         assert self._target is not None
-        sink = Sink(HudiTable("", "", (KEY,)), (), (), bindings.planned.target)
+        sink = TableSpec(HudiTable("", "", (KEY,)), (), (), bindings.planned.target)
         signed = run_program(program, bindings)
         if signed is None:
             return
         actions = sinks.one_action_a_key(signed, sink).localCheckpoint()
         sinks.count_actions(actions, sink)
-        entering = actions.where(~F.col(DELETED)).drop(DELETED, "_sml_copies")
+        entering = actions.where(~F.col(IS_DELETED)).drop(IS_DELETED, "_sml_copies")
         staying = self._target.join(actions.select(KEY), [KEY], "left_anti")
         self._target = staying.unionByName(entering.select(*staying.columns)).localCheckpoint()
 
@@ -148,15 +148,15 @@ class _Table:
 
     def _shown(self) -> Rows:
         assert self._target is not None
-        return _rows(shown(self._target))
+        return _rows(visible_rows(self._target))
 
     def _recomputed(self, bindings: _UnitBindings) -> Rows:
         frame = bindings.recomputed() if self._is_derived else bindings.as_written()
         return _rows(frame.select(*[f"`{column.name}`" for column in self._shown().schema]))
 
-    def _bindings(self, before: Snapshot, after: Snapshot, now: datetime) -> _UnitBindings:
+    def _bindings(self, before: TableRows, after: TableRows, now: datetime) -> _UnitBindings:
         frames: dict[tuple[str, str], DataFrame] = {}
-        inputs: list[PlannedInput] = []
+        inputs: list[InputVersion] = []
         for ref in self._case.compiled.facts.inputs:
             schema = self._case.schemas[ref.unique_id]
             old, new = before.get(ref.unique_id, {}), after.get(ref.unique_id, {})
@@ -166,7 +166,7 @@ class _Table:
             frames["current", ref.unique_id] = self._frame(keyed, [(*row, key) for key, row in new.items()])
             frames["changes", ref.unique_id] = self._frame((*keyed, Column(WEIGHT, "bigint")), [*gone, *come])
             state = TableState("", "cow", "1")
-            inputs.append(PlannedInput(ref, state, "0", "1" if gone or come else "0"))
+            inputs.append(InputVersion(ref, state, "0", "1" if gone or come else "0"))
         if self._target is not None:
             frames["target", "this"] = self._target
         record = TableRecord(self._case.compiled.model.unique_id, "", {}, now.isoformat(), "full_refresh")
@@ -180,8 +180,8 @@ class _Table:
         given = ", ".join(
             f"`{c.name}` {c.type if is_nested else 'string'}" for c, is_nested in zip(schema, nested, strict=True)
         )
-        told = [tuple(v if n else _text(v) for v, n in zip(row, nested, strict=True)) for row in rows]
-        frame = self._session.createDataFrame(told, given)
+        values = [tuple(v if n else _text(v) for v, n in zip(row, nested, strict=True)) for row in rows]
+        frame = self._session.createDataFrame(values, given)
         return frame.select(*[F.col(f"`{c.name}`").cast(c.type or "string").alias(c.name) for c in schema])
 
 
@@ -205,8 +205,8 @@ def _rows(frame: DataFrame) -> Rows:
     times = [isinstance(f.dataType, TimestampType) for f in frame.schema.fields]
     named = zip(frame.columns, times, strict=True)
     items = [F.expr(f"unix_micros(`{name}`)") if is_time else F.col(f"`{name}`") for name, is_time in named]
-    found = frame.select(*items).collect()
-    return Rows(sinks.schema_of(frame), tuple(tuple(map(_value, row, times)) for row in found))
+    rows = frame.select(*items).collect()
+    return Rows(sinks.frame_schema(frame), tuple(tuple(map(_value, row, times)) for row in rows))
 
 
 def _value(value: object, is_time: bool) -> object:

@@ -65,8 +65,8 @@ class Folder:
     def sizes(self) -> dict[str, int]:
         """Bytes of all files below, by path relative to the folder."""
         start = len(self.path) + 1
-        found = self.fs.find(self.path, detail=True)
-        return {path[start:]: int(str(info.get("size") or 0)) for path, info in found.items()}
+        match = self.fs.find(self.path, detail=True)
+        return {path[start:]: int(str(info.get("size") or 0)) for path, info in match.items()}
 
 
 @lru_cache(maxsize=1024)

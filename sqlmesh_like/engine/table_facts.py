@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from itertools import islice
 
 from sqlmesh_like.engine.commits import Commit
-from sqlmesh_like.engine.history import record_of, written
+from sqlmesh_like.engine.history import commit_summary, record_of
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.plan.catalog import Catalog
@@ -31,7 +31,7 @@ def table_facts(catalog: Catalog, unique_id: str, commits: int = 20) -> TableFac
 
 def commit_facts(commit: Commit) -> CommitFacts:
     """One commit in the words of `sml history`."""
-    record, work = record_of(commit), written(commit)
+    record, work = record_of(commit), commit_summary(commit)
     requested, completed = commit.instant.requested, commit.instant.completed or commit.instant.requested
     return CommitFacts(
         time=_moment(completed).strftime("%Y-%m-%dT%H:%M:%SZ"),

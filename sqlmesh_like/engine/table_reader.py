@@ -13,7 +13,7 @@ from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.run.ports import Rows
 
 
-def read_rows(state: TableState, limit: int) -> Rows | None:
+def read_table_rows(state: TableState, limit: int) -> Rows | None:
     """Visible rows of a table at its frontier (`limit` -1: all); None where only Spark reads it rightly.
 
     Files of different writer schemas and other table types are left to Spark.
@@ -41,9 +41,9 @@ def whole_files(state: TableState) -> list[str] | None:
     timeline = Timeline(state.uri)
     place = folder(state.uri)
     slices = timeline.slices(state.frontier).values()
-    if len({timeline.schema_json(f"{found.instant}_") for found in slices}) > 1:
+    if len({timeline.schema_json(f"{file_slice.instant}_") for file_slice in slices}) > 1:
         return None
-    paths = sorted(f"{place.path}/{found.path}" for found in slices)
+    paths = sorted(f"{place.path}/{file_slice.path}" for file_slice in slices)
     names = {column.name for column in visible(state.schema)}
     if paths and not names <= set(parquet.read_schema(paths[0], filesystem=place.fs).names):
         return None
@@ -56,13 +56,13 @@ def largest(state: TableState, column: str) -> tuple[object] | None:
     if state.kind != "cow" or state.frontier is None or stored is None:
         return None
     place = folder(state.uri)
-    found: list[Any] = []
+    entries: list[Any] = []
     for slice in Timeline(state.uri).slices(state.frontier).values():
         path = f"{place.path}/{slice.path}"
         if stored.name not in parquet.read_schema(path, filesystem=place.fs).names:
             continue
         values = parquet.read_table(path, columns=[stored.name], filesystem=place.fs).column(0)
-        found += [] if values.null_count == len(values) else [compute.max(values).as_py()]
-    if len({type(value) for value in found}) > 1:
+        entries += [] if values.null_count == len(values) else [compute.max(values).as_py()]
+    if len({type(value) for value in entries}) > 1:
         return None
-    return (max(found, default=None),)
+    return (max(entries, default=None),)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from sqlmesh_like.engine.avro_schema import schema_of
-from sqlmesh_like.engine.cleaned import gone
+from sqlmesh_like.engine.missing_files import missing_files
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError, UsageError, nearest
 from sqlmesh_like.names import visible
@@ -20,13 +20,13 @@ def state_at(state: TableState, when: str) -> TableState:
     """The state of a Hudi table at a moment.
 
     `when` is a commit as `sml history` prints it (or its first part), or an ISO 8601 time, UTC where it names no zone.
-    Raises UsageError for another text, NodeError where nothing was committed yet or files of then are gone.
+    Raises UsageError for another text, NodeError where nothing was committed yet or files of then are missing_files.
     """
     if state.kind not in ("cow", "mor"):
         raise NodeError(f"the table {state.uri} has no past", hint="only Hudi tables keep one")
     timeline = Timeline(state.uri)
     frontier = frontier_at(timeline, when)
-    missing = timeline.missing(frontier) if timeline.is_cow else gone(timeline, frontier)
+    missing = timeline.missing(frontier) if timeline.is_cow else missing_files(timeline, frontier)
     if missing:
         hint = "cleaning keeps what consumers still need and ten commits more; choose a later moment"
         raise NodeError(f"{len(missing)} data files of {state.uri} as of {frontier} were cleaned", hint=hint)
@@ -39,18 +39,18 @@ def frontier_at(timeline: Timeline, when: str) -> str:
     """The frontier that stood at a moment: see `state_at`."""
     commits = [commit.instant for commit in timeline.data_commits if timeline.is_settled(commit.instant.frontier)]
     if _INSTANT.fullmatch(when):
-        for found in commits:
-            if when in (found.requested, found.frontier):
-                return found.frontier
-        known = [found.requested for found in commits]
+        for result in commits:
+            if when in (result.requested, result.frontier):
+                return result.frontier
+        known = [result.requested for result in commits]
         raise NodeError(f"{timeline.uri} has no commit {when}", hint=nearest(when, known) or "see `sml history`")
     moment = _moment(timeline, when)
     stood = None
-    for found in commits:
+    for result in commits:
         # What was requested after a commit still under way was not to be seen yet.
-        if (found.completed or "") > moment:
+        if (result.completed or "") > moment:
             break
-        stood = found.frontier
+        stood = result.frontier
     if stood is None:
         first = f"its first readable commit is {commits[0].frontier}" if commits else "it has no commits"
         raise NodeError(f"{timeline.uri} had nothing as of {when}: {first}")

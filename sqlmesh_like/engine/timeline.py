@@ -15,8 +15,8 @@ from functools import cached_property
 
 import fastavro
 
-from sqlmesh_like.engine.as_of import as_of, is_settled
 from sqlmesh_like.engine.commits import Commit, Instant, Size, Slice, to_commit
+from sqlmesh_like.engine.read_instant import is_settled, read_instant
 from sqlmesh_like.engine.storage import Folder, folder
 from sqlmesh_like.errors import NodeError
 
@@ -129,7 +129,7 @@ class Timeline:
 
     def as_of(self, frontier: str) -> str:
         """The instant at which Hudi's reader shows a frontier."""
-        return as_of(frontier, self.commit_instants, self.compactions, self.pending)
+        return read_instant(frontier, self.commit_instants, self.compactions, self.pending)
 
     def is_settled(self, frontier: str) -> bool:
         """Whether Hudi's reader can show a frontier."""
@@ -145,21 +145,29 @@ class Timeline:
     def between(self, start: str, end: str) -> tuple[Commit, ...]:
         """Commits (services too) after `start` up to and including `end`, both frontiers, with a rewrite of `end`."""
         low, high = self.standing(start), self.standing(end)
-        return tuple(self._commit(found) for found in self.commit_instants if low < found.requested <= high)
+        return tuple(
+            self._commit(commit_instant)
+            for commit_instant in self.commit_instants
+            if low < commit_instant.requested <= high
+        )
 
     def standing(self, frontier: str) -> str:
         """Requested time of the last rewrite of a frontier's rows, or of the frontier: since when they stand so."""
-        found = frontier.split("_")[0]
-        for commit in (self._commit(later) for later in self.commit_instants if later.requested > found):
+        parts = frontier.split("_")[0]
+        for commit in (self._commit(later) for later in self.commit_instants if later.requested > parts):
             if commit.is_data:
                 break
             if commit.is_rewrite:
-                found = commit.instant.requested
-        return found
+                parts = commit.instant.requested
+        return parts
 
     def until(self, requested: str) -> Iterator[Commit]:
         """Commits (services too) requested up to and including an instant, in requested order."""
-        return (self._commit(found) for found in self.commit_instants if found.requested <= requested)
+        return (
+            self._commit(commit_instant)
+            for commit_instant in self.commit_instants
+            if commit_instant.requested <= requested
+        )
 
     def extra(self, key: str) -> str | None:
         """Our value under a key in the newest data commit that has one; services are walked over."""
@@ -198,8 +206,8 @@ class Timeline:
         import pyarrow.parquet as pq  # takes longer to import than a run with nothing to do should last
 
         with self.folder.fs.open(f"{self.folder.path}/{path}", "rb") as file:
-            found = pq.read_schema(file).metadata or {}
-        return {key.decode(): value.decode(errors="replace") for key, value in found.items()}
+            metadata = pq.read_schema(file).metadata or {}
+        return {key.decode(): value.decode(errors="replace") for key, value in metadata.items()}
 
     def count(self, path: str) -> int:
         """Rows of one data file, told by its footer."""
@@ -215,15 +223,15 @@ class Timeline:
         everything left below the first active instant is committed.
         """
         limit = self.standing(frontier)
-        found = self._archived_slices(limit)
+        archived_slices = self._archived_slices(limit)
         for commit in self.until(limit):
             for group in commit.replaced_groups:
-                found.pop(group, None)
+                archived_slices.pop(group, None)
             for write in commit.writes:
                 if write.path.endswith(".parquet"):
                     key = (write.partition, write.file_id)
-                    found[key] = Slice(write.partition, write.file_id, write.path, commit.instant.requested)
-        return found
+                    archived_slices[key] = Slice(write.partition, write.file_id, write.path, commit.instant.requested)
+        return archived_slices
 
     def sizes(self, frontier: str) -> dict[tuple[str, str], Size]:
         """Size of each live file group as of a frontier, logs included.
@@ -231,19 +239,19 @@ class Timeline:
         From commits alone where all are on the active timeline, else from the listing of what is older.
         """
         limit = self.standing(frontier)
-        found = self._archived_sizes(limit) if self.is_archived else {}
+        archived_sizes = self._archived_sizes(limit) if self.is_archived else {}
         for commit in self.until(limit):
             for group in commit.replaced_groups:
-                found.pop(group, None)
+                archived_sizes.pop(group, None)
             for write in commit.writes:
                 key = (write.partition, write.file_id)
                 if write.path.endswith(".parquet"):
-                    found[key] = Size(write.bytes, write.rows)
+                    archived_sizes[key] = Size(write.bytes, write.rows)
                 else:
-                    below = found.get(key, Size(0, 0))
+                    below = archived_sizes.get(key, Size(0, 0))
                     rows = None if below.rows is None else below.rows + write.inserts
-                    found[key] = Size(below.bytes + write.bytes, rows)
-        return found
+                    archived_sizes[key] = Size(below.bytes + write.bytes, rows)
+        return archived_sizes
 
     def missing(self, frontier: str, groups: Collection[tuple[str, str]] | None = None) -> list[str]:
         """Slices as of a frontier (of these file groups; default: of all) that are gone.
@@ -251,7 +259,7 @@ class Timeline:
         A cleaned slice of an archived commit is on no list at all: only the commit that merged or replaced it tells.
         """
         limit, slices, born = self.standing(frontier), self.slices(frontier), set[tuple[str, str]]()
-        gone = {key: found.path for key, found in slices.items() if found.path not in self.data_files}
+        gone = {key: file_slice.path for key, file_slice in slices.items() if file_slice.path not in self.data_files}
         for commit in self.commits:
             if commit.instant.requested <= limit:
                 continue
@@ -266,22 +274,25 @@ class Timeline:
         return [path for key, path in gone.items() if groups is None or key in groups]
 
     def _archived_slices(self, limit: str) -> dict[tuple[str, str], Slice]:
-        # What a crashed writer left below the first commit is no committed file.
+        # What a crashed writer left below the first commit is not a committed file.
         first = min([*(instant.requested for instant in self.completed), *self.pending], default="")
-        found: dict[tuple[str, str], Slice] = {}
+        file_slice: dict[tuple[str, str], Slice] = {}
         for path in self.data_files:
             partition, _, name = path.rpartition("/")
             match = _BASE_FILE.fullmatch(name)
             if not match or match["instant"] >= first or match["instant"] > limit:
                 continue
             key = (partition, match["file_id"])
-            if key not in found or found[key].instant < match["instant"]:
-                found[key] = Slice(partition, match["file_id"], path, match["instant"])
-        return found
+            if key not in file_slice or file_slice[key].instant < match["instant"]:
+                file_slice[key] = Slice(partition, match["file_id"], path, match["instant"])
+        return file_slice
 
     def _archived_sizes(self, limit: str) -> dict[tuple[str, str], Size]:
         sizes = self.folder.sizes()
-        return {key: Size(sizes.get(found.path, 0), None) for key, found in self._archived_slices(limit).items()}
+        return {
+            key: Size(sizes.get(archived_slice.path, 0), None)
+            for key, archived_slice in self._archived_slices(limit).items()
+        }
 
     @cached_property
     def data_files(self) -> frozenset[str]:
@@ -301,9 +312,9 @@ class Timeline:
         try:
             record = json.loads(raw) if raw[:1] == b"{" else next(iter(fastavro.reader(io.BytesIO(raw))), None)
         except (ValueError, EOFError) as error:
-            raise NodeError(f"{self.uri}/{name} is no commit metadata: {error}") from error
+            raise NodeError(f"{self.uri}/{name} is not commit metadata: {error}") from error
         if not isinstance(record, dict):
-            raise NodeError(f"{self.uri}/{name} is no commit metadata")
+            raise NodeError(f"{self.uri}/{name} is not commit metadata")
         return to_commit(instant, record)
 
 

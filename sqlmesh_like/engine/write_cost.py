@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 
-from sqlmesh_like.engine.history import written
-from sqlmesh_like.engine.rebucket_size import best_buckets, known_buckets
+from sqlmesh_like.engine.bucket_count import best_buckets, known_buckets
+from sqlmesh_like.engine.history import commit_summary
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.write_cost import WriteCost, write_cost
@@ -21,7 +21,7 @@ def write_cost_of(catalog: Catalog, unique_id: str, options: Mapping[str, str]) 
         return None
     timeline = Timeline(state.uri)
     upserts = (commit for commit in timeline.newest_first() if commit.is_data and commit.operation == "UPSERT")
-    newest = [written(commit) for commit in islice((c for c in upserts if c.writes), _NEWEST)]
+    newest = [commit_summary(commit) for commit in islice((c for c in upserts if c.writes), _NEWEST)]
     buckets = known_buckets(timeline)
     if not newest or buckets is None:
         return None

@@ -20,16 +20,16 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlmesh_like.engine.cached_frame import cached
 from sqlmesh_like.errors import NodeError, ProjectError
 from sqlmesh_like.ingest import dead_letters
-from sqlmesh_like.ingest.dead_letters import kept
+from sqlmesh_like.ingest.batch_marker import BatchMarker
+from sqlmesh_like.ingest.dead_letters import stored_dead_letters
 from sqlmesh_like.ingest.decode import Decoded, decode
+from sqlmesh_like.ingest.event_log import LogLines
 from sqlmesh_like.ingest.events import Routed, events_for, events_of, routed, routed_files
-from sqlmesh_like.ingest.extent import Files
-from sqlmesh_like.ingest.log import Lines
-from sqlmesh_like.ingest.mark import Mark
-from sqlmesh_like.ingest.place import Place
+from sqlmesh_like.ingest.offset_range import Files
 from sqlmesh_like.ingest.report import TableReport
-from sqlmesh_like.ingest.table import commit
-from sqlmesh_like.ingest.types import literal
+from sqlmesh_like.ingest.source_paths import SourcePaths
+from sqlmesh_like.ingest.source_types import sql_literal
+from sqlmesh_like.ingest.table_batch import commit
 from sqlmesh_like.project.nodes import IngestSource, SourceTable
 
 MANY_TABLES = 8
@@ -46,7 +46,7 @@ class BatchReport:
     events: int = 0
     dead_letters: int = 0
     seconds: float = 0.0
-    mark: Mark | None = None
+    mark: BatchMarker | None = None
 
 
 @contextmanager
@@ -58,12 +58,12 @@ def in_memory(frame: DataFrame) -> Iterator[DataFrame]:
         kept.release()
 
 
-def take_in(
+def ingest_batch(
     spark: SparkSession,
-    place: Place,
+    place: SourcePaths,
     root: Path,
-    lines: Lines,
-    mark_of: Callable[[DataFrame | None], Mark],
+    lines: LogLines,
+    mark_of: Callable[[DataFrame | None], BatchMarker],
     *,
     without: Collection[str] = (),
     only: str | None = None,
@@ -77,26 +77,28 @@ def take_in(
     files = lines if isinstance(lines, list) else []
     with _events(place, lines) as events:
         mark = mark_of(events)
-        found = routed_files(place, files) if events is None else routed(place, events)
+        routing = routed_files(place, files) if events is None else routed(place, events)
         if only is not None:
-            found = Routed({name: share for name, share in found.shares.items() if name == only}, {}, 0, 0)
-        found = replace(found, shares={name: share for name, share in found.shares.items() if name not in without})
-        letters = kept(spark, place)
-        decoded, failed = decode_all(place, events, found, letters, in_order=isinstance(mark.extent, Files))
+            routing = Routed({name: share for name, share in routing.shares.items() if name == only}, {}, 0, 0)
+        routing = replace(
+            routing, shares={name: share for name, share in routing.shares.items() if name not in without}
+        )
+        letter_rows = stored_dead_letters(spark, place)
+        decoded, failed = decode_all(place, events, routing, letter_rows, in_order=isinstance(mark.extent, Files))
         try:
             # What the table's own lines were worth was not known when the batch first came.
             bad_mark = mark if only is None else replace(mark, query=f"{mark.query}/{only}")
-            bad = _keep_bad(place, root, events, found, decoded, bad_mark)
+            bad = _write_dead_letters(place, root, events, routing, decoded, bad_mark)
             done = side_by_side(place, decoded, lambda each: commit(place, each, mark), lambda each: each.layout.table)
-            tables = tuple(_measured(each, found) for each in (*failed, *done[0], *done[1]))
-            return BatchReport(tables, found.skipped, found.lines, bad, time.monotonic() - started, mark)
+            tables = tuple(_measured(each, routing) for each in (*failed, *done[0], *done[1]))
+            return BatchReport(tables, routing.skipped, routing.lines, bad, time.monotonic() - started, mark)
         finally:
             for each in decoded:
                 each.release()
 
 
 @contextmanager
-def _events(place: Place, lines: Lines) -> Iterator[DataFrame | None]:
+def _events(place: SourcePaths, lines: LogLines) -> Iterator[DataFrame | None]:
     """The events that lines are, in memory; None for files, whose rows say all by themselves."""
     if not isinstance(lines, DataFrame):
         yield None
@@ -109,57 +111,64 @@ def _events(place: Place, lines: Lines) -> Iterator[DataFrame | None]:
         yield events
 
 
-def _by_table(place: Place, events: DataFrame) -> DataFrame:
+def _by_table(place: SourcePaths, events: DataFrame) -> DataFrame:
     """Events in an order that lets every one of many tables read its own of them, not all."""
     many = len(place.source.tables) > MANY_TABLES
     return events.sortWithinPartitions("source_table", "source_schema", "database") if many else events
 
 
-def _measured(report: TableReport, found: Routed) -> TableReport:
+def _measured(report: TableReport, routing: Routed) -> TableReport:
     """With how many lines the table had, and how far behind the log it is now."""
-    share = next(each for each in found.shares.values() if each.table.table == report.table)
+    share = next(each for each in routing.shares.values() if each.table.table == report.table)
     lag = None if share.logged_at is None or report.error else max(0.0, time.time() - share.logged_at / 1000)
     return replace(report, events=share.lines, lag=lag)
 
 
 def decode_all(
-    place: Place, events: DataFrame | None, found: Routed, letters: DataFrame | None = None, *, in_order: bool
+    place: SourcePaths,
+    events: DataFrame | None,
+    routing: Routed,
+    letter_rows: DataFrame | None = None,
+    *,
+    in_order: bool,
 ) -> tuple[list[Decoded], list[TableReport]]:
     """What the batch holds for each table, and the tables whose columns cannot be what the events say.
 
-    `letters`: those that are kept already, where these events are no letters themselves. `in_order`: the whole log has
-    one order; else only what shares a partition of it.
+    `letter_rows`: those that are kept already, where these events are not letters themselves. `in_order`: the whole
+    log has one order; else only what shares a partition of it.
     """
-    keyed = None if letters is None else letters.where("row_key is not null")
+    keyed = None if letter_rows is None else letter_rows.where("row_key is not null")
     waiting = set() if keyed is None else {row[0] for row in keyed.select("table_name").distinct().collect()}
 
     def one(name: str) -> Decoded:
-        share = found.shares[name]
-        own = keyed.where(f"table_name = {literal(name)}") if keyed is not None and name in waiting else None
+        share = routing.shares[name]
+        own = keyed.where(f"table_name = {sql_literal(name)}") if keyed is not None and name in waiting else None
         return decode(place, share, None if events is None else events_for(events, share), own, in_order=in_order)
 
-    return side_by_side(place, list(found.shares), one, lambda name: found.shares[name].table)
+    return side_by_side(place, list(routing.shares), one, lambda name: routing.shares[name].table)
 
 
-def letters_of(events: DataFrame | None, found: Routed, decoded: list[Decoded]) -> list[DataFrame]:
+def dead_letters_of(events: DataFrame | None, routing: Routed, decoded: list[Decoded]) -> list[DataFrame]:
     """What of a batch is bad, as letters."""
-    bad = [dead_letters.letters(each.events, each.layout) for each in decoded if each.counts.bad]
-    return bad + ([dead_letters.letters(events.where("kind = 'bad'"))] if events is not None and found.bad else [])
+    bad = [dead_letters.dead_letter_rows(each.events, each.layout) for each in decoded if each.counts.bad]
+    return bad + (
+        [dead_letters.dead_letter_rows(events.where("kind = 'bad'"))] if events is not None and routing.bad else []
+    )
 
 
-def _keep_bad(
-    place: Place, root: Path, events: DataFrame | None, found: Routed, decoded: list[Decoded], mark: Mark
+def _write_dead_letters(
+    place: SourcePaths, root: Path, events: DataFrame | None, routing: Routed, decoded: list[Decoded], mark: BatchMarker
 ) -> int:
-    bad = letters_of(events, found, decoded)
+    bad = dead_letters_of(events, routing, decoded)
     if bad and place.source.ingest and place.source.ingest.on_bad_record == "fail":
         raise dead_letters.refuse(bad, root)
     if bad:
-        dead_letters.keep(place, bad, mark)
-    return found.bad + sum(each.counts.bad for each in decoded)
+        dead_letters.write_dead_letters(place, bad, mark)
+    return routing.bad + sum(each.counts.bad for each in decoded)
 
 
 def side_by_side(
-    place: Place, items: Sequence[Item], work: Callable[[Item], Result], table_of: Callable[[Item], SourceTable]
+    place: SourcePaths, items: Sequence[Item], work: Callable[[Item], Result], table_of: Callable[[Item], SourceTable]
 ) -> tuple[list[Result], list[TableReport]]:
     """Work on every table, several at a time, and wait for all; a table's failure becomes its report."""
     workers = place.source.ingest.concurrency if place.source.ingest else IngestSource.concurrency

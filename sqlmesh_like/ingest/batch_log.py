@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import DataFrame
 
+from sqlmesh_like.engine.change_feed import change_feed
 from sqlmesh_like.engine.change_log import ChangeLog
-from sqlmesh_like.engine.feeds import feed_of
+from sqlmesh_like.engine.hudi_table import HudiTable
 from sqlmesh_like.engine.logged_changes import log_of_upsert
-from sqlmesh_like.engine.mor_feed import MAX_PARTITIONS
-from sqlmesh_like.engine.tables import HudiTable
+from sqlmesh_like.engine.mor_change_feed import MAX_PARTITIONS
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.ingest.tombstones import RETENTION_DAYS
 
@@ -30,7 +30,7 @@ def log_of_batch(rows: DataFrame, table: HudiTable, count: int) -> ChangeLog | N
         return None
     if sum(size.bytes for size in timeline.sizes(previous).values()) < WORTH_A_LOG:
         return None
-    stored = feed_of(rows.sparkSession, timeline).current(previous, _partitions(rows, table), hidden=True)
+    stored = change_feed(rows.sparkSession, timeline).current(previous, _partitions(rows, table), hidden=True)
     return log_of_upsert(rows, stored, timeline, table, previous, count)
 
 
@@ -48,5 +48,5 @@ def _partitions(rows: DataFrame, table: HudiTable) -> set[str] | None:
     """Paths of the partitions that the rows are in; None where there are none, or too many."""
     if table.partition_field is None:
         return None
-    found = rows.select(table.partition_field).distinct().limit(MAX_PARTITIONS + 1).collect()
-    return {f"{table.partition_field}={row[0]}" for row in found} if len(found) <= MAX_PARTITIONS else None
+    result = rows.select(table.partition_field).distinct().limit(MAX_PARTITIONS + 1).collect()
+    return {f"{table.partition_field}={row[0]}" for row in result} if len(result) <= MAX_PARTITIONS else None

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from sqlmesh_like.ingest.message import CORRUPT, Dialect, Message, is_tombstone, kind_of, op_of, parsed
+from sqlmesh_like.ingest.message import CORRUPT, Message, MessageDialect, is_tombstone, kind_of, op_of, parsed_message
 from sqlmesh_like.ingest.mysql_types import mysql_field
-from sqlmesh_like.ingest.types import Field, literal
+from sqlmesh_like.ingest.source_types import SourceField, sql_literal
 
-NAME = "canal"
+CANAL_NAME = "canal"
 _ENVELOPE = (
     "type STRING, isDdl BOOLEAN, `database` STRING, `table` STRING, data ARRAY<STRING>, old STRING, "
     f"mysqlType STRING, sql STRING, {CORRUPT} STRING"
@@ -47,24 +47,24 @@ _UNTYPED = (
 """Columns of rows that a message states no type of: they would be lost without a word. NULL where it states none."""
 
 
-def envelope(line: str) -> dict[str, str]:
-    """Spark SQL, in order, that reads what every message has: see `Dialect`."""
+def canal_envelope(line: str) -> dict[str, str]:
+    """Spark SQL, in order, that reads what every message has: see `MessageDialect`."""
     return {
-        "_message": parsed(line, _ENVELOPE),
+        "_message": parsed_message(line, _ENVELOPE),
         "_type": "upper(_message.type)",
         "op": op_of("_type", _OPS),
         "database": "_message.`database`",
         "source_schema": "cast(null as string)",
         "source_table": "_message.`table`",
         "schema_text": "_message.mysqlType",
-        "message": literal(NAME),
+        "message": sql_literal(CANAL_NAME),
         "reason": _reason(line),
         "kind": kind_of(line, "_type", _OPS),
     }
 
 
 def _reason(line: str) -> str:
-    known = ", ".join(map(literal, (*_OPS, *_DDL)))
+    known = ", ".join(map(sql_literal, (*_OPS, *_DDL)))
     return (
         f"case when {is_tombstone(line)} then null "
         f"when _message is null or _message.{CORRUPT} is not null then 'not a JSON object of a Canal message' "
@@ -75,13 +75,14 @@ def _reason(line: str) -> str:
         "when coalesce(source_table, '') = '' then 'no `table`' "
         "when op = 't' then null "
         "when coalesce(size(_message.data), 0) < 1 then concat('type `', _message.type, '` without `data`') "
-        "when exists(_message.data, row -> coalesce(left(ltrim(row), 1), '') != '{') then '`data` has what is no row' "
+        "when exists(_message.data, row -> coalesce(left(ltrim(row), 1), '') != "
+        "'{') then '`data` has what is not a row' "
         f"when size({_UNTYPED}) > 0 then concat('`mysqlType` lacks column `', {_UNTYPED}[0], '`') "
         "end"
     )
 
 
-def mysql_fields(schema_text: str) -> tuple[Field, ...]:
+def mysql_fields(schema_text: str) -> tuple[SourceField, ...]:
     """Columns as `mysqlType` states them, in its order.
 
     >>> [field.type for field in mysql_fields('{"id": "bigint(20) unsigned", "price": "decimal(10,2)"}')]
@@ -90,8 +91,8 @@ def mysql_fields(schema_text: str) -> tuple[Field, ...]:
     return tuple(mysql_field(str(name), str(kind)) for name, kind in json.loads(schema_text).items())
 
 
-MESSAGES: Mapping[str, Message] = {
-    NAME: Message("overlay", (), "data", "old", is_list=True, fields=mysql_fields),
+CANAL_MESSAGES: Mapping[str, Message] = {
+    CANAL_NAME: Message("overlay", (), "data", "old", is_list=True, fields=mysql_fields),
 }
-KEY = "from_json(get_json_object(value, '$.pkNames'), 'array<string>')"
-CANAL = Dialect(envelope, KEY)
+CANAL_KEY = "from_json(get_json_object(value, '$.pkNames'), 'array<string>')"
+CANAL = MessageDialect(canal_envelope, CANAL_KEY)

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 
 from sqlmesh_like.engine.commits import COLUMN_CHANGES, STATE_PREFIX
 from sqlmesh_like.engine.timeline import Timeline
-from sqlmesh_like.ingest.evolve import Settled
+from sqlmesh_like.ingest.schema_evolution import EvolvedSchema
 
 _SPELLINGS = "spellings"
 
 
-def column_record(settled: Settled) -> Mapping[str, str]:
+def column_record(settled: EvolvedSchema) -> Mapping[str, str]:
     """Metadata of the commit that brings a table to its next layout."""
-    found = {COLUMN_CHANGES: list(settled.changes), _SPELLINGS: dict(settled.spellings)}
-    return {key: json.dumps(value, ensure_ascii=False) for key, value in found.items() if value}
+    entries = {COLUMN_CHANGES: list(settled.changes), _SPELLINGS: dict(settled.spellings)}
+    return {key: json.dumps(value, ensure_ascii=False) for key, value in entries.items() if value}
 
 
 def spellings_of(uri: str) -> Mapping[str, str]:
     """How events spelt columns of a table so far, where not as the table does. Needs no JVM."""
-    found = json.loads(Timeline(uri).extra(STATE_PREFIX + _SPELLINGS) or "{}")
-    return {str(name): str(spelling) for name, spelling in found.items()}
+    data = json.loads(Timeline(uri).extra(STATE_PREFIX + _SPELLINGS) or "{}")
+    return {str(name): str(spelling) for name, spelling in data.items()}

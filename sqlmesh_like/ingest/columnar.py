@@ -1,7 +1,7 @@
 """Row images of files that have types of their own. Owns taking values as they are; `images` reads those that are text.
 
 A value whose type is its column's is never spelt out. One of another type becomes a text and is decoded as every text
-is, unless a cast cannot alter it: what can be taken in, and as what, does not depend on how it arrived.
+is, unless a cast cannot alter it: what can be ingested, and as what, does not depend on how it arrived.
 """
 
 from __future__ import annotations
@@ -10,9 +10,17 @@ import json
 from collections.abc import Mapping, Sequence
 
 from sqlmesh_like.ingest.dms import OP, OPS, ROW_OPS
-from sqlmesh_like.ingest.images import NOTHING, Shape, advice
 from sqlmesh_like.ingest.message import op_of
-from sqlmesh_like.ingest.types import Field, decimal_parts, decoder, exact_type, literal, normal_type, quoted
+from sqlmesh_like.ingest.row_images import NO_SHAPE, Shape, advice
+from sqlmesh_like.ingest.source_types import (
+    SourceField,
+    decimal_parts,
+    decoder,
+    exact_type,
+    normal_type,
+    quoted_name,
+    sql_literal,
+)
 from sqlmesh_like.names import Column, Schema
 
 RAW = "raw"
@@ -56,7 +64,7 @@ def text(column: str, kind: str) -> str:
 
 def line(schema: FileSchema, row: str = "") -> str:
     """Spark SQL of a row (`row`: what its columns are found in) as one JSON text, in which every value is a text."""
-    values = ", ".join(f"{literal(name)}, {text(row + quoted(name), kind)}" for name, kind in schema)
+    values = ", ".join(f"{sql_literal(name)}, {text(row + quoted_name(name), kind)}" for name, kind in schema)
     return f"to_json(named_struct({values}), map('ignoreNullFields', 'false'))"
 
 
@@ -68,13 +76,13 @@ def envelope(schema: FileSchema) -> dict[str, str]:
     return {
         "kind": f"coalesce(case {said} {_whens({name: kind for name, (kind, _) in ROW_OPS.items()})} end, 'bad')",
         "op": op_of(said, OPS),
-        "wrong": f"if({said} in ({', '.join(map(literal, ROW_OPS))}), null,"
-        f" concat('unknown ', if(op is null, 'operation', {literal(OP)}), ' `', {said}, '`'))",
+        "wrong": f"if({said} in ({', '.join(map(sql_literal, ROW_OPS))}), null,"
+        f" concat('unknown ', if(op is null, 'operation', {sql_literal(OP)}), ' `', {said}, '`'))",
     }
 
 
 def _whens(values: Mapping[str, str]) -> str:
-    return " ".join(f"when {literal(name)} then {literal(value)}" for name, value in values.items())
+    return " ".join(f"when {sql_literal(name)} then {sql_literal(value)}" for name, value in values.items())
 
 
 def images(shape: Shape, schema: FileSchema, columns: Schema, *, partial: bool) -> dict[str, str]:
@@ -82,18 +90,18 @@ def images(shape: Shape, schema: FileSchema, columns: Schema, *, partial: bool) 
     kinds = dict(schema)
     fields = {field.name.lower(): field for field in shape.fields if field.member in kinds}
     values = ((column, fields.get(column.name.lower())) for column in columns)
-    row = ", ".join(f"{literal(c.name)}, {_absent(shape, c) if f is None else _value(f, kinds)}" for c, f in values)
+    row = ", ".join(f"{sql_literal(c.name)}, {_absent(shape, c) if f is None else _value(f, kinds)}" for c, f in values)
     whole = f"named_struct({row})"
     checks = [check for field in fields.values() if (check := _check(field, kinds))]
     bad = f"nullif(concat_ws('; ', {', '.join(checks)}), '')" if checks else "cast(null as string)"
-    left_out = [literal(column.name) for column in columns if column.name.lower() not in fields] if partial else []
+    left_out = [sql_literal(column.name) for column in columns if column.name.lower() not in fields] if partial else []
     return {
         "before": f"if(kind = 'delete', {whole}, null)",
         "after": f"if(kind = 'delete', null, {whole})",
         "unreadable": f"coalesce(wrong, {bad})",
-        "missing": f"if(kind = 'upsert' and op = 'u', array({', '.join(left_out)}), {NOTHING})"
+        "missing": f"if(kind = 'upsert' and op = 'u', array({', '.join(left_out)}), {NO_SHAPE})"
         if left_out
-        else NOTHING,
+        else NO_SHAPE,
     }
 
 
@@ -101,14 +109,14 @@ def _absent(shape: Shape, column: Column) -> str:
     return shape.absent.get(column.name, f"cast(null as {column.type})")
 
 
-def _value(field: Field, kinds: Mapping[str, str]) -> str:
-    value, kind = f"{RAW}.{quoted(field.member)}", kinds[field.member]
+def _value(field: SourceField, kinds: Mapping[str, str]) -> str:
+    value, kind = f"{RAW}.{quoted_name(field.member)}", kinds[field.member]
     if _can_be_cast(kind, field.type):
         plain = value if kind == field.type else f"cast({value} as {field.type})"
         return f"if({_is_spellable(plain, field.type)}, {plain}, null)" if field.type in _YEARS else plain
     spelt, exact = text(value, kind), exact_type(field)
     # A decimal is read as `images` would read it, by JSON's own parser.
-    member = literal(f"v {exact}")
+    member = sql_literal(f"v {exact}")
     return decoder(field, spelt, f"from_json(to_json(named_struct('v', {spelt})), {member}).v" if exact else spelt)
 
 
@@ -134,13 +142,14 @@ def _is_spellable(value: str, kind: str) -> str:
     return f"{count.format(value)} between {first} and {last}"
 
 
-def _check(field: Field, kinds: Mapping[str, str]) -> str | None:
+def _check(field: SourceField, kinds: Mapping[str, str]) -> str | None:
     """Spark SQL of what is to be said where the value cannot be the column's; None where every one can."""
-    value, kind = f"{RAW}.{quoted(field.member)}", kinds[field.member]
+    value, kind = f"{RAW}.{quoted_name(field.member)}", kinds[field.member]
     if field.type == "string" or (_can_be_cast(kind, field.type) and field.type not in _YEARS):
         return None
     spelt = text(value, kind)
     return (
-        f"if({value} is not null and {_value(field, kinds)} is null, concat('column ', {literal(quoted(field.name))}, "
-        f"': cannot read ', left({spelt}, 80), {literal(' as ' + field.type)}, {advice(field, spelt)}), null)"
+        f"if({value} is not null and {_value(field, kinds)} is null, concat('column ', "
+        f"{sql_literal(quoted_name(field.name))}, "
+        f"': cannot read ', left({spelt}, 80), {sql_literal(' as ' + field.type)}, {advice(field, spelt)}), null)"
     )

@@ -10,17 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sqlmesh_like.ingest.images import Shape
-from sqlmesh_like.ingest.layout import Layout
-from sqlmesh_like.ingest.net import DELETED, KEY
-from sqlmesh_like.ingest.types import Field, decoder, exact_type, literal, quoted
+from sqlmesh_like.ingest.merge_sql import DELETED_FLAG, KEY
+from sqlmesh_like.ingest.ods_layout import OdsLayout
+from sqlmesh_like.ingest.row_images import Shape
+from sqlmesh_like.ingest.source_types import SourceField, decoder, exact_type, quoted_name, sql_literal
 from sqlmesh_like.names import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def added(layout: Layout, stored: Schema, shapes: Sequence[Shape]) -> dict[str, str]:
+def added(layout: OdsLayout, stored: Schema, shapes: Sequence[Shape]) -> dict[str, str]:
     """Columns that the table does not have yet, by name, with Spark SQL of the default that events state for them."""
     known = {column.name.lower() for column in stored}
     types = {column.name: column.type or "string" for column in layout.columns if column.name.lower() not in known}
@@ -28,8 +28,8 @@ def added(layout: Layout, stored: Schema, shapes: Sequence[Shape]) -> dict[str, 
     return {name: f"cast({_value(fields[name])} as {kind})" for name, kind in types.items() if name in fields}
 
 
-def _value(field: Field) -> str:
-    text = literal(field.default or "")
+def _value(field: SourceField) -> str:
+    text = sql_literal(field.default or "")
     return decoder(field, text, f"try_cast({text} as {exact_type(field) or 'string'})")
 
 
@@ -60,24 +60,24 @@ def _has(shape: Shape, name: str) -> bool:
 def _firsts(frames: Sequence[DataFrame], *, in_order: bool) -> dict[str, str]:
     """The first position among events, by the part of the log that it orders."""
     part = "''" if in_order else "substring_index(position, '|', 2)"
-    found: dict[str, str] = {}
+    entries: dict[str, str] = {}
     for frame in frames:
         places = frame.selectExpr(f"{part} as part", "position").groupBy("part").agg({"position": "min"})
         for place, first in places.collect():
-            found[place] = min(first, found.get(place, first))
-    return found
+            entries[place] = min(first, entries.get(place, first))
+    return entries
 
 
 def _is_before(firsts: Mapping[str, str]) -> str:
     """Spark SQL; a part of the log without such an event has not come to it yet."""
     whens = (
-        f"when {f'startswith(position, {literal(part)})' if part else 'true'} then position < {literal(first)}"
+        f"when {f'startswith(position, {sql_literal(part)})' if part else 'true'} then position < {sql_literal(first)}"
         for part, first in firsts.items()
     )
     return f"case {' '.join(whens)} else true end"
 
 
-def backfilled(rows: DataFrame, stored: DataFrame, layout: Layout, defaults: Mapping[str, str]) -> DataFrame:
+def backfilled(rows: DataFrame, stored: DataFrame, layout: OdsLayout, defaults: Mapping[str, str]) -> DataFrame:
     """Rows to upsert (grain: key × partition) and, with the defaults, all stored rows that these do not replace.
 
     An older version of a stored row would lose against it, and leave it without its defaults.
@@ -85,13 +85,13 @@ def backfilled(rows: DataFrame, stored: DataFrame, layout: Layout, defaults: Map
     at = [KEY, *([layout.partition_field] if layout.partition_field else [])]
     if layout.order_columns:
         order = f"struct({', '.join(layout.order_columns)})"
-        stands = stored.selectExpr(*map(quoted, at), f"{order} as stands")
+        stands = stored.selectExpr(*map(quoted_name, at), f"{order} as stands")
         newest = rows.join(stands, at, "left").where(f"coalesce({order} >= stands, true)")
         rows = newest.select(*rows.columns)
     left = stored.join(rows.select(*at), at, "left_anti")
-    values = {**{name: quoted(name) for name in stored.columns}, **defaults, DELETED: "false"}
+    values = {**{name: quoted_name(name) for name in stored.columns}, **defaults, DELETED_FLAG: "false"}
     columns = (
-        f"cast({values.get(field.name, 'null')} as {field.dataType.simpleString()}) as {quoted(field.name)}"
+        f"cast({values.get(field.name, 'null')} as {field.dataType.simpleString()}) as {quoted_name(field.name)}"
         for field in rows.schema.fields
     )
     return rows.unionByName(left.selectExpr(*columns))

@@ -1,4 +1,4 @@
-"""Tables that nobody declared, taken in under `discover: true`. Owns their names, their keys and the note of both.
+"""Tables that nobody declared, ingested under `discover: true`. Owns their names, their keys and the note of both.
 
 A table is noted before its first row is written, so that its name never changes; a declaration, once made, goes first.
 """
@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.engine.timeline import Timeline
-from sqlmesh_like.ingest.evolve import safe_name
 from sqlmesh_like.ingest.limits import MAX_NAME, shortened
-from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.route import route
+from sqlmesh_like.ingest.schema_evolution import safe_name
+from sqlmesh_like.ingest.source_paths import SourcePaths
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import IngestTable, SourceTable
 
@@ -23,18 +23,18 @@ SourceName = tuple[str | None, str | None, str]
 """Database, schema and name of a table at its source."""
 
 
-def with_discovered(place: Place) -> Place:
+def with_discovered(place: SourcePaths) -> SourcePaths:
     """The place with the tables that were discovered so far among its source's. Reads their note."""
     source = place.source
     if source.ingest is None or not source.ingest.discover:
         return place
     declared = replace(source, tables=tuple(table for table in source.tables if not is_discovered(table)))
-    found = [(name, entry) for name, entry in _noted(place).items() if route(declared, *_origin(entry)) is None]
-    tables = (_table(place, name, entry) for name, entry in found)
-    return Place(place.target, replace(declared, tables=(*declared.tables, *tables)))
+    entries = [(name, entry) for name, entry in _noted(place).items() if route(declared, *_origin(entry)) is None]
+    tables = (_table(place, name, entry) for name, entry in entries)
+    return SourcePaths(place.target, replace(declared, tables=(*declared.tables, *tables)))
 
 
-def discover(place: Place, keys: Mapping[SourceName, Sequence[str]]) -> Place:
+def discover(place: SourcePaths, keys: Mapping[SourceName, Sequence[str]]) -> SourcePaths:
     """The place with tables for these sources too, whose events name their keys; noted, and named once and for all."""
     fresh = {source: key for source, key in keys.items() if route(place.source, *source) is None}
     if not fresh:
@@ -52,7 +52,7 @@ def is_discovered(table: SourceTable) -> bool:
     return bool(table.meta.get("discovered"))
 
 
-def _table(place: Place, name: str, entry: Mapping[str, object]) -> SourceTable:
+def _table(place: SourcePaths, name: str, entry: Mapping[str, object]) -> SourceTable:
     source, (database, schema, table) = place.source, _origin(entry)
     key = entry["key"]
     assert isinstance(key, list)
@@ -80,7 +80,7 @@ def _origin(entry: Mapping[str, object]) -> SourceName:
     return database, schema, str(table)
 
 
-def _name(place: Place, source: SourceName, known: Iterable[str]) -> str:
+def _name(place: SourcePaths, source: SourceName, known: Iterable[str]) -> str:
     """A name that no table of the lake has."""
     taken = {*known, *(table.table.identifier for table in place.source.tables), place.dead_letters.identifier}
     taken = {name.lower() for name in taken}  # some file systems and all catalogs know one case
@@ -114,14 +114,14 @@ def _safe(part: str) -> str:
     return shortened(re.sub(r"\W", "_", part, flags=re.ASCII), MAX_NAME)
 
 
-def _noted(place: Place) -> Mapping[str, Mapping[str, object]]:
+def _noted(place: SourcePaths) -> Mapping[str, Mapping[str, object]]:
     notes = folder(place.discovered)
-    found = json.loads(notes.read("tables.json")) if notes.exists("tables.json") else {}
-    assert isinstance(found, dict)
-    return found
+    data = json.loads(notes.read("tables.json")) if notes.exists("tables.json") else {}
+    assert isinstance(data, dict)
+    return data
 
 
-def _note(place: Place, known: Mapping[str, object]) -> None:
+def _note(place: SourcePaths, known: Mapping[str, object]) -> None:
     notes = folder(place.discovered)
     path = f"{notes.path}/tables.json"
     notes.fs.makedirs(notes.path, exist_ok=True)

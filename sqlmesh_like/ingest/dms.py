@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from sqlmesh_like.ingest.message import CORRUPT, Dialect, Message, is_tombstone, kind_of, op_of, parsed
-from sqlmesh_like.ingest.types import Field, literal
+from sqlmesh_like.ingest.message import CORRUPT, Message, MessageDialect, is_tombstone, kind_of, op_of, parsed_message
+from sqlmesh_like.ingest.source_types import SourceField, sql_literal
 
 ROW, STREAM = "dms row", "dms"
 OP = "Op"
@@ -33,10 +33,10 @@ ROW_OPS: Mapping[str, tuple[str, str]] = {name: OPS[name] for name in ("I", "U",
 """Those of rows in files."""
 
 
-def envelope(line: str) -> dict[str, str]:
-    """Spark SQL, in order, that reads what every message has: see `Dialect`."""
+def dms_envelope(line: str) -> dict[str, str]:
+    """Spark SQL, in order, that reads what every message has: see `MessageDialect`."""
     return {
-        "_message": parsed(line, _ENVELOPE),
+        "_message": parsed_message(line, _ENVELOPE),
         "_in_stream": "_message.metadata.operation is not null",
         "_operation": f"if(_in_stream, _message.metadata.operation, coalesce(_message.{OP}, 'load'))",
         "op": op_of("_operation", OPS),
@@ -44,14 +44,14 @@ def envelope(line: str) -> dict[str, str]:
         "source_schema": "cast(null as string)",
         "source_table": "coalesce(_message.metadata.`table-name`, log_table)",
         "schema_text": "if(_in_stream, null, log_schema)",
-        "message": f"if(_in_stream, {literal(STREAM)}, {literal(ROW)})",
+        "message": f"if(_in_stream, {sql_literal(STREAM)}, {sql_literal(ROW)})",
         "reason": _reason(line),
         "kind": kind_of(line, "_operation", OPS),
     }
 
 
 def _reason(line: str) -> str:
-    row_ops = ", ".join(map(literal, ROW_OPS))
+    row_ops = ", ".join(map(sql_literal, ROW_OPS))
     return (
         f"case when {is_tombstone(line)} then null "
         f"when _message is null or _message.{CORRUPT} is not null then 'not a JSON object of DMS' "
@@ -61,22 +61,22 @@ def _reason(line: str) -> str:
         "when coalesce(source_table, '') = '' then 'no table: neither in `metadata` nor by its folder' "
         "when op = 't' then null "
         "when _in_stream and _message.data is null then concat('operation `', _operation, '` without `data`') "
-        "when _in_stream and left(ltrim(_message.data), 1) != '{' then '`data` is no row' "
+        "when _in_stream and left(ltrim(_message.data), 1) != '{' then '`data` is not a row' "
         "end"
     )
 
 
-def row_fields(schema_text: str) -> tuple[Field, ...]:
+def row_fields(schema_text: str) -> tuple[SourceField, ...]:
     """Columns of a Parquet file as `parquet.schema_text` spells them: a list of (name, Spark type).
 
     >>> [field.type for field in row_fields('[["Op", "string"], ["id", "int"]]')]
     ['int']
     """
-    return tuple(Field(name, kind) for name, kind in json.loads(schema_text) if name != OP)
+    return tuple(SourceField(name, kind) for name, kind in json.loads(schema_text) if name != OP)
 
 
-MESSAGES: Mapping[str, Message] = {
+DMS_MESSAGES: Mapping[str, Message] = {
     ROW: Message("row", ignored=frozenset({OP}), fields=row_fields),
     STREAM: Message("pair", (), "data", "before-image"),
 }
-DMS = Dialect(envelope)
+DMS = MessageDialect(dms_envelope)

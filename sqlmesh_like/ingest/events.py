@@ -11,14 +11,14 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from sqlmesh_like.ingest.discover import SourceName, discover, with_discovered
-from sqlmesh_like.ingest.formats import FORMATS
-from sqlmesh_like.ingest.images import UNAVAILABLE
+from sqlmesh_like.ingest.format_registry import FORMATS
 from sqlmesh_like.ingest.limits import TOO_DEEP, is_shallow
 from sqlmesh_like.ingest.message import CHANGES, NO_KEY, NO_MEMBERS
-from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.route import route
 from sqlmesh_like.ingest.row_files import LOG_COLUMNS, RowFiles
-from sqlmesh_like.ingest.types import literal, quoted
+from sqlmesh_like.ingest.row_images import UNAVAILABLE
+from sqlmesh_like.ingest.source_paths import SourcePaths
+from sqlmesh_like.ingest.source_types import quoted_name, sql_literal
 from sqlmesh_like.project.nodes import IngestSource, SourceTable
 
 _SOURCE = ("database", "source_schema", "source_table")
@@ -117,12 +117,14 @@ def events_of(lines: DataFrame, ingest: IngestSource, *, with_members: bool = Fa
         }
         judged = {
             "kind": "if(is_text and is_shallow, kind, 'bad')",
-            "reason": f"case when not is_text then 'invalid UTF-8' when not is_shallow then {literal(TOO_DEEP)}"
+            "reason": f"case when not is_text then 'invalid UTF-8' when not is_shallow then {sql_literal(TOO_DEEP)}"
             " else reason end",
         }
         # All at once: Spark analyses the whole frame again for every column that is added by itself.
-        told = _with_depth(lines.where(condition)).selectExpr("*", *(f"{sql} as {name}" for name, sql in said.items()))
-        frames.append(told.selectExpr(*(f"{judged.get(name, name)} as {name}" for name in EVENT_COLUMNS)))
+        described = _with_depth(lines.where(condition)).selectExpr(
+            "*", *(f"{sql} as {name}" for name, sql in said.items())
+        )
+        frames.append(described.selectExpr(*(f"{judged.get(name, name)} as {name}" for name in EVENT_COLUMNS)))
     return reduce(DataFrame.unionByName, frames)
 
 
@@ -131,13 +133,13 @@ def _with_depth(lines: DataFrame) -> DataFrame:
     depth = f"{is_shallow('value')} and {is_shallow('log_key')} as is_shallow"
     key = "if(is_shallow, log_key, null) as log_key"
     marked = lines.selectExpr("*", depth)
-    return marked.selectExpr(*(key if name == "log_key" else quoted(name) for name in marked.columns))
+    return marked.selectExpr(*(key if name == "log_key" else quoted_name(name) for name in marked.columns))
 
 
-def routed(place: Place, events: DataFrame) -> Routed:
+def routed(place: SourcePaths, events: DataFrame) -> Routed:
     """Which table takes which events. Raises ProjectError where two declarations claim the same."""
     by = ("kind", *_SOURCE, "message", "schema_id", "members")
-    marked = " or ".join(f"contains(value, {literal(mark)})" for mark in UNAVAILABLE[:2])
+    marked = " or ".join(f"contains(value, {sql_literal(mark)})" for mark in UNAVAILABLE[:2])
     # Numbers alone: for a text or a list Spark would sort all events.
     columns = {"example": f"max({_NUMBER})", "lines": "count(*)", "marked": f"max({marked})"}
     columns |= {"logged_at": "max(logged_at)", "bytes": "sum(octet_length(value))"}
@@ -173,11 +175,11 @@ def routed(place: Place, events: DataFrame) -> Routed:
     return Routed(shares, dict(skipped), sum(row["lines"] for row in groups), bad)
 
 
-def routed_files(place: Place, found: Sequence[RowFiles]) -> Routed:
+def routed_files(place: SourcePaths, row_files: Sequence[RowFiles]) -> Routed:
     """Which table takes the rows of which files. Raises ProjectError where two declarations claim the same."""
     shares: dict[str, Share] = {}
     skipped: Counter[str] = Counter()
-    for files in found:
+    for files in row_files:
         table = route(place.source, *files.source)
         if table is None:
             skipped[_undeclared(place, files.source)] += files.rows
@@ -186,10 +188,10 @@ def routed_files(place: Place, found: Sequence[RowFiles]) -> Routed:
         share.files.append(files)
         share.bytes += files.bytes
         share.count(files.rows, max(file.listed.modified for file in files.files))
-    return Routed(shares, dict(skipped), sum(files.rows for files in found), 0)
+    return Routed(shares, dict(skipped), sum(files.rows for files in row_files), 0)
 
 
-def _undeclared(place: Place, source: tuple[str | None, str | None, str | None]) -> str:
+def _undeclared(place: SourcePaths, source: tuple[str | None, str | None, str | None]) -> str:
     why = " (no key in its events)" if place.source.ingest and place.source.ingest.discover else ""
     return "undeclared " + ".".join(filter(None, source)) + why
 
@@ -200,15 +202,15 @@ def _schema_texts(events: DataFrame, ingest: IngestSource, groups: Iterable[Row]
     if not examples:
         return {}
     few = events.where(F.expr(_NUMBER).isin(sorted(set(examples.values())))).select("schema_id", *_SAID_OF)
-    found: dict[str, str] = {}
+    entries: dict[str, str] = {}
     for condition, dialect in FORMATS[ingest.format]:
         said = (f"{sql} as {name}" for name, sql in dialect.envelope("value").items())
-        told = few.where(condition).selectExpr("*", *said).where("schema_id is not null")
-        found |= {row[0]: row[1] for row in told.select("schema_id", "schema_text").distinct().collect()}
-    return found
+        described = few.where(condition).selectExpr("*", *said).where("schema_id is not null")
+        entries |= {row[0]: row[1] for row in described.select("schema_id", "schema_text").distinct().collect()}
+    return entries
 
 
-def _with_discovered(place: Place, groups: Iterable[Row]) -> Place:
+def _with_discovered(place: SourcePaths, groups: Iterable[Row]) -> SourcePaths:
     if place.source.ingest is None or not place.source.ingest.discover:
         return place
     keys: dict[SourceName, list[str]] = {}
@@ -221,8 +223,8 @@ def _with_discovered(place: Place, groups: Iterable[Row]) -> Place:
 def events_for(events: DataFrame, share: Share) -> DataFrame:
     """The events of one declared table, truncates included, with their `origin` (`database.table`)."""
     # A task costs as much as reading a thousand events.
-    found = events.where(_is_of(share) & _is_matter()).coalesce(max(1, share.lines // _EVENTS_PER_TASK))
-    return found.withColumn("origin", F.expr("concat_ws('.', database, source_schema, source_table)"))
+    frame = events.where(_is_of(share) & _is_matter()).coalesce(max(1, share.lines // _EVENTS_PER_TASK))
+    return frame.withColumn("origin", F.expr("concat_ws('.', database, source_schema, source_table)"))
 
 
 def waiting(events: DataFrame, done: Iterable[Share]) -> DataFrame:

@@ -10,18 +10,18 @@ https://nightlies.apache.org/flink/flink-docs-stable/docs/connectors/table/forma
 from __future__ import annotations
 
 from sqlmesh_like.ingest import canal, debezium
-from sqlmesh_like.ingest.message import Dialect, names_in
+from sqlmesh_like.ingest.message import MessageDialect, names_in
 
 IS_CANAL = "coalesce(get_json_object(value, '$.op') is null and get_json_object(value, '$.type') is not null, false)"
 """Spark SQL over a message: whether it is of `canal-json`."""
 
 
 def _like_debezium(line: str) -> dict[str, str]:
-    return _named_by_log(debezium.envelope(line))
+    return _named_by_log(debezium.debezium_envelope(line))
 
 
 def _like_canal(line: str) -> dict[str, str]:
-    return _named_by_log(canal.envelope(line))
+    return _named_by_log(canal.canal_envelope(line))
 
 
 def _named_by_log(envelope: dict[str, str]) -> dict[str, str]:
@@ -34,5 +34,5 @@ def _named_by_log(envelope: dict[str, str]) -> dict[str, str]:
 
 # Flink CDC's Kafka sink puts the table's name into a record's key.
 _KEY = names_in("log_key", "^TableId$")
-LIKE_DEBEZIUM = Dialect(_like_debezium, _KEY)
-LIKE_CANAL = Dialect(_like_canal, f"coalesce({canal.KEY}, {_KEY})")
+LIKE_DEBEZIUM = MessageDialect(_like_debezium, _KEY)
+LIKE_CANAL = MessageDialect(_like_canal, f"coalesce({canal.CANAL_KEY}, {_KEY})")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 
-from sqlmesh_like.ingest.types import literal
+from sqlmesh_like.ingest.source_types import sql_literal
 
 MAX_DEPTH = 100
 """Objects and lists inside each other in a message or its key."""
@@ -27,13 +27,13 @@ _FLAT = 8
 
 def is_shallow(text: str) -> str:
     """Spark SQL: whether a text of JSON is nested no deeper than `MAX_DEPTH`; NULL is."""
-    outside = f"regexp_replace(regexp_replace({text}, {literal(_ESCAPE)}, ''), '\"[^\"]*\"', '')"
-    brackets = f"regexp_replace({outside}, {literal(_NO_BRACKET)}, '')"
-    few = f"length({text}) - length(translate({text}, {literal('[{')}, '')) <= {_FEW}"
+    outside = f"regexp_replace(regexp_replace({text}, {sql_literal(_ESCAPE)}, ''), '\"[^\"]*\"', '')"
+    brackets = f"regexp_replace({outside}, {sql_literal(_NO_BRACKET)}, '')"
+    few = f"length({text}) - length(translate({text}, {sql_literal('[{')}, '')) <= {_FEW}"
     rest = brackets
     for _ in range(_FLAT):
-        rest = f"replace(replace({rest}, '[]', ''), {literal('{}')}, '')"
-    step = f"a.d + if(c in ('[', {literal('{')}), 1, -1)"
+        rest = f"replace(replace({rest}, '[]', ''), {sql_literal('{}')}, '')"
+    step = f"a.d + if(c in ('[', {sql_literal('{')}), 1, -1)"
     deepest = f"aggregate(split({brackets}, ''), named_struct('d', 0, 'm', 0), (a, c) -> named_struct('d', {step},"
     deepest += f" 'm', greatest(a.m, {step})), a -> a.m)"
     return f"case when {text} is null or {few} then true when {rest} = '' then true else {deepest} <= {MAX_DEPTH} end"

@@ -9,10 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlmesh_like.ingest.message import CORRUPT, Dialect, Message, is_tombstone, kind_of, names_in, op_of, parsed
-from sqlmesh_like.ingest.types import literal
+from sqlmesh_like.ingest.message import (
+    CORRUPT,
+    Message,
+    MessageDialect,
+    is_tombstone,
+    kind_of,
+    names_in,
+    op_of,
+    parsed_message,
+)
+from sqlmesh_like.ingest.source_types import sql_literal
 
-NAME = "maxwell"
+MAXWELL_NAME = "maxwell"
 _ENVELOPE = f"type STRING, `database` STRING, `table` STRING, data STRING, old STRING, {CORRUPT} STRING"
 _OPS: Mapping[str, tuple[str, str]] = {
     "insert": ("upsert", "c"),
@@ -26,23 +35,23 @@ _WITHOUT_ROW = (
 )
 
 
-def envelope(line: str) -> dict[str, str]:
-    """Spark SQL, in order, that reads what every message has: see `Dialect`."""
+def maxwell_envelope(line: str) -> dict[str, str]:
+    """Spark SQL, in order, that reads what every message has: see `MessageDialect`."""
     return {
-        "_message": parsed(line, _ENVELOPE),
+        "_message": parsed_message(line, _ENVELOPE),
         "op": op_of("_message.type", _OPS),
         "database": "_message.`database`",
         "source_schema": "cast(null as string)",
         "source_table": "_message.`table`",
         "schema_text": "cast(null as string)",
-        "message": literal(NAME),
+        "message": sql_literal(MAXWELL_NAME),
         "reason": _reason(line),
         "kind": kind_of(line, "_message.type", _OPS),
     }
 
 
 def _reason(line: str) -> str:
-    known = ", ".join(map(literal, (*_OPS, *_WITHOUT_ROW)))
+    known = ", ".join(map(sql_literal, (*_OPS, *_WITHOUT_ROW)))
     return (
         f"case when {is_tombstone(line)} then null "
         f"when _message is null or _message.{CORRUPT} is not null then 'not a JSON object of a Maxwell message' "
@@ -51,16 +60,16 @@ def _reason(line: str) -> str:
         "when op is null then null "
         "when coalesce(source_table, '') = '' then 'no `table`' "
         "when _message.data is null then concat('type `', _message.type, '` without `data`') "
-        "when left(ltrim(_message.data), 1) != '{' then '`data` is no row' "
+        "when left(ltrim(_message.data), 1) != '{' then '`data` is not a row' "
         "end"
     )
 
 
-MESSAGES: Mapping[str, Message] = {NAME: Message("overlay", (), "data", "old")}
+MAXWELL_MESSAGES: Mapping[str, Message] = {MAXWELL_NAME: Message("overlay", (), "data", "old")}
 # Said where `output_primary_key_columns` is on; in Kafka the record's key names them too, as `pk.<column>`.
 _IN_KEY = names_in("log_key", "^(?!pk[.])")
-KEY = (
+MAXWELL_KEY = (
     "coalesce(from_json(get_json_object(value, '$.primary_key_columns'), 'array<string>'), "
     f"nullif(transform({_IN_KEY}, name -> substr(name, 4)), cast(array() as array<string>)))"
 )
-MAXWELL = Dialect(envelope, KEY)
+MAXWELL = MessageDialect(maxwell_envelope, MAXWELL_KEY)

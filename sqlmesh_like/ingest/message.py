@@ -10,17 +10,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlmesh_like.ingest.types import Field, literal
+from sqlmesh_like.ingest.source_types import SourceField, sql_literal
 
 NO_KEY = "cast(null as array<string>)"
 NO_MEMBERS = "cast(null as string)"
 Style = Literal["pair", "overlay", "row"]
-KINDS = ("upsert", "delete", "truncate", "skip", "tombstone", "bad")
+EVENT_KINDS = ("upsert", "delete", "truncate", "skip", "tombstone", "bad")
 """What an event can be; only the first three change a table."""
 CHANGES = ("upsert", "delete")
 """Kinds of event that carry rows."""
 CORRUPT = "_corrupt"
-"""Member of an envelope's schema that is set where the text is no JSON object of it."""
+"""Member of an envelope's schema that is set where the text is not JSON object of it."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Message:
     old: str | None = None
     is_list: bool = False
     ignored: frozenset[str] = frozenset()
-    fields: Callable[[str], tuple[Field, ...]] | None = None
+    fields: Callable[[str], tuple[SourceField, ...]] | None = None
     marks_unavailable: bool = False
 
     @property
@@ -47,12 +47,12 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Dialect:
+class MessageDialect:
     """One way of writing change events.
 
     `envelope` gives Spark SQL, in order, over a message's text (`value`) and what the log says of its table
     (`log_database`, `log_table`, `log_schema`); each expression may use the ones before it. It ends up with `kind`
-    (see `KINDS`), `reason` (of a bad one), `op` (c, u, d, r, t), `database`, `source_schema`, `source_table`,
+    (see `EVENT_KINDS`), `reason` (of a bad one), `op` (c, u, d, r, t), `database`, `source_schema`, `source_table`,
     `schema_text` (NULL where nothing is stated) and `message` (a key of `formats.MESSAGES`). `key`: Spark SQL of the
     names of the primary key's columns (NULL: not told) over `value` and the record's own key (`log_key`). `members`:
     Spark SQL of the names in the rows of an event, over its envelope, one a line (NULL: not told).
@@ -63,15 +63,15 @@ class Dialect:
     members: str = NO_MEMBERS
 
 
-def parsed(line: str, schema: str) -> str:
-    """Spark SQL of a message's text as a struct; what is no JSON object of the schema stands in `CORRUPT`."""
-    options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', {literal(CORRUPT)})"
-    return f"from_json({line}, {literal(schema)}, {options})"
+def parsed_message(line: str, schema: str) -> str:
+    """Spark SQL of a message's text as a struct; what is not JSON object of the schema stands in `CORRUPT`."""
+    options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', {sql_literal(CORRUPT)})"
+    return f"from_json({line}, {sql_literal(schema)}, {options})"
 
 
 def names_in(text: str, ignored: str) -> str:
     """Spark SQL: the members of a JSON object (NULL where it is none), but those that match `ignored`."""
-    return f"filter(json_object_keys({text}), name -> not name rlike {literal(ignored)})"
+    return f"filter(json_object_keys({text}), name -> not name rlike {sql_literal(ignored)})"
 
 
 def is_tombstone(line: str) -> str:
@@ -93,4 +93,4 @@ def kind_of(line: str, value: str, ops: Mapping[str, tuple[str, str]]) -> str:
 
 
 def _whens(values: Mapping[str, str]) -> str:
-    return " ".join(f"when {literal(name)} then {literal(value)}" for name, value in values.items())
+    return " ".join(f"when {sql_literal(name)} then {sql_literal(value)}" for name, value in values.items())

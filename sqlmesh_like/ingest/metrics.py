@@ -36,7 +36,7 @@ class Metrics:
         self.totals: dict[tuple[str, str], dict[str, float]] = {}
         self.dead_letters: dict[str, int] = {}
 
-    def tell(self, report: IngestReport) -> None:
+    def report(self, report: IngestReport) -> None:
         """Write down one batch. Raises MachineError where a file cannot be written."""
         if not self.paths:
             return
@@ -58,19 +58,19 @@ class Metrics:
 
     def text(self) -> str:
         """All metrics in the text format of Prometheus."""
-        found: list[str] = []
+        entries: list[str] = []
         for name, help_ in {**_COUNTERS, **_GAUGES}.items():
             full = f"sml_ingest_{name}" + ("_total" if name in _COUNTERS else "")
-            found += [f"# HELP {full} {help_}", f"# TYPE {full} {'counter' if name in _COUNTERS else 'gauge'}"]
-            found += [
+            entries += [f"# HELP {full} {help_}", f"# TYPE {full} {'counter' if name in _COUNTERS else 'gauge'}"]
+            entries += [
                 f"{full}{{source={_quoted(source)},table={_quoted(table)}}} {totals[name]:.15g}"
                 for (source, table), totals in self.totals.items()
                 if name in totals
             ]
         full = "sml_ingest_dead_letters_total"
-        found += [f"# HELP {full} Lines that could not be taken in.", f"# TYPE {full} counter"]
-        found += [f"{full}{{source={_quoted(source)}}} {count}" for source, count in self.dead_letters.items()]
-        return "\n".join(found) + "\n"
+        entries += [f"# HELP {full} Events that could not be ingested.", f"# TYPE {full} counter"]
+        entries += [f"{full}{{source={_quoted(source)}}} {count}" for source, count in self.dead_letters.items()]
+        return "\n".join(entries) + "\n"
 
 
 def _quoted(label: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sqlmesh_like.ingest.types import MAX_PRECISION, Encoding, Field
+from sqlmesh_like.ingest.source_types import MAX_PRECISION, Encoding, SourceField
 
 _TYPE = re.compile(r"(?P<name>[a-z]+)\s*(?:\((?P<size>[^)]*)\))?(?P<rest>.*)", re.DOTALL)
 _PLAIN = {
@@ -22,7 +22,7 @@ _PLAIN = {
 _BINARY = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
 
 
-def mysql_field(name: str, declared: str) -> Field:
+def mysql_field(name: str, declared: str) -> SourceField:
     """The column of this MySQL type; a type without a Spark one of its own stays text, which loses nothing.
 
     >>> mysql_field("a", "int(10) unsigned").type, mysql_field("a", "bit(1)").type, mysql_field("a", "json").type
@@ -30,17 +30,17 @@ def mysql_field(name: str, declared: str) -> Field:
     """
     match = _TYPE.match(declared.strip().lower())
     if match is None:
-        return Field(name, "string")
+        return SourceField(name, "string")
     kind, size, is_unsigned = match["name"], match["size"] or "", "unsigned" in match["rest"]
     if kind in ("decimal", "numeric", "dec", "fixed"):
-        return Field(name, _decimal(size))
+        return SourceField(name, _decimal(size))
     if kind in _BINARY:
-        return Field(name, "binary", Encoding.LATIN1)
+        return SourceField(name, "binary", Encoding.LATIN1)
     if (kind == "bigint" and is_unsigned) or (kind == "bit" and size == "64"):
-        return Field(name, "decimal(20,0)")
+        return SourceField(name, "decimal(20,0)")
     if (kind in ("int", "integer") and is_unsigned) or kind == "bit":
-        return Field(name, "bigint")
-    return Field(name, _PLAIN.get(kind, "string"))
+        return SourceField(name, "bigint")
+    return SourceField(name, _PLAIN.get(kind, "string"))
 
 
 def _decimal(size: str) -> str:

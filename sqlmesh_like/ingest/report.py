@@ -10,7 +10,7 @@ from sqlmesh_like.names import TableName
 
 @dataclass(frozen=True)
 class TableReport:
-    """What one table took in over all batches of a run. `late` events were older than what the table has.
+    """What one table ingested over all batches of a run. `late` events were older than what the table has.
 
     `changes` are those of its columns, in words. `events` are lines for it; `lag` is how long after the log had the
     newest of them the table had it, in seconds. `error`: why it is behind; it catches up by itself.
@@ -47,8 +47,8 @@ class TableReport:
 class IngestReport:
     """What one source brought, or one batch of it.
 
-    `skipped` counts lines by reason (`tombstone`, `undeclared test_db.x`, …). `discovered`: tables taken in undeclared
-    for the first time. `mended`: dead letters that are none any
+    `skipped` counts lines by reason (`tombstone`, `undeclared test_db.x`, …). `discovered`: tables ingested undeclared
+    for the first time. `resolved`: dead letters that are none any
     more; `dead_letters` are then those that are left.
     """
 
@@ -59,19 +59,19 @@ class IngestReport:
     skipped: Mapping[str, int] = field(default_factory=dict)
     dead_letters: int = 0
     dead_letter_table: TableName | None = None
-    mended: int = 0
+    resolved: int = 0
     discovered: tuple[TableName, ...] = ()
     seconds: float = 0.0
 
     @property
     def failed(self) -> bool:
-        """Whether a table could not be written; its events are taken in again by the next run."""
+        """Whether a table could not be written; its events are ingested again by the next run."""
         return any(table.error for table in self.tables)
 
 
 def by_table(reports: Iterable[TableReport]) -> dict[TableName, TableReport]:
     """One report for each table, in the order in which they first appear."""
-    found: dict[TableName, TableReport] = {}
+    total: dict[TableName, TableReport] = {}
     for report in reports:
-        found[report.table] = found[report.table].plus(report) if report.table in found else report
-    return found
+        total[report.table] = total[report.table].plus(report) if report.table in total else report
+    return total

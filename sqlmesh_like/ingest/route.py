@@ -14,16 +14,16 @@ def route(source: Source, database: str | None, schema: str | None, table: str |
     A source with schemas (PostgreSQL, SQL Server) may be declared as `schema.table` too. Raises ProjectError where two
     declarations claim the same events.
     """
-    found = [declared for declared in source.tables if _takes(declared, database, schema, table)]
-    if len(found) > 1:
+    entries = [declared for declared in source.tables if _takes(declared, database, schema, table)]
+    if len(entries) > 1:
         origin = ".".join(filter(None, (database, schema, table)))
-        names = " and ".join(repr(declared.name) for declared in found)
+        names = " and ".join(repr(declared.name) for declared in entries)
         raise ProjectError(
             f"events of {origin} belong to both {names} of source {source.name!r}",
-            location=found[1].declared_at,
+            location=entries[1].declared_at,
             hint="make their `database` and `table` exclusive",
         )
-    return found[0] if found else None
+    return entries[0] if entries else None
 
 
 def _takes(declared: SourceTable, database: str | None, schema: str | None, table: str | None) -> bool:

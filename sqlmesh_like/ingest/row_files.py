@@ -13,8 +13,8 @@ from pyspark.sql.types import StructType
 
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.ingest.columnar import RAW, FileSchema, stated
-from sqlmesh_like.ingest.layout import LINE_DIGITS
-from sqlmesh_like.ingest.types import literal, quoted
+from sqlmesh_like.ingest.ods_layout import LINE_DIGITS
+from sqlmesh_like.ingest.source_types import quoted_name, sql_literal
 
 LOG_COLUMNS = ("log_database", "log_table", "log_schema", "log_key")
 """What a log itself says of a line's database, table, columns and key (or NULL)."""
@@ -101,9 +101,9 @@ def row_files(spark: SparkSession, listed: Sequence[Listed]) -> list[RowFiles]:
     """Files by table and columns, but those that are gone."""
     footers = _Footers(spark)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = list(pool.map(footers.described, listed))
+        result = list(pool.map(footers.described, listed))
     groups: defaultdict[tuple[str | None, str | None, str], list[RowFile]] = defaultdict(list)
-    for file in found:
+    for file in result:
         if file is not None:
             groups[file.listed.database, file.listed.table, file.schema].append(file)
     return [_read(spark, files) for files in groups.values()]
@@ -114,12 +114,12 @@ def _read(spark: SparkSession, files: Sequence[RowFile]) -> RowFiles:
     types = [(field.name, field.dataType.simpleString()) for field in schema.fields]
     said = dict.fromkeys(LOG_COLUMNS, "cast(null as string)")
     named = {"log_database": files[0].listed.database, "log_table": files[0].listed.table, "log_schema": stated(types)}
-    said |= {name: literal(value) for name, value in named.items() if value is not None}
+    said |= {name: sql_literal(value) for name, value in named.items() if value is not None}
     frame = (
         spark.read.schema(schema)
         .parquet(*(file.listed.path for file in files))
         .selectExpr(
-            f"struct({', '.join(quoted(name) for name, _ in types)}) as {RAW}",
+            f"struct({', '.join(quoted_name(name) for name, _ in types)}) as {RAW}",
             "_metadata.file_path as file",
             "unix_millis(_metadata.file_modification_time) as modified",
             "_metadata.row_index + 1 as line",

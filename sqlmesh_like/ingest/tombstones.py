@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sqlmesh_like.engine.tables import HudiTable, write
+from sqlmesh_like.engine.hudi_table import HudiTable, write
 from sqlmesh_like.engine.timeline import Timeline
-from sqlmesh_like.ingest import net
-from sqlmesh_like.ingest.layout import Layout
-from sqlmesh_like.ingest.told import frame_query
+from sqlmesh_like.ingest import merge_sql
+from sqlmesh_like.ingest.literal_frame import frame_query
+from sqlmesh_like.ingest.ods_layout import OdsLayout
 
 RETENTION_DAYS = 30
 """An event that arrives this long after a delete or move that it is older than is taken for a new one."""
@@ -32,16 +32,18 @@ def read_floors(spark: SparkSession, uri: str) -> DataFrame | None:
     return spark.read.format("hudi").load(uri) if Timeline(uri).frontier else None
 
 
-def write_floors(spark: SparkSession, uri: str, layout: Layout, decisions: DataFrame, floors: DataFrame | None) -> None:
+def write_floors(
+    spark: SparkSession, uri: str, layout: OdsLayout, decisions: DataFrame, floors: DataFrame | None
+) -> None:
     """Remember the deletes and moves among the decisions, and forget what is past its retention."""
-    fresh = frame_query(spark, net.new_floors(layout), decisions=decisions)
+    fresh = frame_query(spark, merge_sql.new_floors(layout), decisions=decisions)
     if floors is not None:
         fresh = fresh.unionByName(_expired(floors, fresh))
-    table = HudiTable(uri, f"tombstones_{layout.table.name}", (net.KEY,), options=_HOUSEKEEPING)
+    table = HudiTable(uri, f"tombstones_{layout.table.name}", (merge_sql.KEY,), options=_HOUSEKEEPING)
     write(fresh, table, "upsert", {})
 
 
 def _expired(floors: DataFrame, fresh: DataFrame) -> DataFrame:
     limit = f"noted_at < current_timestamp() - interval {RETENTION_DAYS} days"
-    old = floors.where(limit).join(fresh, net.KEY, "left_anti")
-    return old.selectExpr(*(c if c != net.DELETED else f"true as {c}" for c in fresh.columns))
+    old = floors.where(limit).join(fresh, merge_sql.KEY, "left_anti")
+    return old.selectExpr(*(c if c != merge_sql.DELETED_FLAG else f"true as {c}" for c in fresh.columns))

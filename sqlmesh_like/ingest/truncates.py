@@ -1,6 +1,6 @@
 """When tables of a source were emptied. Owns the note of it; `net` says what a truncate does to rows.
 
-A dead letter that is older than a truncate must not bring its row back when it is taken in at last; rows that the table
+A dead letter that is older than a truncate must not bring its row back when it is ingested at last; rows that the table
 never held leave no trace but this one.
 """
 
@@ -11,20 +11,20 @@ from collections.abc import Iterable, Mapping
 
 from sqlmesh_like.engine.storage import folder
 from sqlmesh_like.ingest.decode import Truncate
-from sqlmesh_like.ingest.place import Place
+from sqlmesh_like.ingest.source_paths import SourcePaths
 from sqlmesh_like.project.nodes import SourceTable
 
 _FILE = "last.json"
 
 
-def note_truncates(place: Place, table: SourceTable, truncates: Iterable[Truncate]) -> None:
+def note_truncates(place: SourcePaths, table: SourceTable, truncates: Iterable[Truncate]) -> None:
     """Remember the last truncate of each origin ('': of the whole table) in a batch. Written before the rows go."""
-    found = list(truncates)
-    if not found:
+    result = list(truncates)
+    if not result:
         return
     known = truncates_of(place, table)
     # A truncate that comes again as a dead letter may be older than the last.
-    fresh = {each.origin or "": max(each.position, known.get(each.origin or "", "")) for each in found}
+    fresh = {each.origin or "": max(each.position, known.get(each.origin or "", "")) for each in result}
     notes = folder(place.truncates(table))
     path = f"{notes.path}/{_FILE}"
     notes.fs.makedirs(notes.path, exist_ok=True)
@@ -33,10 +33,10 @@ def note_truncates(place: Place, table: SourceTable, truncates: Iterable[Truncat
     notes.fs.mv(f"{path}.new", path)
 
 
-def truncates_of(place: Place, table: SourceTable) -> Mapping[str, str]:
+def truncates_of(place: SourcePaths, table: SourceTable) -> Mapping[str, str]:
     """Place in the log of the last truncate, by origin."""
     notes = folder(place.truncates(table))
     if not notes.exists(_FILE):
         return {}
-    found = json.loads(notes.read(_FILE))
-    return {str(origin): str(position) for origin, position in found.items()}
+    data = json.loads(notes.read(_FILE))
+    return {str(origin): str(position) for origin, position in data.items()}

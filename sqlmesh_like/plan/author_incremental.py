@@ -15,7 +15,7 @@ from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.plan.fingerprint import fingerprint
 from sqlmesh_like.plan.history import History, TableState
-from sqlmesh_like.plan.model_plan import PlannedModel, is_clock_moved, planned_input
+from sqlmesh_like.plan.model_plan import PlannedModel, input_version, is_clock_moved
 
 
 def plan_branch(
@@ -41,7 +41,7 @@ def plan_branch(
         message = f"the table {model.table} was written by something else: its rows cannot be distinguished"
         raise NodeError(message, location=Location(model.path, 1, 1), hint=hint)
     inputs = tuple(
-        planned_input(ref, states[ref.unique_id], target.record, history, awaits=ref.unique_id in awaited)
+        input_version(ref, states[ref.unique_id], target.record, history, awaits=ref.unique_id in awaited)
         for ref in branch.facts.inputs
     )
     others = tuple(item for item in inputs if item.ref.unique_id != model.unique_id)

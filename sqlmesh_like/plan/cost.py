@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from math import exp, log
 
 from sqlmesh_like.classify.strategy import Strategy
-from sqlmesh_like.plan.history import Change, TableRecord, TableState, Volume
+from sqlmesh_like.plan.history import ChangeVolume, TableRecord, TableState, Volume
 
 # Seconds a byte, as two cores took. Merging reads, looks up and writes record by record: 1,000 rows spread over a
 # million took several times as long as writing the million in bulk.
@@ -45,7 +45,7 @@ class InputCost:
     """
 
     volume: Volume
-    change: Change
+    change: ChangeVolume
     is_split: bool = False
 
     @property
@@ -149,7 +149,7 @@ def estimate(
     changed rows are appended and no file is rewritten. `paces`: of earlier runs, by strategy.
 
     >>> table = Volume(bytes=1000, rows=10, files=1, partitions=1)
-    >>> burst = InputCost(table, Change(rows=10, files=1, bytes=1000, partitions=1))
+    >>> burst = InputCost(table, ChangeVolume(rows=10, files=1, bytes=1000, partitions=1))
     >>> found = estimate("row_based", [burst], table)
     >>> found.incremental.read, found.incremental.rewritten, found.full.read, found.full.rewritten
     (2000, 1000, 1000, 1000)

@@ -6,7 +6,7 @@ from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.program import TablePlan
 from sqlmesh_like.plan.cost import NO_WORK, Estimate, WorkEstimate
-from sqlmesh_like.plan.model_plan import PlannedInput, PlannedModel
+from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
 
 
 def explain_model(planned: PlannedModel) -> dict[str, object]:
@@ -64,7 +64,7 @@ def _work(work: WorkEstimate) -> dict[str, float]:
     return {"read_bytes": work.read, "rewritten_bytes": work.rewritten, "seconds": round(work.seconds, 1)}
 
 
-def _input(item: PlannedInput) -> dict[str, object]:
+def _input(item: InputVersion) -> dict[str, object]:
     return {
         "unique_id": item.ref.unique_id, "from": item.start, "to": item.end, "pending_rows": item.change.rows,
         **({"compared_because": item.change.compared} if item.has_moved and item.change.compared else {}),

@@ -53,7 +53,7 @@ class TableRecord:
 
 
 @dataclass(frozen=True)
-class Layout:
+class StoredLayout:
     """How a table's partition paths follow from visible columns; `encoded`: through the derived `_sml_partition`."""
 
     columns: tuple[str, ...]
@@ -71,7 +71,7 @@ class TableState:
     schema: Schema | None = None  # visible columns
     stored: Schema | None = None  # all columns
     format: str = "hudi"
-    layout: Layout = Layout((), False)
+    layout: StoredLayout = StoredLayout((), False)
     is_foreign_on_top: bool = False  # a data commit after the last full refresh is not ours
 
     @property
@@ -90,7 +90,7 @@ class Volume:
 
 
 @dataclass(frozen=True)
-class Change:
+class ChangeVolume:
     """What commits between two frontiers did. `rows`: those written, deleted or replaced, an upper bound.
 
     `files` counts the file groups that were touched, `bytes` their size now and `partitions` where they are.
@@ -110,11 +110,11 @@ class Change:
         return 2 * self.bytes if self.logged is None else self.logged
 
 
-NO_CHANGE = Change()
+NO_CHANGE = ChangeVolume()
 
 
 @dataclass(frozen=True)
-class Written:
+class CommitSummary:
     """What one commit wrote: files, their bytes and all rows in them, those that it only carried over included.
 
     `changed`: rows that it inserted, updated or deleted.
@@ -138,7 +138,7 @@ class History(Protocol):
         """Why the change between two frontiers can no longer be read; None where it can."""
         ...
 
-    def change(self, uri: str, start: str, end: str) -> Change:
+    def change(self, uri: str, start: str, end: str) -> ChangeVolume:
         """How much commits between two frontiers changed."""
         ...
 
@@ -150,7 +150,7 @@ class History(Protocol):
         """Whether rows may share a record key: they are told apart by their last writing as well."""
         ...
 
-    def last_write(self, uri: str) -> Written | None:
+    def last_write(self, uri: str) -> CommitSummary | None:
         """What the newest data commit wrote; None where there is none."""
         ...
 

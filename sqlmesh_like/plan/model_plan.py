@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.clock import clock_calls, has_moved
 from sqlmesh_like.analyze.lineage import split_columns
-from sqlmesh_like.classify.clock import pinned_calls, pinned_reasons
+from sqlmesh_like.classify.clock import time_value_calls, time_value_reasons
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
@@ -21,7 +21,7 @@ from sqlmesh_like.delta.moves import Moves
 from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.plan.cost import Estimate, InputCost, WorkEstimate, estimate, paces
 from sqlmesh_like.plan.fingerprint import fingerprint
-from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, Change, History, TableRecord, TableState, Volume
+from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, ChangeVolume, History, TableRecord, TableState, Volume
 from sqlmesh_like.render.rendered import InputRef
 
 SMALL_INPUT = 4_000_000
@@ -29,7 +29,7 @@ SMALL_INPUT = 4_000_000
 
 
 @dataclass(frozen=True)
-class PlannedInput:
+class InputVersion:
     """One input between the frontier its consumer has and the one pinned for this run.
 
     `awaits`: the input is a model that the same run will change first, so its frontier is not known yet.
@@ -39,7 +39,7 @@ class PlannedInput:
     state: TableState
     start: str | None
     end: str | None
-    change: Change = NO_CHANGE
+    change: ChangeVolume = NO_CHANGE
     awaits: bool = False
     repeats_keys: bool = False  # rows may share a record key: they are told apart by their last writing as well
     volume: Volume | None = None  # how much the input holds; None where the plan does not depend on it
@@ -57,7 +57,7 @@ class PlannedModel:
     target: TableState
     strategy: Strategy
     reasons: tuple[Reason, ...]
-    inputs: tuple[PlannedInput, ...]
+    inputs: tuple[InputVersion, ...]
     fingerprint: str
     now: datetime
     is_refused: bool = False  # `refresh: strict` forbids the full refresh that would be needed
@@ -117,7 +117,7 @@ def plan_model(
     `awaited` are inputs that the same run will change before: only `explain` plans ahead of them.
     """
     inputs = tuple(
-        planned_input(ref, states[ref.unique_id], target.record, history, awaits=ref.unique_id in awaited)
+        input_version(ref, states[ref.unique_id], target.record, history, awaits=ref.unique_id in awaited)
         for ref in compiled.facts.inputs
     )
     is_idle = not full_refresh and not _has_moved(compiled, inputs, target, now)
@@ -132,7 +132,7 @@ def plan_model(
     return PlannedModel(compiled, target, strategy, reasons, inputs, print_, now, is_refused, estimated)
 
 
-def _has_moved(compiled: CompiledModel, inputs: tuple[PlannedInput, ...], target: TableState, now: datetime) -> bool:
+def _has_moved(compiled: CompiledModel, inputs: tuple[InputVersion, ...], target: TableState, now: datetime) -> bool:
     is_later = is_clock_moved(clock_calls(compiled.facts.tree), target, now)
     return is_later or any(item.has_moved for item in inputs)
 
@@ -149,8 +149,8 @@ def _choose(
     if forced:
         return "full_refresh", forced
     facts = compiled.facts
-    if facts.relation is not None and is_clock_moved(pinned_calls(facts.relation), target, now):
-        return "full_refresh", pinned_reasons(facts.relation, facts)
+    if facts.relation is not None and is_clock_moved(time_value_calls(facts.relation), target, now):
+        return "full_refresh", time_value_reasons(facts.relation, facts)
     if estimate and estimate.is_full_clearly_cheaper and compiled.model.config.refresh == "auto":
         share = f"{estimate.changed_rows:,} changed rows, {estimate.changed_share:.0%} of an input"
         times = estimate.incremental.seconds / estimate.full.seconds
@@ -170,7 +170,7 @@ def _compared(estimate: Estimate, other: tuple[Strategy, WorkEstimate]) -> str:
 
 
 def _estimate(
-    compiled: CompiledModel, target: TableState, inputs: tuple[PlannedInput, ...], history: History
+    compiled: CompiledModel, target: TableState, inputs: tuple[InputVersion, ...], history: History
 ) -> Estimate | None:
     if any(item.awaits or item.state.kind not in ("cow", "mor") for item in inputs):
         return None
@@ -190,7 +190,7 @@ def _alternatives(compiled: CompiledModel) -> tuple[Strategy, ...]:
     return (*others, "recompute_merge") if has_build and compiled.model.config.refresh == "auto" else others
 
 
-def _split_inputs(compiled: CompiledModel, inputs: tuple[PlannedInput, ...]) -> set[str]:
+def _split_inputs(compiled: CompiledModel, inputs: tuple[InputVersion, ...]) -> set[str]:
     """Inputs whose partition columns are those of the target, by lineage: of these other partitions are not read."""
     partition_by = compiled.model.config.partition_by
     if compiled.facts.relation is None or not partition_by:
@@ -204,7 +204,7 @@ def _split_inputs(compiled: CompiledModel, inputs: tuple[PlannedInput, ...]) -> 
     return input_ids
 
 
-def _with_volume(item: PlannedInput, history: History) -> PlannedInput:
+def _with_volume(item: InputVersion, history: History) -> InputVersion:
     is_known = not item.awaits and item.state.kind in ("cow", "mor")
     return replace(item, volume=_volume(item.state, history)) if is_known else item
 
@@ -213,18 +213,18 @@ def _volume(state: TableState, history: History) -> Volume:
     return history.volume(state.uri, state.frontier) if state.frontier else Volume()
 
 
-def planned_input(
+def input_version(
     ref: InputRef, state: TableState, record: TableRecord | None, history: History, *, awaits: bool
-) -> PlannedInput:
+) -> InputVersion:
     """An input between the frontier in the record of its reader's table and the one of its state."""
     start = record.frontier.get(ref.unique_id) if record else None
     change = NO_CHANGE
     if start and state.frontier and start != state.frontier and state.kind in ("cow", "mor"):
         change = history.change(state.uri, start, state.frontier)
-    return PlannedInput(ref, state, start, state.frontier, change, awaits)
+    return InputVersion(ref, state, start, state.frontier, change, awaits)
 
 
-def _with_repeats(item: PlannedInput, record: TableRecord | None, history: History, is_idle: bool) -> PlannedInput:
+def _with_repeats(item: InputVersion, record: TableRecord | None, history: History, is_idle: bool) -> InputVersion:
     """Where nothing moved the record answers for the input: its whole timeline need not be read."""
     if is_idle:
         return replace(item, repeats_keys=record is not None and item.ref.unique_id in record.repeating)
@@ -236,7 +236,7 @@ def _with_repeats(item: PlannedInput, record: TableRecord | None, history: Histo
 def _reasons_to_rebuild(
     compiled: CompiledModel,
     target: TableState,
-    inputs: tuple[PlannedInput, ...],
+    inputs: tuple[InputVersion, ...],
     print_: str,
     history: History,
     full_refresh: bool,
@@ -263,11 +263,11 @@ def _reasons_to_rebuild(
     return tuple(reasons) or _configured(compiled, inputs, target.record, is_moved)
 
 
-def _repeating(inputs: tuple[PlannedInput, ...]) -> tuple[str, ...]:
+def _repeating(inputs: tuple[InputVersion, ...]) -> tuple[str, ...]:
     return tuple(sorted(item.ref.unique_id for item in inputs if item.repeats_keys))
 
 
-def _lost(item: PlannedInput, history: History) -> str | None:
+def _lost(item: InputVersion, history: History) -> str | None:
     if item.start == item.end or item.start is None or item.state.kind not in ("cow", "mor"):
         return None
     if item.end is None:
@@ -276,7 +276,7 @@ def _lost(item: PlannedInput, history: History) -> str | None:
 
 
 def _configured(
-    compiled: CompiledModel, inputs: tuple[PlannedInput, ...], record: TableRecord, is_moved: bool
+    compiled: CompiledModel, inputs: tuple[InputVersion, ...], record: TableRecord, is_moved: bool
 ) -> tuple[Reason, ...]:
     """Settings and kinds of input that mean a rebuild, but only once an input or the clock moved."""
     if not is_moved:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlmesh_like.plan.history import Volume, Written
+from sqlmesh_like.plan.history import CommitSummary, Volume
 
 REBUCKET = "sml maintain --rebucket"
 MERGE_ON_READ = "table_type: mor"
@@ -55,7 +55,7 @@ class WriteCost:
         return MERGE_ON_READ if is_dear and self.kind == "cow" else None
 
 
-def write_cost(unique_id: str, kind: str, commits: Sequence[Written], volume: Volume, buckets: int) -> WriteCost:
+def write_cost(unique_id: str, kind: str, commits: Sequence[CommitSummary], volume: Volume, buckets: int) -> WriteCost:
     """The cost of these upserts, of a table of this size that would best have so many buckets a partition."""
     return WriteCost(
         unique_id,

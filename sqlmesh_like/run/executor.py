@@ -149,7 +149,7 @@ class Executor:
         planned.require_inputs()
         self._hook(model.unique_id, "pre_hook")
         is_snapshot = model.config.snapshot is not None
-        applied = self.engine.take(planned) if is_snapshot else self.engine.apply(planned, self._shared)
+        applied = self.engine.write_snapshot(planned) if is_snapshot else self.engine.apply(planned, self._shared)
         self._hook(model.unique_id, "post_hook")
         reasons = () if is_snapshot else (*applied.reasons, *planned.reasons)
         written = self.planner.catalog.history.last_write(planned.target.uri) if applied.committed else None

@@ -23,7 +23,7 @@ Row = Mapping[str, object]
 
 
 @dataclass(frozen=True)
-class Applied:
+class WriteResult:
     """What one run did to a model's table. Counts are rows of the target; `committed` False: nothing had changed.
 
     `warning` says what a reader must know of these rows, `engine` what computed them: DuckDB where it can, see
@@ -44,7 +44,7 @@ class Applied:
 
 
 @dataclass(frozen=True)
-class Difference:
+class RowDifference:
     """Rows by which a table differs from its recompute: `sign` -1 is only in the table, +1 only in the recompute."""
 
     total: int
@@ -101,14 +101,14 @@ class Rebucketed:
 class Engine(Protocol):
     """Executes planned models. Every method may raise NodeError or RetryableError, having changed nothing."""
 
-    def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> Applied:
+    def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> WriteResult:
         """Bring the model's table from its recorded frontier to the pinned one, in one commit.
 
         `shared` names inputs that other models of the run read too: their change is read once.
         """
         ...
 
-    def take(self, planned: PlannedModel) -> Applied:
+    def write_snapshot(self, planned: PlannedModel) -> WriteResult:
         """Write the new versions of a snapshot's rows, and the ends of those that they replace, in one commit."""
         ...
 
@@ -120,7 +120,7 @@ class Engine(Protocol):
         """Replace a seed's table, whose state is given, by its rows in one commit that records the fingerprint."""
         ...
 
-    def verify(self, planned: PlannedModel, limit: int) -> Difference:
+    def verify(self, planned: PlannedModel, limit: int) -> RowDifference:
         """Compare the table with its query, recomputed at the table's own frontier and clock."""
         ...
 
@@ -155,7 +155,9 @@ class Engine(Protocol):
         """
         ...
 
-    def keep(self, tree: exp.Expr, tables: Mapping[TableName, TableState], place: TablePlace, now: datetime) -> bool:
+    def store_failures(
+        self, tree: exp.Expr, tables: Mapping[TableName, TableState], place: TablePlace, now: datetime
+    ) -> bool:
         """Make a table equal to the rows of any SELECT; whether there is one now. Of no rows none is made."""
         ...
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
-from sqlmesh_like.plan.history import Written
+from sqlmesh_like.plan.history import CommitSummary
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest, RenderedUnitTest
 from sqlmesh_like.run.ports import PublishResult, Rows
 
@@ -33,7 +33,7 @@ class ModelResult:
     upserts: int = 0
     deletes: int = 0
     reasons: tuple[Reason, ...] = ()
-    written: Written | None = None  # by its commit; None: there was none
+    written: CommitSummary | None = None  # by its commit; None: there was none
     estimate: Mapping[str, object] | None = None  # what was planned, as `sml explain` shows it
     sent: tuple[PublishResult, ...] = ()  # where it was published
     is_unsent: bool = False  # its table is right, publishing it failed
@@ -58,7 +58,7 @@ class SeedResult:
     started: datetime
     seconds: float
     rows: int = 0
-    written: Written | None = None
+    written: CommitSummary | None = None
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def run_test(test: RenderedTest, planner: Planner, engine: Engine, pinned: Mappi
     sample = None if status == "pass" else engine.query(failing, tables, SAMPLE)
     message = _message(status, _whole(failures), test)
     if test.table is not None:
-        is_kept = engine.keep(failing, tables, planner.catalog.places[test.unique_id], planner.now)
+        is_kept = engine.store_failures(failing, tables, planner.catalog.places[test.unique_id], planner.now)
         message += f"\n  the rows: sml show {test.table}" if is_kept and message else ""
     return TestVerdict(status, _whole(failures), message, sample)
 

@@ -34,7 +34,7 @@ from sqlmesh_like.run.fixtures import (
 from sqlmesh_like.run.lake_query import only_reads
 from sqlmesh_like.run.ports import Rows
 
-Snapshot = dict[str, dict[str, tuple[object, ...]]]
+TableRows = dict[str, dict[str, tuple[object, ...]]]
 """Typed rows of each input by row key; a row that does not change is the same object in both states."""
 QueryRows = Callable[[str], Rows]
 """The rows of a fixture in SQL. Raises NodeError."""
@@ -47,8 +47,8 @@ class UnitCase:
     test: RenderedUnitTest
     compiled: CompiledModel
     schemas: Mapping[str, Schema]
-    before: Snapshot
-    after: Snapshot | None
+    before: TableRows
+    after: TableRows | None
     expect: FixtureRows
     now: datetime
 
@@ -127,7 +127,7 @@ class _Preparation:
             rows = typed_rows(fixture or FixtureRows((), ()), schemas[ref.unique_id], spelt(ref))
         return {_row_key(number): row for number, row in enumerate(rows)}
 
-    def _after(self, before: Snapshot, schemas: Mapping[str, Schema]) -> Snapshot:
+    def _after(self, before: TableRows, schemas: Mapping[str, Schema]) -> TableRows:
         after = {unique_id: dict(rows) for unique_id, rows in before.items()}
         for change in self.test.changes:
             unique_id = change.ref.unique_id

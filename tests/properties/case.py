@@ -17,7 +17,7 @@ from pprint import pformat
 from typing import TypeVar
 
 from sqlmesh_like.compiler import CompiledModel, Compiler
-from sqlmesh_like.engine.duck import Actions, DuckLake, Snapshot
+from sqlmesh_like.engine.plan_simulator import LakeSnapshot, PlanSimulator, RowActions
 from sqlmesh_like.names import Column, Schema, TableName
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap
@@ -62,18 +62,18 @@ class Case:
         return Compiler(self.schemas).compile(model)
 
     @cached_property
-    def path(self) -> list[Snapshot]:
+    def path(self) -> list[LakeSnapshot]:
         """States of the inputs, each a batch after the one before."""
         rows: dict[str, dict[str, Row]] = {_id(t): {} for t in self.tables}
-        found: list[Snapshot] = []
+        found: list[LakeSnapshot] = []
         for batch in self.batches:
             rows = {_id(t): _after(rows[_id(t)], batch.get(t, {})) for t in self.tables}
             found.append(rows)
         return found
 
-    def lake(self, threads: int = 1) -> closing[DuckLake]:
+    def lake(self, threads: int = 1) -> closing[PlanSimulator]:
         """An empty lake of this case's tables, to be closed."""
-        return closing(DuckLake(self.schemas, threads=threads))
+        return closing(PlanSimulator(self.schemas, threads=threads))
 
     def follow(self) -> int:
         """Maintain the table: equal to a recompute after each batch, hidden state too. How many batches changed it."""
@@ -98,11 +98,11 @@ class Case:
                 other = None if number % 2 else self.plan.classification.alternative
                 actions = lake.apply(self.plan, before, after, now, other)
                 require_equal(lake, self.plan, f"batch {number}")
-                moved += actions != Actions(0, 0)
+                moved += actions != RowActions(0, 0)
             return moved
 
 
-def travelled(case: Case, path: Sequence[Snapshot], threads: int = 1) -> list[tuple[object, ...]]:
+def travelled(case: Case, path: Sequence[LakeSnapshot], threads: int = 1) -> list[tuple[object, ...]]:
     """All of the table, sorted, built from the first state and maintained through the others."""
     with case.lake(threads) as lake:
         lake.build(case.plan, path[0])
@@ -111,7 +111,7 @@ def travelled(case: Case, path: Sequence[Snapshot], threads: int = 1) -> list[tu
         return sorted(lake.stored(), key=repr)
 
 
-def require_equal(lake: DuckLake, plan: CompiledModel, when: str) -> None:
+def require_equal(lake: PlanSimulator, plan: CompiledModel, when: str) -> None:
     """The table is what a recompute gives: visible rows as the query is written, and all of it as a fresh build."""
     for kind, found in (("rows", lake.verify(plan)), ("state", lake.verify_state(plan))):
         assert not found, f"{kind} after {when} of {plan.model.sql}\n{found}"

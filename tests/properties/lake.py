@@ -7,7 +7,7 @@ from contextlib import closing
 from itertools import pairwise
 
 from sqlmesh_like.compiler import CompiledModel, Compiler
-from sqlmesh_like.engine.duck import Actions, DuckLake, Snapshot
+from sqlmesh_like.engine.plan_simulator import LakeSnapshot, PlanSimulator, RowActions
 from sqlmesh_like.names import Column, Schema, TableName
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap
@@ -33,9 +33,9 @@ def compiled(sql: str, columns: Schema, partition_by: Sequence[str] = ()) -> Com
     return Compiler({T: columns, U: columns}).compile(model(sql, partition_by))
 
 
-def check(compiled_model: CompiledModel, columns: Schema, snapshots: Sequence[Snapshot]) -> list[Actions]:
+def check(compiled_model: CompiledModel, columns: Schema, snapshots: Sequence[LakeSnapshot]) -> list[RowActions]:
     """Maintain the table through the states of its inputs; after each it equals a full recompute, hidden state too."""
-    with closing(DuckLake({T: columns, U: columns})) as lake:
+    with closing(PlanSimulator({T: columns, U: columns})) as lake:
         lake.build(compiled_model, snapshots[0])
         compare(lake, compiled_model, snapshots[:1])
         done = []
@@ -45,16 +45,16 @@ def check(compiled_model: CompiledModel, columns: Schema, snapshots: Sequence[Sn
         return done
 
 
-def compare(lake: DuckLake, compiled_model: CompiledModel, past: Sequence[Snapshot]) -> None:
+def compare(lake: PlanSimulator, compiled_model: CompiledModel, past: Sequence[LakeSnapshot]) -> None:
     for kind, found in (("rows", lake.verify(compiled_model)), ("state", lake.verify_state(compiled_model))):
         told = f"{kind} after {len(past) - 1} batches of {compiled_model.model.sql}\n{found}\n{list(past[-2:])}"
         assert not found, told
 
 
-def states(*batches: Mapping[str, Sequence[object] | None]) -> list[Snapshot]:
+def states(*batches: Mapping[str, Sequence[object] | None]) -> list[LakeSnapshot]:
     """Snapshots of table `t` from batches of changes: a row by its key, None for a delete. The first is the start."""
     rows: dict[str, Sequence[object]] = {}
-    found: list[Snapshot] = []
+    found: list[LakeSnapshot] = []
     for batch in batches:
         rows = {key: row for key, row in {**rows, **batch}.items() if row is not None}
         found.append({T: dict(rows)})
@@ -62,11 +62,11 @@ def states(*batches: Mapping[str, Sequence[object] | None]) -> list[Snapshot]:
 
 
 def final_rows(
-    compiled_model: CompiledModel, columns: Schema, snapshots: Iterable[Snapshot]
+    compiled_model: CompiledModel, columns: Schema, snapshots: Iterable[LakeSnapshot]
 ) -> list[tuple[object, ...]]:
     """Visible rows after going through the snapshots."""
     path = list(snapshots)
-    with closing(DuckLake({T: columns, U: columns})) as lake:
+    with closing(PlanSimulator({T: columns, U: columns})) as lake:
         lake.build(compiled_model, path[0])
         for before, after in pairwise(path):
             lake.apply(compiled_model, before, after)

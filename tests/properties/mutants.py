@@ -14,8 +14,8 @@ from sqlmesh_like.analyze.scope import Scope
 from sqlmesh_like.delta import aggregates, changes, keys, lookups, partitions, rows
 from sqlmesh_like.delta.keys import column, text
 from sqlmesh_like.delta.moves import Moves
-from sqlmesh_like.delta.program import TARGET, DeltaProgram, Step, relation
-from sqlmesh_like.delta.states import State, states_of
+from sqlmesh_like.delta.program import TARGET, DeltaProgram, ProgramStep, relation
+from sqlmesh_like.delta.states import AggregateState, states_of
 from sqlmesh_like.names import ROWS
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -82,7 +82,7 @@ def partitions_compared_unsafely(patch: pytest.MonkeyPatch) -> None:
 def extrema_never_recomputed(patch: pytest.MonkeyPatch) -> None:
     stale = aggregates._stale
 
-    def naive(states_: tuple[State, ...], *steps: str) -> exp.Select:
+    def naive(states_: tuple[AggregateState, ...], *steps: str) -> exp.Select:
         return stale(tuple(state for state in states_ if state.kind not in ("min", "max")), *steps)
 
     patch.setattr(aggregates, "_stale", naive)
@@ -126,17 +126,17 @@ def recomputed_without_a_stale_group(patch: pytest.MonkeyPatch) -> None:
 
 
 def prune_by_another_column(patch: pytest.MonkeyPatch) -> None:
-    delta = aggregates.delta
+    delta = aggregates.aggregate_delta
 
     def naive(aggregate: aggregates.Aggregate, moves: Moves) -> DeltaProgram:
         return DeltaProgram(tuple(_with_wrong_prune(step) for step in delta(aggregate, moves).steps))
 
     from sqlmesh_like.delta import compile as module
 
-    patch.setattr(module.aggregates, "delta", naive)
+    patch.setattr(module.aggregates, "aggregate_delta", naive)
 
 
-def _with_wrong_prune(step: Step) -> Step:
+def _with_wrong_prune(step: ProgramStep) -> ProgramStep:
     if step.name != "lookup":
         return step
     wrong = [{name: tuple(("q", key) for _, key in pairs) for name, pairs in p.columns.items()} for p in step.prunes]

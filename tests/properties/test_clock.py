@@ -15,9 +15,9 @@ from hypothesis.strategies import DrawFn as Draw
 from sqlglot import exp
 
 from sqlmesh_like.compiler import CompiledModel
-from sqlmesh_like.delta import crossing, join_graph
+from sqlmesh_like.delta import clock_boundary, join_graph
 from sqlmesh_like.delta.emptiness import without_empty
-from sqlmesh_like.engine.duck import DuckLake, Rows, Snapshot
+from sqlmesh_like.engine.plan_simulator import LakeSnapshot, PlanSimulator, SimulatedRows
 from tests.properties.case import DEEP
 from tests.properties.cases import examples
 from tests.properties.lake import T, U, compare, compiled, schema
@@ -85,10 +85,10 @@ PINNED = {
 
 
 @st.composite
-def steps(draw: Draw) -> list[tuple[datetime, Snapshot]]:
+def steps(draw: Draw) -> list[tuple[datetime, LakeSnapshot]]:
     """States of both tables with the clock of the run that finds them; a batch moves either of the two, or none."""
     start = st.dictionaries(st.sampled_from(KEYS), ROWS, min_size=3, max_size=5)
-    found: list[tuple[datetime, Snapshot]] = [(START, {T: draw(start), U: draw(start)})]
+    found: list[tuple[datetime, LakeSnapshot]] = [(START, {T: draw(start), U: draw(start)})]
     for _ in range(draw(st.integers(2, 3))):
         now, last = found[-1]
         now += timedelta(hours=draw(st.sampled_from([0, 0, 1, 13, 24, 24, 72, -24, -1])))
@@ -96,7 +96,7 @@ def steps(draw: Draw) -> list[tuple[datetime, Snapshot]]:
     return found
 
 
-def _after(draw: Draw, before: Rows) -> Rows:
+def _after(draw: Draw, before: SimulatedRows) -> SimulatedRows:
     after = dict(before)
     for kind in draw(st.lists(st.sampled_from(["put", "delete", "rekey"]), max_size=2)):
         key = draw(st.sampled_from(KEYS))
@@ -109,10 +109,10 @@ def _after(draw: Draw, before: Rows) -> Rows:
     return after
 
 
-def follow(plan: CompiledModel, path: Sequence[tuple[datetime, Snapshot]]) -> int:
+def follow(plan: CompiledModel, path: Sequence[tuple[datetime, LakeSnapshot]]) -> int:
     """Maintain the table along the path; in how many steps the clock alone changed it."""
     crossed = 0
-    with closing(DuckLake({T: COLUMNS, U: COLUMNS}, START)) as lake:
+    with closing(PlanSimulator({T: COLUMNS, U: COLUMNS}, START)) as lake:
         lake.build(plan, path[0][1])
         compare(lake, plan, [path[0][1]])
         before = path[0][1]
@@ -176,7 +176,7 @@ def test_a_value_of_the_clock_is_kept_while_it_stays_and_rebuilt_when_it_moves(n
 def test_clock_and_inputs_that_move_in_one_run_are_one_change(data: st.DataObject) -> None:
     plan = compiled(filled(data.draw, MODELS[data.draw(st.sampled_from(sorted(MODELS)))]), COLUMNS)
     path = data.draw(steps())
-    with closing(DuckLake({T: COLUMNS, U: COLUMNS}, START)) as lake:
+    with closing(PlanSimulator({T: COLUMNS, U: COLUMNS}, START)) as lake:
         lake.build(plan, path[0][1])
         for (_, before), (now, after) in pairwise(path):
             lake.apply(plan, before, after, now)
@@ -201,7 +201,7 @@ def test_a_crossing_that_is_not_looked_for_is_caught(monkeypatch: pytest.MonkeyP
 
 def test_rows_that_left_taken_by_the_clock_of_today_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     assert follow(compiled(_JOIN, COLUMNS), [*_DAY, *_NEXT]) == 1
-    monkeypatch.setattr(crossing, "as_then", lambda condition: condition.copy())
+    monkeypatch.setattr(clock_boundary, "as_then", lambda condition: condition.copy())
     with pytest.raises(AssertionError, match="rows after"):
         follow(compiled(_JOIN, COLUMNS), [*_DAY, *_NEXT])
 
@@ -209,7 +209,7 @@ def test_rows_that_left_taken_by_the_clock_of_today_are_caught(monkeypatch: pyte
 def test_a_condition_that_is_null_and_taken_for_false_and_true_alike_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     sql = "select k, v from ods.t where case when dt < current_date then true end"
     assert follow(compiled(sql, COLUMNS), [*_DAY, *_NEXT]) == 1
-    monkeypatch.setattr(crossing, "_is_true", lambda condition: condition.copy())
+    monkeypatch.setattr(clock_boundary, "_is_true", lambda condition: condition.copy())
     with pytest.raises(AssertionError, match="rows after"):
         follow(compiled(sql, COLUMNS), [*_DAY, *_NEXT])
 
@@ -219,8 +219,8 @@ def test_on_the_same_day_rows_that_stay_are_not_read() -> None:
     assert plan.table.program is not None
     query = next(step.query for step in plan.table.program.steps if step.name == "changed")
     later = START + timedelta(hours=1)
-    assert "current" not in left(crossing.at_clocks(query, later, START))
-    assert "current" in left(crossing.at_clocks(query, later + timedelta(days=1), START))
+    assert "current" not in left(clock_boundary.at_clocks(query, later, START))
+    assert "current" in left(clock_boundary.at_clocks(query, later + timedelta(days=1), START))
 
 
 def left(query: exp.Query) -> str:

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from hypothesis import assume, given
 
-from sqlmesh_like.engine.duck import Actions, Snapshot
+from sqlmesh_like.engine.plan_simulator import LakeSnapshot, RowActions
 from tests.properties.case import DEEP, Case, travelled
 from tests.properties.cases import Drawn, cases, examples
 
@@ -54,7 +54,7 @@ def test_a_run_with_nothing_new_is_no_action(drawn: Drawn) -> None:
             lake.build(case.plan, case.path[0])
             lake.apply(case.plan, case.path[0], case.path[1])
             for after in (case.path[1], _written_again(case.path[1])):
-                assert lake.apply(case.plan, case.path[1], after) == Actions(0, 0)
+                assert lake.apply(case.plan, case.path[1], after) == RowActions(0, 0)
 
     agree(drawn, check)
 
@@ -79,9 +79,9 @@ def test_the_way_back_restores_the_table(drawn: Drawn) -> None:
     agree(drawn, check)
 
 
-def _written_again(snapshot: Snapshot) -> Snapshot:
+def _written_again(snapshot: LakeSnapshot) -> LakeSnapshot:
     return {table: {key: (*row[:1], *row[1:]) for key, row in rows.items()} for table, rows in snapshot.items()}
 
 
-def _reversed(snapshot: Snapshot) -> Snapshot:
+def _reversed(snapshot: LakeSnapshot) -> LakeSnapshot:
     return {table: dict(reversed(list(rows.items()))) for table, rows in snapshot.items()}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given
 
-from sqlmesh_like.engine.duck import Rows, Snapshot
+from sqlmesh_like.engine.plan_simulator import LakeSnapshot, SimulatedRows
 from sqlmesh_like.errors import NodeError
 from tests.properties import mutants
 from tests.properties.cases import Drawn, cases, examples
@@ -29,11 +29,11 @@ class Case:
     rule: str
     patch: Patch
     sql: str
-    path: list[Snapshot]
+    path: list[LakeSnapshot]
     partition_by: Sequence[str] = ()
 
 
-def both(left: Rows, right: Rows) -> list[Snapshot]:
+def both(left: SimulatedRows, right: SimulatedRows) -> list[LakeSnapshot]:
     """One state of the two tables."""
     return [{T: left, U: right}]
 

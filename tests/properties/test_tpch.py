@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from sqlmesh_like.compiler import CompiledModel
-from sqlmesh_like.engine.duck import DuckLake, Snapshot
+from sqlmesh_like.engine.plan_simulator import LakeSnapshot, PlanSimulator
 from tests.properties.case import DEEP
 from tests.properties.lake import compare
 from tests.properties.tpch_data import states
@@ -32,7 +32,7 @@ def incremental() -> dict[str, CompiledModel]:
 
 
 @cache
-def path(seed: int) -> list[Snapshot]:
+def path(seed: int) -> list[LakeSnapshot]:
     return states(seed, BATCHES)
 
 
@@ -48,10 +48,10 @@ def test_a_query_of_tpch_equals_a_recompute_after_every_batch(name: str) -> None
     assert max(changed) >= ENOUGH, f"batches that changed the result: {changed}"
 
 
-def follow(compiled: CompiledModel, snapshots: list[Snapshot]) -> int:
+def follow(compiled: CompiledModel, snapshots: list[LakeSnapshot]) -> int:
     """Maintain one query through the states of its tables; the number of batches that changed its rows."""
     schemas = {ref.unique_id: ref.declared for ref in compiled.facts.inputs}
-    with closing(DuckLake(schemas)) as lake:
+    with closing(PlanSimulator(schemas)) as lake:
         lake.build(compiled, snapshots[0])
         results = [sorted(lake.rows(), key=repr)]
         for number, (before, after) in enumerate(pairwise(snapshots), 2):

@@ -9,7 +9,7 @@ from datetime import date
 from decimal import Decimal
 from random import Random
 
-from sqlmesh_like.engine.duck import Snapshot
+from sqlmesh_like.engine.plan_simulator import LakeSnapshot
 
 Row = tuple[object, ...]
 Tables = dict[str, dict[str, Row]]
@@ -50,7 +50,7 @@ def input_id(table: str) -> str:
     return f"source.tpch.tpch.{table}"
 
 
-def states(seed: int, batches: int) -> list[Snapshot]:
+def states(seed: int, batches: int) -> list[LakeSnapshot]:
     """All tables before the first and after each batch of changes, by input id."""
     random = Random(seed)
     tables: Tables = {name: {} for name in ROWS}
@@ -65,7 +65,7 @@ def states(seed: int, batches: int) -> list[Snapshot]:
     return found
 
 
-def _snapshot(tables: Tables) -> Snapshot:
+def _snapshot(tables: Tables) -> LakeSnapshot:
     return {input_id(name): dict(rows) for name, rows in tables.items()}
 
 

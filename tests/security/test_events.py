@@ -10,8 +10,8 @@ import pytest
 from sqlmesh_like.engine.spark_settings import FIXED
 from sqlmesh_like.errors import Location
 from sqlmesh_like.ingest.discover import discover
-from sqlmesh_like.ingest.place import Place
 from sqlmesh_like.ingest.route import route
+from sqlmesh_like.ingest.source_paths import SourcePaths
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import IngestSource, Source, Target
 from sqlmesh_like.sql_text import spark_identifier, spark_literal, standard_identifier, standard_literal
@@ -28,9 +28,9 @@ NAMES = (
 )  # fmt: skip
 
 
-def lake(root: Path) -> Place:
+def lake(root: Path) -> SourcePaths:
     ingest = IngestSource("debezium", files="landing/*.jsonl", discover=True)
-    return Place(Target("p", "t", "spark", warehouse=str(root)), Source("shop", "ods", ingest, (), "", PLACE))
+    return SourcePaths(Target("p", "t", "spark", warehouse=str(root)), Source("shop", "ods", ingest, (), "", PLACE))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import Location
+from sqlmesh_like.ingest.ingest_run import IngestRun, ingest_source, open_run
 from sqlmesh_like.ingest.report import IngestReport, TableReport
-from sqlmesh_like.ingest.stream import Run, ingest_source, open_run
 from sqlmesh_like.names import Column, TableName
 from sqlmesh_like.project.nodes import (
     IngestSource,
@@ -101,7 +101,7 @@ class Lake:
         project, target, source = self.declared()
         return ingest_source(self.spark, project, target, source, start)
 
-    def open(self, tell: Any = None) -> Run:
+    def open(self, tell: Any = None) -> IngestRun:
         """A run that has not begun."""
         project, target, source = self.declared()
         return open_run(self.spark, project, target, source, tell)

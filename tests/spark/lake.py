@@ -15,12 +15,12 @@ from typing import Literal
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sqlmesh_like.engine import tables
-from sqlmesh_like.engine.feed import Feed
-from sqlmesh_like.engine.feeds import feed_of
+from sqlmesh_like.engine import hudi_table
+from sqlmesh_like.engine.change_feed import change_feed
+from sqlmesh_like.engine.cow_change_feed import CopyOnWriteFeed
 from sqlmesh_like.engine.history import LakeHistory
+from sqlmesh_like.engine.hudi_table import IS_DELETED, HudiTable, Operation
 from sqlmesh_like.engine.spark_engine import SparkEngine
-from sqlmesh_like.engine.tables import DELETED, HudiTable, Operation
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.names import KEY
 from sqlmesh_like.plan.catalog import build_catalog
@@ -33,7 +33,7 @@ from sqlmesh_like.project.profile import load_target
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.render.renderer import render_project
 from sqlmesh_like.run.executor import Executor
-from sqlmesh_like.run.ports import Difference
+from sqlmesh_like.run.ports import RowDifference
 from sqlmesh_like.run.result import ModelResult
 
 _SETTINGS = '[tool.sqlmesh_like]\nname = "shop"\nprofile = "lake"\n'
@@ -83,13 +83,13 @@ class Table:
         return self._commit([(*row, False) for row in rows], operation, options)
 
     def _commit(self, rows: list[tuple[object, ...]], operation: Operation, options: Mapping[str, str]) -> str:
-        frame = self.lake.spark.createDataFrame(rows, f"{self.columns}, {DELETED} boolean")
+        frame = self.lake.spark.createDataFrame(rows, f"{self.columns}, {IS_DELETED} boolean")
         dotted = {name.replace("__", "."): value for name, value in options.items()}
-        tables.write(frame, self.layout, operation, {"by": "ingestion"}, dotted)
+        hudi_table.write(frame, self.layout, operation, {"by": "ingestion"}, dotted)
         return self.frontier()
 
-    def feed(self) -> Feed:
-        return feed_of(self.lake.spark, self.timeline)
+    def feed(self) -> CopyOnWriteFeed:
+        return change_feed(self.lake.spark, self.timeline)
 
 
 @dataclass
@@ -166,7 +166,7 @@ class Lake:
         planner = self.planner()
         return planner.plan(planner.rendered.model(f"model.shop.{name}"), {})
 
-    def verify(self, name: str) -> Difference:
+    def verify(self, name: str) -> RowDifference:
         return self.engine().verify(self.plan(name), 10)
 
     def assert_maintained(self, *names: str) -> None:
@@ -214,7 +214,7 @@ class Lake:
         """Record keys stored in a model's table, one a row."""
         timeline = self.timeline(name)
         assert timeline.frontier is not None
-        return [row[0] for row in feed_of(self.spark, timeline).current(timeline.frontier).select(KEY).collect()]
+        return [row[0] for row in change_feed(self.spark, timeline).current(timeline.frontier).select(KEY).collect()]
 
     def target(self) -> Target:
         return load_target(load_project(self.root, {}), None, None, None, {})

@@ -15,8 +15,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.engine.catalog_sync import sync
+from sqlmesh_like.engine.hudi_table import HudiTable, write
 from sqlmesh_like.engine.jars import ensure_jars
-from sqlmesh_like.engine.tables import HudiTable, write
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import Target

@@ -21,12 +21,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.engine import timeline as timeline_module
+from sqlmesh_like.engine.change_feed import change_feed
 from sqlmesh_like.engine.change_log import FOLDER, NotLoggedError, log_of, remove_logs
-from sqlmesh_like.engine.cleaning import clean_history
-from sqlmesh_like.engine.feed import Feed
-from sqlmesh_like.engine.feeds import feed_of
+from sqlmesh_like.engine.cleaner import clean_history
+from sqlmesh_like.engine.cow_change_feed import CopyOnWriteFeed
 from sqlmesh_like.engine.history import LakeHistory
-from sqlmesh_like.engine.tables import DELETED
+from sqlmesh_like.engine.hudi_table import IS_DELETED
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.ingest import batch_log
@@ -55,8 +55,8 @@ def row(id: int, m: int, month: int, note: str | None = None) -> Row:
     return {"id": id, "m": m, "at": f"2022-{month:02d}-01T00:00:00Z", "note": note}
 
 
-def feed(spark: SparkSession, uri: str) -> Feed:
-    return feed_of(spark, Timeline(uri))
+def feed(spark: SparkSession, uri: str) -> CopyOnWriteFeed:
+    return change_feed(spark, Timeline(uri))
 
 
 def frontiers(uri: str) -> list[str]:
@@ -254,7 +254,7 @@ def test_commits_of_others_in_between_are_compared(
     # As another team would: an update of SQL, which knows nothing of logs.
     stored = spark.read.format("hudi").load(shop.uri()).where("id = 2")
     changed = stored.selectExpr(
-        *[c if c != "note" else "'theirs' as note" for c in stored.columns if c[:8] != "_hoodie_" or c == DELETED]
+        *[c if c != "note" else "'theirs' as note" for c in stored.columns if c[:8] != "_hoodie_" or c == IS_DELETED]
     )
     options = {
         "hoodie.table.name": "t", "hoodie.datasource.write.operation": "upsert", "hoodie.metadata.enable": "false",
@@ -284,7 +284,7 @@ def test_tables_of_before_get_logs_from_their_next_commit_on(
 ) -> None:
     shop = IngestLake(spark, tmp_path, (table(columns=TYPES),))
     with monkeypatch.context() as before:
-        before.setattr("sqlmesh_like.ingest.table.log_of_batch", lambda *_: None)
+        before.setattr("sqlmesh_like.ingest.table_batch.log_of_batch", lambda *_: None)
         shop.ingest(event("c", row(1, 1, 1)), event("c", row(2, 1, 1)))
         shop.ingest(event("u", row(1, 2, 1)))
     shop.ingest(event("d", None, row(1, 3, 1)), event("u", row(2, 3, 1)))
@@ -309,7 +309,7 @@ def test_logs_go_with_their_commits_and_left_ones_after_a_day(
         raise NodeError("no space left")
 
     with monkeypatch.context() as crashing:
-        crashing.setattr("sqlmesh_like.ingest.table.write", crash)
+        crashing.setattr("sqlmesh_like.ingest.table_batch.write", crash)
         assert report_of(shop.ingest(event("u", row(1, 99, 1)))).error == "no space left"
     assert len(list(logs.iterdir())) == 12, "written before the commit, which never came"
     kept = frontiers(shop.uri())[-3:]
@@ -324,7 +324,7 @@ def test_logs_go_with_their_commits_and_left_ones_after_a_day(
     assert {path.name for path in logs.iterdir()} == named
     assert signed(feed(spark, shop.uri()).logged_changes(kept[0], kept[-1])) == before
     shop.run()
-    assert shop.rows("t", "id", "m") == [(0, 12), (1, 99)], "the batch of the crash is taken in"
+    assert shop.rows("t", "id", "m") == [(0, 12), (1, 99)], "the batch of the crash is ingested"
     assert require_logged_as_compared(spark, shop.uri(), since=-3) == 3
 
 

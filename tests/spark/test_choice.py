@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sqlmesh_like.classify.strategy import Strategy
-from sqlmesh_like.engine import sizes, tables
-from sqlmesh_like.engine.feeds import feed_of
-from sqlmesh_like.engine.tables import DELETED, HudiTable
+from sqlmesh_like.engine import file_sizing, hudi_table
+from sqlmesh_like.engine.change_feed import change_feed
+from sqlmesh_like.engine.hudi_table import IS_DELETED, HudiTable
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.names import KEY, PARTITION
 from sqlmesh_like.plan import cost, model_plan
@@ -32,28 +32,28 @@ class Turns:
         self.rows: dict[Cell, int] = {}
 
     def build(self, rows: Mapping[Cell, int]) -> None:
-        tables.write(self._frame(rows), self.table, "bulk_insert", {})
+        hudi_table.write(self._frame(rows), self.table, "bulk_insert", {})
         self.rows = dict(rows)
         self._compare({})
 
     def overwrite(self, partitions: list[str], rows: Mapping[Cell, int]) -> None:
         before = dict(self.rows)
         paths = [f"{PARTITION}={name}" for name in partitions]
-        tables.overwrite_partitions(self._frame(rows), self.table, paths, {})
+        hudi_table.overwrite_partitions(self._frame(rows), self.table, paths, {})
         self.rows = {cell: value for cell, value in before.items() if cell[0] not in partitions} | dict(rows)
         self._compare(before)
 
     def merge(self, rows: Mapping[Cell, int], deleted: list[Cell]) -> None:
         before = dict(self.rows)
         gone = {cell: before[cell] for cell in deleted}
-        frame = self._frame(rows).unionByName(self._frame(gone).withColumn(DELETED, F.lit(True)))
-        tables.write(frame, self.table, "upsert", {})
+        frame = self._frame(rows).unionByName(self._frame(gone).withColumn(IS_DELETED, F.lit(True)))
+        hudi_table.write(frame, self.table, "upsert", {})
         self.rows = {cell: value for cell, value in (before | dict(rows)).items() if cell not in gone}
         self._compare(before)
 
     def _frame(self, rows: Mapping[Cell, int]) -> DataFrame:
         listed = [(partition, key, value, False) for (partition, key), value in rows.items()]
-        return self.spark.createDataFrame(listed, f"{PARTITION} string, {KEY} string, v int, {DELETED} boolean")
+        return self.spark.createDataFrame(listed, f"{PARTITION} string, {KEY} string, v int, {IS_DELETED} boolean")
 
     def _compare(self, before: Mapping[Cell, int]) -> None:
         """Hudi's own reader, the feed's snapshot and the feed's change all tell these rows."""
@@ -63,7 +63,7 @@ class Turns:
         timeline = Timeline(self.table.uri)
         end = timeline.frontier
         assert end is not None
-        feed = feed_of(self.spark, timeline)
+        feed = change_feed(self.spark, timeline)
         current = feed.current(end, hidden=True).select(PARTITION, KEY, "v")
         assert sorted(tuple(row) for row in current.collect()) == wanted
         if not before:
@@ -113,7 +113,7 @@ def take(monkeypatch: pytest.MonkeyPatch, strategy: Strategy) -> None:
 
 
 def test_a_model_is_maintained_by_either_strategy_in_turn(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sizes, "BYTES_A_FILE", 1000)
+    monkeypatch.setattr(file_sizing, "BYTES_A_FILE", 1000)
     orders = lake.source("orders", "id int, buyer int, city string, ym string", partition="ym")
     gifts = lake.source("gifts", "id int, buyer int, gift string, ym string", partition="ym")
     for name, sql in MODELS.items():

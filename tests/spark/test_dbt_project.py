@@ -226,7 +226,7 @@ def test_a_public_project_seeds_runs_and_tests_green_and_duckdb_says_the_same(ca
     }  # fmt: skip
 
 
-def test_failures_are_stored_where_asked_for_and_go_when_they_are_mended(capsys: Shown) -> None:
+def test_failures_are_stored_where_asked_for_and_go_when_they_are_fixed(capsys: Shown) -> None:
     entry = "{not_null: {config: {alias: no_product}}}"
     put({**SNAPSHOTS, "seeds/orders.csv": "id,product\n1,tea\n2,\n3,\n"})
     for path in ("snapshots/s.yml", "snapshots/timed.sql", "models/valid.sql"):

@@ -1,4 +1,4 @@
-"""Dead letters taken in again: nothing lost, nothing doubled, nothing newer overwritten."""
+"""Dead letters ingested again: nothing lost, nothing doubled, nothing newer overwritten."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ def test_letters_come_in_at_their_place_in_the_log(
     mend(shop)
     # Killed before letters leave their table: they come once more, to no effect.
     with monkeypatch.context() as patch:
-        patch.setattr(dead_letters, "settle", killed)
+        patch.setattr(dead_letters, "resolve_dead_letters", killed)
         with pytest.raises(RuntimeError, match="killed"):
             again(shop)
     report = again(shop)
-    assert (report.mended, report.dead_letters, report.failed) == (10, 1, False)
+    assert (report.resolved, report.dead_letters, report.failed) == (10, 1, False)
     assert [reason for _, _, reason, _ in shop.dead_letters()] == [NO_ROW]
     # 1 and 3 were changed later, 4 and 5 are deleted since; 2 alone was missed.
     assert shop.rows() == [(1, "11"), (2, "x2"), (3, "33")]
@@ -87,7 +87,7 @@ def test_letters_come_in_at_their_place_in_the_log(
     assert {name: Timeline(shop.uri(name)).extra("sml.ingest") for name in marks} == marks
     shop.ingest(event("u", {"id": 2, "n": "22"}))
     assert shop.rows() == [(1, "11"), (2, "22"), (3, "33")]
-    assert (again(shop).mended, len(shop.dead_letters())) == (0, 1)
+    assert (again(shop).resolved, len(shop.dead_letters())) == (0, 1)
 
 
 def killed(*_: object) -> None:
@@ -104,7 +104,7 @@ def test_what_a_letter_may_have_changed_is_not_guessed(spark: SparkSession, tmp_
     assert [reason for _, _, reason, _ in shop.dead_letters()][1] == why
     mend(shop)
     report = again(shop)
-    assert (report.mended, report.dead_letters, report_of(report).upserts) == (2, 0, 1)
+    assert (report.resolved, report.dead_letters, report_of(report).upserts) == (2, 0, 1)
     assert shop.rows("t", "id", "n", "text") == [(1, "3", "new"), (2, "3", "new")]
 
 
@@ -120,7 +120,7 @@ def test_without_one_order_of_the_log_a_letter_does_not_overtake(
     mend(shop)
     report = again(shop)
     assert not report.failed, report
-    assert (report.mended, report.dead_letters) == (1, 2)
+    assert (report.resolved, report.dead_letters) == (1, 2)
     assert shop.rows() == [(1, "1"), (2, "x")]
     assert {reason for _, _, reason, _ in shop.dead_letters()} == {
         "its row was changed since from another partition of the topic: nobody knows which event was first"

@@ -1,4 +1,4 @@
-"""Tables that are not declared are taken in where their events name a key."""
+"""Tables that are not declared are ingested where their events name a key."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.engine.timeline import Timeline
-from sqlmesh_like.ingest.formats import FORMATS
+from sqlmesh_like.ingest.format_registry import FORMATS
 from tests.spark.ingest_lake import Lake, report_of, table
 
 

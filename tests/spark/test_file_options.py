@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.engine import tables
+from sqlmesh_like.engine import hudi_table
 from sqlmesh_like.engine.timeline import Timeline
 from tests.spark.ingest_lake import Lake as IngestLake
 from tests.spark.ingest_lake import event, table
@@ -42,7 +42,7 @@ def test_codec_largest_size_and_tasks_reach_a_models_files(lake: Lake) -> None:
     config = f"{{{{ config(hudi={{'{SMALL}': '{limit}', '{CODEC}': 'snappy'}}) }}}}"
     lake.model("cut", f"{config} select id, amount from @orders")
     lake.model("whole", "select id, amount from @orders")
-    with mock.patch.object(tables, "write", side_effect=tables.write) as written:
+    with mock.patch.object(hudi_table, "write", side_effect=hudi_table.write) as written:
         lake.run_well()
     tasks = {call.args[1].name: call.args[1].tasks for call in written.call_args_list}
     assert tasks == {"dws_cut": -(-volume // limit), "dws_whole": 2}

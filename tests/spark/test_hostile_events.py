@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from sqlmesh_like.errors import Location
 from sqlmesh_like.ingest.batch import side_by_side
-from sqlmesh_like.ingest.place import Place
-from sqlmesh_like.ingest.told import frame_query
+from sqlmesh_like.ingest.literal_frame import frame_query
+from sqlmesh_like.ingest.source_paths import SourcePaths
 from sqlmesh_like.project.nodes import IngestSource, PartitionBy, Source, Target
 from sqlmesh_like.sql_text import spark_identifier, spark_literal
 from tests.spark.ingest_lake import Lake, event, table
@@ -96,6 +96,6 @@ def test_an_error_of_one_table_does_not_cost_the_batch_of_the_others(tmp_path: P
             raise KeyError("x")
         return name
 
-    place = Place(Target("p", "t", "spark", warehouse=str(tmp_path)), source)
+    place = SourcePaths(Target("p", "t", "spark", warehouse=str(tmp_path)), source)
     done, failed = side_by_side(place, ["a", "bad", "b"], work, table)
     assert done == ["a", "b"] and [(each.table.identifier, each.error) for each in failed] == [("bad", "'x'")]

@@ -16,13 +16,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.ingest import columnar
-from sqlmesh_like.ingest.batch import BatchReport, take_in
-from sqlmesh_like.ingest.extent import files_of
-from sqlmesh_like.ingest.log import LINE_COLUMNS
-from sqlmesh_like.ingest.mark import Mark
-from sqlmesh_like.ingest.parquet import ParquetLog
-from sqlmesh_like.ingest.place import Place
+from sqlmesh_like.ingest.batch import BatchReport, ingest_batch
+from sqlmesh_like.ingest.batch_marker import BatchMarker
+from sqlmesh_like.ingest.event_log import LINE_COLUMNS
+from sqlmesh_like.ingest.offset_range import files_of
+from sqlmesh_like.ingest.parquet_log import ParquetLog
 from sqlmesh_like.ingest.row_files import RowFiles
+from sqlmesh_like.ingest.source_paths import SourcePaths
 from sqlmesh_like.project.nodes import PartitionBy
 from tests.spark.ingest_lake import Lake, table
 
@@ -33,7 +33,7 @@ FAR = 253402300800000000  # 10000-01-01, as microseconds: no text spells it
 
 
 class Both:
-    """The same files taken in as typed rows into one warehouse, and as texts into another."""
+    """The same files ingested as typed rows into one warehouse, and as texts into another."""
 
     def __init__(self, spark: SparkSession, root: Path, **ingest: Any) -> None:
         settings = {"format": "dms", "files": "landing/*/*/*.parquet"}
@@ -64,8 +64,10 @@ class Both:
             with log.lines(log.read(self.spark, extent)) as (rows, _):
                 assert isinstance(rows, list)
                 lines = as_lines(rows) if as_text else rows
-                mark = Mark("q", self.number, extent)
-                found.append(take_in(self.spark, Place(target, source), lake.root, lines, lambda _, mark=mark: mark))
+                mark = BatchMarker("q", self.number, extent)
+                found.append(
+                    ingest_batch(self.spark, SourcePaths(target, source), lake.root, lines, lambda _, mark=mark: mark)
+                )
         return found[0], found[1]
 
     def assert_equal(self, *, with_positions: bool = True) -> list[tuple[Any, ...]]:

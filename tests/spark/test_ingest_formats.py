@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.ingest.extent import files_of
-from sqlmesh_like.ingest.parquet import ParquetLog
+from sqlmesh_like.ingest.offset_range import files_of
+from sqlmesh_like.ingest.parquet_log import ParquetLog
 from tests.spark.ingest_lake import Lake, event, table
 
 NOON = datetime.datetime(2020, 1, 1, 12, 30)

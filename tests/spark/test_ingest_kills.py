@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.engine.history import table_state
-from sqlmesh_like.engine.table_reader import read_rows
+from sqlmesh_like.engine.table_reader import read_table_rows
 from sqlmesh_like.engine.timeline import Timeline
 from tests.spark.ingest_lake import Lake, event, table
 
@@ -131,7 +131,7 @@ def _file_number(recorded: dict[str, Any]) -> int:
 def rows_of(timeline: Timeline) -> list[tuple[Any, ...]]:
     if timeline.frontier is None:
         return []
-    found = read_rows(table_state(timeline), -1)
+    found = read_table_rows(table_state(timeline), -1)
     assert found is not None
     return sorted(found.rows)  # type: ignore[type-var]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.ingest import net
+from sqlmesh_like.ingest import merge_sql
 from sqlmesh_like.ingest.counts import count
-from sqlmesh_like.ingest.layout import Layout
+from sqlmesh_like.ingest.ods_layout import OdsLayout
 from sqlmesh_like.names import Column
 from tests.spark.ingest_lake import BY_MONTH, Lake, event, table
 
@@ -69,7 +69,7 @@ def logged(dice: random.Random, op: str, after: Row | None, before: Row | None) 
 def test_keys_that_come_once_become_the_same_without_grouping(spark: SparkSession) -> None:
     declared = table(columns=TYPES, order_by=("m",), partition_by=PARTS)
     assert declared.ingest is not None
-    layout = Layout(declared, declared.ingest, tuple(Column(name, kind) for name, kind in TYPES.items()))
+    layout = OdsLayout(declared, declared.ingest, tuple(Column(name, kind) for name, kind in TYPES.items()))
     image = "named_struct('id', cast(id as int), 'm', cast(id as int), 'at', timestamp(concat('2022-0', {}, '-01')))"
     told = {
         "position": "lpad(id, 3, '0')",
@@ -78,18 +78,21 @@ def test_keys_that_come_once_become_the_same_without_grouping(spark: SparkSessio
         "after": f"if(id % 3 = 0, null, {image.format('1 + id % 4')})",
     }
     events = spark.range(30).selectExpr(*(f"{sql} as {name}" for name, sql in told.items()))
-    events = events.selectExpr("*", "coalesce(after, before) as row", "before is null as is_blind")
+    events = events.selectExpr("*", "coalesce(after, before) as row", "before is null as lacks_before_position")
     events = events.selectExpr("*", "cast(null as string) as reason", "cast(array() as array<string>) as missing")
     events = events.selectExpr("*", "cast(null as int) as unsure")
     counts = count(events, layout)
     assert (counts.good, counts.deletes, counts.moves, counts.rekeyed, counts.of_a_key) == (30, 10, 5, 0, 1)
     assert count(events.union(events.limit(1)), layout).of_a_key == 2
     grouped = spark.sql(
-        net.decisions(layout, with_floors=False, with_places=False),
-        versions=spark.sql(net.versions(layout), events=events),
+        merge_sql.decisions(layout, with_floors=False, with_places=False),
+        versions=spark.sql(merge_sql.versions(layout), events=events),
     )
-    single = spark.sql(net.decisions_of_one(layout), events=events)
-    assert single.where(net.IS_REMEMBERED).count() == counts.deletes + counts.moves
-    for text in (net.rows(layout, with_floors=False), net.new_floors(layout).replace("current_timestamp()", "1")):
+    single = spark.sql(merge_sql.decisions_of_one(layout), events=events)
+    assert single.where(merge_sql.IS_REMEMBERED).count() == counts.deletes + counts.moves
+    for text in (
+        merge_sql.net_rows(layout, with_floors=False),
+        merge_sql.new_floors(layout).replace("current_timestamp()", "1"),
+    ):
         found = [sorted(map(str, spark.sql(text, decisions=each).collect())) for each in (grouped, single)]
         assert found[0] == found[1]

@@ -13,7 +13,7 @@ from sqlmesh_like.engine.commits import STATE_PREFIX
 from sqlmesh_like.engine.rebucket import known_buckets, rebucket
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import RetryableError
-from sqlmesh_like.ingest import layout, made
+from sqlmesh_like.ingest import creation_contract, ods_layout
 from tests.spark.ingest_lake import BY_MONTH, event, report_of, table
 from tests.spark.ingest_lake import Lake as IngestLake
 from tests.spark.lake import ORDERS, Lake
@@ -181,7 +181,9 @@ def _parts() -> str:
 
     declared = table(primary_key=("a", "b"))
     assert declared.ingest is not None
-    return layout.Layout(declared, declared.ingest, (Column("a", "string"), Column("b", "string"))).record_key("t")
+    return ods_layout.OdsLayout(declared, declared.ingest, (Column("a", "string"), Column("b", "string"))).record_key(
+        "t"
+    )
 
 
 def test_a_table_of_an_earlier_version_keeps_its_hashed_keys(
@@ -189,7 +191,7 @@ def test_a_table_of_an_earlier_version_keeps_its_hashed_keys(
 ) -> None:
     lake = IngestLake(spark, tmp_path, (table(),))
     with monkeypatch.context() as earlier:
-        earlier.setattr(made, "TEXT_KEYS", layout.HASHED_KEYS)
+        earlier.setattr(creation_contract, "TEXT_KEYS", ods_layout.HASHED_KEYS)
         lake.ingest(event("c", row(1)), event("c", row(2)))
     hashed = lake.rows("t", "_sml_key")
     assert all(len(key) == 64 for (key,) in hashed)

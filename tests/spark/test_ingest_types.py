@@ -1,4 +1,4 @@
-"""Ingestion on real Hudi: types exact, schema growing, nothing unreadable taken in silently."""
+"""Ingestion on real Hudi: types exact, schema growing, nothing unreadable ingested silently."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.errors import IngestError
-from sqlmesh_like.ingest.told import told
+from sqlmesh_like.ingest.literal_frame import literal_frame
 from tests.spark.ingest_lake import Lake, base64_decimal, event, report_of, table
 
 DECIMAL = {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "parameters": {"scale": "6"}}
@@ -133,5 +133,5 @@ def test_stored_rows_get_the_default_of_a_column_that_was_added_not_null(spark: 
 
 def test_rows_known_in_python_are_a_frame_with_every_sign_kept(spark: SparkSession) -> None:
     rows = [("file:///a 'b' \\ \"c\"/ü%20{x}.jsonl", 2**40), ("", -1)]
-    assert [tuple(row) for row in told(spark, rows, "file STRING, block BIGINT").collect()] == rows
-    assert told(spark, [], "file STRING, block BIGINT").dtypes == [("file", "string"), ("block", "bigint")]
+    assert [tuple(row) for row in literal_frame(spark, rows, "file STRING, block BIGINT").collect()] == rows
+    assert literal_frame(spark, [], "file STRING, block BIGINT").dtypes == [("file", "string"), ("block", "bigint")]

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from sqlmesh_like.engine.timeline import Timeline
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.ingest import batch
-from sqlmesh_like.ingest.forever import go_on
+from sqlmesh_like.ingest.continuous import run_until_stopped
 from tests.spark.ingest_lake import Lake, event, report_of, table
 
 
@@ -148,7 +148,7 @@ def test_a_continuous_run_takes_in_what_comes_until_it_is_told_to_stop(
 
     watcher = threading.Thread(target=told_of_two)
     watcher.start()
-    (report,) = go_on([shop.open(tell)], ["1 second"])
+    (report,) = run_until_stopped([shop.open(tell)], ["1 second"])
     watcher.join()
     assert (report.batches, told) == (2, [1, 1])
     assert shop.rows("a") == [(1,), (2,)]

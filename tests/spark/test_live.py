@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.ingest.evolve import safe_name
+from sqlmesh_like.ingest.schema_evolution import safe_name
 from sqlmesh_like.project.nodes import PartitionBy
 from tests.services.connect import connect_jars, debezium, of_mariadb, plugin
 from tests.services.mariadb import Server, find_server, mariadb

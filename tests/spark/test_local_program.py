@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.engine import materialize
+from sqlmesh_like.engine import materializer
 from sqlmesh_like.engine.timeline import Timeline
 from tests.spark.lake import Lake, Row, Table, ordered
 
@@ -73,7 +73,7 @@ def stored(lake: Lake, name: str) -> list[tuple[object, ...]]:
 def test_both_engines_bring_tables_to_the_same_rows_keys_and_state(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(materialize, "LOGGED_FROM_BYTES", 0)
+    monkeypatch.setattr(materializer, "LOGGED_FROM_BYTES", 0)
     lakes = [Lake(spark, tmp_path / name, delta_engine=name) for name in ("auto", "spark")]  # type: ignore[arg-type]
     tables = [sources(lake) for lake in lakes]
     for lake in lakes:

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sqlmesh_like.classify.rules import TIED
-from sqlmesh_like.engine.cleaning import clean_history
+from sqlmesh_like.engine.cleaner import clean_history
 from sqlmesh_like.engine.comparison import difference
 from tests.properties.case import DEEP, Case, Row
 from tests.spark.lake import Lake, Table

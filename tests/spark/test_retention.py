@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlmesh_like.engine.cleaning import clean_history
+from sqlmesh_like.engine.cleaner import clean_history
 from sqlmesh_like.engine.history import LakeHistory
 from tests.spark.lake import Lake, signed
 

@@ -11,7 +11,7 @@ from unittest import mock
 
 import pytest
 
-from sqlmesh_like.engine.feed import Feed
+from sqlmesh_like.engine.cow_change_feed import CopyOnWriteFeed
 from sqlmesh_like.engine.timeline import Timeline
 from tests.spark.lake import CLEAN_OLD_VERSIONS, ORDERS, Lake, Table, archiving
 
@@ -113,7 +113,7 @@ def test_independent_models_side_by_side_are_all_right(lake: Lake, orders: Table
         lake.model(f"m{number}", f"select {columns} from @orders group by city")
     lake.run_well(threads=4)
     orders.upsert((0, 1, D(99), "c1", "m0"), (50, 1, D(1), None, "m5"), delete=[(1, 1, D(1), "c1", "m1")])
-    with mock.patch.object(Feed, "changes", autospec=True, side_effect=Feed.changes) as read:
+    with mock.patch.object(CopyOnWriteFeed, "changes", autospec=True, side_effect=CopyOnWriteFeed.changes) as read:
         assert set(lake.run_well(threads=4).values()) == {"aggregate_merge"}
     assert read.call_count == 1, "the change of an input is read once a run"
     require_released(lake)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlmesh_like.engine import swap
+from sqlmesh_like.engine import table_swap
 from sqlmesh_like.engine.storage import Folder
 from tests.spark.lake import ORDERS, Lake, Table
 
@@ -80,7 +80,7 @@ def test_a_swap_cut_short_is_recovered_by_the_next_run(
     lake.model("m", FLAT)
     lake.run_well()
     lake.model("m", FLAT.replace("amount", "cast(amount as string) as amount"))
-    real_move, real_remove, moves = swap._move, swap._remove, []
+    real_move, real_remove, moves = table_swap._move, table_swap._remove, []
 
     def move(source: str, target: str) -> None:
         if (moment == "first" and not moves) or (moment == "between" and moves):
@@ -94,8 +94,8 @@ def test_a_swap_cut_short_is_recovered_by_the_next_run(
         real_remove(uri)
 
     with monkeypatch.context() as patched:
-        patched.setattr(swap, "_move", move)
-        patched.setattr(swap, "_remove", remove)
+        patched.setattr(table_swap, "_move", move)
+        patched.setattr(table_swap, "_remove", remove)
         with pytest.raises(Crash):
             lake.run()
     orders.upsert((3, 3, D("7.00"), "y", "m1"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.engine.feed import Feed
+from sqlmesh_like.engine.cow_change_feed import CopyOnWriteFeed
 from sqlmesh_like.engine.spark_engine import SparkEngine
 from tests.spark.lake import ORDERS, Lake, Row, ordered
 
@@ -43,7 +43,7 @@ def tables(lake: Lake, *, backwards: bool) -> dict[str, list[tuple[object, ...]]
     for name in MODELS:
         timeline = lake.timeline(name)
         assert timeline.frontier is not None
-        found[name] = ordered(Feed(lake.spark, timeline).current(timeline.frontier, hidden=True))
+        found[name] = ordered(CopyOnWriteFeed(lake.spark, timeline).current(timeline.frontier, hidden=True))
     return found
 
 

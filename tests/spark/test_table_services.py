@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from sqlmesh_like.engine.cleaning import clean_history
+from sqlmesh_like.engine.cleaner import clean_history
 from tests.spark.lake import COMPACT, ORDERS, Lake, Table
 
 D = Decimal

@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 from pyspark.sql import functions as F
 
-from sqlmesh_like.engine import tables
-from sqlmesh_like.engine.tables import DELETED, HudiTable
+from sqlmesh_like.engine import hudi_table
+from sqlmesh_like.engine.hudi_table import IS_DELETED, HudiTable
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY
 from tests.spark.lake import ORDERS, Lake, Table
@@ -27,10 +27,10 @@ def orders(lake: Lake) -> Table:
 def alter(lake: Lake, name: str, *, delete: bool = False) -> None:
     """A write by somebody else, past this project: no record in its commit."""
     stored = lake.spark.read.format("hudi").load(lake.uri(name))
-    stored = stored.drop(*[c for c in stored.columns if c.startswith("_hoodie_") and c != DELETED])
+    stored = stored.drop(*[c for c in stored.columns if c.startswith("_hoodie_") and c != IS_DELETED])
     altered = stored.where("city = 'y'").withColumn("total", F.lit("666.00").cast("decimal(22,2)"))
-    frame = altered.withColumn(DELETED, F.lit(delete)).localCheckpoint()
-    tables.write(frame, HudiTable(lake.uri(name), f"dws_{name}", (KEY,)), "upsert", {})
+    frame = altered.withColumn(IS_DELETED, F.lit(delete)).localCheckpoint()
+    hudi_table.write(frame, HudiTable(lake.uri(name), f"dws_{name}", (KEY,)), "upsert", {})
 
 
 @pytest.mark.checklist(75)

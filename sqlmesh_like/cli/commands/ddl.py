@@ -10,7 +10,7 @@ from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.lake import open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.engine.external_table import Dialect, external_ddl
+from sqlmesh_like.engine.external_table import DdlDialect, external_ddl
 from sqlmesh_like.errors import NodeError
 
 
@@ -25,6 +25,6 @@ def command(flags: Flags, table: str, dialect: str) -> int:
     state = lake.catalog.state(place.unique_id)
     if state.kind not in ("cow", "mor"):
         raise NodeError(f"{place.table} is not a Hudi table yet", hint="run `sml ingest` or `sml run` first")
-    for statement in external_ddl(place.table, state, cast(Dialect, dialect)):
+    for statement in external_ddl(place.table, state, cast(DdlDialect, dialect)):
         click.echo(f"{statement};\n")
     return 0

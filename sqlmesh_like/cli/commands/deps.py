@@ -10,7 +10,7 @@ from sqlmesh_like.cli.context import load_target_of
 from sqlmesh_like.cli.download_progress import show_progress
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.packages import fetch_packages
-from sqlmesh_like.engine.class_archive import archive_options, can_archive, make_archive
+from sqlmesh_like.engine.cds_archive import archive_options, can_archive, make_archive
 from sqlmesh_like.engine.jars import ensure_jars, locked_jars
 from sqlmesh_like.engine.java import Jdk, find_jdk
 from sqlmesh_like.errors import MachineError, ProjectError

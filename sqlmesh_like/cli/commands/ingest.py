@@ -14,9 +14,9 @@ from sqlmesh_like.cli.lake import lake_lock, require_lake
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.output import DisplayStatus, Output
 from sqlmesh_like.errors import SelectionError, UsageError
-from sqlmesh_like.ingest.check import check_source, check_start, check_trigger
 from sqlmesh_like.ingest.metrics import Metrics
 from sqlmesh_like.ingest.report import IngestReport, TableReport
+from sqlmesh_like.ingest.source_check import check_source, check_start, check_trigger
 from sqlmesh_like.project.nodes import Source
 
 if TYPE_CHECKING:
@@ -102,11 +102,11 @@ def _reports(
     spark: Session, loaded: Loaded, sources: list[Source], output: Output, start: str | None, metrics: Metrics
 ) -> Iterator[IngestReport]:
     """Ingest source after source; each is logged before and after."""
-    from sqlmesh_like.ingest.stream import ingest_source
+    from sqlmesh_like.ingest.ingest_run import ingest_source
 
     for source in sources:
         output.line(opening_line(source))
-        report = ingest_source(spark, loaded.project, loaded.target, source, start, metrics.tell)
+        report = ingest_source(spark, loaded.project, loaded.target, source, start, metrics.report)
         report_batch(report, output)
         yield report
 
@@ -134,19 +134,19 @@ def _run_continuously(
     metrics: Metrics,
 ) -> list[IngestReport]:
     """Ingest all sources side by side until a signal says stop or one of them fails."""
-    from sqlmesh_like.ingest.forever import go_on
-    from sqlmesh_like.ingest.stream import open_run
+    from sqlmesh_like.ingest.continuous import run_until_stopped
+    from sqlmesh_like.ingest.ingest_run import open_run
 
     for source in sources:
         output.line(opening_line(source))
 
     def on_batch(report: IngestReport) -> None:
         report_batch(report, output)
-        metrics.tell(report)
+        metrics.report(report)
 
     runs = [open_run(spark, loaded.project, loaded.target, source, on_batch) for source in sources]
     triggers = [trigger or (source.ingest.trigger if source.ingest else "") for source in sources]
-    return go_on(runs, triggers, start)
+    return run_until_stopped(runs, triggers, start)
 
 
 def opening_line(source: Source) -> str:
@@ -168,8 +168,8 @@ def report_batch(report: IngestReport, output: Output) -> None:
         output.line(f"discovered {table_name}: its events name its key")
     if report.skipped:
         output.line("Skipped lines: " + ", ".join(f"{count} {why}" for why, count in sorted(report.skipped.items())))
-    if report.mended:
-        output.line(f"{report.mended} dead letters less")
+    if report.resolved:
+        output.line(f"{report.resolved} dead letters resolved")
     if report.dead_letters:
         words = "line" if report.dead_letters == 1 else "lines"
         output.line(

@@ -68,12 +68,12 @@ def _rows(lake: Lake, name: str, limit: int, as_of: str | None) -> Rows:
     place, state = built_table(lake, name)
     from sqlglot import exp
 
-    from sqlmesh_like.engine.table_reader import read_rows
+    from sqlmesh_like.engine.table_reader import read_table_rows
     from sqlmesh_like.engine.time_travel import state_at
 
     state = state if as_of is None else state_at(state, as_of)
     whole = exp.select("*").from_(exp.table_(place.table.identifier, db=place.table.schema, quoted=True))
-    return read_rows(state, limit) or lake.engine.query(whole, {place.table: state}, limit)
+    return read_table_rows(state, limit) or lake.engine.query(whole, {place.table: state}, limit)
 
 
 def _with_failures(loaded: Loaded, name: str) -> Loaded:

@@ -17,7 +17,7 @@ from sqlmesh_like.plan.fingerprint import fingerprint
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.render.rendered import RenderedModel
-from sqlmesh_like.run.ports import Difference, Engine
+from sqlmesh_like.run.ports import Engine, RowDifference
 
 
 @click.command("verify")
@@ -71,7 +71,7 @@ def _verifiable(planned: PlannedModel) -> PlannedModel:
     return planned
 
 
-def _lines(difference: Difference) -> list[str]:
+def _lines(difference: RowDifference) -> list[str]:
     """`-` is only in the table, `+` only in the recompute."""
     lines = []
     for sign, row in difference.rows:

@@ -24,9 +24,9 @@ from sqlmesh_like.cli.publish_setup import publisher_of
 from sqlmesh_like.cli.run_log import problems
 from sqlmesh_like.cli.watch_loop import WatchLoop
 from sqlmesh_like.errors import SelectionError
-from sqlmesh_like.ingest.check import check_source, check_trigger
 from sqlmesh_like.ingest.metrics import Metrics
 from sqlmesh_like.ingest.report import IngestReport
+from sqlmesh_like.ingest.source_check import check_source, check_trigger
 from sqlmesh_like.project.nodes import Source
 
 if TYPE_CHECKING:
@@ -72,12 +72,12 @@ def _watch(
     trigger: str | None,
     metrics: Metrics,
 ) -> int:
-    from sqlmesh_like.ingest.forever import go_on
-    from sqlmesh_like.ingest.stream import open_run
+    from sqlmesh_like.ingest.continuous import run_until_stopped
+    from sqlmesh_like.ingest.ingest_run import open_run
 
     def on_batch(report: IngestReport) -> None:
         report_batch(report, output)
-        metrics.tell(report)
+        metrics.report(report)
         rounds.on_batch(report)
 
     def gates() -> ExitStack:
@@ -93,5 +93,5 @@ def _watch(
         output.line(opening_line(source))
     output.line(f"Watching {len(models)} model{'' if len(models) == 1 else 's'}; stop with Ctrl-C")
     triggers = [trigger or (source.ingest.trigger if source.ingest else "") for source in sources]
-    reports = go_on(runs, triggers, between=rounds)
+    reports = run_until_stopped(runs, triggers, between=rounds)
     return report_end(output, reports, rounds.statuses(), problems(rounds.result))

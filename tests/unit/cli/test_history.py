@@ -13,7 +13,7 @@ from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags
 from sqlmesh_like.cli.source_discovery import discovered_tables, with_discovered_tables
 from sqlmesh_like.ingest.discover import discover
-from sqlmesh_like.ingest.place import Place
+from sqlmesh_like.ingest.source_paths import SourcePaths
 from tests.unit.engine.test_history import record
 from tests.unit.engine.test_timeline import Lake, at
 
@@ -58,7 +58,7 @@ def test_a_table_that_nobody_declared_has_a_history_and_services(
     sources = f"version: 2\nsources: [{{name: shop, schema: ods, ingest: {block}}}]\n"
     (tmp_path / "models/sources.yml").write_text(sources)
     loaded = load(Flags())
-    discover(Place(loaded.target, loaded.project.sources[0]), {("db", None, "orders"): ["id"]})
+    discover(SourcePaths(loaded.target, loaded.project.sources[0]), {("db", None, "orders"): ["id"]})
     lake.commit(1, ["a"], extra=record("full_refresh"))
     found = _Sized(tmp_path / "w/ods/orders")
     found.commit(1, ["a"])

@@ -56,7 +56,7 @@ def test_what_cannot_be_ingested_is_said_without_starting_anything(
         (["--trigger", "30 seconds"], "--trigger is for --continuous"),
         (["--continuous", "--trigger", "soon"], "--trigger is 'soon'"),
         (["--replay-dead-letters", "--continuous"], "--replay-dead-letters goes with neither --continuous nor --from"),
-        (["--from", "latest"], "--from latest: the files of source 'shop' have no such place"),
+        (["--from", "latest"], "--from latest: the files of source 'shop' have no such position"),
     ],
 )
 def test_when_and_from_where_must_make_sense(
@@ -76,7 +76,7 @@ def test_a_place_in_a_topic_is_earliest_latest_or_offsets(
     text = SOURCE.replace("FORMAT", "canal").replace("files: {path: in/*.jsonl}", kafka)
     (project / "models" / "sources.yml").write_text(text)
     assert main(["ingest", "--from", place, "--project-dir", str(project)]) == 2
-    assert f"--from {place!r} is no place in a topic" in capsys.readouterr().err
+    assert f"--from {place!r} is not a position in a topic" in capsys.readouterr().err
 
 
 def test_lines_say_what_became_of_a_table() -> None:

@@ -22,7 +22,7 @@ from sqlmesh_like.cli.options import Flags
 from sqlmesh_like.cli.output import LogStep
 from sqlmesh_like.engine.java import Jdk
 from sqlmesh_like.plan.model_plan import PlannedModel
-from sqlmesh_like.run.ports import Difference
+from sqlmesh_like.run.ports import RowDifference
 from tests.unit.engine.test_timeline import Lake
 
 FILES = {
@@ -204,8 +204,8 @@ def test_history_shows_the_newest_commits_first_to_go(project: Path, capsys: Sho
 
 def test_verify_prints_so_many_of_the_differing_rows(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
     class Engine:
-        def verify(self, planned: PlannedModel, limit: int) -> Difference:
-            return Difference(5, tuple((1, {"id": number}) for number in range(limit)))
+        def verify(self, planned: PlannedModel, limit: int) -> RowDifference:
+            return RowDifference(5, tuple((1, {"id": number}) for number in range(limit)))
 
         def stop(self) -> None:
             """Nothing was started."""

@@ -10,7 +10,7 @@ import pytest
 
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.compiler import CompiledModel
-from sqlmesh_like.engine.duck import DuckLake, Snapshot
+from sqlmesh_like.engine.plan_simulator import LakeSnapshot, PlanSimulator
 
 Shown = pytest.CaptureFixture[str]
 Ask = Callable[..., tuple[int, str]]
@@ -256,9 +256,11 @@ def test_the_manifest_holds_unit_tests_as_dbt_has_them(ask: Ask, tmp_path: Path)
 def test_a_table_that_drifts_from_its_query_fails_whatever_is_expected(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def after_images_alone(lake: DuckLake, compiled: CompiledModel, before: Snapshot, after: Snapshot) -> None:
+    def after_images_alone(
+        lake: PlanSimulator, compiled: CompiledModel, before: LakeSnapshot, after: LakeSnapshot
+    ) -> None:
         lake._load("current", after)
 
-    monkeypatch.setattr(DuckLake, "apply", after_images_alone)
+    monkeypatch.setattr(PlanSimulator, "apply", after_images_alone)
     code, told = ask(REFUND.replace("dt: 2024-01-03, total: 5.00", "dt: 2024-01-02, total: 12.00"))
     assert code == 1 and "maintained by aggregate_merge differs from a full recompute" in told

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from sqlmesh_like.engine.duck import Snapshot
+from sqlmesh_like.engine.plan_simulator import LakeSnapshot
 from tests.properties.lake import T, U, check, compiled, final_rows, schema
 
 COLUMNS = schema(a="int", s="string")
 _X, _Y, _NULL = (1, "x"), (2, "x"), (None, None)
-PATH: list[Snapshot] = [
+PATH: list[LakeSnapshot] = [
     {T: {"1": _X, "2": _X, "3": _X, "4": _NULL, "5": _Y}, U: {"1": _X}},
     {T: {"1": _X, "2": _X, "3": _X, "4": _NULL, "5": _Y}, U: {"1": _X, "2": _X, "3": _NULL, "4": _NULL}},
     {T: {"2": _X, "3": _Y, "4": _NULL, "5": _Y}, U: {"2": _X, "3": _NULL, "4": _Y}},

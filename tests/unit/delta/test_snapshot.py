@@ -121,7 +121,7 @@ def test_a_new_column_among_those_that_are_checked_makes_every_row_another_versi
 
 @pytest.mark.parametrize("values", [{"check_cols": ["w"]}, {"updated_at": "w"}, {"unique_key": "w"}])
 def test_a_column_that_is_not_there_is_refused_whenever_it_is_found_out(values: dict[str, object]) -> None:
-    with pytest.raises(NodeError, match="names 'w', which is no column"):
+    with pytest.raises(NodeError, match="names 'w', which is not a column"):
         Kept(config(**values)).take(1, (1, "a", None))
 
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from sqlmesh_like.engine.rebucket_size import CARRIED
-from sqlmesh_like.engine.sizes import buckets_for, fits_in_a_file
-from sqlmesh_like.ingest import columnar, made, mark
+from sqlmesh_like.engine.bucket_count import CARRIED
+from sqlmesh_like.engine.file_sizing import buckets_for, fits_in_a_file
+from sqlmesh_like.ingest import batch_marker, columnar, creation_contract
 from sqlmesh_like.ingest.column_record import _SPELLINGS
 from sqlmesh_like.ingest.dms import ROW
-from sqlmesh_like.ingest.formats import MESSAGES
-from sqlmesh_like.ingest.images import shape_of
-from sqlmesh_like.ingest.types import Field
+from sqlmesh_like.ingest.format_registry import MESSAGE_STYLES
+from sqlmesh_like.ingest.row_images import shape_of
+from sqlmesh_like.ingest.source_types import SourceField
 from sqlmesh_like.names import Column
 
 SCHEMA = (("id", "int"), ("price", "decimal(9,2)"), ("note", "string"))
 
 
 def images(*types: str) -> dict[str, str]:
-    fields = [Field(name, kind) for (name, _), kind in zip(SCHEMA, types, strict=True)]
+    fields = [SourceField(name, kind) for (name, _), kind in zip(SCHEMA, types, strict=True)]
     columns = tuple(Column(field.name, field.type) for field in fields)
-    return columnar.images(shape_of(MESSAGES[ROW], fields, ()), SCHEMA, columns, partial=False)
+    return columnar.images(shape_of(MESSAGE_STYLES[ROW], fields, ()), SCHEMA, columns, partial=False)
 
 
 def test_values_of_the_columns_own_types_are_taken_as_they_are() -> None:
@@ -42,7 +42,7 @@ def test_a_load_file_has_one_kind_of_row() -> None:
 
 
 def test_a_rewrite_carries_all_that_ingestion_remembers_in_metadata() -> None:
-    assert set(CARRIED) == {mark.KEY, made.MADE, _SPELLINGS}
+    assert set(CARRIED) == {batch_marker.MARKER_KEY, creation_contract.CONTRACT_KEY, _SPELLINGS}
 
 
 def test_buckets_are_those_of_a_partition_of_that_many_bytes() -> None:

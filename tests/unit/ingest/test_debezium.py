@@ -8,9 +8,9 @@ import pytest
 import sqlglot
 
 from sqlmesh_like.errors import IngestError
-from sqlmesh_like.ingest.debezium import ENVELOPED, MESSAGES, PLAIN, envelope, schema_fields
-from sqlmesh_like.ingest.images import Shape, image, parsed, unreadable
-from sqlmesh_like.ingest.types import Encoding, Field, decoder, exact_type, normal_type, widen
+from sqlmesh_like.ingest.debezium import DEBEZIUM_MESSAGES, ENVELOPED, PLAIN, debezium_envelope, schema_fields
+from sqlmesh_like.ingest.row_images import Shape, parsed_images, row_image, unreadable
+from sqlmesh_like.ingest.source_types import Encoding, SourceField, decoder, exact_type, normal_type, widen
 from sqlmesh_like.names import Column
 
 
@@ -113,31 +113,31 @@ def test_a_schema_block_without_rows_states_nothing() -> None:
     "kind", ["int", "bigint", "double", "string", "boolean", "binary", "date", "timestamp", "decimal(9,2)"]
 )
 def test_every_decoder_is_spark_sql(encoding: Encoding, kind: str) -> None:
-    sql = decoder(Field("a", kind, encoding, 2), "t.after.`a`", "x.after.`a`")
+    sql = decoder(SourceField("a", kind, encoding, 2), "t.after.`a`", "x.after.`a`")
     assert sqlglot.parse_one(sql, dialect="spark") is not None
 
 
 @pytest.mark.parametrize("message", [PLAIN, ENVELOPED])
 def test_images_read_decimals_exactly_and_give_null_for_columns_an_event_lacks(message: str) -> None:
-    shape = Shape(MESSAGES[message], (Field("id", "int"), Field("p", "decimal(10,2)")))
-    read = parsed(shape)
+    shape = Shape(DEBEZIUM_MESSAGES[message], (SourceField("id", "int"), SourceField("p", "decimal(10,2)")))
+    read = parsed_images(shape)
     assert "`p`: decimal(38,30)" in read["all_x"]
     assert "`p`: STRING" in read["all_t"]
     assert read["all_t"].endswith(".payload") is (message == ENVELOPED)
-    sql = image(shape, "after", (Column("id", "int"), Column("p", "decimal(10,2)"), Column("new", "date")))
+    sql = row_image(shape, "after", (Column("id", "int"), Column("p", "decimal(10,2)"), Column("new", "date")))
     assert "'new', cast(null as date)" in sql
     assert sqlglot.parse_one(sql, dialect="spark") is not None
 
 
 def test_a_text_is_never_unreadable() -> None:
-    shape = Shape(MESSAGES[PLAIN], (Field("a", "string"),))
+    shape = Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("a", "string"),))
     assert unreadable(shape) == "cast(null as string)"
-    numbers = unreadable(Shape(MESSAGES[PLAIN], (Field("a", "int"),)))
+    numbers = unreadable(Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("a", "int"),)))
     assert "column `a`" in numbers.replace("', '", "").replace("'", "")
 
 
 def test_the_envelope_is_spark_sql() -> None:
-    for name, sql in envelope("value").items():
+    for name, sql in debezium_envelope("value").items():
         assert sqlglot.parse_one(sql, dialect="spark") is not None, name
 
 
@@ -164,13 +164,13 @@ def test_the_envelope_is_spark_sql() -> None:
     ],
 )
 def test_a_column_only_widens(stored: str, arriving: str, expected: str) -> None:
-    assert widen("a", stored, Field("a", arriving)) == expected
+    assert widen("a", stored, SourceField("a", arriving)) == expected
 
 
 @pytest.mark.parametrize("arriving", ["string", "bigint", "boolean", "double"])
 @pytest.mark.parametrize("stored", ["date", "timestamp", "boolean", "decimal(10,2)", "double", "string"])
 def test_a_guess_never_changes_a_stated_type(stored: str, arriving: str) -> None:
-    assert widen("a", stored, Field("a", arriving, is_inferred=True)) == stored
+    assert widen("a", stored, SourceField("a", arriving, is_inferred=True)) == stored
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_guess_never_changes_a_stated_type(stored: str, arriving: str) -> None
 )
 def test_a_change_that_a_table_cannot_take_is_refused(stored: str, arriving: str) -> None:
     with pytest.raises(IngestError, match=f"'a' changed from .*{stored[:4]}") as caught:
-        widen("a", stored, Field("a", arriving))
+        widen("a", stored, SourceField("a", arriving))
     assert caught.value.hint is not None
 
 
@@ -189,6 +189,6 @@ def test_an_unknown_type_is_none(unknown: str) -> None:
 
 
 def test_only_plain_decimals_need_an_exact_reading() -> None:
-    assert exact_type(Field("a", "decimal(23,6)")) == "decimal(38,21)"
-    assert exact_type(Field("a", "decimal(23,6)", Encoding.BASE64_DECIMAL)) is None
-    assert exact_type(Field("a", "double")) is None
+    assert exact_type(SourceField("a", "decimal(23,6)")) == "decimal(38,21)"
+    assert exact_type(SourceField("a", "decimal(23,6)", Encoding.BASE64_DECIMAL)) is None
+    assert exact_type(SourceField("a", "double")) is None

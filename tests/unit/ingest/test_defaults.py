@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from sqlmesh_like.errors import Location
-from sqlmesh_like.ingest.debezium import MESSAGES, PLAIN
+from sqlmesh_like.ingest.debezium import DEBEZIUM_MESSAGES, PLAIN
 from sqlmesh_like.ingest.defaults import _is_before, added
-from sqlmesh_like.ingest.evolve import settle
-from sqlmesh_like.ingest.images import Shape
-from sqlmesh_like.ingest.types import Field
+from sqlmesh_like.ingest.row_images import Shape
+from sqlmesh_like.ingest.schema_evolution import evolve_schema
+from sqlmesh_like.ingest.source_types import SourceField
 from sqlmesh_like.names import Column, TableName
 from sqlmesh_like.project.nodes import IngestTable, SourceTable
 
@@ -18,21 +18,23 @@ TABLE = SourceTable(
 STORED = (Column("_sml_key", "string"), Column("id", "int"), Column("n", "int"))
 
 
-def defaults_of(policy: str, *fields: Field) -> dict[str, str]:
-    shape = Shape(MESSAGES[PLAIN], (Field("id", "int"), *fields))
-    settled = settle(TABLE, INGEST, STORED, [shape], policy)  # type: ignore[arg-type]
+def defaults_of(policy: str, *fields: SourceField) -> dict[str, str]:
+    shape = Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "int"), *fields))
+    settled = evolve_schema(TABLE, INGEST, STORED, [shape], policy)  # type: ignore[arg-type]
     return added(settled.layout, STORED, settled.shapes)
 
 
 def test_only_a_new_column_brings_its_default() -> None:
-    found = defaults_of("evolve", Field("n", "int", default="1"), Field("age", "int", default="18"), Field("x", "int"))
+    found = defaults_of(
+        "evolve", SourceField("n", "int", default="1"), SourceField("age", "int", default="18"), SourceField("x", "int")
+    )
     assert found == {"age": "cast(try_cast('18' as int) as int)"}
 
 
 def test_a_column_of_another_type_is_no_new_one() -> None:
-    changed = Field("n", "boolean", default="true")
+    changed = SourceField("n", "boolean", default="true")
     assert defaults_of("lenient", changed) == {}
-    assert defaults_of("ignore", Field("age", "int", default="18")) == {}
+    assert defaults_of("ignore", SourceField("age", "int", default="18")) == {}
 
 
 def test_events_before_the_first_with_the_column_are_told_by_their_part_of_the_log() -> None:

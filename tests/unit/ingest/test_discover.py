@@ -6,14 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from sqlmesh_like.ingest.discover import discover, with_discovered
-from sqlmesh_like.ingest.place import Place
+from sqlmesh_like.ingest.source_paths import SourcePaths
 from sqlmesh_like.project.nodes import Target
-from tests.unit.ingest.test_layout import source, table
+from tests.unit.ingest.test_ods_layout import source, table
 
 
-def place_in(root: Path, *declared: str, discover: bool = True) -> Place:
+def place_in(root: Path, *declared: str, discover: bool = True) -> SourcePaths:
     tables = (table(name) for name in declared)
-    return Place(Target("p", "t", "spark", warehouse=str(root)), source(*tables, discover=discover))
+    return SourcePaths(Target("p", "t", "spark", warehouse=str(root)), source(*tables, discover=discover))
 
 
 def test_a_table_keeps_its_name_whatever_is_found_later(tmp_path: Path) -> None:

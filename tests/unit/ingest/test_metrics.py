@@ -23,8 +23,8 @@ def report(**changed: object) -> IngestReport:
 def test_each_batch_is_a_line_and_counters_add_up(tmp_path: Path) -> None:
     lines, text = tmp_path / "m" / "ingest.jsonl", tmp_path / "m" / "ingest.prom"
     metrics = Metrics((str(lines), str(text)))
-    metrics.tell(report())
-    metrics.tell(report())
+    metrics.report(report())
+    metrics.report(report())
     found = [json.loads(line) for line in lines.read_text().splitlines()]
     assert [(line["table"], line["events"], line["events_per_second"]) for line in found] == [("ods.user", 5, 2.5)] * 2
     assert (found[0]["lag_seconds"], found[0]["failures"], found[0]["error"]) == (1.25, 0, None)
@@ -39,4 +39,4 @@ def test_each_batch_is_a_line_and_counters_add_up(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     with pytest.raises(MachineError, match="cannot write"):
-        Metrics((str(tmp_path / "taken" / "x.jsonl"),)).tell(report())
+        Metrics((str(tmp_path / "taken" / "x.jsonl"),)).report(report())

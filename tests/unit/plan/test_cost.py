@@ -13,20 +13,20 @@ from sqlmesh_like.errors import NodeError
 from sqlmesh_like.plan.cost import CLEARLY, WORTH_IT, WORTH_SWITCHING, Estimate, InputCost, WorkEstimate, estimate
 from sqlmesh_like.plan.explain import explain_model
 from sqlmesh_like.plan.fingerprint import fingerprint
-from sqlmesh_like.plan.history import Change, Layout, TableRecord, TableState, Volume, Written
+from sqlmesh_like.plan.history import ChangeVolume, CommitSummary, StoredLayout, TableRecord, TableState, Volume
 from sqlmesh_like.plan.model_plan import PlannedModel, plan_model
 from sqlmesh_like.project.nodes import Refresh, TableType
 from tests.properties.lake import T, U, compiled, schema
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 LARGE = Volume(bytes=100_000_000, rows=1_000_000, files=10, partitions=10)
-ALL = Change(rows=1_000_000, files=10, bytes=100_000_000, partitions=10)
-FEW = Change(rows=10, files=5, bytes=50_000_000, partitions=5)
+ALL = ChangeVolume(rows=1_000_000, files=10, bytes=100_000_000, partitions=10)
+FEW = ChangeVolume(rows=10, files=5, bytes=50_000_000, partitions=5)
 COLUMNS = schema(a="int", s="string", dt="date")
 ROWS = "select a, s from ods.t where a > 0"
 
 
-def found(strategy: str, change: Change, target: Volume = LARGE, volume: Volume = LARGE) -> Estimate:
+def found(strategy: str, change: ChangeVolume, target: Volume = LARGE, volume: Volume = LARGE) -> Estimate:
     return estimate(strategy, [InputCost(volume, change)], target)  # type: ignore[arg-type]
 
 
@@ -43,11 +43,11 @@ def test_a_change_that_touches_every_file_by_few_rows_is_followed() -> None:
 
 def test_few_rows_of_a_small_table_are_followed_however_many_they_are_of_it() -> None:
     small = Volume(bytes=5000, rows=10, files=1, partitions=1)
-    every = Change(rows=10, files=1, bytes=5000, partitions=1)
+    every = ChangeVolume(rows=10, files=1, bytes=5000, partitions=1)
     assert not found("row_based", every, small, small).is_full_clearly_cheaper
 
 
-def weighed(change: Change, target: Volume = LARGE, *, is_split: bool = True, has_logs: bool = False) -> Estimate:
+def weighed(change: ChangeVolume, target: Volume = LARGE, *, is_split: bool = True, has_logs: bool = False) -> Estimate:
     """The choice between whole partitions and groups."""
     sides = [InputCost(LARGE, change, is_split)]
     return estimate("partition_rescan", sides, target, alternatives=["group_recompute"], has_logs=has_logs)
@@ -82,7 +82,7 @@ def test_few_rows_in_many_large_partitions_are_followed_by_group() -> None:
 
 def test_many_rows_of_a_partition_are_followed_by_rescanning_it() -> None:
     buckets = replace(LARGE, bytes=1_000_000_000, files=1000)
-    day = Change(rows=100_000, files=1, bytes=10_000_000, partitions=1)
+    day = ChangeVolume(rows=100_000, files=1, bytes=10_000_000, partitions=1)
     whole = weighed(day, buckets)
     assert whole.strategy == "partition_rescan"
     assert whole.other is not None
@@ -103,7 +103,7 @@ def test_rows_are_appended_to_the_logs_of_a_large_merge_on_read_table() -> None:
 
 def test_another_strategy_must_save_more_than_the_time_of_a_job_and_a_clear_share() -> None:
     small = Volume(bytes=22_000_000, rows=1000, files=1000, partitions=10)
-    one = Change(rows=1, files=1, bytes=5000, partitions=10)
+    one = ChangeVolume(rows=1, files=1, bytes=5000, partitions=10)
     choice = estimate(
         "partition_rescan", [InputCost(small, one, is_split=True)], small, alternatives=["group_recompute"]
     )
@@ -138,12 +138,12 @@ def test_rows_without_known_bytes_decide_nothing() -> None:
 
 
 def test_changed_rows_of_a_join_meet_the_whole_other_side() -> None:
-    sides = [InputCost(LARGE, FEW), InputCost(replace(LARGE, bytes=7), Change())]
+    sides = [InputCost(LARGE, FEW), InputCost(replace(LARGE, bytes=7), ChangeVolume())]
     assert estimate("row_based", sides, LARGE).incremental.read == 2 * FEW.bytes + 7
 
 
 def test_nothing_is_assumed_of_an_input_without_metadata() -> None:
-    blank = estimate("row_based", [InputCost(Volume(), Change())], Volume())
+    blank = estimate("row_based", [InputCost(Volume(), ChangeVolume())], Volume())
     assert (blank.incremental.seconds, blank.full.seconds, blank.is_full_clearly_cheaper) == (0, 0, False)
 
 
@@ -151,7 +151,7 @@ def test_nothing_is_assumed_of_an_input_without_metadata() -> None:
 class _History:
     """A lake whose inputs all hold `LARGE` and changed by `pending`; the model's table holds `held`."""
 
-    pending: Change
+    pending: ChangeVolume
     held: Volume = LARGE
 
     def state(self, uri: str, format: str = "hudi") -> TableState:
@@ -160,7 +160,7 @@ class _History:
     def lost(self, uri: str, start: str, end: str) -> str | None:
         return None
 
-    def change(self, uri: str, start: str, end: str) -> Change:
+    def change(self, uri: str, start: str, end: str) -> ChangeVolume:
         return self.pending
 
     def volume(self, uri: str, frontier: str) -> Volume:
@@ -169,7 +169,7 @@ class _History:
     def repeats_keys(self, uri: str, frontier: str) -> bool:
         return False
 
-    def last_write(self, uri: str) -> Written | None:
+    def last_write(self, uri: str) -> CommitSummary | None:
         return None
 
     def exceeds(self, uri: str, commits: int) -> bool:
@@ -180,7 +180,7 @@ class _History:
 
 
 def planned(
-    change: Change | None,
+    change: ChangeVolume | None,
     refresh: Refresh = "auto",
     print_: str | None = None,
     sql: str = ROWS,
@@ -195,7 +195,7 @@ def planned(
     )  # fmt: skip
     target = TableState("m", "cow", "5_5", record)
     states = {unique_id: TableState(unique_id, "cow", "2_2" if change else "1_1") for unique_id in (T, U)}
-    return plan_model(model, target, states, _History(change or Change()), NOW)
+    return plan_model(model, target, states, _History(change or ChangeVolume()), NOW)
 
 
 def with_refresh(model: CompiledModel, refresh: Refresh) -> CompiledModel:
@@ -259,13 +259,13 @@ BY_DATE = "select distinct dt, s, a from ods.t"
 
 
 def planned_by_date(
-    change: Change, held: Volume = BUCKETS, refresh: Refresh = "auto", kind: TableType = "cow"
+    change: ChangeVolume, held: Volume = BUCKETS, refresh: Refresh = "auto", kind: TableType = "cow"
 ) -> PlannedModel:
     """The plan of a model whose partitions are those of its input."""
     model = with_refresh(compiled(BY_DATE, COLUMNS, ["dt"]), refresh)
     record = TableRecord("model.shop.m", fingerprint(model), {T: "1_1"}, NOW.isoformat(), "partition_rescan", ("dt",))
     target = TableState("m", kind, "5_5", record)
-    states = {T: TableState(T, "cow", "2_2", layout=Layout(("dt",), encoded=False))}
+    states = {T: TableState(T, "cow", "2_2", layout=StoredLayout(("dt",), encoded=False))}
     return plan_model(model, target, states, _History(change, held), NOW)
 
 
@@ -275,7 +275,7 @@ def test_a_plan_takes_groups_where_that_is_clearly_cheaper_and_says_so_with_numb
     (reason,) = plan.reasons
     assert reason.rule == "CST002"
     assert "5 changed rows in 5 file groups: partition_rescan would cost" in reason.message
-    usual = planned_by_date(Change(rows=100_000, files=1, bytes=10_000_000, partitions=1))
+    usual = planned_by_date(ChangeVolume(rows=100_000, files=1, bytes=10_000_000, partitions=1))
     assert (usual.strategy, usual.reasons) == ("partition_rescan", usual.compiled.classification.reasons)
 
 
@@ -326,7 +326,7 @@ def test_incremental_and_strict_never_take_the_whole_query_for_cost(refresh: Ref
 def test_small_inputs_are_followed_however_long_that_took() -> None:
     tiny = Volume(bytes=5000, rows=10, files=1, partitions=1)
     found = estimate(
-        "row_based", [InputCost(tiny, Change(1, 1, 5000, 1))], tiny, alternatives=["recompute_merge"],
+        "row_based", [InputCost(tiny, ChangeVolume(1, 1, 5000, 1))], tiny, alternatives=["recompute_merge"],
         paces={"row_based": 20.0, "recompute_merge": 0.1},
     )  # fmt: skip
     assert found.strategy == "row_based"

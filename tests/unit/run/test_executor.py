@@ -14,13 +14,13 @@ from sqlmesh_like.cli.run_log import response
 from sqlmesh_like.names import Column, TableName
 from sqlmesh_like.plan.catalog import Catalog, TablePlace
 from sqlmesh_like.plan.graph import Graph, Node
-from sqlmesh_like.plan.history import Change, TableRecord, TableState, Volume, Written
+from sqlmesh_like.plan.history import ChangeVolume, CommitSummary, TableRecord, TableState, Volume
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, SourceMap
 from sqlmesh_like.run.executor import Executor
-from sqlmesh_like.run.ports import Applied
+from sqlmesh_like.run.ports import WriteResult
 from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -44,8 +44,8 @@ class _Lake:
     def lost(self, uri: str, start: str, end: str) -> str | None:
         return None
 
-    def change(self, uri: str, start: str, end: str) -> Change:
-        return Change(rows=1, files=1, bytes=1, partitions=1)
+    def change(self, uri: str, start: str, end: str) -> ChangeVolume:
+        return ChangeVolume(rows=1, files=1, bytes=1, partitions=1)
 
     def volume(self, uri: str, frontier: str) -> Volume:
         return Volume()
@@ -53,8 +53,8 @@ class _Lake:
     def repeats_keys(self, uri: str, frontier: str) -> bool:
         return False
 
-    def last_write(self, uri: str) -> Written | None:
-        return Written(self.state(uri).frontier or "", rows=100, files=2, bytes=4096)
+    def last_write(self, uri: str) -> CommitSummary | None:
+        return CommitSummary(self.state(uri).frontier or "", rows=100, files=2, bytes=4096)
 
     def exceeds(self, uri: str, commits: int) -> bool:
         return False
@@ -76,7 +76,7 @@ class _Engine:
     most: int = 0
     _lock: Lock = field(default_factory=Lock)
 
-    def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> Applied:
+    def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> WriteResult:
         self.shared |= set(shared)
         name = planned.compiled.model.name
         with self._lock:
@@ -87,7 +87,7 @@ class _Engine:
         self.lake.tables.setdefault(planned.target.uri, []).append(planned.record(planned.strategy, 1, {}))
         with self._lock:
             self.running -= 1
-        return Applied(planned.strategy, 1, 0, committed=True)
+        return WriteResult(planned.strategy, 1, 0, committed=True)
 
     def release(self) -> None:
         self.released += 1

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.catalog import Catalog, TablePlace
-from sqlmesh_like.plan.history import Change, TableRecord, TableState, Volume, Written
+from sqlmesh_like.plan.history import ChangeVolume, CommitSummary, TableRecord, TableState, Volume
 from sqlmesh_like.run.retention import AT_LEAST, AT_MOST, SLACK, Cleaning, due
 
 
@@ -27,13 +27,13 @@ class _History:
     def lost(self, uri: str, start: str, end: str) -> str | None:
         return None
 
-    def change(self, uri: str, start: str, end: str) -> Change:
-        return Change()
+    def change(self, uri: str, start: str, end: str) -> ChangeVolume:
+        return ChangeVolume()
 
     def pending_commits(self, uri: str, start: str, end: str) -> int:
         return int(end) - int(start)
 
-    def last_write(self, uri: str) -> Written | None:
+    def last_write(self, uri: str) -> CommitSummary | None:
         return None
 
     def exceeds(self, uri: str, commits: int) -> bool:

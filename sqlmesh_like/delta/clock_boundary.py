@@ -1,0 +1,60 @@
+"""Rows that cross a boundary set by the clock. Owns their change, and binding a query to the clocks of two runs.
+
+A filter that reads the clock is another function in each run. With F_then and F_now, its change over a child that
+changes by Δ is F_now of what enters, F_then of what leaves and, of the rows that stay, those that only one of the two
+lets through.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import cast
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.clock import as_then, clock_calls, frozen
+from sqlmesh_like.analyze.relation import Filter
+from sqlmesh_like.delta.keys import key, weight
+from sqlmesh_like.delta.rows import names, stacked, subquery
+from sqlmesh_like.names import WEIGHT
+
+
+def changed_by_clock(source: Filter, change: str | None, stay: exp.Select) -> exp.Select:
+    """Signed rows of a filter that reads the clock: of its child's change (a step), and of the rows that stay there.
+
+    A row that entered was not there before: the filter of now decides. Of one that left, the filter of then.
+    """
+    shown = [*names(source), key(), weight()]
+    time_filter = crossing(names(source), subquery(stay), source.condition)
+    if change is None:
+        return time_filter
+    entered = exp.and_(exp.GT(this=weight(), expression=_zero()), exp.Paren(this=source.condition.copy()))
+    left = exp.and_(exp.LT(this=weight(), expression=_zero()), exp.Paren(this=as_then(source.condition)))
+    kept = exp.select(*shown).from_(change).where(exp.or_(entered, left))
+    both = exp.alias_(subquery(stacked([kept, time_filter])), "_sml_c", table=True)
+    return exp.select(*[item.copy() for item in shown]).from_(both)
+
+
+def crossing(shown: list[exp.Expr], rows: exp.Expr, condition: exp.Expr) -> exp.Select:
+    """Signed rows of a FROM item that enter or leave a filter by the clock alone."""
+    passes, passed = _is_true(condition), _is_true(as_then(condition))
+    sign = exp.Case().when(passes.copy(), exp.Literal.number(1)).else_(exp.Literal.number(-1))
+    weight_ = exp.alias_(exp.cast(sign, "bigint", dialect="spark"), WEIGHT, quoted=True)
+    # The second part follows from the first; it is one that files can be skipped by.
+    either = exp.or_(condition.copy(), as_then(condition))
+    differs = exp.NEQ(this=passes, expression=passed)
+    source = exp.alias_(rows, "_sml_s", table=True)
+    return exp.select(*shown, key(), weight_).from_(source).where(differs, either)
+
+
+def at_clocks(query: exp.Query, now: datetime, then: datetime | None) -> exp.Query:
+    """The query (a copy) with the clocks of this run and the one before."""
+    return cast(exp.Query, frozen(query, now, then)) if clock_calls(query) else query.copy()
+
+
+def _is_true(condition: exp.Expr) -> exp.Expr:
+    return exp.Coalesce(this=exp.Paren(this=condition.copy()), expressions=[exp.false()])
+
+
+def _zero() -> exp.Expr:
+    return exp.Literal.number(0)

@@ -1,0 +1,214 @@
+"""What DuckDB is trusted to compute as Spark does. Owns the list of forms and functions, and guards by value.
+
+A query with anything else is not checkable here: that is said, never passed over. Where the two engines agree on some
+values only (a cast of '1.9' to int is 1 in Spark and 2 in DuckDB), `guarded` makes the query fail on the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import sqlglot
+from sqlglot import exp
+
+UNKNOWN = "sml-not-checkable: "
+_END = "~sml"
+_TOLD = re.compile(rf"{UNKNOWN}(.*?){_END}", re.DOTALL)
+
+_FORMS = (
+    exp.Select, exp.Subquery, exp.Union, exp.Except, exp.Intersect, exp.With, exp.CTE, exp.From, exp.Join, exp.Where,
+    exp.Group, exp.Having, exp.Qualify, exp.Order, exp.Ordered, exp.Limit, exp.Distinct, exp.Window, exp.WindowSpec,
+    exp.Table, exp.TableAlias, exp.Alias, exp.Aliases, exp.Column, exp.Identifier, exp.Star, exp.Var,
+    exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.Tuple, exp.DataType, exp.DataTypeParam, exp.Filter, exp.Values,
+    exp.GroupingSets, exp.Rollup, exp.Cube, exp.Lateral, exp.Offset, exp.Interval,
+)  # fmt: skip
+_OPERATORS = (
+    exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Is, exp.In,
+    exp.Between, exp.Like, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.DPipe, exp.Exists, exp.If,
+    exp.Case, exp.Cast, exp.TryCast,
+)  # fmt: skip
+_AGGREGATES = (
+    exp.Count, exp.CountIf, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr, exp.Grouping,
+    exp.GroupingId,
+)  # fmt: skip
+_WINDOWED = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead)
+_SCALARS = (
+    exp.Coalesce, exp.Nullif, exp.Abs, exp.Round, exp.Floor, exp.Ceil, exp.Greatest, exp.Least,
+    exp.Upper, exp.Lower, exp.Trim, exp.Length, exp.Concat, exp.Substring, exp.Replace,
+    exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.Quarter, exp.DateDiff, exp.TsOrDsAdd, exp.TsOrDsToDate,
+    exp.TimeToStr, exp.TimeStrToTime, exp.LastDay, exp.TimestampTrunc, exp.Explode, exp.Posexplode, exp.Array,
+    exp.CurrentDate, exp.CurrentTimestamp, exp.MD5, exp.Pow,
+)  # fmt: skip
+_ALLOWED = (*_FORMS, *_OPERATORS, *_AGGREGATES, *_WINDOWED, *_SCALARS)
+_NAMED = frozenset({"NOW", "ISNULL", "ISNOTNULL"})
+_FRACTION = re.compile(r"\s*[-+]?[0-9]*[.][0-9]*\s*")
+_DATE_LETTERS = frozenset("YmdHMS")
+_UNITS = frozenset({"DAY", "MONTH", "YEAR", "HOUR", "QUARTER"})
+
+
+def first_unproven(tree: exp.Expr) -> str | None:
+    """The first function or form of a query of which it is not known that both engines agree; None: there is none.
+
+    >>> import sqlglot
+    >>> [first_unproven(sqlglot.parse_one(q, dialect="spark")) for q in ("select sum(a) from t", "select soundex(a)")]
+    [None, 'function SOUNDEX']
+    """
+    for node in tree.walk():
+        if isinstance(node, exp.Anonymous):
+            if node.name.upper() not in _NAMED:
+                return f"function {node.name.upper()}"
+        elif type(node) not in _ALLOWED and not isinstance(node, exp.ExplodeOuter):
+            kind = "function" if isinstance(node, exp.Func) else "form"
+            name = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
+            return f"{kind} {name}"
+        elif why := _unproven_use(node):
+            return why
+    return None
+
+
+def _unproven_use(node: exp.Expr) -> str | None:
+    """Uses of an allowed form of which only some are."""
+    is_time = isinstance(node, exp.TimeToStr | exp.TimestampTrunc | exp.DateDiff | exp.Interval)
+    return _unproven_time(node) if is_time else _unproven_text(node)
+
+
+def _unproven_time(node: exp.Expr) -> str | None:
+    match node:
+        case exp.TimeToStr():
+            form = node.args.get("format")
+            specifiers = form.name.split("%")[1:] if isinstance(form, exp.Literal) else ["?"]
+            if not all(part[:1] in _DATE_LETTERS for part in specifiers):
+                return "this pattern of DATE_FORMAT"
+        case exp.TimestampTrunc():
+            if node.text("unit").upper() not in _UNITS:
+                return f"DATE_TRUNC to {node.text('unit')}"
+        case exp.DateDiff() if node.args.get("unit"):
+            return "DATEDIFF by a unit"  # Spark counts whole units that passed, DuckDB the borders between
+        case exp.Interval() if not _is_of_a_moment(node):
+            return "form INTERVAL"  # beside a date Spark stays with dates, DuckDB goes over to moments
+    return None
+
+
+def _is_of_a_moment(interval: exp.Interval) -> bool:
+    """Whether a whole number of days, hours or less is added to the clock, or taken off it."""
+    unit = interval.text("unit").upper().removesuffix("S")
+    of = interval.parent
+    moment = of.this if isinstance(of, exp.Add | exp.Sub) and of.expression is interval else None
+    is_moment = (
+        isinstance(moment, exp.CurrentTimestamp)
+        or (isinstance(moment, exp.Anonymous) and moment.name.upper() == "NOW")
+        or (isinstance(moment, exp.Cast) and moment.to.is_type(exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ))
+    )
+    return is_moment and interval.this.name.isdigit() and unit in ("DAY", "HOUR", "MINUTE", "SECOND")
+
+
+def _unproven_text(node: exp.Expr) -> str | None:
+    match node:
+        case exp.Literal() if node.is_string and _FRACTION.fullmatch(node.name):
+            # Beside a whole number Spark cuts it and DuckDB rounds it.
+            return f"the text {node.name!r}, which may be compared with a number"
+        case exp.Substring():
+            start = node.args.get("start")
+            if not (isinstance(start, exp.Literal) and start.is_int and int(start.name) > 0):
+                return "SUBSTRING from a position that is not a positive number"
+        case exp.Like():
+            if not isinstance(node.expression, exp.Literal) or "\\" in node.expression.name:
+                return "LIKE with a pattern that is computed or has a backslash"
+        case exp.In() if node.args.get("unnest"):
+            return "IN UNNEST"
+        case exp.Trim() if node.args.get("expression") or node.args.get("position"):
+            return "TRIM of other characters than spaces"
+        case exp.TsOrDsToDate() if node.args.get("format"):
+            return "TO_DATE with a pattern"
+        case exp.Pow() if not all(isinstance(n, exp.Literal) and n.is_int for n in (node.this, node.expression)):
+            return "POWER of other than whole numbers as written"
+    return None
+
+
+def guard_in(message: str) -> str | None:
+    """What a guard says in an error of DuckDB; None: the error is not a guard's."""
+    match = _TOLD.search(message)
+    return match[1] if match else None
+
+
+def guarded(tree: exp.Expr) -> exp.Expr:
+    """The query, made to fail on values on which the engines are not known to agree."""
+    made = tree.copy()
+    for node in list(made.walk()):
+        match node:
+            case exp.Cast() if not isinstance(node.this, exp.Null):
+                _guard(node.this, _castable(node), f"the cast to {node.to.sql('spark')} of")
+            case exp.TsOrDsToDate():
+                _guard(node.this, _spelt_as(_DATE_TEXT), "the date of")
+            case exp.TimeStrToTime():
+                _guard(node.this, _spelt_as(_DATE_TEXT), "the moment of")
+            case exp.Round():
+                _guard(node.this, _NO_DOUBLE, "ROUND of the double")
+            case exp.Concat():
+                _guard_texts(node.expressions)
+            case exp.DPipe():
+                _guard_texts([node.left, node.right])
+    return made
+
+
+_DATE_TEXT = "[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?)?"
+_NUMBER_TEXT = "[-+]?[0-9]{1,20}([.][0-9]{1,18})?"
+_CASTS = {
+    exp.DataType.Type.TINYINT: "-?[0-9]{1,2}|true|false",
+    exp.DataType.Type.SMALLINT: "-?[0-9]{1,4}|true|false",
+    exp.DataType.Type.INT: "-?[0-9]{1,9}|true|false",
+    exp.DataType.Type.BIGINT: "-?[0-9]{1,18}|true|false",
+    exp.DataType.Type.DECIMAL: _NUMBER_TEXT,
+    exp.DataType.Type.DOUBLE: _NUMBER_TEXT,
+    exp.DataType.Type.FLOAT: _NUMBER_TEXT,
+    exp.DataType.Type.BOOLEAN: "true|false|0|1",
+    exp.DataType.Type.DATE: _DATE_TEXT,
+    exp.DataType.Type.TIMESTAMP: _DATE_TEXT,
+    exp.DataType.Type.TIMESTAMPTZ: _DATE_TEXT,
+    exp.DataType.Type.TIMESTAMPLTZ: _DATE_TEXT,
+    exp.DataType.Type.TIMESTAMPNTZ: _DATE_TEXT,
+}
+_NO_DOUBLE = "typeof(v) NOT IN ('DOUBLE', 'FLOAT')"
+# The text of a double differs, and so does that of anything nested.
+_TEXTUAL = (
+    "typeof(v) IN ('VARCHAR', 'TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT', 'HUGEINT', 'BOOLEAN', 'DATE', 'TIMESTAMP')"
+    " OR starts_with(typeof(v), 'DECIMAL')"
+)
+
+
+def _guard_texts(parts: Iterable[exp.Expr]) -> None:
+    for part in list(parts):
+        _guard(part, _TEXTUAL, "the text of")
+
+
+def _castable(cast: exp.Cast) -> str:
+    """SQL: both engines cast `v` alike."""
+    if cast.to.this in (exp.DataType.Type.TEXT, exp.DataType.Type.VARCHAR):
+        return _TEXTUAL
+    pattern = _CASTS.get(cast.to.this)
+    if pattern is None:
+        return "FALSE"
+    if cast.to.this == exp.DataType.Type.DECIMAL:
+        # The digits of a double are rounded otherwise.
+        return f"{_NO_DOUBLE} AND {_spelt_as(pattern)}"
+    return _spelt_as(pattern)
+
+
+def _spelt_as(pattern: str) -> str:
+    return f"regexp_full_match(CAST(v AS VARCHAR), '{pattern}')"
+
+
+def _guard(value: exp.Expr, condition: str, what: str) -> None:
+    """Put an error in the place of an operand for which the condition on `v` is not true; NULL passes.
+
+    As a lambda over a list of one the operand stands in the text once, however deep guards are nested.
+    """
+    # Not error(): it is volatile, which PARTITION BY refuses. This condition cannot be computed.
+    failure = f"CAST('{UNKNOWN}{what.replace(chr(39), '')} ' || CAST(v AS VARCHAR) || '{_END}' AS BOOLEAN)"
+    case = f"CASE WHEN v IS NULL OR ({condition}) THEN v WHEN {failure} THEN v END"
+    template = sqlglot.parse_one(f"list_transform([sml_value], LAMBDA v : {case})[1]", dialect="duckdb")
+    place = template.find(exp.Array)
+    assert place is not None
+    value.replace(template)
+    place.set("expressions", [value])
