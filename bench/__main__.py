@@ -23,7 +23,7 @@ from bench.program import REPOSITORY
 from bench.report import ORDER, write_result
 from bench.result import Options, SuiteResult, Unavailable
 from sqlmesh_like import __version__
-from sqlmesh_like.engine.jars import locked_jars
+from sqlmesh_like.spark.jvm.jars import locked_jars
 
 
 def main() -> None:

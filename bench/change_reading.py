@@ -14,9 +14,9 @@ from bench import shop_data
 from bench.dms import Change, SourceDatabase
 from bench.result import Options, SuiteResult, Timings
 from bench.spark import MONTH, bulk_insert, seconds_of, spark_session, upsert, with_month
-from sqlmesh_like.engine.change_feed import change_feed
-from sqlmesh_like.engine.hudi_table import HudiTable
-from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.spark.change_feed.change_feed import change_feed
+from sqlmesh_like.spark.tables.hudi_table import HudiTable
 
 SHARE = 0.001
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from bench.result import Unavailable
-from sqlmesh_like.engine.jars import cache_dir
+from sqlmesh_like.spark.jvm.jars import cache_dir
 
 
 def python_of(name: str, folder: Path) -> Path:

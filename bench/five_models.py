@@ -21,11 +21,11 @@ from bench.lake import Call, Lake, dms_source, node_runs
 from bench.program import run_program
 from bench.result import WHOLE, Options, SuiteResult, Timings
 from bench.spark import spark_session
-from sqlmesh_like.engine.cds_archive import archive_options
-from sqlmesh_like.engine.jars import ensure_jars
-from sqlmesh_like.engine.java import find_jdk
-from sqlmesh_like.engine.spark_settings import Machine, spark_settings
 from sqlmesh_like.project.nodes import Target
+from sqlmesh_like.spark.jvm.cds_archive import archive_options
+from sqlmesh_like.spark.jvm.jars import ensure_jars
+from sqlmesh_like.spark.jvm.java import find_jdk
+from sqlmesh_like.spark.jvm.spark_settings import Machine, spark_settings
 
 SHARE = 0.001
 DBT = "dbt-spark-1.11.0"

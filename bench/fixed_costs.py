@@ -18,7 +18,7 @@ from bench.lake import Lake
 from bench.program import IMPORTABLE, python, run_program
 from bench.result import Options, SuiteResult, Timings
 from bench.spark import seconds_of, spark_session, upsert
-from sqlmesh_like.engine.hudi_table import HudiTable
+from sqlmesh_like.spark.tables.hudi_table import HudiTable
 from tests.spark.lake import Lake as WarmLake
 from tests.spark.lake import Table
 

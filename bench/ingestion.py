@@ -17,8 +17,8 @@ from bench import shop_data
 from bench.dms import Change, SourceDatabase
 from bench.result import Options, SuiteResult, Timings
 from bench.spark import MONTH, bulk_insert, seconds_of, spark_session, upsert, with_month
-from sqlmesh_like.engine.hudi_table import HudiTable
 from sqlmesh_like.project.nodes import PartitionBy
+from sqlmesh_like.spark.tables.hudi_table import HudiTable
 from tests.spark.ingest_lake import Lake, table
 
 SHARE = 0.001

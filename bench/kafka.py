@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bench.result import Options, SuiteResult, Timings, Unavailable
 from bench.spark import seconds_of, spark_session
-from sqlmesh_like.engine import hudi_table
-from sqlmesh_like.engine.hudi_table import HudiTable
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.project.nodes import SourceTable
+from sqlmesh_like.spark.tables import hudi_table
+from sqlmesh_like.spark.tables.hudi_table import HudiTable
 from tests.services.kafka import broker
 from tests.spark.ingest_lake import Lake, table
 

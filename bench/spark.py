@@ -10,10 +10,10 @@ from time import perf_counter
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sqlmesh_like.engine import hudi_table
-from sqlmesh_like.engine.hudi_table import HudiTable
-from sqlmesh_like.engine.session import start_session
 from sqlmesh_like.project.nodes import Target
+from sqlmesh_like.spark.jvm.session import start_session
+from sqlmesh_like.spark.tables import hudi_table
+from sqlmesh_like.spark.tables.hudi_table import HudiTable
 
 MONTH = "ym"
 

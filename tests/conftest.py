@@ -54,10 +54,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The suite's Spark session: two cores, two shuffle partitions. Tests keep apart by `warehouse`."""
-    from sqlmesh_like.engine.jars import ensure_jars, locked_jars
-    from sqlmesh_like.engine.session import start_session
     from sqlmesh_like.errors import MachineError
     from sqlmesh_like.project.nodes import Target
+    from sqlmesh_like.spark.jvm.jars import ensure_jars, locked_jars
+    from sqlmesh_like.spark.jvm.session import start_session
 
     folder = tmp_path_factory.mktemp("spark")
     # On a handful of rows replanning and optimizing compilation cost twice what they save. Without the latter Java

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
-from tests.unit.engine.test_timeline import Lake, at
+from tests.unit.hudi.test_timeline import Lake, at
 
 _AVRO: Mapping[str, object] = {
     "int32": "int",

@@ -8,7 +8,7 @@ import duckdb
 import sqlglot
 
 from sqlmesh_like.delta.snapshot import SOURCE, STORED, added_columns, snapshot_program
-from sqlmesh_like.engine.dialect import duck_text
+from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.names import KEY, Column, Schema
 from sqlmesh_like.project.snapshots import SnapshotConfig
 

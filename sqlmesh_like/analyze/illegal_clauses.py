@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.node_kinds import forms_of, has_any
+from sqlmesh_like.analyze.expressions.node_kinds import forms_of, has_any
 
 _AGGREGATES = (
     exp.Sum, exp.Count, exp.Avg, exp.Min, exp.Max, exp.CountIf, exp.First, exp.Last, exp.AnyValue, exp.ArrayAgg,

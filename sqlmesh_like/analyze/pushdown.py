@@ -11,9 +11,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.clock import clock_calls
-from sqlmesh_like.analyze.joining import conjuncts, make_join
-from sqlmesh_like.analyze.relation import (
+from sqlmesh_like.analyze.algebra.relation import (
     Aggregate,
     Distinct,
     Explode,
@@ -27,6 +25,8 @@ from sqlmesh_like.analyze.relation import (
     children,
     columns,
 )
+from sqlmesh_like.analyze.binding.joining import conjuncts, make_join
+from sqlmesh_like.analyze.expressions.clock import clock_calls
 
 
 def pushed_down(relation: Relation) -> Relation:

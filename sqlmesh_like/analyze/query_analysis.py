@@ -15,16 +15,16 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import ErrorLevel, ParseError, TokenError, UnsupportedError
 
-from sqlmesh_like.analyze.binder import read
-from sqlmesh_like.analyze.contract_order import contract_order, in_order
-from sqlmesh_like.analyze.from_clause import InputSchema
+from sqlmesh_like.analyze.algebra.contract_order import contract_order, in_order
+from sqlmesh_like.analyze.algebra.relation import Relation, columns
+from sqlmesh_like.analyze.algebra.relocate import relocated
+from sqlmesh_like.analyze.binding.binder import read
+from sqlmesh_like.analyze.binding.from_clause import InputSchema
+from sqlmesh_like.analyze.binding.scope import UnknownName, Unsupported, offset_of
+from sqlmesh_like.analyze.expressions.node_kinds import forms_of
+from sqlmesh_like.analyze.expressions.synonyms import with_known_names
 from sqlmesh_like.analyze.illegal_clauses import first_misplaced
-from sqlmesh_like.analyze.node_kinds import forms_of
 from sqlmesh_like.analyze.pushdown import pushed_down
-from sqlmesh_like.analyze.relation import Relation, columns
-from sqlmesh_like.analyze.relocate import relocated
-from sqlmesh_like.analyze.scope import UnknownName, Unsupported, offset_of
-from sqlmesh_like.analyze.synonyms import with_known_names
 from sqlmesh_like.errors import Location, SqlError
 from sqlmesh_like.names import Schema
 from sqlmesh_like.render.rendered import InputRef, RenderedModel

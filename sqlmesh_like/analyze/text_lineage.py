@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.lineage import Node, lineage
 
-from sqlmesh_like.analyze.column_lineage import ColumnLineage, ColumnOrigin, How, stronger
+from sqlmesh_like.analyze.algebra.column_lineage import ColumnLineage, ColumnOrigin, How, stronger
 from sqlmesh_like.analyze.name_resolution import ColumnsOf, output_names, scopes
 from sqlmesh_like.analyze.query_analysis import parse
 from sqlmesh_like.names import Schema

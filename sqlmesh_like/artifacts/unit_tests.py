@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sqlmesh_like.project.nodes import ParsedProject
-from sqlmesh_like.project.unit_test_spec import Fixture
+from sqlmesh_like.project.testing.unit_test_spec import Fixture
 from sqlmesh_like.render.rendered import ChangedRows, RenderedUnitTest
 from sqlmesh_like.render.unit_tests import spelt
 

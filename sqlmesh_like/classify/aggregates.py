@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from sqlmesh_like.analyze.algebra.relation import Call
+from sqlmesh_like.analyze.binding.ties import core, is_decided
+from sqlmesh_like.analyze.expressions.types import is_exact_key, is_exact_number
 from sqlmesh_like.analyze.query_analysis import QueryFacts
-from sqlmesh_like.analyze.relation import Call
-from sqlmesh_like.analyze.ties import core, is_decided
-from sqlmesh_like.analyze.types import is_exact_key, is_exact_number
 from sqlmesh_like.classify.rules import Reason, reason
 
 AggregateClass = Literal["mergeable", "rescan"]

@@ -6,10 +6,10 @@ import re
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.clock import clock_calls
+from sqlmesh_like.analyze.algebra.relation import Filter, Relation, expressions, walk
+from sqlmesh_like.analyze.binding.scope import offset_of
+from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.analyze.query_analysis import QueryFacts
-from sqlmesh_like.analyze.relation import Filter, Relation, expressions, walk
-from sqlmesh_like.analyze.scope import offset_of
 from sqlmesh_like.classify.rules import Reason, reason
 
 

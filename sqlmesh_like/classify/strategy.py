@@ -10,11 +10,8 @@ from typing import Literal
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.binder import TIE_SENSITIVE
-from sqlmesh_like.analyze.differences import COPY
-from sqlmesh_like.analyze.lineage import split_columns, window_keys
-from sqlmesh_like.analyze.query_analysis import QueryFacts
-from sqlmesh_like.analyze.relation import (
+from sqlmesh_like.analyze.algebra.lineage import split_columns, window_keys
+from sqlmesh_like.analyze.algebra.relation import (
     Aggregate,
     Distinct,
     Join,
@@ -27,9 +24,12 @@ from sqlmesh_like.analyze.relation import (
     used_columns,
     walk,
 )
-from sqlmesh_like.analyze.scope import offset_of
-from sqlmesh_like.analyze.types import infer, is_exact_key, is_exact_number
-from sqlmesh_like.analyze.windows_over_groups import as_written
+from sqlmesh_like.analyze.binding.binder import TIE_SENSITIVE
+from sqlmesh_like.analyze.binding.differences import COPY
+from sqlmesh_like.analyze.binding.scope import offset_of
+from sqlmesh_like.analyze.binding.windows_over_groups import as_written
+from sqlmesh_like.analyze.expressions.types import infer, is_exact_key, is_exact_number
+from sqlmesh_like.analyze.query_analysis import QueryFacts
 from sqlmesh_like.classify.aggregates import AggregateVerdict, classify_aggregate
 from sqlmesh_like.classify.clock import clock_reasons, time_filter_calls
 from sqlmesh_like.classify.rules import Reason, reason

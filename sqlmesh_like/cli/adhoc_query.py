@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.binding.scope import offset_of
 from sqlmesh_like.analyze.query_analysis import QUESTION, locate, parse
-from sqlmesh_like.analyze.scope import offset_of
-from sqlmesh_like.cli.lake import Lake, clock, require_built
+from sqlmesh_like.cli.wiring.lake import Lake, clock, require_built
 from sqlmesh_like.errors import SqlError, nearest
 from sqlmesh_like.names import TableName
-from sqlmesh_like.plan.check import check_models
+from sqlmesh_like.plan.checks.check import check_models
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.render.rendered import InputRef, RenderedModel
 from sqlmesh_like.render.renderer import render_inline
@@ -55,7 +55,7 @@ def run_query(lake: Lake, model: RenderedModel, limit: int) -> Rows:
     _qualify(tree, {ref: place.table for ref, place in places.items() if not ref.schema})
     tables = {place.table: states[place.unique_id] for place in places.values()}
     if target.type == "spark":
-        from sqlmesh_like.engine.local_query import local_rows
+        from sqlmesh_like.duckdb.local_query import local_rows
 
         rows = local_rows(tree, tables, facts.schema, limit, planner.now)
         if rows is not None:

@@ -17,7 +17,7 @@ from click.shell_completion import CompletionItem
 from sqlmesh_like import __version__
 from sqlmesh_like.cli.examples import EXAMPLES
 from sqlmesh_like.cli.options import global_options, spread
-from sqlmesh_like.cli.output import json_line
+from sqlmesh_like.cli.printing.output import json_line
 from sqlmesh_like.errors import SmlError, nearest
 
 COMMANDS = {

@@ -17,7 +17,7 @@ from typing import Any
 import sqlmesh_like
 from sqlmesh_like.artifacts.files import write_json
 from sqlmesh_like.errors import Location
-from sqlmesh_like.plan.type_warning import TypeWarning
+from sqlmesh_like.plan.checks.type_warning import TypeWarning
 
 MAX_CHECKS = 16
 """So many selections of a project are remembered."""

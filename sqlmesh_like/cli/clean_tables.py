@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sqlmesh_like.cli.lake import Lake, lake_lock
-from sqlmesh_like.cli.output import Output
+from sqlmesh_like.cli.printing.output import Output
+from sqlmesh_like.cli.wiring.lake import Lake, lake_lock
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.run.retention import Cleaning, due
 

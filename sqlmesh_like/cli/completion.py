@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from sqlmesh_like.errors import SmlError
-from sqlmesh_like.project.files import files_under
+from sqlmesh_like.project.reading.files import files_under
 from sqlmesh_like.project.selection import METHODS
 from sqlmesh_like.project.settings import find_project, load_settings
 

@@ -15,7 +15,7 @@ from typing import TextIO
 from sqlmesh_like.artifacts.files import json_text
 from sqlmesh_like.artifacts.state import SOURCES, SavedState, read_artifact, read_state
 from sqlmesh_like.cli.options import Flags
-from sqlmesh_like.cli.output import LogLevel, Output
+from sqlmesh_like.cli.printing.output import LogLevel, Output
 from sqlmesh_like.cli.project_cache import cached_project, cached_text
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.plan.catalog import locations
@@ -25,9 +25,9 @@ from sqlmesh_like.plan.state_comparison import ComparisonState
 from sqlmesh_like.project.loader import find_project, load_project
 from sqlmesh_like.project.nodes import ParsedProject, Target
 from sqlmesh_like.project.profile import ProfileRequest, load_target
+from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.project.selection import Selector
 from sqlmesh_like.project.selectors import load_selectors
-from sqlmesh_like.project.values import parse_vars
 from sqlmesh_like.render.rendered import RenderedProject
 from sqlmesh_like.render.renderer import EPOCH, render_project
 from sqlmesh_like.render.tests import storing_failures

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from sqlmesh_like.engine.catalog_settings import metastore_address, metastore_uri
-from sqlmesh_like.engine.jars import ensure_jars, jar_path, jar_state, locked_jars
-from sqlmesh_like.engine.java import find_jdk
 from sqlmesh_like.errors import MachineError, SmlError
+from sqlmesh_like.hudi.catalog_settings import metastore_address, metastore_uri
 from sqlmesh_like.project.loader import load_project
 from sqlmesh_like.project.nodes import ParsedProject, Target
 from sqlmesh_like.project.profile import ProfileRequest, load_target
 from sqlmesh_like.project.settings import find_project
+from sqlmesh_like.spark.jvm.jars import ensure_jars, jar_path, jar_state, locked_jars
+from sqlmesh_like.spark.jvm.java import find_jdk
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from sqlmesh_like.cli.lake import Lake
-from sqlmesh_like.cli.output import Output
+from sqlmesh_like.cli.printing.output import Output
+from sqlmesh_like.cli.wiring.lake import Lake
 from sqlmesh_like.render.operations import Operations
 from sqlmesh_like.render.renderer import Renderer
 from sqlmesh_like.run.hooks import Hooks

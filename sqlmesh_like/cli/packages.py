@@ -22,8 +22,8 @@ from sqlmesh_like.cli.archive import ArchiveError, extract
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.project.packages import PACKAGE_FILES, WantedPackage, wanted_packages
 from sqlmesh_like.project.paths import folder_inside, links_out
+from sqlmesh_like.project.reading.values import holds_secret
 from sqlmesh_like.project.settings import DBT_FILE, load_settings
-from sqlmesh_like.project.values import holds_secret
 
 LOCK = "package-lock.yml"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

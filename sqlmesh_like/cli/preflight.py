@@ -8,8 +8,8 @@ from sqlmesh_like.cli.check_cache import cached_warnings, check_key, store_warni
 from sqlmesh_like.cli.context import Loaded
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.catalog import Catalog, build_catalog
-from sqlmesh_like.plan.check import check_models
-from sqlmesh_like.plan.type_warning import TypeWarning
+from sqlmesh_like.plan.checks.check import check_models
+from sqlmesh_like.plan.checks.type_warning import TypeWarning
 from sqlmesh_like.render.rendered import RenderedModel, RenderedTest
 from sqlmesh_like.run.seeds import SeedTable, seed_schemas
 from sqlmesh_like.run.source_fixtures import source_fixture
@@ -22,7 +22,7 @@ def check_project(loaded: Loaded, selected: Collection[str]) -> tuple[TypeWarnin
     Gives what runs and is likely a mistake. Raises ProjectError with file, line and column.
     """
     if any(model.config.publish for model in loaded.rendered.models):
-        from sqlmesh_like.cli.publish_setup import check_destinations  # few projects have one
+        from sqlmesh_like.cli.wiring.publish_setup import check_destinations  # few projects have one
 
         check_destinations(loaded, selected)
     above = loaded.graph.above(selected)
@@ -61,7 +61,7 @@ def source_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> dic
         return fixture_schemas(loaded, wanted)
     if "://" in loaded.target.warehouse or wanted == []:
         return {}
-    from sqlmesh_like.engine.history import LakeHistory
+    from sqlmesh_like.hudi.history import LakeHistory
 
     catalog = build_catalog(loaded.project, loaded.rendered, loaded.target, LakeHistory())
     sources = [table.unique_id for source in loaded.project.sources for table in source.tables]

@@ -23,8 +23,8 @@ from sqlmesh_like.cli.check_cache import program_version
 from sqlmesh_like.cli.options import Flags
 from sqlmesh_like.own_files import read_own, require_own
 from sqlmesh_like.plan.graph import Graph
-from sqlmesh_like.project.file_dependencies import FileDependencies, recording
 from sqlmesh_like.project.nodes import IngestSource, ParsedProject, Target
+from sqlmesh_like.project.reading.file_dependencies import FileDependencies, recording
 from sqlmesh_like.render.rendered import RenderedProject
 
 MAX_PROJECTS = 40
@@ -110,7 +110,7 @@ def cached_text(cache_path: Path | None, name: str, make: Callable[[], str]) -> 
 
 
 def _cache_path(root: Path, flags: Flags) -> Path:
-    from sqlmesh_like.engine.jars import cache_dir
+    from sqlmesh_like.spark.jvm.jars import cache_dir
 
     chosen = (flags.vars, flags.target, flags.profile, flags.profiles_dir, flags.full_refresh, flags.threads)
     text = repr((str(root), chosen, sys.version, program_version()))

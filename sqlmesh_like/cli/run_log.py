@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from sqlmesh_like.cli.context import Loaded
-from sqlmesh_like.cli.output import LogLevel, LogStep, Output
-from sqlmesh_like.cli.rows import as_table
+from sqlmesh_like.cli.printing.output import LogLevel, LogStep, Output
+from sqlmesh_like.cli.printing.rows import as_table
 from sqlmesh_like.plan.history import CommitSummary
-from sqlmesh_like.project.values import parse_vars
+from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest, RenderedUnitTest
 from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult, SeedResult, TestResult
 

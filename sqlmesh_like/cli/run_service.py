@@ -11,13 +11,13 @@ from sqlmesh_like.classify.rules import RULES
 from sqlmesh_like.cli.clean_tables import clean
 from sqlmesh_like.cli.context import Loaded, load, make_output
 from sqlmesh_like.cli.hooks import end_context, hooks_of
-from sqlmesh_like.cli.lake import Lake, clock, lake_lock, open_lake
 from sqlmesh_like.cli.options import Flags
-from sqlmesh_like.cli.output import Output
 from sqlmesh_like.cli.preflight import check_before_run
-from sqlmesh_like.cli.publish_setup import publisher_of
+from sqlmesh_like.cli.printing.output import Output
 from sqlmesh_like.cli.resource_types import ALL_TYPES, ResourceTypes
 from sqlmesh_like.cli.run_log import RunLog, problems, write_results
+from sqlmesh_like.cli.wiring.lake import Lake, clock, lake_lock, open_lake
+from sqlmesh_like.cli.wiring.publish_setup import publisher_of
 from sqlmesh_like.errors import SelectionError
 from sqlmesh_like.plan.graph import ResourceType
 from sqlmesh_like.run.executor import Executor
@@ -109,7 +109,7 @@ def _unit_work(loaded: Loaded, selected: Collection[str], now: datetime, on: str
     """The selected unit tests ready to run, None where there are none."""
     if not any(loaded.graph.nodes[unique_id].resource_type == "unit_test" for unique_id in selected):
         return None
-    from sqlmesh_like.cli.unit_test_setup import unit_work  # a run without unit tests need not wait for DuckDB
+    from sqlmesh_like.cli.wiring.unit_test_setup import unit_work  # a run without unit tests need not wait for DuckDB
 
     return unit_work(loaded, selected, now, on)
 
@@ -143,14 +143,14 @@ def _report_deferred(lake: Lake, output: Output) -> None:
 def _open_lake(loaded: Loaded, selected: Collection[str], written: Collection[str], now: datetime) -> Lake:
     if loaded.target.type == "spark":
         return open_lake(loaded, written)
-    from sqlmesh_like.cli.duck_lake import open_duck_lake  # a run on Spark need not wait for DuckDB
+    from sqlmesh_like.cli.wiring.duck_lake import open_duck_lake  # a run on Spark need not wait for DuckDB
 
     return open_duck_lake(loaded, selected, now)
 
 
 def _build_above(lake: Lake, selected: Collection[str], seeds: Mapping[str, SeedTable], now: datetime) -> None:
     """Nothing outlives a process there: what is read is built first, whether it is selected or not."""
-    from sqlmesh_like.cli.duck_lake import build_tables
+    from sqlmesh_like.cli.wiring.duck_lake import build_tables
 
     build_tables(lake, lake.loaded.graph.above(selected).difference(selected), seeds, now)
 

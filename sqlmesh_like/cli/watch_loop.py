@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from threading import Event
 from time import monotonic, perf_counter
 
+from sqlmesh_like.cdc.report import IngestReport
 from sqlmesh_like.cli.clean_tables import clean_built, clean_ingested
-from sqlmesh_like.cli.lake import Lake, clock
-from sqlmesh_like.cli.output import DisplayStatus, Output
+from sqlmesh_like.cli.printing.output import DisplayStatus, Output
 from sqlmesh_like.cli.run_log import RunLog, problems, write_results
-from sqlmesh_like.ingest.report import IngestReport
+from sqlmesh_like.cli.wiring.lake import Lake, clock
 from sqlmesh_like.run.executor import Executor
 from sqlmesh_like.run.ports import Publisher
 from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.relation import Aggregate
+from sqlmesh_like.analyze.algebra.relation import Aggregate
 from sqlmesh_like.delta.changes import Changes
 from sqlmesh_like.delta.keys import column, encode, key, weight
 from sqlmesh_like.delta.lookups import Lookups, Match

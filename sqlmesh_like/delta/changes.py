@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.lineage import window_keys
-from sqlmesh_like.analyze.relation import (
+from sqlmesh_like.analyze.algebra.lineage import window_keys
+from sqlmesh_like.analyze.algebra.relation import (
     Aggregate,
     Distinct,
     Explode,

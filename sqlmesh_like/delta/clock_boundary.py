@@ -12,8 +12,8 @@ from typing import cast
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.clock import as_then, clock_calls, frozen
-from sqlmesh_like.analyze.relation import Filter
+from sqlmesh_like.analyze.algebra.relation import Filter
+from sqlmesh_like.analyze.expressions.clock import as_then, clock_calls, frozen
 from sqlmesh_like.delta.keys import key, weight
 from sqlmesh_like.delta.rows import names, stacked, subquery
 from sqlmesh_like.names import WEIGHT

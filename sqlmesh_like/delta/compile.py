@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from sqlmesh_like.analyze.column_pruning import pruned_columns
+from sqlmesh_like.analyze.algebra.column_pruning import pruned_columns
+from sqlmesh_like.analyze.algebra.relation import Aggregate
 from sqlmesh_like.analyze.query_analysis import QueryFacts
-from sqlmesh_like.analyze.relation import Aggregate
 from sqlmesh_like.classify.strategy import Classification
 from sqlmesh_like.delta import aggregates, changes, partitions, rows
 from sqlmesh_like.delta.program import TablePlan

@@ -15,11 +15,11 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.clock import clock_calls
-from sqlmesh_like.analyze.joining import conjuncts
-from sqlmesh_like.analyze.operand import operand
-from sqlmesh_like.analyze.relation import Filter, Join, Project, Relation, columns
-from sqlmesh_like.analyze.replaced import replaced
+from sqlmesh_like.analyze.algebra.relation import Filter, Join, Project, Relation, columns
+from sqlmesh_like.analyze.binding.joining import conjuncts
+from sqlmesh_like.analyze.binding.operand import operand
+from sqlmesh_like.analyze.binding.replaced import replaced
+from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.delta.keys import column, encode
 from sqlmesh_like.names import KEY
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.lineage import window_keys
-from sqlmesh_like.analyze.operand import operand
-from sqlmesh_like.analyze.relation import (
+from sqlmesh_like.analyze.algebra.lineage import window_keys
+from sqlmesh_like.analyze.algebra.relation import (
     Aggregate,
     Distinct,
     Explode,
@@ -25,6 +24,7 @@ from sqlmesh_like.analyze.relation import (
     Windowed,
     columns,
 )
+from sqlmesh_like.analyze.binding.operand import operand
 from sqlmesh_like.delta.join_graph import JoinGraph, flatten, leaves_of, substituted, unqualified
 from sqlmesh_like.delta.keys import column
 from sqlmesh_like.delta.program import DeltaProgram, ProgramStep, Prune

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlmesh_like.analyze.clock import clock_calls
-from sqlmesh_like.analyze.relation import Filter, Relation, Scan, walk
+from sqlmesh_like.analyze.algebra.relation import Filter, Relation, Scan, walk
+from sqlmesh_like.analyze.expressions.clock import clock_calls
 
 
 @dataclass(frozen=True)

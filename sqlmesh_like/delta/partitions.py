@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.lineage import split_columns
-from sqlmesh_like.analyze.relation import Filter, Join, Relation, Scan, UnionAll, inputs, used_columns
+from sqlmesh_like.analyze.algebra.lineage import split_columns
+from sqlmesh_like.analyze.algebra.relation import Filter, Join, Relation, Scan, UnionAll, inputs, used_columns
 from sqlmesh_like.delta.keys import column, key, weight
 from sqlmesh_like.delta.program import Prune, RescanProgram
 from sqlmesh_like.delta.program import relation as outside

@@ -1,4 +1,4 @@
-"""What the delta compiler makes. Owns the form of a program; `engine` runs it on Spark, the tests on DuckDB as well.
+"""What the delta compiler makes. Owns the form of a program; `spark` runs it, the tests on DuckDB as well.
 
 A program's SQL reads these relations (spelt `<role>.<name>`):
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.binder import TIE_SENSITIVE
-from sqlmesh_like.analyze.relation import (
+from sqlmesh_like.analyze.algebra.relation import (
     Aggregate,
     Distinct,
     Explode,
@@ -25,7 +24,8 @@ from sqlmesh_like.analyze.relation import (
     children,
     columns,
 )
-from sqlmesh_like.analyze.ties import by_row_key
+from sqlmesh_like.analyze.binding.binder import TIE_SENSITIVE
+from sqlmesh_like.analyze.binding.ties import by_row_key
 from sqlmesh_like.delta.join_graph import flatten
 from sqlmesh_like.delta.keys import column, encode, key, text, weight
 from sqlmesh_like.delta.program import relation as outside

@@ -12,8 +12,8 @@ from typing import Literal
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.relation import Aggregate, Call
-from sqlmesh_like.analyze.types import INTEGERS, avg_type, decimal_of, sum_type
+from sqlmesh_like.analyze.algebra.relation import Aggregate, Call
+from sqlmesh_like.analyze.expressions.types import INTEGERS, avg_type, decimal_of, sum_type
 from sqlmesh_like.delta.keys import column
 from sqlmesh_like.names import ROWS, Column
 

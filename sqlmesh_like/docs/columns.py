@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlmesh_like.analyze.column_lineage import ColumnLineage, ColumnOrigin, InfluenceRole
+from sqlmesh_like.analyze.algebra.column_lineage import ColumnLineage, ColumnOrigin, InfluenceRole
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.plan.lineage import Lineage
 from sqlmesh_like.render.rendered import RenderedProject

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlmesh_like.analyze.relation import Join, walk
+from sqlmesh_like.analyze.algebra.relation import Join, walk
 from sqlmesh_like.compiler import CompiledModel, Compiler
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.catalog import Catalog

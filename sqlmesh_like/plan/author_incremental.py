@@ -1,4 +1,4 @@
-"""The next run of a model whose author wrote the incremental SQL. Owns when its branch runs; `engine` runs it.
+"""The next run of a model whose author wrote the incremental SQL. Owns when its branch runs; `spark` runs it.
 
 As in dbt the branch runs where the table is there, and the table is never rebuilt unasked: its rows may be all that is
 left of what a source once held. Unlike dbt nothing is done where neither an input nor the clock has moved.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from sqlmesh_like.analyze.clock import clock_calls
+from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.classify.rules import reason
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.errors import Location, NodeError

@@ -9,7 +9,7 @@ from sqlmesh_like.errors import ProjectError, nearest
 from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.history import History, TableState
 from sqlmesh_like.project.nodes import ParsedProject, Target
-from sqlmesh_like.project.values import holds_secret
+from sqlmesh_like.project.reading.values import holds_secret
 from sqlmesh_like.render.rendered import RenderedProject
 
 

@@ -7,7 +7,7 @@ import json
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.relation import Join, Relation, Scan, columns, used_columns, walk
+from sqlmesh_like.analyze.algebra.relation import Join, Relation, Scan, columns, used_columns, walk
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.program import STATE_VERSION
 

@@ -11,8 +11,8 @@ from datetime import datetime
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.clock import clock_calls, has_moved
-from sqlmesh_like.analyze.lineage import split_columns
+from sqlmesh_like.analyze.algebra.lineage import split_columns
+from sqlmesh_like.analyze.expressions.clock import clock_calls, has_moved
 from sqlmesh_like.classify.clock import time_value_calls, time_value_reasons
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.classify.strategy import Strategy

@@ -14,10 +14,10 @@ from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sqlmesh_like.errors import JinjaError, Location, ProjectError, nearest
-from sqlmesh_like.project.files import files_under, read_text, relative
 from sqlmesh_like.project.nodes import ColumnDoc, DocBlock
-from sqlmesh_like.project.values import YamlWords
-from sqlmesh_like.project.yaml_node import YamlNode
+from sqlmesh_like.project.reading.files import files_under, read_text, relative
+from sqlmesh_like.project.reading.values import YamlWords
+from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 _TAG = re.compile(r"\{%[-+]?\s*(?P<end>end)?docs\b\s*(?P<name>[^%\s]*)\s*[-+]?%\}")
 _NAME = re.compile(r"[A-Za-z_]\w*")

@@ -7,9 +7,9 @@ from pathlib import PurePosixPath
 
 from sqlmesh_like.project.doc_blocks import Descriptions
 from sqlmesh_like.project.nodes import Exposure, ModelGroup
+from sqlmesh_like.project.reading.values import ValueRenderer
+from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.project.sources import choice, optional, required, text_list
-from sqlmesh_like.project.values import ValueRenderer
-from sqlmesh_like.project.yaml_node import YamlNode
 
 _EXPOSURE_KEYS = (
     *("name", "type", "owner", "description", "label", "maturity", "url", "depends_on", "tags", "meta", "config"),

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlmesh_like.project.data_test_config import merged
+from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.settings import Settings
-from sqlmesh_like.project.values import ValueRenderer
+from sqlmesh_like.project.testing.data_test_config import merged
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import datetime
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
-from sqlmesh_like.project.yaml_node import YamlNode
+from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 Period = Literal["minute", "hour", "day"]
 _LENGTH = {"minute": 60, "hour": 3600, "day": 86400}

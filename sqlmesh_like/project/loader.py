@@ -9,15 +9,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from sqlmesh_like.project.files import files_under, read_text, relative
 from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.nodes import ParsedProject, Target
 from sqlmesh_like.project.package_reader import PackageFiles, read_package, refuse_duplicates
 from sqlmesh_like.project.packages import installed_packages
 from sqlmesh_like.project.profile import ProfileRequest, TargetWords
+from sqlmesh_like.project.reading.files import files_under, read_text, relative
 from sqlmesh_like.project.settings import Settings, find_project, load_settings
-from sqlmesh_like.project.unit_test_spec import UnitTestFile
-from sqlmesh_like.project.unit_tests import FixtureFile, unit_tests_of
+from sqlmesh_like.project.testing.unit_test_spec import UnitTestFile
+from sqlmesh_like.project.testing.unit_tests import FixtureFile, unit_tests_of
 
 __all__ = ["find_project", "load_project"]
 

@@ -12,7 +12,7 @@ from sqlmesh_like.names import Column, TableName
 from sqlmesh_like.project.freshness import Freshness
 from sqlmesh_like.project.publishing import Destination, Publish
 from sqlmesh_like.project.snapshots import SnapshotConfig
-from sqlmesh_like.project.unit_test_spec import UnitTestFile
+from sqlmesh_like.project.testing.unit_test_spec import UnitTestFile
 from sqlmesh_like.project.versions import Version
 
 Materialized = Literal["incremental", "table", "view", "ephemeral", "snapshot"]

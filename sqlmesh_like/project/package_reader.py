@@ -15,16 +15,16 @@ from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import merge_config
 from sqlmesh_like.project.doc_blocks import read_doc_blocks
-from sqlmesh_like.project.files import files_under, read_text, relative
 from sqlmesh_like.project.folder_config import FolderConfig
-from sqlmesh_like.project.generic_tests import Tested
 from sqlmesh_like.project.nodes import DocBlock, MacroFile, ModelFile, SeedFile, TestFile
 from sqlmesh_like.project.properties import NodeProperties, Properties, node_tests, parse_properties
+from sqlmesh_like.project.reading.files import files_under, read_text, relative
+from sqlmesh_like.project.reading.values import ValueRenderer
+from sqlmesh_like.project.reading.yaml_node import parse_yaml
 from sqlmesh_like.project.settings import Settings
 from sqlmesh_like.project.snapshots import SnapshotText, relation_text, snapshot_blocks
-from sqlmesh_like.project.values import ValueRenderer
+from sqlmesh_like.project.testing.generic_tests import Tested
 from sqlmesh_like.project.versions import Version, by_file
-from sqlmesh_like.project.yaml_node import parse_yaml
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from sqlmesh_like.errors import Location, ProjectError
-from sqlmesh_like.project.file_dependencies import record_file, record_folder
-from sqlmesh_like.project.files import read_text
+from sqlmesh_like.project.reading.file_dependencies import record_file, record_folder
+from sqlmesh_like.project.reading.files import read_text
+from sqlmesh_like.project.reading.values import ValueRenderer
+from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_yaml
 from sqlmesh_like.project.settings import DBT_FILE, Settings, load_settings
-from sqlmesh_like.project.values import ValueRenderer
-from sqlmesh_like.project.yaml_node import YamlNode, parse_yaml
 
 PACKAGE_FILES = ("packages.yml", "dependencies.yml")
 _KINDS = ("local", "git", "tarball")

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Literal, cast
 
 from sqlmesh_like.errors import ProjectError, UsageError, nearest
-from sqlmesh_like.project.files import read_text
 from sqlmesh_like.project.nodes import DeltaEngine, ParsedProject, Target
 from sqlmesh_like.project.publishing import read_destinations
-from sqlmesh_like.project.values import ValueRenderer
-from sqlmesh_like.project.yaml_node import YamlNode, parse_yaml
+from sqlmesh_like.project.reading.files import read_text
+from sqlmesh_like.project.reading.values import ValueRenderer
+from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_yaml
 
 PROFILES_FILE = "profiles.yml"
 _KNOWN = ("type", "schema", "warehouse", "master", "threads", "catalog", "spark", "hudi", "publish",

@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.names import Column
 from sqlmesh_like.project.config import HOOKS, canonical, merge_config
-from sqlmesh_like.project.data_test_config import checked_test_setting
 from sqlmesh_like.project.doc_blocks import Descriptions, Docs, column_tags
 from sqlmesh_like.project.exposures import parse_exposures, parse_groups
 from sqlmesh_like.project.folder_config import FolderConfig
-from sqlmesh_like.project.generic_tests import Tested, generic_test
 from sqlmesh_like.project.nodes import ColumnDoc, DocBlock, Exposure, MacroDoc, ModelGroup, Source, TestFile
+from sqlmesh_like.project.reading.values import ValueRenderer, YamlWords
+from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.project.settings import checked
 from sqlmesh_like.project.sources import optional, parse_columns, parse_source, required
-from sqlmesh_like.project.values import ValueRenderer, YamlWords
+from sqlmesh_like.project.testing.data_test_config import checked_test_setting
+from sqlmesh_like.project.testing.generic_tests import Tested, generic_test
 from sqlmesh_like.project.versions import Version, spelt_out
-from sqlmesh_like.project.yaml_node import YamlNode
 
 _FILE_KEYS = (
     *("version", "models", "seeds", "sources", "unit_tests", "snapshots", "macros", "exposures", "metrics", "groups"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from sqlmesh_like.project.yaml_node import YamlNode
+from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 DestinationKind = Literal["url", "duckdb", "parquet"]
 _KINDS: tuple[DestinationKind, ...] = ("url", "duckdb", "parquet")

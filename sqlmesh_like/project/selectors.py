@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sqlmesh_like.errors import ProjectError, SelectionError, nearest
-from sqlmesh_like.project.files import read_text, relative
+from sqlmesh_like.project.reading.files import read_text, relative
+from sqlmesh_like.project.reading.values import ValueRenderer
+from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_yaml
 from sqlmesh_like.project.selection import (
     INDIRECT,
     Indirect,
@@ -19,8 +21,6 @@ from sqlmesh_like.project.selection import (
     parse_word,
     unknown_method,
 )
-from sqlmesh_like.project.values import ValueRenderer
-from sqlmesh_like.project.yaml_node import YamlNode, parse_yaml
 
 FILES = ("selectors.yml", "selectors.yaml")
 _FLAGS = ("parents", "children", "childrens_parents")

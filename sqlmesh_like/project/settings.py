@@ -11,12 +11,12 @@ from pathlib import Path, PurePosixPath
 
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.project.config import HOOKS, ConfigFault, canonical, check_setting, is_config_key, merge_config
-from sqlmesh_like.project.data_test_config import merged, setting_by_folder
-from sqlmesh_like.project.file_dependencies import record_file
-from sqlmesh_like.project.files import read_text
 from sqlmesh_like.project.paths import leads_out
-from sqlmesh_like.project.values import ValueRenderer, YamlWords
-from sqlmesh_like.project.yaml_node import YamlNode, parse_toml, parse_yaml
+from sqlmesh_like.project.reading.file_dependencies import record_file
+from sqlmesh_like.project.reading.files import read_text
+from sqlmesh_like.project.reading.values import ValueRenderer, YamlWords
+from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_toml, parse_yaml
+from sqlmesh_like.project.testing.data_test_config import merged, setting_by_folder
 
 DBT_FILE = "dbt_project.yml"
 OWN_FILE = "pyproject.toml"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sqlmesh_like.errors import Location, ProjectError
-from sqlmesh_like.project.files import files_under, read_text, relative
+from sqlmesh_like.project.reading.files import files_under, read_text, relative
 
 _TAG = re.compile(r"\{%[-+]?\s*(?P<end>end)?snapshot\b\s*(?P<name>[^%\s]*)\s*[-+]?%\}")
 

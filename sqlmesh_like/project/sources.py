@@ -11,7 +11,7 @@ from sqlmesh_like.names import Column, TableName
 from sqlmesh_like.project.doc_blocks import Descriptions
 from sqlmesh_like.project.freshness import parse_freshness
 from sqlmesh_like.project.nodes import CdcFormat, IngestSource, IngestTable, PartitionBy, Source, SourceTable, TableType
-from sqlmesh_like.project.yaml_node import YamlNode
+from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 _SOURCE_KEYS = (
     *("name", "schema", "ingest", "tables", "description", "meta", "tags", "config", "database", "loader", "quoting"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from sqlmesh_like.project.yaml_node import YamlNode
+from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 _KEYS = (
     *("v", "defined_in", "description", "access", "config", "constraints", "docs", "columns", "data_tests", "tests"),

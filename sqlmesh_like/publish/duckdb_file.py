@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from sqlmesh_like.engine.duck_connection import database
+from sqlmesh_like.duckdb.duck_connection import database
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.store import DELETED_COLUMN, KEY_COLUMN, STATE, Published, columns_from, foreign, overtaken

@@ -17,9 +17,9 @@ import duckdb
 import pyarrow as pa
 from pyarrow import parquet
 
-from sqlmesh_like.engine.duck_connection import file_worker
-from sqlmesh_like.engine.storage import folder
+from sqlmesh_like.duckdb.duck_connection import file_worker
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.store import DELETED_COLUMN, KEY_COLUMN, Published, foreign
 from sqlmesh_like.run.ports import Export

@@ -12,8 +12,8 @@ from typing import Literal
 from sqlmesh_like.errors import UsageError, nearest
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import check_setting
-from sqlmesh_like.project.generic_tests import jinja_literal
 from sqlmesh_like.project.nodes import ParsedProject, Target
+from sqlmesh_like.project.testing.generic_tests import jinja_literal
 from sqlmesh_like.render.adapter_functions import LakeQueries
 from sqlmesh_like.render.context import ConfigCall, RenderTrace, build_scope
 from sqlmesh_like.render.macros import TemplateScope

@@ -11,7 +11,7 @@ from typing import Literal
 from sqlmesh_like.errors import Location
 from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.project.nodes import AuthorStrategy, ColumnDoc, Exposure, ModelConfig
-from sqlmesh_like.project.unit_test_spec import Fixture
+from sqlmesh_like.project.testing.unit_test_spec import Fixture
 from sqlmesh_like.project.versions import Version
 
 

@@ -13,7 +13,7 @@ from jinja2.ext import Extension
 from jinja2.parser import Parser
 
 from sqlmesh_like.errors import JinjaError, Location, SmlError, nearest
-from sqlmesh_like.project.values import BoundedArithmetic, MissingValue
+from sqlmesh_like.project.reading.values import BoundedArithmetic, MissingValue
 from sqlmesh_like.render.fast_render import render_plain
 from sqlmesh_like.render.rendered import SourceMap
 from sqlmesh_like.render.source_map import CLOSE, OPEN, mark, read_marks

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from sqlmesh_like.errors import JinjaError, ProjectError
 from sqlmesh_like.names import TableName
-from sqlmesh_like.project.data_test_config import check_test_setting, merged
 from sqlmesh_like.project.nodes import TestFile
+from sqlmesh_like.project.testing.data_test_config import check_test_setting, merged
 from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
 from sqlmesh_like.render.macros import TemplateScope
 from sqlmesh_like.render.relations import RelationRegistry

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from sqlmesh_like.errors import JinjaError, Location, ProjectError
-from sqlmesh_like.project.unit_test_spec import ChangedInput, GivenInput, UnitTestFile
+from sqlmesh_like.project.testing.unit_test_spec import ChangedInput, GivenInput, UnitTestFile
 from sqlmesh_like.render.overrides import Overrides
 from sqlmesh_like.render.relations import RelationRegistry
 from sqlmesh_like.render.rendered import ChangedRows, GivenRows, InputRef, RenderedModel, RenderedUnitTest

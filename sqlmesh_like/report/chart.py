@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from sqlmesh_like.errors import Location, ProjectError, nearest
-from sqlmesh_like.project.files import read_text
-from sqlmesh_like.project.yaml_node import YamlNode, parse_yaml
+from sqlmesh_like.project.reading.files import read_text
+from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_yaml
 from sqlmesh_like.run.ports import Rows
 
 ChartKind = Literal["line", "area", "bar", "point", "number", "table"]

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlmesh_like.analyze.types import normalize
+from sqlmesh_like.analyze.expressions.types import normalize
 from sqlmesh_like.errors import Location, ProjectError, nearest, with_article
 from sqlmesh_like.names import Column, Schema
-from sqlmesh_like.project.unit_test_spec import Fixture
+from sqlmesh_like.project.testing.unit_test_spec import Fixture
 from sqlmesh_like.run.csv_file import CsvField, CsvFile
 from sqlmesh_like.run.fixture_values import type_of, typed
 

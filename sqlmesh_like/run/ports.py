@@ -27,7 +27,7 @@ class WriteResult:
     """What one run did to a model's table. Counts are rows of the target; `committed` False: nothing had changed.
 
     `warning` says what a reader must know of these rows, `engine` what computed them: DuckDB where it can, see
-    `engine.local_program`.
+    `duckdb.local_program`.
     """
 
     strategy: Strategy

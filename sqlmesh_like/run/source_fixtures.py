@@ -15,10 +15,10 @@ from pathlib import Path
 from sqlmesh_like.compiler import declared_schema
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.names import Column, Schema
-from sqlmesh_like.project.files import read_text
 from sqlmesh_like.project.nodes import PartitionBy, SourceTable
-from sqlmesh_like.project.unit_test_spec import Fixture
-from sqlmesh_like.project.yaml_node import parse_yaml
+from sqlmesh_like.project.reading.files import read_text
+from sqlmesh_like.project.reading.yaml_node import parse_yaml
+from sqlmesh_like.project.testing.unit_test_spec import Fixture
 from sqlmesh_like.render.rendered import InputRef, RenderedModel
 from sqlmesh_like.run.fixtures import FixtureRows, complete_schema, read_fixture, typed_rows
 

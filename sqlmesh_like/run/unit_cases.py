@@ -16,8 +16,8 @@ from sqlmesh_like.analyze.query_analysis import parse
 from sqlmesh_like.compiler import CompiledModel, Compiler, declared_schema
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.names import Schema
-from sqlmesh_like.plan.check import refuse_foreign_tables
-from sqlmesh_like.project.unit_test_spec import Fixture
+from sqlmesh_like.plan.checks.check import refuse_foreign_tables
+from sqlmesh_like.project.testing.unit_test_spec import Fixture
 from sqlmesh_like.render.rendered import ChangedRows, InputRef, RenderedUnitTest
 from sqlmesh_like.render.unit_tests import spelt
 from sqlmesh_like.run.fixtures import (

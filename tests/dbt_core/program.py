@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from sqlmesh_like.engine.jars import cache_dir
+from sqlmesh_like.spark.jvm.jars import cache_dir
 
 HERE = Path(__file__).parent
 WANTED, EXACTLY = HERE / "requirements.txt", HERE / "constraints.txt"

@@ -7,7 +7,7 @@ from contextlib import closing
 from itertools import pairwise
 
 from sqlmesh_like.compiler import CompiledModel, Compiler
-from sqlmesh_like.engine.plan_simulator import LakeSnapshot, PlanSimulator, RowActions
+from sqlmesh_like.duckdb.plan_simulator import LakeSnapshot, PlanSimulator, RowActions
 from sqlmesh_like.names import Column, Schema, TableName
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from sqlglot import exp
 
-from sqlmesh_like.analyze import subqueries
-from sqlmesh_like.analyze.relation import Join, Relation
-from sqlmesh_like.analyze.scope import Scope
+from sqlmesh_like.analyze.algebra.relation import Join, Relation
+from sqlmesh_like.analyze.binding import subqueries
+from sqlmesh_like.analyze.binding.scope import Scope
 from sqlmesh_like.delta import aggregates, changes, keys, lookups, partitions, rows
 from sqlmesh_like.delta.keys import column, text
 from sqlmesh_like.delta.moves import Moves

@@ -17,7 +17,7 @@ from sqlglot import exp
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta import clock_boundary, join_graph
 from sqlmesh_like.delta.emptiness import without_empty
-from sqlmesh_like.engine.plan_simulator import LakeSnapshot, PlanSimulator, SimulatedRows
+from sqlmesh_like.duckdb.plan_simulator import LakeSnapshot, PlanSimulator, SimulatedRows
 from tests.properties.case import DEEP
 from tests.properties.cases import examples
 from tests.properties.lake import T, U, compare, compiled, schema

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from hypothesis import assume, given
 
-from sqlmesh_like.engine.plan_simulator import LakeSnapshot, RowActions
+from sqlmesh_like.duckdb.plan_simulator import LakeSnapshot, RowActions
 from tests.properties.case import DEEP, Case, travelled
 from tests.properties.cases import Drawn, cases, examples
 

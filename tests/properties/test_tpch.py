@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from sqlmesh_like.compiler import CompiledModel
-from sqlmesh_like.engine.plan_simulator import LakeSnapshot, PlanSimulator
+from sqlmesh_like.duckdb.plan_simulator import LakeSnapshot, PlanSimulator
 from tests.properties.case import DEEP
 from tests.properties.lake import compare
 from tests.properties.tpch_data import states

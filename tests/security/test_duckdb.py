@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.engine.duck_connection import database, file_worker, reader, sandbox, time_limit
+from sqlmesh_like.duckdb.duck_connection import database, file_worker, reader, sandbox, time_limit
 from sqlmesh_like.errors import NodeError
 from tests.projects import enter_project
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from sqlmesh_like.engine.spark_settings import FIXED
+from sqlmesh_like.cdc.sources.discover import discover
+from sqlmesh_like.cdc.sources.route import route
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import Location
-from sqlmesh_like.ingest.discover import discover
-from sqlmesh_like.ingest.route import route
-from sqlmesh_like.ingest.source_paths import SourcePaths
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import IngestSource, Source, Target
+from sqlmesh_like.spark.jvm.spark_settings import FIXED
 from sqlmesh_like.sql_text import spark_identifier, spark_literal, standard_identifier, standard_literal
 
 CODE = Path(__file__).parents[2] / "sqlmesh_like"

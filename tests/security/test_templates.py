@@ -18,8 +18,8 @@ from sqlmesh_like.names import Column, Schema, TableName
 from sqlmesh_like.project.config import check_setting
 from sqlmesh_like.project.loader import load_project
 from sqlmesh_like.project.nodes import MacroFile, Target
-from sqlmesh_like.project.values import ValueRenderer
-from sqlmesh_like.project.yaml_node import YamlNode, parse_yaml
+from sqlmesh_like.project.reading.values import ValueRenderer
+from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_yaml
 from sqlmesh_like.render.adapter_functions import QueryResult
 from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
 from sqlmesh_like.render.macros import Macros
@@ -29,7 +29,7 @@ from sqlmesh_like.render.templates import Templates, environment
 from sqlmesh_like.run.lake_query import LakeQuery
 
 TARGET = Target("lake", "local", "spark", schema="dws", warehouse="/warehouse")
-OURS = ("sqlmesh_like.render.", "sqlmesh_like.project.values")
+OURS = ("sqlmesh_like.render.", "sqlmesh_like.project.reading.values")
 """Where the classes of objects that templates are handed may come from."""
 FOREIGN = ("pyspark", "py4j", "duckdb", "subprocess", "os", "sys", "posix", "pathlib", "shutil", "socket", "importlib")
 

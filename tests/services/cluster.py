@@ -3,7 +3,7 @@
 `python -m tests.services.cluster COMMAND…` runs a command while the cluster is up; `SML_TEST_MASTER` in its environment
 is the master's address, which the tests' own session takes:
 
-    python -m tests.services.cluster python -m pytest tests/spark/test_strategies.py
+    python -m tests.services.cluster python -m pytest tests/spark/sql/test_strategies.py
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pyspark
 
-from sqlmesh_like.engine.java import find_jdk
+from sqlmesh_like.spark.jvm.java import find_jdk
 from tests.services.process import free_port, running
 
 WORKERS = 2

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import requests
 
-from sqlmesh_like.engine.jars import cache_dir
+from sqlmesh_like.spark.jvm.jars import cache_dir
 from tests.services import postgres
 from tests.services.kafka import broker_jars
 from tests.services.mariadb import Server

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlmesh_like.engine.jars import Jar, ensure_jars
-from sqlmesh_like.engine.java import find_jdk
+from sqlmesh_like.spark.jvm.jars import Jar, ensure_jars
+from sqlmesh_like.spark.jvm.java import find_jdk
 
 START_SECONDS = 120
 DEMAND_VARIABLE = "SML_DEMAND_SERVICES"

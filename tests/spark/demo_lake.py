@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.cli import lake as cli_lake
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.commands import ingest
 from sqlmesh_like.cli.context import Loaded
-from sqlmesh_like.engine.history import LakeHistory
-from sqlmesh_like.engine.spark_engine import SparkEngine
-from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.cli.wiring import lake as cli_lake
+from sqlmesh_like.hudi.history import LakeHistory
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.spark.spark_engine import SparkEngine
 
 REPOSITORY = Path(__file__).parents[2]
 DEMO = REPOSITORY / "demo"

@@ -12,10 +12,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.cdc.report import IngestReport, TableReport
+from sqlmesh_like.cdc.stream.ingest_run import IngestRun, ingest_source, open_run
 from sqlmesh_like.errors import Location
-from sqlmesh_like.ingest.ingest_run import IngestRun, ingest_source, open_run
-from sqlmesh_like.ingest.report import IngestReport, TableReport
+from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import Column, TableName
 from sqlmesh_like.project.nodes import (
     IngestSource,

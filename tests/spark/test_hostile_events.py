@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from sqlmesh_like.cdc.formats.literal_frame import frame_query
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.cdc.stream.batch import side_by_side
 from sqlmesh_like.errors import Location
-from sqlmesh_like.ingest.batch import side_by_side
-from sqlmesh_like.ingest.literal_frame import frame_query
-from sqlmesh_like.ingest.source_paths import SourcePaths
 from sqlmesh_like.project.nodes import IngestSource, PartitionBy, Source, Target
 from sqlmesh_like.sql_text import spark_identifier, spark_literal
 from tests.spark.ingest_lake import Lake, event, table

@@ -11,8 +11,8 @@ from unittest import mock
 
 import pytest
 
-from sqlmesh_like.engine.cow_change_feed import CopyOnWriteFeed
-from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
 from tests.spark.lake import CLEAN_OLD_VERSIONS, ORDERS, Lake, Table, archiving
 
 D = Decimal

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.hudi.timeline import Timeline
 from tests.spark.demo_lake import share
 
 ORDERS = "id,product,amount,ordered_on,note\n1,tea,5.00,2024-01-02,\n2,tea,7.50,2024-01-02,ü 🛒\n3,milk,1.25,,x\n"

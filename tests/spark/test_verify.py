@@ -7,10 +7,10 @@ from decimal import Decimal
 import pytest
 from pyspark.sql import functions as F
 
-from sqlmesh_like.engine import hudi_table
-from sqlmesh_like.engine.hudi_table import IS_DELETED, HudiTable
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY
+from sqlmesh_like.spark.tables import hudi_table
+from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable
 from tests.spark.lake import ORDERS, Lake, Table
 
 D = Decimal

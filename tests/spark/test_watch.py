@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 from sqlmesh_like.cli import watch_loop
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.commands import watch
-from sqlmesh_like.engine.spark_engine import SparkEngine
-from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.spark.spark_engine import SparkEngine
 from tests.spark.ingest_lake import event
 
 _WAIT_SECONDS = 300

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 import yaml
 
-from sqlmesh_like.engine.jars import Jar, ensure_jars
+from sqlmesh_like.spark.jvm.jars import Jar, ensure_jars
 from tests.tpc import query_text
 from tests.tpc.tables import FOLDER, TABLES
 

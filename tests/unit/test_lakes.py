@@ -13,7 +13,7 @@ import pytest
 
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.compiler import CompiledModel, Compiler
-from sqlmesh_like.engine.plan_simulator import PlanSimulator, Value
+from sqlmesh_like.duckdb.plan_simulator import PlanSimulator, Value
 from sqlmesh_like.names import Column
 from sqlmesh_like.project.loader import load_project
 from sqlmesh_like.project.profile import load_target

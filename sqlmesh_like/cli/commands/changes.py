@@ -7,8 +7,8 @@ import click
 from sqlmesh_like.cli.commands.show import print_rows
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load
-from sqlmesh_like.cli.lake import built_table, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.wiring.lake import built_table, open_lake
 from sqlmesh_like.errors import UsageError
 
 
@@ -23,7 +23,7 @@ def command(flags: Flags, table: str, since: str, until: str | None, output: str
     """Print what changed in a table since a commit or time: inserts, deletes, and updates before and after."""
     lake = open_lake(load(flags))
     _, state = built_table(lake, table)
-    from sqlmesh_like.engine.time_travel import state_at
+    from sqlmesh_like.hudi.time_travel import state_at
 
     start, end = state_at(state, since), state_at(state, until) if until else state
     assert start.frontier is not None and end.frontier is not None

@@ -10,11 +10,11 @@ import click
 from sqlmesh_like.artifacts.files import write_compiled
 from sqlmesh_like.artifacts.manifest import write_manifest
 from sqlmesh_like.cli.context import load, make_output
-from sqlmesh_like.cli.diagnostics import FORMS, formatted, from_error, from_type_warning
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.printing.diagnostics import FORMS, formatted, from_error, from_type_warning
 from sqlmesh_like.errors import SmlError
-from sqlmesh_like.plan.check import SeveralErrors
-from sqlmesh_like.plan.type_warning import TypeWarning
+from sqlmesh_like.plan.checks.check import SeveralErrors
+from sqlmesh_like.plan.checks.type_warning import TypeWarning
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.render.renderer import render_inline
 

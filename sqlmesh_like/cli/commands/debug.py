@@ -8,7 +8,7 @@ import click
 
 from sqlmesh_like.cli.doctor import ProjectFlags, run_checks
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.project.values import parse_vars
+from sqlmesh_like.project.reading.values import parse_vars
 
 
 @click.command("debug")

@@ -1,4 +1,4 @@
-"""`sml deps`: what a run needs beyond Python's packages. Owns the command; `packages` and `engine.jars` fetch."""
+"""`sml deps`: what a run needs beyond Python's packages. Owns the command; `packages` and `spark.jvm.jars` fetch."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from pathlib import Path
 import click
 
 from sqlmesh_like.cli.context import load_target_of
-from sqlmesh_like.cli.download_progress import show_progress
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.packages import fetch_packages
-from sqlmesh_like.engine.cds_archive import archive_options, can_archive, make_archive
-from sqlmesh_like.engine.jars import ensure_jars, locked_jars
-from sqlmesh_like.engine.java import Jdk, find_jdk
+from sqlmesh_like.cli.printing.download_progress import show_progress
 from sqlmesh_like.errors import MachineError, ProjectError
+from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.project.settings import find_project
-from sqlmesh_like.project.values import parse_vars
+from sqlmesh_like.spark.jvm.cds_archive import archive_options, can_archive, make_archive
+from sqlmesh_like.spark.jvm.jars import ensure_jars, locked_jars
+from sqlmesh_like.spark.jvm.java import Jdk, find_jdk
 
 
 @click.command("deps")

@@ -13,11 +13,11 @@ import click
 
 from sqlmesh_like.artifacts.sources import FreshnessResult, write_sources
 from sqlmesh_like.cli.context import Loaded, load, make_output
-from sqlmesh_like.cli.lake import Lake, clock, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.output import DisplayStatus, LogStep, Output
-from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.cli.printing.output import DisplayStatus, LogStep, Output
+from sqlmesh_like.cli.wiring.lake import Lake, clock, open_lake
 from sqlmesh_like.errors import NodeError, SmlError
+from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.project.nodes import SourceTable
 
@@ -95,7 +95,7 @@ def _largest(lake: Lake, table: SourceTable, state: TableState) -> object:
     from sqlglot import exp, parse_one
     from sqlglot.errors import SqlglotError
 
-    from sqlmesh_like.engine.table_reader import largest
+    from sqlmesh_like.hudi.table_reader import largest
 
     asked = table.freshness
     if asked.filter is None and (newest := largest(state, (asked.loaded_at or "").strip("`"))) is not None:

@@ -9,14 +9,14 @@ import click
 
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load
-from sqlmesh_like.cli.lake import open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.output import size
-from sqlmesh_like.cli.rows import as_table
-from sqlmesh_like.cli.source_discovery import with_discovered_tables
-from sqlmesh_like.engine.table_facts import commit_facts
-from sqlmesh_like.engine.timeline import Timeline
+from sqlmesh_like.cli.printing.output import size
+from sqlmesh_like.cli.printing.rows import as_table
+from sqlmesh_like.cli.wiring.lake import open_lake
+from sqlmesh_like.cli.wiring.source_discovery import with_discovered_tables
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.table_facts import commit_facts
+from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import Column
 from sqlmesh_like.run.ports import Rows
 

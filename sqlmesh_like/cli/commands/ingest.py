@@ -1,4 +1,4 @@
-"""`sml ingest`: ingest pending events. Owns the command and its lines; `ingest.stream` does it."""
+"""`sml ingest`: ingest pending events. Owns the command and its lines; `cdc.stream` does it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sqlmesh_like.cdc.report import IngestReport, TableReport
+from sqlmesh_like.cdc.sources.source_check import check_source, check_start, check_trigger
+from sqlmesh_like.cdc.stream.metrics import Metrics
 from sqlmesh_like.cli.context import Loaded, load, make_output
-from sqlmesh_like.cli.download_progress import show_progress
-from sqlmesh_like.cli.lake import lake_lock, require_lake
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.output import DisplayStatus, Output
+from sqlmesh_like.cli.printing.download_progress import show_progress
+from sqlmesh_like.cli.printing.output import DisplayStatus, Output
+from sqlmesh_like.cli.wiring.lake import lake_lock, require_lake
 from sqlmesh_like.errors import SelectionError, UsageError
-from sqlmesh_like.ingest.metrics import Metrics
-from sqlmesh_like.ingest.report import IngestReport, TableReport
-from sqlmesh_like.ingest.source_check import check_source, check_start, check_trigger
 from sqlmesh_like.project.nodes import Source
 
 if TYPE_CHECKING:
-    from sqlmesh_like.engine.session import Session
+    from sqlmesh_like.spark.jvm.session import Session
 
 _WIDTH = 70
 METRICS = click.option(
@@ -86,7 +86,7 @@ def _takes_all(loaded: Loaded, source: Source) -> bool:
 def session_for(loaded: Loaded, sources: list[Source]) -> Iterator[Session]:
     """Spark with what these sources need, while the context is open."""
     # Imported here: `--help` and a wrong source must not wait for Spark.
-    from sqlmesh_like.engine.session import start_session
+    from sqlmesh_like.spark.jvm.session import start_session
 
     log_file = loaded.target_folder / "logs" / "spark.log"
     with_kafka = any(source.ingest and source.ingest.kafka is not None for source in sources)
@@ -102,7 +102,7 @@ def _reports(
     spark: Session, loaded: Loaded, sources: list[Source], output: Output, start: str | None, metrics: Metrics
 ) -> Iterator[IngestReport]:
     """Ingest source after source; each is logged before and after."""
-    from sqlmesh_like.ingest.ingest_run import ingest_source
+    from sqlmesh_like.cdc.stream.ingest_run import ingest_source
 
     for source in sources:
         output.line(opening_line(source))
@@ -115,7 +115,7 @@ def _replay_dead_letters(
     spark: Session, loaded: Loaded, sources: list[Source], output: Output
 ) -> Iterator[IngestReport]:
     """Ingest the dead letters of source after source again."""
-    from sqlmesh_like.ingest.replay import replay
+    from sqlmesh_like.cdc.stream.replay import replay
 
     for source in sources:
         output.line(f"Reading the dead letters of source {source.name}")
@@ -134,8 +134,8 @@ def _run_continuously(
     metrics: Metrics,
 ) -> list[IngestReport]:
     """Ingest all sources side by side until a signal says stop or one of them fails."""
-    from sqlmesh_like.ingest.continuous import run_until_stopped
-    from sqlmesh_like.ingest.ingest_run import open_run
+    from sqlmesh_like.cdc.stream.continuous import run_until_stopped
+    from sqlmesh_like.cdc.stream.ingest_run import open_run
 
     for source in sources:
         output.line(opening_line(source))

@@ -6,10 +6,10 @@ import click
 
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.hooks import operations
-from sqlmesh_like.cli.lake import clock, lake_lock, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.wiring.lake import clock, lake_lock, open_lake
 from sqlmesh_like.errors import UsageError
-from sqlmesh_like.project.values import parse_vars
+from sqlmesh_like.project.reading.values import parse_vars
 
 
 @click.command("run-operation")

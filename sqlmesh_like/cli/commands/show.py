@@ -10,10 +10,10 @@ import click
 
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import Loaded, load, make_output
-from sqlmesh_like.cli.lake import Lake, built_table, clock
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.read_session import read_session
-from sqlmesh_like.cli.rows import as_csv, as_json, as_table
+from sqlmesh_like.cli.printing.rows import as_csv, as_json, as_table
+from sqlmesh_like.cli.wiring.lake import Lake, built_table, clock
+from sqlmesh_like.cli.wiring.read_session import read_session
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.render.renderer import render_inline
@@ -68,8 +68,8 @@ def _rows(lake: Lake, name: str, limit: int, as_of: str | None) -> Rows:
     place, state = built_table(lake, name)
     from sqlglot import exp
 
-    from sqlmesh_like.engine.table_reader import read_table_rows
-    from sqlmesh_like.engine.time_travel import state_at
+    from sqlmesh_like.hudi.table_reader import read_table_rows
+    from sqlmesh_like.hudi.time_travel import state_at
 
     state = state if as_of is None else state_at(state, as_of)
     whole = exp.select("*").from_(exp.table_(place.table.identifier, db=place.table.schema, quoted=True))

@@ -8,10 +8,10 @@ from typing import Literal
 import click
 
 from sqlmesh_like.cli.context import load, make_output
-from sqlmesh_like.cli.lake import clock, open_lake
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.output import DisplayStatus, LogStep, Output
-from sqlmesh_like.cli.rows import plain
+from sqlmesh_like.cli.printing.output import DisplayStatus, LogStep, Output
+from sqlmesh_like.cli.printing.rows import plain
+from sqlmesh_like.cli.wiring.lake import clock, open_lake
 from sqlmesh_like.errors import NodeError, SmlError
 from sqlmesh_like.plan.fingerprint import fingerprint
 from sqlmesh_like.plan.model_plan import PlannedModel

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sqlmesh_like.cdc.report import IngestReport
+from sqlmesh_like.cdc.sources.source_check import check_source, check_trigger
+from sqlmesh_like.cdc.stream.metrics import Metrics
 from sqlmesh_like.cli.commands.ingest import (
     METRICS,
     opening_line,
@@ -16,21 +19,18 @@ from sqlmesh_like.cli.commands.ingest import (
     session_for,
 )
 from sqlmesh_like.cli.context import Loaded, load, make_output
-from sqlmesh_like.cli.lake import Lake, lake_lock, open_lake, require_lake
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.output import Output
 from sqlmesh_like.cli.preflight import check_before_run
-from sqlmesh_like.cli.publish_setup import publisher_of
+from sqlmesh_like.cli.printing.output import Output
 from sqlmesh_like.cli.run_log import problems
 from sqlmesh_like.cli.watch_loop import WatchLoop
+from sqlmesh_like.cli.wiring.lake import Lake, lake_lock, open_lake, require_lake
+from sqlmesh_like.cli.wiring.publish_setup import publisher_of
 from sqlmesh_like.errors import SelectionError
-from sqlmesh_like.ingest.metrics import Metrics
-from sqlmesh_like.ingest.report import IngestReport
-from sqlmesh_like.ingest.source_check import check_source, check_trigger
 from sqlmesh_like.project.nodes import Source
 
 if TYPE_CHECKING:
-    from sqlmesh_like.engine.session import Session
+    from sqlmesh_like.spark.jvm.session import Session
 
 
 @click.command("watch")
@@ -72,8 +72,8 @@ def _watch(
     trigger: str | None,
     metrics: Metrics,
 ) -> int:
-    from sqlmesh_like.ingest.continuous import run_until_stopped
-    from sqlmesh_like.ingest.ingest_run import open_run
+    from sqlmesh_like.cdc.stream.continuous import run_until_stopped
+    from sqlmesh_like.cdc.stream.ingest_run import open_run
 
     def on_batch(report: IngestReport) -> None:
         report_batch(report, output)

@@ -6,9 +6,9 @@ import pytest
 import sqlglot
 from sqlglot.errors import ErrorLevel
 
-from sqlmesh_like.analyze.node_kinds import forms_of
+from sqlmesh_like.analyze.algebra.relation import Aggregate
+from sqlmesh_like.analyze.expressions.node_kinds import forms_of
 from sqlmesh_like.analyze.query_analysis import CARRIED
-from sqlmesh_like.analyze.relation import Aggregate
 from sqlmesh_like.errors import SqlError
 from tests.properties.lake import T, U, check, compiled, schema, states
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sqlmesh_like.analyze.column_lineage import ColumnLineage, trace
+from sqlmesh_like.analyze.algebra.column_lineage import ColumnLineage, trace
 from sqlmesh_like.analyze.text_lineage import trace_text
 from sqlmesh_like.compiler import Compiler
 from tests.properties.lake import T, U, model, schema

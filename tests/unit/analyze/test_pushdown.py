@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sqlmesh_like.analyze.relation import Filter, Join, Relation, walk
+from sqlmesh_like.analyze.algebra.relation import Filter, Join, Relation, walk
 from tests.properties.lake import T, U, check, compiled, schema
 
 COLUMNS = schema(a="int", s="string", dt="date")

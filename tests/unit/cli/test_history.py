@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from sqlmesh_like.cdc.sources.discover import discover
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags
-from sqlmesh_like.cli.source_discovery import discovered_tables, with_discovered_tables
-from sqlmesh_like.ingest.discover import discover
-from sqlmesh_like.ingest.source_paths import SourcePaths
-from tests.unit.engine.test_history import record
-from tests.unit.engine.test_timeline import Lake, at
+from sqlmesh_like.cli.wiring.source_discovery import discovered_tables, with_discovered_tables
+from tests.unit.hudi.test_history import record
+from tests.unit.hudi.test_timeline import Lake, at
 
 
 class _Sized(Lake):

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sqlmesh_like.cdc.report import TableReport
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.commands.ingest import _line
-from sqlmesh_like.ingest.report import TableReport
 from sqlmesh_like.names import TableName
 
 PROFILES = "lake: {target: t, outputs: {t: {type: spark, warehouse: w}, d: {type: duckdb}}}"

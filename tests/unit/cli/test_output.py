@@ -6,7 +6,7 @@ import datetime
 import io
 import json
 
-from sqlmesh_like.cli.output import LogStep, Output, summary_line
+from sqlmesh_like.cli.printing.output import LogStep, Output, summary_line
 
 NOON = datetime.datetime(2024, 5, 1, 12, 0, 0, tzinfo=datetime.UTC)
 MODEL = LogStep(1, 4, "sql incremental model", "dws.user_agg")

@@ -10,9 +10,9 @@ import pytest
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.commands import debug, deps
 from sqlmesh_like.cli.doctor import Check, ProjectFlags
-from sqlmesh_like.engine.jars import Jar
-from sqlmesh_like.engine.java import Jdk
 from sqlmesh_like.errors import MachineError
+from sqlmesh_like.spark.jvm.jars import Jar
+from sqlmesh_like.spark.jvm.java import Jdk
 
 JDK_11 = Jdk(Path("/jdk"), "11.0.22", "PATH")
 JDK_17 = Jdk(Path("/jdk"), "17.0.9", "PATH")

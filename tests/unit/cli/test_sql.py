@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sqlmesh_like.cli import lake as cli_lake
 from sqlmesh_like.cli.app import main
+from sqlmesh_like.cli.wiring import lake as cli_lake
 from sqlmesh_like.names import Column
 from sqlmesh_like.run.ports import Rows
 from tests.local_lake import make_table

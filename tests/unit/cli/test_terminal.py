@@ -19,11 +19,11 @@ from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.commands import deps, verify
 from sqlmesh_like.cli.context import make_output
 from sqlmesh_like.cli.options import Flags
-from sqlmesh_like.cli.output import LogStep
-from sqlmesh_like.engine.java import Jdk
+from sqlmesh_like.cli.printing.output import LogStep
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.run.ports import RowDifference
-from tests.unit.engine.test_timeline import Lake
+from sqlmesh_like.spark.jvm.java import Jdk
+from tests.unit.hudi.test_timeline import Lake
 
 FILES = {
     "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\n',
@@ -210,7 +210,7 @@ def test_verify_prints_so_many_of_the_differing_rows(monkeypatch: pytest.MonkeyP
         def stop(self) -> None:
             """Nothing was started."""
 
-    monkeypatch.setattr("sqlmesh_like.cli.lake._spark_engine", lambda *given: Engine())
+    monkeypatch.setattr("sqlmesh_like.cli.wiring.lake._spark_engine", lambda *given: Engine())
     monkeypatch.setattr(verify, "_verifiable", lambda planned: planned)
     assert main(["verify", "one", "-t", "s", "--limit", "2"]) == 1
     shown = capsys.readouterr().out

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sqlmesh_like.analyze.lineage import split_columns
-from sqlmesh_like.analyze.relation import used_columns
+from sqlmesh_like.analyze.algebra.lineage import split_columns
+from sqlmesh_like.analyze.algebra.relation import used_columns
 from sqlmesh_like.errors import SqlError
 from sqlmesh_like.names import KEY
 from tests.properties.lake import T, check, compiled, final_rows, schema, states

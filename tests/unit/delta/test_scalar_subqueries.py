@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sqlmesh_like.analyze.lineage import split_columns
-from sqlmesh_like.analyze.relation import used_columns
+from sqlmesh_like.analyze.algebra.lineage import split_columns
+from sqlmesh_like.analyze.algebra.relation import used_columns
 from tests.properties.lake import T, U, check, compiled, schema
 
 COLUMNS = schema(a="int", b="int", s="string")

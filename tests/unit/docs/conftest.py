@@ -10,7 +10,7 @@ import pytest
 from sqlmesh_like.artifacts.run_results import ResultRow, write_run_results
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.plan.history import TableRecord
-from tests.unit.engine.test_timeline import Lake
+from tests.unit.hudi.test_timeline import Lake
 
 HOSTILE = "</script><script>document.title='hacked'</script>"
 FILES = {

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from sqlmesh_like.compiler import Compiler
-from sqlmesh_like.engine.history import LakeHistory
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import PlannedModel, plan_model
 from tests.properties.lake import T, U, model, schema

@@ -15,8 +15,8 @@ import pytest
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags
-from sqlmesh_like.cli.publish_setup import destinations
 from sqlmesh_like.cli.run_log import detail, response
+from sqlmesh_like.cli.wiring.publish_setup import destinations
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.names import Column
 from sqlmesh_like.plan.catalog import Catalog, TablePlace
@@ -262,7 +262,7 @@ def test_a_wrong_config_is_told_at_its_place(config: str, tmp_path: Path, capsys
 def test_a_wrong_destination_is_told_without_its_url(
     block: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from sqlmesh_like.cli.publish_setup import open_store
+    from sqlmesh_like.cli.wiring.publish_setup import open_store
     from sqlmesh_like.errors import UsageError
     from sqlmesh_like.project.loader import load_project
     from sqlmesh_like.project.profile import load_target

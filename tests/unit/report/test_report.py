@@ -14,8 +14,8 @@ import pytest
 from sqlmesh_like.cli.adhoc_query import adhoc_model
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.context import load
-from sqlmesh_like.cli.lake import clock, open_lake
 from sqlmesh_like.cli.options import Flags
+from sqlmesh_like.cli.wiring.lake import clock, open_lake
 from sqlmesh_like.names import Column
 from sqlmesh_like.report.chart import Chart, read_report
 from sqlmesh_like.report.chart_inference import infer_chart

@@ -1,0 +1,179 @@
+"""Which input columns each output column is computed from. Owns the lineage of one query that is in the algebra.
+
+`text_lineage` traces the others; `plan.lineage` goes through models up to the sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.algebra.relation import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Join,
+    Named,
+    Project,
+    Relation,
+    Scan,
+    UnionAll,
+    Windowed,
+    children,
+    columns,
+)
+
+How = Literal["copied", "computed", "aggregated"]
+InfluenceRole = Literal["filters", "joins", "groups"]
+_ORDER: tuple[How, ...] = ("copied", "computed", "aggregated")
+
+
+@dataclass(frozen=True, order=True)
+class ColumnOrigin:
+    """A column of an input."""
+
+    input_id: str
+    column: str
+
+
+@dataclass(frozen=True)
+class ColumnLineage:
+    """One output column: how each origin enters its value, and which columns decide the rows behind it.
+
+    `influences` is empty for queries outside the algebra, of which only values are traced. `is_complete` False: there
+    are further origins, which the text alone does not show.
+    """
+
+    name: str
+    type: str | None
+    origins: Mapping[ColumnOrigin, How]
+    influences: Mapping[ColumnOrigin, InfluenceRole]
+    is_complete: bool = True
+
+
+_Values = dict[str, dict[ColumnOrigin, How]]
+
+
+@dataclass(frozen=True)
+class _Traced:
+    """Origins by output column (lower case), and what decides the relation's rows."""
+
+    values: _Values
+    influences: Mapping[ColumnOrigin, InfluenceRole]
+
+
+def trace(relation: Relation) -> tuple[ColumnLineage, ...]:
+    """Lineage of all output columns in their order."""
+    traced = _trace(relation)
+    return tuple(
+        ColumnLineage(column.name, column.type, traced.values[column.name.lower()], traced.influences)
+        for column in columns(relation)
+    )
+
+
+def _trace(relation: Relation) -> _Traced:
+    match relation:
+        case Scan():
+            return _Traced(
+                {c.name.lower(): {ColumnOrigin(relation.input_id, c.name): "copied"} for c in relation.schema}, {}
+            )  # fmt: skip
+        case Filter():
+            below = _trace(relation.child)
+            return _Traced(below.values, _influenced(below, below.values, [relation.condition], "filters"))
+        case Distinct():
+            return _trace(relation.child)
+        case Project() | Windowed():
+            below = _trace(relation.child)
+            return _Traced(_items(relation.items, below.values), below.influences)
+        case Aggregate():
+            return _aggregate(relation)
+        case Join():
+            return _join(relation)
+        case UnionAll():
+            return _union(relation)
+        case _:
+            return _computed(relation)
+
+
+def _aggregate(relation: Aggregate) -> _Traced:
+    below = _trace(relation.child)
+    keys = [key.expression for key in relation.keys]
+    values = _items(relation.keys, below.values)
+    for call in relation.calls:
+        read = {origin for name in _names(call.call) for origin in below.values.get(name, {})}
+        values[call.name.lower()] = dict.fromkeys(sorted(read), "aggregated")
+    return _Traced(_items(relation.items, values), _influenced(below, below.values, keys, "groups"))
+
+
+def _join(join: Join) -> _Traced:
+    left, right = _trace(join.left), _trace(join.right)
+    both = {**left.values, **right.values}
+    below = _Traced(both, {**left.influences, **right.influences})
+    condition = [join.condition] if join.condition is not None else []
+    shown = left.values if join.kind in ("semi", "anti") else both
+    return _Traced(shown, _influenced(below, both, condition, "joins"))
+
+
+def _union(union: UnionAll) -> _Traced:
+    branches = [_trace(branch) for branch in union.branches]
+    values: _Values = {}
+    for position, column in enumerate(union.schema):
+        names = [columns(branch)[position].name.lower() for branch in union.branches]
+        values[column.name.lower()] = _merged(
+            branch.values[name] for branch, name in zip(branches, names, strict=True)
+        )  # fmt: skip
+    return _Traced(values, {origin: role for branch in branches for origin, role in branch.influences.items()})
+
+
+def _computed(relation: Relation) -> _Traced:
+    """A node that adds columns to its children's: which of their columns these need is not looked into."""
+    below = [_trace(child) for child in children(relation)]
+    known = {name: origins for child in below for name, origins in child.values.items()}
+    everything = dict.fromkeys((origin for origins in known.values() for origin in origins), "computed")
+    values: _Values = {c.name.lower(): known.get(c.name.lower(), dict(everything)) for c in columns(relation)}  # type: ignore[arg-type]
+    return _Traced(values, {origin: role for child in below for origin, role in child.influences.items()})
+
+
+def _items(items: Iterable[Named], below: _Values) -> _Values:
+    return {item.name.lower(): _origins(item.expression, below) for item in items}
+
+
+def _origins(expression: exp.Expr, below: _Values) -> dict[ColumnOrigin, How]:
+    if isinstance(expression, exp.Column):
+        return dict(below.get(expression.name.lower(), {}))
+    return _merged(
+        {origin: stronger(how, _how(column)) for origin, how in below.get(column.name.lower(), {}).items()}
+        for column in expression.find_all(exp.Column)
+    )
+
+
+def _how(column: exp.Column) -> How:
+    return "aggregated" if column.find_ancestor(exp.AggFunc) else "computed"
+
+
+def _merged(parts: Iterable[Mapping[ColumnOrigin, How]]) -> dict[ColumnOrigin, How]:
+    merged: dict[ColumnOrigin, How] = {}
+    for part in parts:
+        for origin, how in part.items():
+            merged[origin] = stronger(merged.get(origin, how), how)
+    return merged
+
+
+def stronger(one: How, other: How) -> How:
+    """What becomes of a value on its way: an aggregate of computed values is aggregated."""
+    return max(one, other, key=_ORDER.index)
+
+
+def _influenced(
+    below: _Traced, values: _Values, conditions: Iterable[exp.Expr], role: InfluenceRole
+) -> Mapping[ColumnOrigin, InfluenceRole]:
+    read = {origin for condition in conditions for name in _names(condition) for origin in values.get(name, {})}
+    # What decides rows further down, a filter most of all, says more than that it also groups them.
+    return {**dict.fromkeys(sorted(read), role), **below.influences}
+
+
+def _names(expression: exp.Expr) -> set[str]:
+    return {column.name.lower() for column in expression.find_all(exp.Column)}

@@ -1,0 +1,282 @@
+"""SQL text → relational algebra. Owns queries as wholes: CTEs, set operations, SELECT lists, windows.
+
+`from_clause` reads FROM and joins, `grouping` GROUP BY, `scope` resolves names. `Unsupported` is raised for every form
+that is not known. Source: Spark SQL reference, "SELECT".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.algebra.relation import (
+    Distinct,
+    Filter,
+    JoinKind,
+    Named,
+    Project,
+    Relation,
+    UnionAll,
+    Windowed,
+    columns,
+)
+from sqlmesh_like.analyze.binding.differences import counted_difference, distinct_difference
+from sqlmesh_like.analyze.binding.from_clause import FromReader, Lookup
+from sqlmesh_like.analyze.binding.generators import in_select, selected_generator
+from sqlmesh_like.analyze.binding.grouping import aggregate_calls, read_aggregate
+from sqlmesh_like.analyze.binding.scalar_subqueries import ScalarSubqueries
+from sqlmesh_like.analyze.binding.scope import (
+    Scope,
+    UnknownName,
+    Unsupported,
+    named,
+    offset_of,
+    require_pure,
+    with_names,
+)
+from sqlmesh_like.analyze.binding.subqueries import Subqueries
+from sqlmesh_like.analyze.binding.windows_over_groups import SplitItems
+from sqlmesh_like.analyze.expressions import types
+from sqlmesh_like.names import Column, is_hidden
+
+_SELECT_PARTS = {
+    "expressions", "from_", "from", "joins", "where", "group", "having", "distinct", "order", "with_", "with", "kind",
+    "qualify", "laterals",
+}  # fmt: skip
+_KEYWORDS = {"joins": "JOIN", "windows": "WINDOW"}
+_PARENTHESES_PARTS = {"this", "alias", "with_", "with", "order"}
+TIE_SENSITIVE = (exp.RowNumber, exp.Lag, exp.Lead, exp.Ntile)
+_QUALIFY = "_sml_qualify"
+
+
+def read(query: exp.Expr, lookup: Lookup, ctes: Mapping[str, Relation] | None = None) -> Relation:
+    """The algebra of a query. Raises `Unsupported` for forms that are not maintained, `UnknownName` for mistakes."""
+    ctes = dict(ctes or {})
+    with_ = query.args.get("with_") or query.args.get("with")
+    if with_ is not None:
+        if with_.args.get("recursive"):
+            raise Unsupported("QRY009", "a recursive CTE", query)
+        for cte in with_.expressions:
+            if cte.args["alias"].columns:
+                raise Unsupported("QRY009", "a CTE with a column list", cte)
+            ctes[cte.alias.lower()] = read(cte.this, lookup, ctes)
+    match query:
+        case exp.Subquery():
+            for part, value in query.args.items():
+                if value and part not in _PARENTHESES_PARTS:
+                    raise _unsupported_part(part, query)
+            return read(query.this, lookup, ctes)
+        case exp.Union():
+            return _read_union(query, lookup, ctes)
+        case exp.Select():
+            return _read_select(query, FromReader(lookup, ctes, read))
+        case exp.Intersect() | exp.Except():
+            return _read_difference(query, lookup, ctes)
+    raise Unsupported("QRY009", f"{query.key.upper()} as a query", query)
+
+
+def _read_union(union: exp.Union, lookup: Lookup, ctes: Mapping[str, Relation]) -> Relation:
+    for part in ("limit", "offset"):
+        if limit := union.args.get(part):
+            raise Unsupported("QRY003", f"{part.upper()} of a union", limit, part.upper())
+    if any(union.args.get(part) for part in ("by_name", "side", "kind", "on")):
+        raise Unsupported("QRY009", "UNION BY NAME", union.expression, "UNION")
+    left, right = read(union.this, lookup, ctes), read(with_names(union.expression), lookup, ctes)
+    branches = (*(left.branches if isinstance(left, UnionAll) else (left,)), right)
+    schemas = [columns(branch) for branch in branches]
+    if len({len(schema) for schema in schemas}) != 1:
+        raise UnknownName("the branches of UNION ALL have different numbers of columns", union)
+    by_position = zip(*schemas, strict=True)
+    merged = tuple(_merged_column(position, union) for position in by_position)
+    whole = UnionAll(branches, merged)
+    return Distinct(whole, offset_of(union)) if union.args.get("distinct") else whole
+
+
+def _read_difference(query: exp.Intersect | exp.Except, lookup: Lookup, ctes: Mapping[str, Relation]) -> Relation:
+    """INTERSECT and EXCEPT of two queries with columns of the same types."""
+    for part in ("limit", "offset"):
+        if limit := query.args.get(part):
+            raise Unsupported("QRY003", f"{part.upper()} of {query.key.upper()}", limit, part.upper())
+    if any(query.args.get(part) for part in ("by_name", "side", "kind", "on")):
+        raise Unsupported("QRY004", f"{query.key.upper()} BY NAME", query.expression, query.key.upper())
+    left, right = read(query.this, lookup, ctes), read(with_names(query.expression), lookup, ctes)
+    if len(columns(left)) != len(columns(right)):
+        raise UnknownName(f"the two queries of {query.key.upper()} have different numbers of columns", query)
+    for position in zip(columns(left), columns(right), strict=True):
+        _merged_column(position, query)
+    kind: JoinKind = "semi" if isinstance(query, exp.Intersect) else "anti"
+    if query.args.get("distinct"):
+        return distinct_difference(left, right, kind, offset_of(query))
+    if inexact := next((column for column in columns(left) if not types.is_exact_key(column.type)), None):
+        message = f"{inexact.name} of {query.key.upper()} ALL has type {inexact.type}"
+        raise Unsupported("KEY002", message, query.expression, query.key.upper())
+    return counted_difference(left, right, kind, offset_of(query))
+
+
+def _merged_column(position: tuple[Column, ...], union: exp.Expr) -> Column:
+    if len({column.type for column in position}) != 1 or position[0].type is None:
+        raise Unsupported(
+            "TYP001", f"UNION ALL column {position[0].name!r} has no one proven type in all branches", union
+        )
+    return position[0]
+
+
+def _read_select(select: exp.Select, tables: FromReader) -> Relation:
+    for part, value in select.args.items():
+        if value and part not in _SELECT_PARTS:
+            raise _unsupported_part(part, select)
+    scope = tables.scope(select)
+    subqueries = Subqueries(tables)
+    if where := select.args.get("where"):
+        scope = subqueries.filtered(scope, where.this)
+    _require_plain_generators(select)
+    selected, scope = in_select(select.expressions, scope)
+    items = _expand_stars(selected, scope)
+    _lateral_aliases(items, scope)
+    _require_unique(items)
+    if select.args.get("group") or select.args.get("having") or any(aggregate_calls(item.this) for item in items):
+        if qualify := select.args.get("qualify"):
+            raise Unsupported("QRY006", "QUALIFY over aggregates", qualify, "QUALIFY")
+        relation = _read_groups(select, items, scope)
+    else:
+        scope, items = _with_scalars(items, scope, subqueries.scalars)
+        relation = _read_projection(select, items, scope)
+    if distinct := select.args.get("distinct"):
+        if distinct.args.get("on"):
+            raise Unsupported("QRY009", "DISTINCT ON", distinct)
+        relation = Distinct(relation, offset_of(items[0]))
+    return relation
+
+
+def _read_groups(select: exp.Select, items: list[exp.Alias], scope: Scope) -> Relation:
+    if not any(item.this.find(exp.Window) for item in items):
+        return read_aggregate(select, scope, items)
+    split = SplitItems(items)
+    return _read_projection(exp.Select(), split.outer, split.scope(read_aggregate(select, scope, split.inner)))
+
+
+def _with_scalars(items: list[exp.Alias], scope: Scope, scalars: ScalarSubqueries) -> tuple[Scope, list[exp.Alias]]:
+    """The SELECT list with scalar subqueries replaced by columns that the scope now has."""
+    replaced: list[exp.Alias] = []
+    for number, item in enumerate(items):
+        if item.this.find(exp.Query):
+            scope, value = scalars.joined(scope, item.this, f"_sml_i{number}")
+            item = named(value, item.alias)
+        replaced.append(item)
+    return scope, replaced
+
+
+def _unsupported_part(part: str, select: exp.Query) -> Unsupported:
+    value = select.args[part]
+    node = value[0] if isinstance(value, list) else value if isinstance(value, exp.Expr) else select
+    known = {
+        "limit": ("QRY003", "LIMIT"), "offset": ("QRY003", "OFFSET"),
+    }  # fmt: skip
+    rule, name = known.get(part, ("QRY009", f"the clause {part.rstrip('_').upper()}"))
+    return Unsupported(rule, name, node, _KEYWORDS.get(part, part.upper()))
+
+
+def _require_plain_generators(select: exp.Select) -> None:
+    """Raises Unsupported where what Spark does first, exploding or the rest, is more than a projection."""
+    generator = next((item for item in select.expressions if selected_generator(item) is not None), None)
+    if generator is None:
+        return
+    windows = any(item.find(exp.Window) for item in select.expressions)
+    is_grouped = select.args.get("group") or select.args.get("having")
+    if is_grouped or windows or select.args.get("qualify") or any(map(aggregate_calls, select.expressions)):
+        raise Unsupported("QRY007", "a generator beside aggregates or window functions", generator)
+
+
+def _expand_stars(selected: Sequence[exp.Expr], scope: Scope) -> list[exp.Alias]:
+    items: list[exp.Alias] = []
+    for item in selected:
+        star = item.this if isinstance(item, exp.Column) and isinstance(item.this, exp.Star) else item
+        if isinstance(star, exp.Star):
+            scope.require_alias(item)
+            if any(star.args.values()):
+                raise Unsupported("QRY009", "a star with modifiers", item)
+            if isinstance(item, exp.Column) and scope.merged:
+                raise Unsupported("QRY009", f"{item.sql('spark')} beside USING", item)
+            items += [_star_item(name, output, scope) for name, output in scope.star(item.text("table").lower())]
+        elif isinstance(item, exp.Alias):
+            items.append(item)
+        elif isinstance(item, exp.Column):
+            items.append(named(item, item.name))
+        else:
+            raise UnknownName(f"the column {item.sql('spark')!r} has no name", item, "add an alias: … AS name")
+    for item in items:
+        if is_hidden(item.alias):
+            raise UnknownName(f"the alias {item.alias!r} is reserved", item, "choose one that does not start so")
+    return items
+
+
+def _star_item(name: str, output: str, scope: Scope) -> exp.Alias:
+    alias = next((s.alias for s in scope.sources if (name, output) in s.outputs), "")
+    return named(exp.column(name, table=alias or None, quoted=True), name)
+
+
+def _lateral_aliases(items: list[exp.Alias], scope: Scope) -> None:
+    """Spark lets an item name an alias to its left; that is not resolved here."""
+    aliases: set[str] = set()
+    for item in items:
+        for column in item.this.find_all(exp.Column):
+            name = column.name.lower()
+            if not column.table and name in aliases and name not in scope.bare:
+                raise Unsupported("QRY009", f"the lateral alias {column.name!r}", column)
+        aliases.add(item.alias.lower())
+
+
+def _read_projection(select: exp.Select, items: list[exp.Alias], scope: Scope) -> Relation:
+    qualify = select.args.get("qualify")
+    condition = [named(_with_aliases(qualify.this, items, scope), _QUALIFY)] if qualify else []
+    everything = [*items, *condition]
+    windows = [window for item in everything for window in item.this.find_all(exp.Window)]
+    outputs = tuple(_named(item, scope, in_window=bool(windows)) for item in everything)
+    if not windows:
+        if qualify:
+            raise UnknownName("QUALIFY needs a window function", qualify)
+        return Project(scope.relation, outputs)
+    whole = Windowed(scope.relation, outputs, tuple(_partition_list(window, scope) for window in windows))
+    if not qualify:
+        return whole
+    kept = Filter(whole, exp.column(_QUALIFY, quoted=True))
+    return Project(kept, tuple(replace(n, expression=exp.column(n.name, quoted=True)) for n in outputs[: len(items)]))
+
+
+def _with_aliases(condition: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Expr:
+    """QUALIFY with aliases of window functions replaced by what they stand for."""
+    aliases = {item.alias.lower(): item.this for item in items}
+
+    def substitute(node: exp.Expr) -> exp.Expr:
+        is_alias = isinstance(node, exp.Column) and not node.table and node.name.lower() in aliases
+        if is_alias and node.name.lower() not in scope.bare:
+            return exp.Paren(this=aliases[node.name.lower()].copy())
+        return node
+
+    return condition.copy().transform(substitute)
+
+
+def _partition_list(window: exp.Window, scope: Scope) -> tuple[exp.Expr, ...]:
+    spec = window.args.get("spec")
+    if spec is not None and str(spec.args.get("kind")).upper() == "ROWS" and not isinstance(window.this, TIE_SENSITIVE):
+        raise Unsupported("QRY006", "a window frame by ROWS, whose result depends on tied order", window)
+    if isinstance(window.this, TIE_SENSITIVE) and not window.args.get("order"):
+        raise Unsupported("QRY006", "a window function whose result depends on an order that is not given", window)
+    return tuple(scope.resolve(part) for part in window.args.get("partition_by") or [])
+
+
+def _named(item: exp.Alias, scope: Scope, *, in_window: bool = False) -> Named:
+    expression = scope.resolve(item.this)
+    require_pure(expression, in_window=in_window)
+    type_ = None if in_window and expression.find(exp.Window) else types.infer(expression, scope.known)
+    return Named(item.alias, expression, type_)
+
+
+def _require_unique(items: list[exp.Alias]) -> None:
+    seen: set[str] = set()
+    for item in items:
+        if item.alias.lower() in seen:
+            raise UnknownName(f"two columns are named {item.alias!r}", item, "give one of them another alias")
+        seen.add(item.alias.lower())

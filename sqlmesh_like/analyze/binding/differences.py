@@ -1,0 +1,58 @@
+"""INTERSECT and EXCEPT as joins. Owns both forms: of distinct rows, and of rows with their copies counted.
+
+With ALL the copies of a row are numbered on either side: the n-th copy on the left meets the n-th on the right, if
+there is one. So the smaller count is left by INTERSECT ALL, the difference of the counts by EXCEPT ALL.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.algebra.relation import Distinct, JoinKind, Named, Project, Relation, Windowed, columns
+from sqlmesh_like.analyze.binding.joining import make_join
+
+COPY = "_sml_copy"
+"""Number of a row among those equal to it. Which row has which number does not show: equal rows are equal."""
+_RIGHT = "_sml_r."
+
+
+def distinct_difference(left: Relation, right: Relation, kind: JoinKind, offset: int | None) -> Relation:
+    """Distinct rows of the left side with (`semi`) or without (`anti`) an equal row on the right."""
+    return make_join(Distinct(left, offset), Project(right, _named(right)), kind, _equal(left, right))
+
+
+def counted_difference(left: Relation, right: Relation, kind: JoinKind, offset: int | None) -> Relation:
+    """Rows of the left side whose copy of the same number is (`semi`) or is not (`anti`) on the right."""
+    shown = tuple(Named(c.name, _column(c.name), c.type) for c in columns(left))
+    copies = Windowed(left, (*shown, _numbered(left, COPY, offset)), (_keys(left),))
+    others = Windowed(right, (*_named(right), _numbered(right, _RIGHT + COPY, offset)), (_keys(right),))
+    same_copy = exp.EQ(this=_column(COPY), expression=_column(_RIGHT + COPY))
+    return Project(make_join(copies, others, kind, exp.and_(_equal(left, right), same_copy)), shown)
+
+
+def _numbered(side: Relation, name: str, offset: int | None) -> Named:
+    """ROW_NUMBER over equal rows; they are ordered by what is equal in all, so that the row key decides."""
+    order = exp.Order(expressions=[exp.Ordered(this=_column(columns(side)[0].name), nulls_first=True)])
+    number = exp.RowNumber()
+    if offset is not None:
+        number.meta.update({"start": offset, "end": offset})
+    return Named(name, exp.Window(this=number, partition_by=list(_keys(side)), order=order, over="OVER"), "int")
+
+
+def _named(right: Relation) -> tuple[Named, ...]:
+    return tuple(Named(_RIGHT + c.name, _column(c.name), c.type) for c in columns(right))
+
+
+def _keys(side: Relation) -> tuple[exp.Expr, ...]:
+    return tuple(_column(c.name) for c in columns(side))
+
+
+def _equal(left: Relation, right: Relation) -> exp.Expr:
+    pairs = zip(columns(left), columns(right), strict=True)
+    return exp.and_(
+        *[exp.NullSafeEQ(this=_column(one.name), expression=_column(_RIGHT + other.name)) for one, other in pairs]
+    )
+
+
+def _column(name: str) -> exp.Expr:
+    return exp.column(name, quoted=True)

@@ -1,0 +1,190 @@
+"""FROM and its joins. Owns turning them into `Join`; `subqueries` does so for those of WHERE and of the SELECT list.
+
+Where more than one item is in FROM, each column is renamed to `alias.column`, so that names stay unique.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.algebra.relation import (
+    Join,
+    JoinKind,
+    Named,
+    Project,
+    Relation,
+    Scan,
+    columns,
+)
+from sqlmesh_like.analyze.binding.generators import with_view
+from sqlmesh_like.analyze.binding.joining import make_join, written_at
+from sqlmesh_like.analyze.binding.scope import Scope, Source, Unsupported, require_pure
+from sqlmesh_like.names import Schema
+
+
+@dataclass(frozen=True)
+class InputSchema:
+    """What a table name in the SQL stands for. `schema` None: its columns are not known yet."""
+
+    input_id: str
+    schema: Schema | None
+
+
+Lookup = Callable[[exp.Table], InputSchema | Relation | None]
+Read = Callable[[exp.Expr, Lookup, Mapping[str, Relation]], Relation]
+
+_JOIN_PARTS = {"this", "on", "using", "side", "kind", "method"}
+_TABLE_PARTS = {"this", "db", "catalog", "alias"}
+
+
+@dataclass(frozen=True)
+class FromReader:
+    """Reads the FROM clause of one SELECT. `read` reads nested queries, `ctes` are those visible here."""
+
+    lookup: Lookup
+    ctes: Mapping[str, Relation]
+    read: Read
+
+    def scope(self, select: exp.Select) -> Scope:
+        """The scope of a SELECT: its FROM items joined from left to right."""
+        from_ = select.args.get("from_") or select.args.get("from")
+        if from_ is None:
+            raise Unsupported("QRY008", "a SELECT without FROM", select)
+        joins = [*(from_.this.args.get("joins") or []), *(select.args.get("joins") or [])]
+        first = from_.this.copy() if from_.this.args.get("joins") else from_.this
+        first.set("joins", None)
+        alias, relation = self._item(first)
+        views = select.args.get("laterals") or []
+        if not joins and not views:
+            return Scope(relation, (Source(alias, tuple((c.name, c.name) for c in columns(relation))),))
+        scope = _qualified(alias, relation)
+        for join in joins:
+            is_lateral = isinstance(join.this, exp.Lateral)
+            scope = _joined_view(scope, join) if is_lateral else self._joined(scope, join)
+        for number, view in enumerate(views):
+            scope = with_view(scope, view, number, is_outer=bool(view.args.get("outer")))
+        return scope
+
+    def _item(self, item: exp.Expr) -> tuple[str, Relation]:
+        if isinstance(item, exp.Table) and any(v for part, v in item.args.items() if part not in _TABLE_PARTS):
+            raise Unsupported("QRY009", "a table modifier or a nested join in FROM", item)
+        if item.args.get("alias") and item.args["alias"].columns:
+            raise Unsupported("QRY009", "an alias with a column list in FROM", item)
+        match item:
+            case exp.Table() if not item.db and item.name.lower() in self.ctes:
+                relation = self.ctes[item.name.lower()]
+            case exp.Table():
+                relation = self._table(item)
+            case exp.Subquery():
+                relation = self.read(item, self.lookup, self.ctes)
+            case _:
+                raise Unsupported("QRY009", f"{item.key.upper()} in FROM", item)
+        return (item.alias or item.name).lower(), relation
+
+    def _table(self, table: exp.Table) -> Relation:
+        relation = self.lookup(table)
+        if relation is None:
+            raise Unsupported("QRY008", f"{table.sql('spark')} is not a ref() or source()", table)
+        if not isinstance(relation, InputSchema):
+            return relation
+        if relation.schema is None:
+            raise Unsupported("INP001", f"the columns of {relation.input_id} are not known before it is built", table)
+        return Scan(relation.input_id, relation.schema)
+
+    def _joined(self, left: Scope, join: exp.Join) -> Scope:
+        kind = _kind(join)
+        alias, relation = self._item(join.this)
+        if alias in {source.alias for source in left.sources}:
+            # Spark lets them be, as long as no column is read by such a name.
+            raise Unsupported("QRY009", f"two items of FROM with the name {alias!r}", join)
+        right = _qualified(alias, relation)
+        _require_apart(left, right, join)
+        both = Scope(_side_by_side(left.relation, right.relation), (*left.sources, *right.sources), left.merged)
+        condition, merged = _condition(join, left, right, both)
+        if condition is not None:
+            require_pure(condition)
+        joined = written_at(
+            make_join(left.relation, right.relation, kind, condition), join.this, "JOIN" if _has_keyword(join) else ""
+        )
+        if kind in ("semi", "anti"):
+            return replace(left, relation=joined)
+        again = {name.lower() for name, _ in merged}
+        # As in Spark, `*` starts with the columns of the last USING.
+        return Scope(joined, both.sources, (*merged, *(m for m in left.merged if m[0].lower() not in again)))
+
+
+def _has_keyword(join: exp.Join) -> bool:
+    """Whether a join is written with words; else with a comma."""
+    return any(join.args.get(part) for part in ("method", "side", "kind", "on", "using"))
+
+
+def _joined_view(left: Scope, join: exp.Join) -> Scope:
+    """`JOIN LATERAL explode(…)`: the rows of the table function for each row to the left."""
+    kind, on = _kind(join), join.args.get("on")
+    is_always = on is None or (isinstance(on, exp.Boolean) and on.this)
+    if kind not in ("inner", "left") or not is_always or join.args.get("using"):
+        raise Unsupported("QRY007", "a lateral join with a condition", join.this, "LATERAL")
+    return with_view(left, join.this, len(left.sources), is_outer=kind == "left")
+
+
+def _require_apart(left: Scope, right: Scope, join: exp.Join) -> None:
+    """Raises Unsupported where a bare name would mean more here than in Spark."""
+    if set(left.known) & set(right.known):
+        raise Unsupported("QRY009", "aliases and columns whose names cannot be distinguished", join)
+    using = {name.name.lower() for name in join.args.get("using") or []}
+    if shared := {name.lower() for name, _ in left.merged} & right.bare - using:
+        raise Unsupported("QRY009", f"the column {min(shared)!r} of USING and another one of that name", join)
+
+
+def _kind(join: exp.Join) -> JoinKind:
+    for part, value in join.args.items():
+        if value and part not in _JOIN_PARTS:
+            raise Unsupported("QRY009", f"a JOIN with {part.upper()}", join, "JOIN")
+    words = [str(join.args.get(part) or "").upper() for part in ("method", "side", "kind")]
+    if words[0]:
+        raise Unsupported("QRY009", f"a {words[0]} JOIN", join, words[0])
+    kinds: dict[tuple[str, str], JoinKind] = {
+        ("", ""): "inner", ("", "INNER"): "inner", ("", "CROSS"): "inner", ("LEFT", ""): "left",
+        ("LEFT", "OUTER"): "left", ("RIGHT", ""): "right", ("RIGHT", "OUTER"): "right", ("FULL", ""): "full",
+        ("FULL", "OUTER"): "full", ("LEFT", "SEMI"): "semi", ("", "SEMI"): "semi", ("LEFT", "ANTI"): "anti",
+        ("", "ANTI"): "anti",
+    }  # fmt: skip
+    kind = kinds.get((words[1], words[2]))
+    if kind is None:
+        raise Unsupported("QRY009", f"a {' '.join(words).strip()} JOIN", join, words[1] or words[2])
+    return kind
+
+
+def _condition(
+    join: exp.Join, left: Scope, right: Scope, both: Scope
+) -> tuple[exp.Expr | None, tuple[tuple[str, str], ...]]:
+    """The join's condition over both sides, and the columns that USING merges."""
+    using = join.args.get("using")
+    if not using:
+        on = join.args.get("on")
+        return (both.resolve(on) if on is not None else None), ()
+    if _kind(join) in ("full", "right"):
+        raise Unsupported("QRY009", "USING of a right or full join", join, str(join.side))
+    parts, merged = [], []
+    for name in using:
+        mine, theirs = (side.resolve(exp.Column(this=name.copy())) for side in (left, right))
+        parts.append(exp.EQ(this=mine, expression=theirs))
+        merged.append((name.name, mine.name))
+    return exp.and_(*parts), tuple(merged)
+
+
+def _side_by_side(left: Relation, right: Relation) -> Relation:
+    """A relation with the columns of both, to resolve names in; it is not kept."""
+    return Join(left, right, "inner", None, ())
+
+
+def _qualified(alias: str, relation: Relation) -> Scope:
+    outputs = tuple((column.name, f"{alias}.{column.name}") for column in columns(relation))
+    items = tuple(
+        Named(output, exp.column(column.name, quoted=True), column.type)
+        for (_, output), column in zip(outputs, columns(relation), strict=True)
+    )
+    return Scope(Project(relation, items), (Source(alias, outputs),))

@@ -1,0 +1,135 @@
+"""EXPLODE, POSEXPLODE and INLINE, in a SELECT list, as LATERAL VIEW and as `lateral explode(…)`. Owns reading them.
+
+All are one `Explode` with a projection above it. The OUTER forms explode an array of one NULL where there is nothing
+else. Source: Spark SQL reference, "LATERAL VIEW clause" and "Table-valued functions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.algebra.relation import Explode, Named, Project, Relation, columns
+from sqlmesh_like.analyze.binding.scope import Scope, Source, UnknownName, Unsupported, named, require_pure
+from sqlmesh_like.analyze.expressions import types
+from sqlmesh_like.analyze.expressions.nested_types import element_of, fields_of
+from sqlmesh_like.names import Column
+
+_IN_SELECT = "_sml_x"
+
+
+def is_generator(node: exp.Expr) -> bool:
+    """Whether a node is one of the table functions that are maintained."""
+    return isinstance(node, exp.Explode | exp.Inline)
+
+
+def selected_generator(item: exp.Expr) -> exp.Expr | None:
+    """The generator that an item of a SELECT list is."""
+    inner = item.this if isinstance(item, exp.Alias | exp.Aliases) else item
+    return inner if is_generator(inner) else None
+
+
+def in_select(items: Sequence[exp.Expr], scope: Scope) -> tuple[list[exp.Expr], Scope]:
+    """The SELECT list with its generator, if there is one, replaced by columns that the scope now has."""
+    generators = [item for item in items if selected_generator(item) is not None]
+    if not generators:
+        return list(items), scope
+    if len(generators) > 1:
+        raise Unsupported("QRY007", "two generators in one SELECT list", generators[1])
+    (item,) = generators
+    written = item.expressions if isinstance(item, exp.Aliases) else [item.args["alias"]] if item.alias else []
+    generator = selected_generator(item)
+    assert generator is not None
+    made = _generated(scope, generator, [one.name for one in written], _IN_SELECT, is_outer=False)
+    hidden = tuple((output, output) for _, output in made.outputs)
+    shown = [named(exp.column(output, table=_IN_SELECT, quoted=True), name) for name, output in made.outputs]
+    wider = replace(scope, relation=made.relation, sources=(*scope.sources, Source(_IN_SELECT, hidden)))
+    return [one for part in items for one in (shown if part is item else [part])], wider
+
+
+def with_view(scope: Scope, view: exp.Lateral, number: int, *, is_outer: bool) -> Scope:
+    """The scope with the columns of a LATERAL VIEW beside its own, which must start with their source's alias."""
+    if not is_generator(view.this):
+        is_query = isinstance(view.this, exp.Query)
+        rule, what = ("QRY009", "LATERAL of a query") if is_query else ("QRY007", view.this.sql("spark"))
+        raise Unsupported(rule, what, view, "LATERAL")
+    alias = view.args.get("alias")
+    name = (alias.name if alias else "").lower() or f"(view {number + 1})"
+    if name in {source.alias for source in scope.sources}:
+        raise Unsupported("QRY009", f"two items of FROM with the name {name!r}", view.this)
+    written = [column.name for column in alias.columns] if alias else []
+    made = _generated(scope, view.this, written, name, is_outer=is_outer)
+    if {output.lower() for _, output in made.outputs} & set(scope.known):
+        raise Unsupported("QRY009", "aliases and columns whose names cannot be distinguished", view.this)
+    return replace(scope, relation=made.relation, sources=(*scope.sources, Source(name, made.outputs)))
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A relation with exploded columns, and these by name and output."""
+
+    relation: Relation
+    outputs: tuple[tuple[str, str], ...]
+
+
+def _generated(scope: Scope, generator: exp.Expr, written: list[str], prefix: str, *, is_outer: bool) -> _Made:
+    array = scope.resolve(generator.this)
+    require_pure(array)
+    element = _element_type(generator, array, scope)
+    is_outer = is_outer or isinstance(generator, exp.ExplodeOuter | exp.PosexplodeOuter)
+    position, value = f"{prefix}.{_POSITION}", f"{prefix}.{_ELEMENT}"
+    exploded = Explode(scope.relation, _filled(array) if is_outer else array, position, Column(value, element))
+    made = [(name, expression, type_) for name, expression, type_ in _values(generator, element, value)]
+    if isinstance(generator, exp.Posexplode):
+        number: exp.Expr = exp.column(position, quoted=True)
+        made.insert(0, ("pos", exp.Case().when(_has_some(array), number) if is_outer else number, "int"))
+    names = written or [name for name, _, _ in made]
+    if len(names) != len(made):
+        raise UnknownName(f"{generator.sql('spark')} has {len(made)} columns and {len(names)} names", generator)
+    if len({name.lower() for name in names}) != len(names):
+        raise UnknownName(f"two columns of {generator.sql('spark')} have one name", generator)
+    kept = [Named(c.name, exp.column(c.name, quoted=True), c.type) for c in columns(scope.relation)]
+    added = [
+        Named(f"{prefix}.{name}", expression, type_) for name, (_, expression, type_) in zip(names, made, strict=True)
+    ]
+    outputs = tuple((name, one.name) for name, one in zip(names, added, strict=True))
+    return _Made(Project(exploded, (*kept, *added)), outputs)
+
+
+# No user's column is named so: the columns of the array itself must not hide those made of them.
+_POSITION, _ELEMENT = "_sml_position", "_sml_element"
+
+
+def _element_type(generator: exp.Expr, array: exp.Expr, scope: Scope) -> str:
+    """The type of the elements. A map would be exploded into two columns, so the type must be proven."""
+    type_ = types.infer(array, scope.known)
+    if type_ is None:
+        raise Unsupported("TYP001", f"the type of {generator.this.sql('spark')} is not proven", generator)
+    element = element_of(type_)
+    if element is None:
+        rule = "TYP002" if type_.startswith("map<") else "TYP001"
+        raise Unsupported(rule, f"{generator.sql('spark')} of the type {type_}", generator)
+    return element
+
+
+def _values(generator: exp.Expr, element: str, value: str) -> list[tuple[str, exp.Expr, str | None]]:
+    column = exp.column(value, quoted=True)
+    if not isinstance(generator, exp.Inline):
+        return [("col", column, element)]
+    fields = fields_of(element)
+    if not fields:
+        raise Unsupported("TYP001", f"{generator.sql('spark')} of elements of the type {element}", generator)
+    return [
+        (name, exp.Bracket(this=column.copy(), expressions=[exp.Literal.string(name)]), type_)
+        for name, type_ in fields.items()
+    ]
+
+
+def _filled(array: exp.Expr) -> exp.Expr:
+    return exp.Case().when(_has_some(array), array.copy()).else_(exp.Array(expressions=[exp.Null()]))
+
+
+def _has_some(array: exp.Expr) -> exp.Expr:
+    return exp.GT(this=exp.ArraySize(this=array.copy()), expression=exp.Literal.number(0))

@@ -1,0 +1,275 @@
+"""GROUP BY and aggregate calls. Owns reading them into the algebra: keys, calls, and items over both.
+
+GROUP BY may name an alias or a position. Source: Spark SQL reference, "GROUP BY clause".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.algebra.relation import Aggregate, Call, Filter, Named, Project, Relation
+from sqlmesh_like.analyze.binding.grouping_sets import GroupingSets, has_sets, read_sets
+from sqlmesh_like.analyze.binding.scope import (
+    AGGREGATES,
+    Scope,
+    UnknownName,
+    Unsupported,
+    named,
+    offset_of,
+    require_pure,
+)
+from sqlmesh_like.analyze.binding.ties import core, is_decided
+from sqlmesh_like.analyze.expressions import types
+
+_MERGED = {**AGGREGATES, exp.CountIf: "COUNT", exp.LogicalAnd: "LOGICAL_AND", exp.LogicalOr: "LOGICAL_OR"}
+
+_CALLS = (exp.AggFunc, exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
+HAVING = "_sml_having"
+"""Item of an aggregate that holds its HAVING condition."""
+_HIVE_ID = "grouping__id"
+
+
+def aggregate_calls(expression: exp.Expr) -> list[exp.Expr]:
+    """Outermost aggregate calls (with their FILTER) that are not window functions."""
+    if expression.find(*_CALLS) is None:
+        return []
+    calls: list[exp.Expr] = []
+
+    def visit(node: exp.Expr) -> None:
+        if isinstance(node, exp.Window | exp.Query):
+            return
+        if isinstance(node, _CALLS):
+            calls.append(node)
+            return
+        for child in node.iter_expressions():
+            visit(child)
+
+    visit(expression)
+    return calls
+
+
+def read_aggregate(select: exp.Select, scope: Scope, items: list[exp.Alias]) -> Relation:
+    """GROUP BY, or aggregates without one; HAVING is a filter above that reads what it needs as further items."""
+    grouping = _read_grouping(select, items, scope)
+    if window := next((window_call for item in items for window_call in item.this.find_all(exp.Window)), None):
+        raise Unsupported("QRY006", "a window function over aggregates", window)
+    having = select.args.get("having")
+    condition = [named(_having(having.this, items, scope), HAVING)] if having else []
+    calls: dict[str, Call] = {}
+    outputs = tuple(_aggregate_item(item, grouping, calls) for item in [*items, *condition])
+    aggregate = Aggregate(grouping.scope.relation, grouping.keys, tuple(calls.values()), outputs)
+    if not having:
+        return aggregate
+    kept = Filter(aggregate, exp.column(HAVING, quoted=True))
+    shown = outputs[: len(items)]
+    return Project(kept, tuple(Named(o.name, exp.column(o.name, quoted=True), o.type) for o in shown))
+
+
+def _having(condition: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Expr:
+    """HAVING with aliases of the SELECT list replaced: there, unlike elsewhere, an alias may stand for an aggregate."""
+    aliases = {item.alias.lower(): item.this for item in items}
+
+    def replace(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Column) and not node.table and node.name.lower() in aliases:
+            if node.name.lower() in scope.bare and not _is_same(aliases[node.name.lower()], node):
+                raise Unsupported("QRY002", f"{node.name} in HAVING, which is a column and an alias", node)
+            return exp.Paren(this=aliases[node.name.lower()].copy())
+        return node
+
+    if query := condition.find(exp.Query):
+        raise Unsupported("QRY005", "a subquery in HAVING", query, "SELECT")
+    return condition.copy().transform(replace)
+
+
+def _is_same(expression: exp.Expr, column: exp.Column) -> bool:
+    return isinstance(expression, exp.Column) and expression.name.lower() == column.name.lower()
+
+
+@dataclass(frozen=True)
+class _Grouping:
+    """What an aggregate is over: the scope of its calls, its keys, and these by the text of what was written."""
+
+    scope: Scope
+    keys: tuple[Named, ...]
+    written: dict[str, Named]
+    sets: GroupingSets | None = None
+
+    def key_of(self, node: exp.Expr) -> str | None:
+        """Name of the key that an expression is."""
+        key = self.written.get(_canonical(self.scope.resolve(node)))
+        return key.name if key else None
+
+    def function(self, node: exp.Expr) -> exp.Expr | None:
+        """GROUPING, GROUPING_ID and Hive's column for it, as values of the set; None for anything else."""
+        is_number = isinstance(node, exp.Column) and node.name.lower() == _HIVE_ID and _HIVE_ID not in self.scope.bare
+        if self.sets is None or not (is_number or isinstance(node, exp.Grouping | exp.GroupingId)):
+            return None
+        texts = [_canonical(self.scope.resolve(one)) for one in node.args.get("expressions") or []]
+        if isinstance(node, exp.Grouping) and len(texts) == 1 and texts[0] in self.sets.keys:
+            return self.sets.is_left_out(texts[0])
+        if isinstance(node, exp.Grouping) or (texts and texts != list(self.sets.keys)):
+            raise Unsupported("QRY010", f"{node.sql('spark')} of other columns than those of GROUP BY", node)
+        return self.sets.number()
+
+
+def _read_grouping(select: exp.Select, items: list[exp.Alias], scope: Scope) -> _Grouping:
+    def read_key(expression: exp.Expr) -> tuple[str, Named]:
+        resolved = scope.resolve(_key_expression(expression, items, scope))
+        require_pure(resolved)
+        return _canonical(resolved), Named("", resolved, types.infer(resolved, scope.known))
+
+    group = select.args.get("group")
+    if group is None:
+        return _Grouping(scope, (), {})
+    if group.args.get("all") is not None:
+        raise Unsupported("QRY010", "GROUP BY ALL", group)
+    if has_sets(group):
+        sets = read_sets(group, read_key)
+        return _Grouping(replace(scope, relation=sets.expanded(scope.relation)), sets.columns(), sets.keys, sets)
+    keys: dict[str, Named] = {}
+    for position, expression in enumerate(group.expressions):
+        text, key = read_key(expression)
+        keys.setdefault(text, Named(f"_sml_k{position}", key.expression, key.type))
+    return _Grouping(scope, tuple(keys.values()), keys)
+
+
+def _key_expression(expression: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Expr:
+    if isinstance(expression, exp.Literal) and not expression.is_string:
+        position = int(expression.name) if expression.name.isdigit() else 0
+        if not 1 <= position <= len(items):
+            raise UnknownName(f"GROUP BY position {position} is not in the SELECT list", expression)
+        chosen: exp.Expr = items[position - 1].this
+        return chosen
+    is_bare = isinstance(expression, exp.Column) and not expression.table
+    if is_bare and expression.name.lower() not in scope.bare:
+        aliased: dict[str, exp.Expr] = {item.alias.lower(): item.this for item in reversed(items)}
+        return aliased.get(expression.name.lower(), expression)
+    return expression
+
+
+def _canonical(expression: exp.Expr) -> str:
+    """Text that is equal for equal expressions. Parentheses are not part of an expression: the tree says what binds."""
+    root = exp.Paren(this=expression.copy())
+    for paren in list(root.find_all(exp.Paren)):
+        if paren is not root:
+            paren.replace(paren.this)
+    return repr(root.this)
+
+
+def _aggregate_item(item: exp.Alias, grouping: _Grouping, calls: dict[str, Call]) -> Named:
+    """The item over key and call names; a column that is neither is an error, as in Spark."""
+    known: dict[str, str | None] = {key.name: key.type for key in grouping.keys}
+    nodes = {id(node) for node in aggregate_calls(item.this)}
+
+    def rewrite(node: exp.Expr) -> exp.Expr:
+        made = grouping.function(node)
+        if made is not None:
+            return made
+        if id(node) in nodes:
+            call = _read_call(node, calls, grouping.scope)
+            known[call.name] = call_type(call)
+            return exp.column(call.name)
+        name = grouping.key_of(node) if not aggregate_calls(node) and not node.find(exp.Grouping) else None
+        if name:
+            return exp.column(name)
+        if isinstance(node, exp.Column):
+            _require_no_key_holds(node, grouping)
+            raise UnknownName(
+                f"column {node.sql('spark')!r} is neither in GROUP BY nor in an aggregate", node,
+                "add it to GROUP BY or aggregate it",
+            )  # fmt: skip
+        copy = node.copy()
+        for child, original in zip(list(copy.iter_expressions()), list(node.iter_expressions()), strict=True):
+            child.replace(rewrite(original))
+        return copy
+
+    expression = rewrite(item.this)
+    require_pure(expression)
+    return Named(item.alias, expression, types.infer(expression, known))
+
+
+def _require_no_key_holds(column: exp.Column, grouping: _Grouping) -> None:
+    """Spark may know the expression around this column for a key that is written otherwise (`b + a` for `a + b`)."""
+    name = grouping.scope.resolve(column).name
+    for key in grouping.written.values():
+        if any(inner.name == name for inner in key.expression.find_all(exp.Column)):
+            raise Unsupported("QRY009", f"{column.sql('spark')}, which is only part of a GROUP BY expression", column)
+
+
+def _read_call(node: exp.Expr, calls: dict[str, Call], scope: Scope) -> Call:
+    text = _canonical(scope.resolve(node))
+    if text not in calls:
+        calls[text] = _new_call(node, f"_sml_c{len(calls)}", scope)
+    return calls[text]
+
+
+def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
+    condition = scope.resolve(node.expression.this) if isinstance(node, exp.Filter) else None
+    function = core(node)
+    assert isinstance(function, exp.Func)
+    label = next((label for kind, label in _MERGED.items() if type(function) is kind), "")
+    argument: exp.Expr | None = function.this if label else None
+    distinct = isinstance(argument, exp.Distinct)
+    whole = scope.resolve(node)
+    sql, offset = node.sql("spark", comments=False), offset_of(node)
+    if distinct or argument is None or _has_more_arguments(function):
+        for part in [*function.iter_expressions(), *([condition] if condition is not None else [])]:
+            _require_pure_arguments(part)
+        if isinstance(argument, exp.Distinct):
+            type_ = _distinct_type(argument, scope)
+        else:
+            type_ = types.infer(scope.resolve(function.this), scope.known) if is_decided(function) else None
+        return Call(name, label or function.sql_name(), None, type_, distinct, whole, sql, offset)
+    resolved = scope.resolve(argument) if not isinstance(argument, exp.Star) else None
+    for checked in (resolved, condition):
+        if checked is not None:
+            require_pure(checked)
+    if isinstance(function, exp.CountIf) and resolved is not None:
+        resolved = exp.Case().when(resolved, exp.Literal.number(1))
+    folded = _fold(resolved, condition)
+    if label == "COUNT" and isinstance(folded, exp.Literal):
+        folded = None
+    type_ = types.infer(resolved, scope.known) if resolved is not None else None
+    return Call(name, label, folded, type_, False, whole, sql, offset)
+
+
+def _distinct_type(distinct: exp.Distinct, scope: Scope) -> str | None:
+    values = distinct.expressions
+    return types.infer(scope.resolve(values[0]), scope.known) if len(values) == 1 else None
+
+
+def _require_pure_arguments(part: exp.Expr) -> None:
+    for argument in part.expressions if isinstance(part, exp.Distinct) else [part]:
+        require_pure(argument)
+
+
+def _has_more_arguments(function: exp.Expr) -> bool:
+    return any(value for part, value in function.args.items() if part not in ("this", "big_int"))
+
+
+def _fold(argument: exp.Expr | None, condition: exp.Expr | None) -> exp.Expr | None:
+    """FILTER (WHERE c) as an argument that is NULL where c is not true: these aggregates ignore NULL."""
+    if condition is None:
+        return argument
+    value = argument if argument is not None else exp.Literal.number(1)
+    return exp.Case().when(condition.copy(), value.copy())
+
+
+def call_type(call: Call) -> str | None:
+    """Spark's type of a call; None where it is not proven."""
+    match call.function:
+        case "COUNT" | "APPROX_DISTINCT":
+            return "bigint"
+        case "LOGICAL_AND" | "LOGICAL_OR":
+            return "boolean"
+        case "SUM":
+            return types.sum_type(call.argument_type)
+        case "AVG":
+            return types.avg_type(call.argument_type)
+        case "MIN" | "MAX" | "ARG_MAX" | "ARG_MIN" | "FIRST" | "FIRST_VALUE" | "LAST" | "LAST_VALUE" | "ANY_VALUE":
+            return call.argument_type
+        case "ARRAY_AGG" | "ARRAY_UNIQUE_AGG" if call.argument_type is not None:
+            return f"array<{call.argument_type}>"
+    return None

@@ -1,0 +1,94 @@
+"""Filters and joins as nodes. Owns which conjunct of a condition stands where, and the equalities of a join."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.algebra.relation import Filter, Join, JoinKind, Pair, Relation, columns
+from sqlmesh_like.analyze.binding.scope import offset_of
+from sqlmesh_like.analyze.expressions import types
+from sqlmesh_like.analyze.expressions.clock import clock_calls
+from sqlmesh_like.analyze.expressions.types import is_one_key
+
+
+def filtered(relation: Relation, parts: Sequence[exp.Expr]) -> Relation:
+    """The relation with conditions on it; those that read the clock above the others, for they change by themselves."""
+    fixed = [part for part in parts if not clock_calls(part)]
+    moving = [part for part in parts if clock_calls(part)]
+    for some in (fixed, moving):
+        relation = Filter(relation, exp.and_(*some)) if some else relation
+    return relation
+
+
+def make_join(left: Relation, right: Relation, kind: JoinKind, condition: exp.Expr | None) -> Relation:
+    """A join; of its condition, what reads the clock is in filters wherever that means the same.
+
+    An inner join's condition is as good above it. What reads one side only is as good below, if that side is not
+    preserved by the join.
+    """
+    parts = conjuncts(condition) if condition is not None else []
+    moving = [part for part in parts if clock_calls(part)]
+    if not moving:
+        return _join(left, right, kind, parts)
+    lower: tuple[list[exp.Expr], list[exp.Expr]] = ([], [])
+    upper: list[exp.Expr] = []
+    for part in moving:
+        side = _sinks_to(part, left, right, kind)
+        if side is not None:
+            lower[side].append(part)
+        elif kind == "inner" and not isinstance(part, exp.EQ | exp.NullSafeEQ):
+            # Without an equality the join would pair every row with every other one.
+            upper.append(part)
+    placed = {id(part) for part in (*lower[0], *lower[1], *upper)}
+    kept = [part for part in parts if id(part) not in placed]
+    return filtered(_join(filtered(left, lower[0]), filtered(right, lower[1]), kind, kept), upper)
+
+
+def _sinks_to(part: exp.Expr, left: Relation, right: Relation, kind: JoinKind) -> int | None:
+    """The side, 0 or 1, that a conjunct can filter before the join; None where there is none."""
+    may_sink = (kind in ("inner", "right", "semi"), kind in ("inner", "left", "semi", "anti"))
+    names = [{column.name.lower() for column in columns(side)} for side in (left, right)]
+    return next((n for n in (0, 1) if may_sink[n] and _reads_only(part, names[n])), None)
+
+
+def written_at(relation: Relation, node: exp.Expr, keyword: str = "") -> Relation:
+    """A made join, below the filters that came with it, with the place where it is written."""
+    if isinstance(relation, Filter):
+        return replace(relation, child=written_at(relation.child, node, keyword))
+    return replace(relation, offset=offset_of(node), keyword=keyword) if isinstance(relation, Join) else relation
+
+
+def _join(left: Relation, right: Relation, kind: JoinKind, parts: Sequence[exp.Expr]) -> Join:
+    """A join with the equalities between the two sides told apart.
+
+    Only equalities of one proven type: `int = string` holds for values that are different as keys.
+    """
+    mine = {column.name.lower(): column.type for column in columns(left)}
+    theirs = {column.name.lower(): column.type for column in columns(right)}
+    pairs: list[Pair] = []
+    for part in parts:
+        if not isinstance(part, exp.EQ | exp.NullSafeEQ):
+            continue
+        for one, other in ((part.this, part.expression), (part.expression, part.this)):
+            is_apart = _reads_only(one, set(mine)) and _reads_only(other, set(theirs))
+            if is_apart and is_one_key(types.infer(one, mine), types.infer(other, theirs)):
+                pairs.append(Pair(one, other, isinstance(part, exp.NullSafeEQ)))
+                break
+    return Join(left, right, kind, exp.and_(*parts) if parts else None, tuple(pairs))
+
+
+def _reads_only(expression: exp.Expr, names: set[str]) -> bool:
+    column_names = {column.name.lower() for column in expression.find_all(exp.Column)}
+    return bool(column_names) and column_names <= names
+
+
+def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
+    """The parts of a condition that AND joins."""
+    if isinstance(condition, exp.Paren):
+        return conjuncts(condition.this)
+    if isinstance(condition, exp.And):
+        return [*conjuncts(condition.this), *conjuncts(condition.expression)]
+    return [condition]

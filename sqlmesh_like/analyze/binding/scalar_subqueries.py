@@ -1,0 +1,198 @@
+"""Scalar subqueries as joins. Owns the forms that have one value for each row around them, for sure.
+
+An aggregate without GROUP BY is one row: a cross join. Correlated by equalities it is a left join with the aggregate
+grouped by them; where no group is found, COUNT is 0 and the other aggregates are NULL. Source: Galindo-Legaria, Joshi,
+"Orthogonal optimization of subqueries and aggregation", 2001; Spark 3.5 `RewriteCorrelatedScalarSubquery`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.algebra.relation import Aggregate, Call, Join, Named, Project, Relation
+from sqlmesh_like.analyze.binding.correlation import renamed, resolved_inside_out
+from sqlmesh_like.analyze.binding.from_clause import FromReader
+from sqlmesh_like.analyze.binding.grouping import aggregate_calls, call_type, read_aggregate
+from sqlmesh_like.analyze.binding.joining import conjuncts, filtered, make_join
+from sqlmesh_like.analyze.binding.scope import Scope, Source, UnknownName, Unsupported, named, require_pure, with_names
+
+_PARTS = {"expressions", "from_", "from", "where", "joins", "kind"}
+_NULL_OF_NOTHING = {"SUM", "AVG", "MIN", "MAX", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VARIANCE_POP",
+                    "LOGICAL_AND", "LOGICAL_OR"}  # fmt: skip
+"""Aggregates that are NULL over no rows; COUNT, which is 0, is handled apart."""
+
+
+@dataclass(frozen=True)
+class ScalarSubqueries:
+    """Reads the scalar subqueries of one SELECT whose FROM `tables` has read."""
+
+    tables: FromReader
+
+    def joined(self, scope: Scope, expression: exp.Expr, name: str) -> tuple[Scope, exp.Expr]:
+        """The scope with the values of the expression's subqueries, and the expression over them.
+
+        `name` starts the names of what is added, and is new in the scope. Raises Unsupported.
+        """
+        root = exp.Paren(this=expression.copy())
+        outermost = [q for q in root.find_all(exp.Subquery) if q.find_ancestor(exp.Query) is None]
+        for position, query in enumerate(outermost):
+            if isinstance(query.parent, exp.In):
+                raise Unsupported("QRY005", "IN of a query inside another condition", query, "SELECT")
+            scope, value = self._joined_one(scope, query, f"{name}_{position}")
+            query.replace(value)
+        return scope, root.this
+
+    def uncorrelated(self, query: exp.Expr) -> Relation:
+        """A query that names nothing of the query around it. Raises Unsupported for one that may do so."""
+        try:
+            return self._read(query)
+        except UnknownName:
+            # Its names may be those of the query around it: that is not looked up here.
+            raise Unsupported("QRY005", "a correlated subquery", query, "SELECT") from None
+
+    def _read(self, query: exp.Expr) -> Relation:
+        return self.tables.read(with_names(query), self.tables.lookup, self.tables.ctes)
+
+    def _joined_one(self, scope: Scope, query: exp.Subquery, name: str) -> tuple[Scope, exp.Expr]:
+        try:
+            relation = self._read(query)
+        except UnknownName:
+            return self._correlated(scope, query, name)
+        if not isinstance(relation, Aggregate) or relation.keys or len(relation.items) != 1:
+            raise Unsupported("QRY005", "a subquery that is not known to have exactly one row", query, "SELECT")
+        item = relation.items[0]
+        one = Project(relation, (Named(name, exp.column(item.name, quoted=True), item.type),))
+        cross_join = make_join(scope.relation, one, "inner", None)
+        return _with_values(scope, cross_join, name, (name,)), exp.column(name, table=name, quoted=True)
+
+    def _correlated(self, scope: Scope, query: exp.Subquery, name: str) -> tuple[Scope, exp.Expr]:
+        select = query.this
+        if not isinstance(select, exp.Select) or any(v for part, v in select.args.items() if v and part not in _PARTS):
+            raise _refused("a correlated subquery with more than FROM and WHERE", query)
+        item = select.expressions[0].unalias()
+        if len(select.expressions) != 1 or not aggregate_calls(item):
+            raise _refused("a correlated subquery that is not an aggregate", query)
+        try:
+            return _Correlation(scope, renamed(self.tables.scope(select), name), name, query).joined(select, item)
+        except UnknownName:
+            raise _refused("a correlated subquery with a name that is not found in it or around", query) from None
+
+
+@dataclass(frozen=True)
+class _Equality:
+    """One conjunct that ties both queries: the inner side as written, the outer side resolved."""
+
+    inner: exp.Expr
+    outer: exp.Expr
+    is_null_safe: bool
+
+
+@dataclass(frozen=True)
+class _Correlation:
+    """A correlated aggregate `query` with the scope around it and its own, whose outputs start with `name`."""
+
+    outer: Scope
+    inner: Scope
+    name: str
+    query: exp.Subquery
+
+    def joined(self, select: exp.Select, item: exp.Expr) -> tuple[Scope, exp.Expr]:
+        """The outer scope with the aggregate's calls, and the item over them."""
+        local, guards, equalities = self._conditions(select)
+        kept = filtered(self.inner.relation, local)
+        aggregate = self._aggregate(replace(self.inner, relation=kept), equalities, item)
+        value = aggregate.items[-1].expression
+        calls = {call.name: call for call in aggregate.calls}
+        if any(column.name not in calls for column in value.find_all(exp.Column)):
+            raise Unsupported(
+                "QRY012", "a correlated subquery with a column that is not aggregated", self.query, "SELECT"
+            )
+        shown = [Named(self._of(name), exp.column(name, quoted=True), call_type(call)) for name, call in calls.items()]
+        grouped = replace(aggregate, items=(*aggregate.items[:-1], *shown))
+        joined = make_join(self.outer.relation, grouped, "left", exp.and_(*self._ties(equalities), *guards))
+        assert isinstance(joined, Join), "a left join keeps its whole condition"
+        if len(joined.pairs) != len(equalities):
+            raise _refused("a correlation by values that are not of one exact type", self.query)
+        scope = _with_values(self.outer, joined, self.name, tuple(named_.name for named_ in shown))
+        return scope, exp.Paren(this=value.transform(lambda node: self._value(node, calls)))
+
+    def _conditions(self, select: exp.Select) -> tuple[list[exp.Expr], list[exp.Expr], list[_Equality]]:
+        """The conjuncts of WHERE: of inner rows alone, of outer rows alone, and the equalities between them."""
+        local: list[exp.Expr] = []
+        guards: list[exp.Expr] = []
+        equalities: list[_Equality] = []
+        where = select.args.get("where")
+        for part in conjuncts(where.this) if where else []:
+            resolved = resolved_inside_out(part, self.inner, self.outer)
+            require_pure(resolved)
+            if self._is_inner(resolved):
+                local.append(resolved)
+            elif self._is_outer(resolved):
+                guards.append(resolved)
+            else:
+                equalities.append(self._equality(part, resolved))
+        if not equalities:
+            raise Unsupported(
+                "QRY012", "a correlated subquery without an equality to the rows around it", self.query, "SELECT"
+            )
+        return local, guards, equalities
+
+    def _equality(self, part: exp.Expr, resolved: exp.Expr) -> _Equality:
+        if isinstance(resolved, exp.EQ | exp.NullSafeEQ):
+            for mine, theirs, written in (
+                (resolved.this, resolved.expression, part.this),
+                (resolved.expression, resolved.this, part.expression),
+            ):
+                if self._is_inner(mine) and self._is_outer(theirs) and mine.find(exp.Column):
+                    return _Equality(written, theirs, isinstance(resolved, exp.NullSafeEQ))
+        raise Unsupported("QRY012", f"the correlation {part.sql('spark')}, which is not an equality", part)
+
+    def _aggregate(self, scope: Scope, equalities: list[_Equality], item: exp.Expr) -> Aggregate:
+        """The inner query grouped by its sides of the equalities; the last item is its value."""
+        keys = [named(one.inner, self._key(number)) for number, one in enumerate(equalities)]
+        group = exp.Group(expressions=[key.this.copy() for key in keys])
+        grouped = read_aggregate(exp.Select(group=group), scope, [*keys, named(item, self._of("value"))])
+        assert isinstance(grouped, Aggregate)
+        for call in grouped.calls:
+            if call.function != "COUNT" and call.function not in _NULL_OF_NOTHING:
+                raise _refused(f"{call.sql} of rows that are not there", self.query)
+        return grouped
+
+    def _ties(self, equalities: list[_Equality]) -> list[exp.Expr]:
+        made: list[exp.Expr] = []
+        for number, one in enumerate(equalities):
+            kind = exp.NullSafeEQ if one.is_null_safe else exp.EQ
+            made.append(kind(this=one.outer.copy(), expression=exp.column(self._key(number), quoted=True)))
+        return made
+
+    def _value(self, node: exp.Expr, calls: dict[str, Call]) -> exp.Expr:
+        """A call's column as it is beside any outer row: COUNT of no rows is 0."""
+        if not isinstance(node, exp.Column):
+            return node
+        value = exp.column(self._of(node.name), table=self.name, quoted=True)
+        if calls[node.name].function != "COUNT":
+            return value
+        return exp.Coalesce(this=value, expressions=[exp.cast(exp.Literal.number(0), "bigint", dialect="spark")])
+
+    def _of(self, name: str) -> str:
+        return f"{self.name}.{name}"
+
+    def _key(self, number: int) -> str:
+        return self._of(f"k{number}")
+
+    def _is_inner(self, resolved: exp.Expr) -> bool:
+        return self.outer.outputs_of(resolved) <= set(self.inner.known)
+
+    def _is_outer(self, resolved: exp.Expr) -> bool:
+        return not self.outer.outputs_of(resolved) & set(self.inner.known)
+
+
+def _refused(message: str, query: exp.Subquery) -> Unsupported:
+    return Unsupported("QRY012", message, query, "SELECT")
+
+
+def _with_values(scope: Scope, relation: Relation, alias: str, names: tuple[str, ...]) -> Scope:
+    """The scope over a wider relation whose new columns only the compiler can name."""
+    return replace(scope, relation=relation, sources=(*scope.sources, Source(alias, tuple((n, n) for n in names))))

@@ -1,0 +1,197 @@
+"""Names in scope. Owns what a column of a SELECT stands for, and the two ways in which reading a query ends early.
+
+Resolution follows Spark: a column of the FROM clause wins over an alias of the SELECT list. Source: Spark SQL
+reference, "Identifiers".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.algebra.relation import Relation, columns
+from sqlmesh_like.analyze.binding.replaced import replaced
+from sqlmesh_like.analyze.expressions.functions import first_impure
+from sqlmesh_like.analyze.expressions.nested_types import fields_of
+from sqlmesh_like.errors import nearest
+from sqlmesh_like.names import is_hidden
+
+AGGREGATES = {exp.Sum: "SUM", exp.Count: "COUNT", exp.Avg: "AVG", exp.Min: "MIN", exp.Max: "MAX"}
+
+
+class Unsupported(Exception):
+    """A form the reader does not turn into algebra: the model is rebuilt in full, for this reason."""
+
+    def __init__(self, rule: str, message: str, node: exp.Expr | None = None, keyword: str = "") -> None:
+        super().__init__(message)
+        self.rule = rule
+        self.message = message
+        self.offset = offset_of(node) if node is not None else None
+        self.keyword = keyword  # the construct starts at the last one before `offset`: trees do not know it
+
+
+class UnknownName(Exception):
+    """A column that no relation in scope has: the author's mistake."""
+
+    def __init__(self, message: str, node: exp.Expr, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset_of(node)
+        self.hint = hint
+
+
+def offset_of(node: exp.Expr) -> int | None:
+    """0-based offset of a construct's start in the SQL text; None for generated nodes."""
+    starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
+    return min(starts) if starts else None
+
+
+def named(expression: exp.Expr, name: str) -> exp.Alias:
+    """`expression AS name`."""
+    return exp.Alias(this=expression.copy(), alias=exp.to_identifier(name, quoted=True))
+
+
+def with_names(query: exp.Expr) -> exp.Expr:
+    """The query with names for columns that have none: where only the value counts, SQL asks for no alias."""
+    named = query.copy()
+    select = named.this if isinstance(named, exp.Subquery) else named
+    if isinstance(select, exp.Select):
+        items = [
+            item if isinstance(item, exp.Alias | exp.Column | exp.Star) else exp.alias_(item.copy(), f"value_{number}")
+            for number, item in enumerate(select.expressions)
+        ]
+        select.set("expressions", items)
+    return named
+
+
+@dataclass(frozen=True)
+class Source:
+    """One item of FROM: its alias, and for each of its columns the name that it has in the scope's relation."""
+
+    alias: str
+    outputs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The columns that expressions of one SELECT can name.
+
+    `merged` are the columns of USING, which a bare name means without doubt.
+    """
+
+    relation: Relation
+    sources: tuple[Source, ...]
+    merged: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def known(self) -> dict[str, str | None]:
+        """Types by name in the relation (lower case)."""
+        return {column.name.lower(): column.type for column in columns(self.relation)}
+
+    @cached_property
+    def bare(self) -> set[str]:
+        """Names (lower case) that stand for a column without a qualifier."""
+        return {name.lower() for source in self.sources for name, _ in source.outputs}
+
+    @cached_property
+    def _by_alias(self) -> dict[str, dict[str, list[str]]]:
+        """Outputs by alias and name (lower case)."""
+        names_by_alias: dict[str, dict[str, list[str]]] = {}
+        for source in self.sources:
+            names = names_by_alias.setdefault(source.alias, {})
+            for name, output in source.outputs:
+                names.setdefault(name.lower(), []).append(output)
+        return names_by_alias
+
+    def star(self, alias: str = "") -> Iterator[tuple[str, str]]:
+        """Name and output of the columns of `*`, or of `alias.*`; those of USING come once and first."""
+        merged = {name.lower(): output for name, output in self.merged} if not alias else {}
+        if merged:
+            yield from self.merged
+        for source in self.sources:
+            if alias in ("", source.alias) and not is_hidden(source.alias):
+                yield from ((name, output) for name, output in source.outputs if name.lower() not in merged)
+
+    def resolve(self, expression: exp.Expr) -> exp.Expr:
+        """The expression with each column as a bare name of the relation. Raises Unsupported and UnknownName."""
+        if isinstance(expression, exp.Column) and not self._is_field(expression):
+            return self._column(expression)  # most expressions are no more: copying them first would cost most of all
+        if query := expression.find(exp.Query):
+            raise Unsupported("QRY005", "a subquery in an expression", query, "SELECT")
+
+        return replaced(expression, lambda node: self._column(node) if isinstance(node, exp.Column) else node)
+
+    def outputs_of(self, expression: exp.Expr) -> set[str]:
+        """Outputs (lower case) that a resolved expression reads."""
+        return {column.name.lower() for column in expression.find_all(exp.Column)}
+
+    def require_alias(self, column: exp.Expr) -> None:
+        """Raises UnknownName where a column or star is qualified by an alias that is not in FROM."""
+        qualifier = column.text("table")
+        if qualifier and qualifier.lower() not in self._by_alias:
+            aliases = [source.alias for source in self.sources]
+            hint = nearest(qualifier, aliases) or f"known: {', '.join(aliases)}"
+            raise UnknownName(f"unknown table or alias {qualifier!r} in {column.sql('spark')}", column, hint)
+
+    def _column(self, column: exp.Column) -> exp.Expr:
+        if isinstance(column.this, exp.Star):
+            raise Unsupported("QRY009", f"{column.sql('spark')} inside an expression", column)
+        if self._is_field(column):
+            return self._field(column)
+        self.require_alias(column)
+        bare = exp.column(self._output(column), quoted=True)
+        for part in column.walk():
+            bare.meta.update(part.meta)
+        return bare
+
+    def _is_field(self, column: exp.Column) -> bool:
+        """Whether the qualifier is a struct: as in Spark, only where it is not a table that has such a column."""
+        table = column.table.lower()
+        if table in self._by_alias:
+            return table in self.bare and column.name.lower() not in self._by_alias[table] and not column.db
+        return table in self.bare or column.db.lower() in self._by_alias
+
+    def _field(self, column: exp.Column) -> exp.Expr:
+        """A field of a struct. Written with brackets: `x.p` could be taken for a column of a table named `x`."""
+        whole = exp.column(column.args["table"].copy(), table=column.db or None)
+        holder = self._column(whole) if not column.catalog else None
+        fields = fields_of(self.known.get(holder.name.lower())) if isinstance(holder, exp.Column) else {}
+        if not any(name.lower() == column.name.lower() for name in fields):
+            raise Unsupported("QRY009", f"the nested field {column.sql('spark')}", column)
+        return exp.Bracket(this=holder, expressions=[exp.Literal.string(column.name)])
+
+    def _output(self, column: exp.Column) -> str:
+        wanted, alias = column.name.lower(), column.table.lower()
+        for name, output in self.merged if not alias else ():
+            if name.lower() == wanted:
+                return output
+        outputs = [
+            (source, output)
+            for source, names in self._by_alias.items()
+            if alias in ("", source)
+            for output in names.get(wanted, ())
+        ]
+        if len(outputs) > 1:
+            places = " or ".join(f"{source}.{column.name}" for source, _ in outputs)
+            raise UnknownName(f"the column {column.name!r} is ambiguous", column, f"write {places}")
+        if not outputs:
+            known = [name for source in self.sources if alias in ("", source.alias) for name, _ in source.outputs]
+            hint = nearest(column.name, known) or f"known: {', '.join(known)}"
+            of = f" of {column.table!r}" if column.table and len(self.sources) > 1 else ""
+            raise UnknownName(f"unknown column {column.name!r}{of}", column, hint)
+        return outputs[0][1]
+
+
+def require_pure(expression: exp.Expr, *, in_window: bool = False) -> None:
+    impure = first_impure(expression, in_window=in_window)
+    if impure is None:
+        return
+    node, verdict = impure
+    if any(isinstance(node, kind) for kind in AGGREGATES):
+        raise UnknownName(f"the aggregate {node.sql('spark')} is not allowed here", node)
+    rules = {"random": ("FUN002", "is not deterministic")}
+    rule, what = rules.get(verdict, ("FUN001", "is not known to be a pure function of its row"))
+    raise Unsupported(rule, f"{node.sql('spark')} {what}", node, node.sql("spark").split("(")[0])

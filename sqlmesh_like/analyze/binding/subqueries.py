@@ -1,0 +1,96 @@
+"""Subqueries in WHERE that are joins in disguise. Owns EXISTS and IN; `scalar_subqueries` owns those with one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.algebra.relation import JoinKind, Named, Project, Relation, columns
+from sqlmesh_like.analyze.binding.correlation import renamed, resolved_inside_out
+from sqlmesh_like.analyze.binding.from_clause import FromReader
+from sqlmesh_like.analyze.binding.joining import conjuncts, filtered, make_join, written_at
+from sqlmesh_like.analyze.binding.operand import operand
+from sqlmesh_like.analyze.binding.scalar_subqueries import ScalarSubqueries
+from sqlmesh_like.analyze.binding.scope import Scope, Unsupported, require_pure
+
+
+@dataclass(frozen=True)
+class Subqueries:
+    """Reads the subqueries in the WHERE of one SELECT whose FROM `tables` has read."""
+
+    tables: FromReader
+
+    @property
+    def scalars(self) -> ScalarSubqueries:
+        return ScalarSubqueries(self.tables)
+
+    def filtered(self, scope: Scope, condition: exp.Expr) -> Scope:
+        """The scope's rows for which a WHERE holds; EXISTS and IN of a query become semi and anti joins."""
+        plain: list[exp.Expr] = []
+        for number, part in enumerate(conjuncts(condition)):
+            joined = self._membership(scope, part, number)
+            if joined is not None:
+                scope = replace(scope, relation=joined)
+                continue
+            scope, part = self.scalars.joined(scope, part, f"_sml_s{number}")
+            resolved = scope.resolve(part)
+            require_pure(resolved)
+            plain.append(resolved)
+        return replace(scope, relation=filtered(scope.relation, plain))
+
+    def _membership(self, scope: Scope, part: exp.Expr, number: int) -> Relation | None:
+        """The semi or anti join that a conjunct of WHERE is; None for any other condition."""
+        inner, negated = (part.this, True) if isinstance(part, exp.Not) else (part, False)
+        while isinstance(inner, exp.Paren):
+            inner = inner.this
+        kind: JoinKind = "anti" if negated else "semi"
+        if isinstance(inner, exp.Exists):
+            return self._exists(scope, inner, kind, f"_sml_e{number}")
+        if isinstance(inner, exp.In) and inner.args.get("query") is not None:
+            if negated:
+                raise Unsupported("QRY011", "NOT IN of a query", inner)
+            return self._in(scope, inner, f"_sml_e{number}")
+        return None
+
+    def _exists(self, outer: Scope, exists: exp.Exists, kind: JoinKind, alias: str) -> Relation:
+        query = exists.this.this if isinstance(exists.this, exp.Subquery) else exists.this
+        allowed = {"expressions", "from_", "from", "where", "joins", "kind"}
+        if not isinstance(query, exp.Select) or any(v for p, v in query.args.items() if v and p not in allowed):
+            raise Unsupported("QRY005", "EXISTS of a query with more than FROM and WHERE", exists, "EXISTS")
+        inner = self.tables.scope(query)
+        inside = renamed(inner, alias)
+        _require_row_by_row(query, inside, outer, exists)
+        where = query.args.get("where")
+        local: list[exp.Expr] = []
+        across: list[exp.Expr] = []
+        for part in conjuncts(where.this) if where else []:
+            resolved = resolved_inside_out(part, inside, outer)
+            require_pure(resolved)
+            is_local = outer.outputs_of(resolved) <= set(inside.known)
+            (local if is_local else across).append(resolved)
+        right = filtered(inside.relation, local)
+        joined = make_join(outer.relation, right, kind, exp.and_(*across) if across else None)
+        return written_at(joined, query, "EXISTS")
+
+    def _in(self, outer: Scope, membership: exp.In, alias: str) -> Relation:
+        relation = self.scalars.uncorrelated(membership.args["query"])
+        if len(columns(relation)) != 1 or isinstance(membership.this, exp.Tuple):
+            raise Unsupported("QRY005", "IN of a query with several columns", membership)
+        only = columns(relation)[0]
+        name = f"{alias}.{only.name}"
+        right = Project(relation, (Named(name, exp.column(only.name, quoted=True), only.type),))
+        value = outer.resolve(membership.this)
+        require_pure(value)
+        condition = exp.EQ(this=operand(value), expression=exp.column(name, quoted=True))
+        return written_at(make_join(outer.relation, right, "semi", condition), membership.this)
+
+
+def _require_row_by_row(query: exp.Select, inner: Scope, outer: Scope, exists: exp.Exists) -> None:
+    """EXISTS looks at rows only if the SELECT list makes none and drops none: an aggregate is a row in any case."""
+    for item in query.expressions:
+        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+            continue
+        if item.find(exp.AggFunc):
+            raise Unsupported("QRY005", "EXISTS of an aggregate, which is always true", exists, "EXISTS")
+        require_pure(resolved_inside_out(item, inner, outer))

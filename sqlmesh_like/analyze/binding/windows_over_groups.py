@@ -1,0 +1,70 @@
+"""Window functions over aggregates: `rank() over (order by sum(x))`. Owns splitting such a SELECT into two.
+
+Spark evaluates them after GROUP BY and HAVING: the aggregate gets an item for everything that the windows read, and
+the windows are in a projection above it. Source: Spark 3.5 `ExtractWindowExpressions`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.algebra.relation import Relation, columns
+from sqlmesh_like.analyze.binding.scope import Scope, Source, named, offset_of
+
+_READ = re.compile(r"`_sml_\d+_([^`]*)`")
+_WRAPPERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
+
+
+class SplitItems:
+    """A SELECT list as that of the aggregate (`inner`) and that of the windows above it (`outer`).
+
+    Items keep their place in `inner`, for GROUP BY may name a position; what windows read comes behind.
+    """
+
+    def __init__(self, items: list[exp.Alias]) -> None:
+        self._read: dict[str, exp.Alias] = {}
+        self.outer = [named(self._above(item.this), item.alias) if _has_window(item) else _same(item) for item in items]
+        kept = [named(exp.Literal.number(1), f"_sml_x{n}") if _has_window(i) else i for n, i in enumerate(items)]
+        self.inner = [*kept, *self._read.values()]
+
+    def scope(self, groups: Relation) -> Scope:
+        """The names that the windows see: the columns of the aggregate."""
+        return Scope(groups, (Source("", tuple((column.name, column.name) for column in columns(groups))),))
+
+    def _above(self, node: exp.Expr, *, is_window_function: bool = False) -> exp.Expr:
+        """The expression with aggregate calls and columns replaced by columns of the aggregate."""
+        is_call = isinstance(node, exp.AggFunc | exp.Filter) and not is_window_function
+        if is_call or isinstance(node, exp.Column):
+            return self._column(node)
+        copy = node.copy()
+        is_below = isinstance(node, exp.Window) or (is_window_function and isinstance(node, _WRAPPERS))
+        for child, original in zip(list(copy.iter_expressions()), list(node.iter_expressions()), strict=True):
+            child.replace(self._above(original, is_window_function=is_below and original is node.this))
+        return copy
+
+    def _column(self, node: exp.Expr) -> exp.Expr:
+        text = node.sql("spark", comments=False)
+        item = self._read.setdefault(text, named(node, f"_sml_{len(self._read)}_{text}"))
+        column = exp.column(item.alias, quoted=True)
+        if (offset := offset_of(node)) is not None:
+            column.meta["start"] = offset
+        return column
+
+
+def as_written(window: exp.Expr) -> str:
+    """A window function for people: what it reads of an aggregate as it was written.
+
+    >>> as_written(exp.column("_sml_0_SUM(a)", quoted=True))
+    'SUM(a)'
+    """
+    return _READ.sub(r"\1", window.sql("spark"))
+
+
+def _has_window(item: exp.Alias) -> bool:
+    return item.this.find(exp.Window) is not None
+
+
+def _same(item: exp.Alias) -> exp.Alias:
+    return named(exp.column(item.alias, quoted=True), item.alias)

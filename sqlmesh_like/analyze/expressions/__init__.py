@@ -1,0 +1,1 @@
+"""Scalar expressions: Spark's types (`types`), functions and their purity, the clock, spelling variants."""

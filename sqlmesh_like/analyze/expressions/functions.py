@@ -1,0 +1,64 @@
+"""Which expressions an incremental plan may contain. Owns the verdict; `deterministic_functions` is the table."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.expressions.clock import CLOCKS, is_clock_call
+from sqlmesh_like.analyze.expressions.deterministic_functions import CLASSES, is_pure
+from sqlmesh_like.analyze.expressions.node_kinds import forms_of, has_any
+
+FunctionClass = Literal["pure", "clock", "random", "unknown"]
+
+_RANDOM = (exp.Rand, exp.Randn, exp.Uuid, exp.Shuffle)
+_RANDOM_NAMES = {"UUID", "RANDOM", "RANDN", "RAND", "MONOTONICALLY_INCREASING_ID", "SPARK_PARTITION_ID", "SHUFFLE",
+                 "INPUT_FILE_NAME", "INPUT_FILE_BLOCK_START", "INPUT_FILE_BLOCK_LENGTH"}  # fmt: skip
+
+_BY_CONTENT = (*CLOCKS, *_RANDOM, exp.Anonymous, exp.Lambda, exp.FromJson, exp.Cast)
+_ALWAYS_PURE = frozenset(kind for kind in CLASSES if not issubclass(kind, _BY_CONTENT))
+"""Classes of which no node needs a look at what is in it: most nodes are of these, and there are thousands."""
+_WINDOW = (exp.Window, exp.WindowSpec, exp.Order, exp.Ordered, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag,
+           exp.Lead, exp.Ntile, exp.Sum, exp.Count, exp.Min, exp.Max, exp.Avg, exp.Star, exp.LogicalAnd, exp.LogicalOr,
+           exp.CountIf, exp.PercentRank, exp.CumeDist)  # fmt: skip
+
+
+def classify_function(node: exp.Expr, *, in_window: bool = False) -> FunctionClass:
+    """What one node of an expression tree is.
+
+    >>> import sqlglot
+    >>> calls = [sqlglot.parse_one(sql, dialect="spark") for sql in ("upper(a)", "now()", "rand()", "my_udf(a)")]
+    >>> [classify_function(call) for call in calls]
+    ['pure', 'clock', 'random', 'unknown']
+    """
+    if type(node) in _ALWAYS_PURE:
+        return "pure"
+    if is_clock_call(node):
+        return "clock"
+    if isinstance(node, _RANDOM):
+        return "random"
+    if isinstance(node, exp.Anonymous) and node.name.upper() in _RANDOM_NAMES:
+        return "random"
+    if is_pure(node) or (in_window and isinstance(node, _WINDOW)):
+        return "pure"
+    return "unknown"
+
+
+def first_random(tree: exp.Expr) -> exp.Expr | None:
+    """The first call in a query that has another result in each run."""
+    if not has_any(forms_of(tree), (*_RANDOM, exp.Anonymous)):
+        return None
+    return next((node for node in tree.walk() if classify_function(node) == "random"), None)
+
+
+def first_impure(expression: exp.Expr, *, in_window: bool = False) -> tuple[exp.Expr, FunctionClass] | None:
+    """The first node of the tree that is not known to be a pure function of its row and the run's clock."""
+    frozen: set[int] = set()
+    for node in expression.walk():
+        verdict = classify_function(node, in_window=in_window)
+        if verdict == "clock":
+            frozen.update(id(part) for part in node.walk())
+        elif verdict != "pure" and id(node) not in frozen:
+            return node, verdict
+    return None

@@ -1,0 +1,353 @@
+"""One table's events of a batch as typed rows.
+
+Owns which of them cannot be ingested, and why; `table_batch` commits them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sqlmesh_like.cdc.decode.event_validation import LINE, validate_events
+from sqlmesh_like.cdc.decode.events import Share, Variant
+from sqlmesh_like.cdc.formats import columnar
+from sqlmesh_like.cdc.formats.columnar import FileSchema, stated
+from sqlmesh_like.cdc.formats.dms import ROW
+from sqlmesh_like.cdc.formats.format_registry import MESSAGE_STYLES
+from sqlmesh_like.cdc.formats.message import CHANGES
+from sqlmesh_like.cdc.formats.row_images import (
+    IMAGES,
+    NO_SHAPE,
+    Shape,
+    has_member,
+    image_rows,
+    image_texts,
+    items,
+    missing,
+    parsed_images,
+    row_image,
+    shape_of,
+    unreadable,
+)
+from sqlmesh_like.cdc.formats.source_types import SourceField, quoted_name, sql_literal
+from sqlmesh_like.cdc.merge.counts import EventCounts, count
+from sqlmesh_like.cdc.merge.defaults import added, given
+from sqlmesh_like.cdc.merge.unchanged_value_backfill import with_unchanged_values
+from sqlmesh_like.cdc.merge.unsure_placement import unsure_rows
+from sqlmesh_like.cdc.schema import typed_parse
+from sqlmesh_like.cdc.schema.column_record import spellings_of
+from sqlmesh_like.cdc.schema.creation_contract import key_spelling_of
+from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
+from sqlmesh_like.cdc.schema.schema_evolution import EvolvedSchema, evolve_schema
+from sqlmesh_like.cdc.schema.schema_inference import inferred_schema
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.hudi.avro_schema import schema_of
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import Column, Schema
+from sqlmesh_like.project.nodes import SourceTable
+from sqlmesh_like.spark.frames.cached_frame import CachedFrame, cached
+
+
+@dataclass(frozen=True)
+class Truncate:
+    """That a table of the source was emptied at a place in the log. `origin`: which one, where several are merged."""
+
+    position: str
+    origin: str | None
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A table's events as typed images, in memory until released.
+
+    Grain: row of a line. `row` is the row that counts (before a delete, after else), `reason` says why one is bad,
+    `lacks_before_position` that it hides where its row stood before. `defaults`: what stored rows get in new columns,
+    as Spark SQL. `bytes`: how much the rows will about be in a table. `is_of_files`: `position` ends with the number
+    of a file's row.
+    """
+
+    layout: OdsLayout
+    held: CachedFrame
+    counts: EventCounts
+    settled: EvolvedSchema
+    truncates: tuple[Truncate, ...] = ()
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    bytes: int = 0
+    is_of_files: bool = False
+
+    @property
+    def events(self) -> DataFrame:
+        return self.held.frame
+
+    @property
+    def good(self) -> DataFrame:
+        """The events that can be ingested."""
+        return self.events.where("reason is null")
+
+    def release(self) -> None:
+        """Free the memory that the events take."""
+        self.held.release()
+
+
+def decode(
+    place: SourcePaths, share: Share, events: DataFrame | None, letter_rows: DataFrame | None = None, *, in_order: bool
+) -> Decoded:
+    """Read a table's events as rows of its next layout. Raises IngestError where its columns cannot change so.
+
+    `events`: None where the rows stand in files of their own. `letter_rows`: what of the table is in dead letters
+    already, None where nothing is or where these are the events. `in_order`: the whole log has one order; else only
+    what shares a partition of it.
+    """
+    assert share.table.ingest is not None and place.source.ingest is not None
+    uri = place.table_uri(share.table)
+    stored = _stored_columns(uri)
+    groups = [(group, _shape(group, share, stored)) for group in _groups(share, events)]
+    readable = [(group.frame, shape) for group, shape in groups if shape is not None]
+    settled = evolve_schema(
+        *(share.table, share.table.ingest, stored, [shape for _, shape in readable]),
+        *(place.source.ingest.on_schema_change, spellings_of(uri)),
+    )
+    layout = replace(settled.layout, key_spelling=key_spelling_of(uri))
+    defaults = added(layout, (*stored, *(Column(name) for name in settled.renamed)), settled.shapes)
+    frames = [(frame, shape) for (frame, _), shape in zip(readable, settled.shapes, strict=True)]
+    shapes = given(frames, defaults, in_order=in_order)
+    own = (group for group, shape in groups if shape is not None)
+    judged = [
+        _judged(number, group, shape, layout) for number, (group, shape) in enumerate(zip(own, shapes, strict=True))
+    ]
+    unread = [_without_rows(group.frame, layout, _NO_SCHEMA) for group, shape in groups if shape is None]
+    truncates, refused = _truncates(events, layout) if events is not None and share.has_truncates else ((), None)
+    unread += [] if refused is None else [_without_rows(refused, layout, _WHOSE_TRUNCATE)]
+    if events is not None and not judged and not unread:
+        unread = [_without_rows(events.where("false"), layout, "")]
+    judged += [validate_events(frame, layout) for frame in unread]
+    is_read_twice = bool(stored) or events is not None
+    held = _held(reduce(DataFrame.unionByName, judged), is_read_twice=is_read_twice)
+    decoded = Decoded(
+        *(layout, held, count(held.frame, layout), settled, truncates, defaults if stored else {}),
+        *(share.bytes, events is None),
+    )
+    return _completed(decoded, shapes, uri if stored else None, letter_rows)
+
+
+def _completed(decoded: Decoded, shapes: Sequence[Shape], uri: str | None, letter_rows: DataFrame | None) -> Decoded:
+    """Events that had to be looked at again: what was read in haste, what they leave out, where their rows stand.
+
+    `uri`: of the table, None where it is not there yet.
+    """
+    layout = decoded.layout
+    if decoded.counts.unsure:
+        decoded = with_events(decoded, _reread(decoded.events, shapes, layout))
+    if decoded.counts.partial:
+        table = None if uri is None else decoded.events.sparkSession.read.format("hudi").load(uri)
+        decoded = with_events(decoded, with_unchanged_values(decoded.events, layout, table, letter_rows))
+    # Before its first commit a table has no row that could stand elsewhere.
+    if uri and layout.partition_field and layout.has_key and (decoded.counts.bad or letter_rows is not None):
+        decoded = with_events(decoded, unsure_rows(decoded.events, layout, letter_rows))
+    return decoded
+
+
+_NO_SCHEMA = "its schema cannot be read"
+_WHOSE_TRUNCATE = "a truncate of one of several merged tables: declare `origin`, so that its rows can be identified"
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Events of a table that are laid out alike. `schema`: the columns of the files that their rows stand in."""
+
+    variant: Variant
+    frame: DataFrame
+    schema: FileSchema | None = None
+
+
+def _groups(share: Share, events: DataFrame | None) -> list[_Group]:
+    if events is None:
+        origin = "concat_ws('.', log_database, log_table) as origin"
+        return [
+            _Group(Variant(ROW, "", stated(files.schema)), files.frame.selectExpr("*", origin), files.schema)
+            for files in share.files
+        ]
+    own = ((variant, _own(events, variant)) for variant in sorted(share.variants))
+    return [_Group(variant, part) for variant, frame in own for part in _by_names(frame, variant, share.table)]
+
+
+def _held(frame: DataFrame, *, is_read_twice: bool) -> CachedFrame:
+    """Files of typed rows that only have to be counted and written are read again faster than they are remembered."""
+    return cached(frame) if is_read_twice else CachedFrame(frame, frame)
+
+
+def _own(events: DataFrame, variant: Variant) -> DataFrame:
+    """Events of a variant that carry rows, with nothing but what stays of their line: no name is taken by then."""
+    return events.where(f"{variant.condition} and {_IS_CHANGE}").select(*LINE)
+
+
+def _by_names(frame: DataFrame, variant: Variant, table: SourceTable) -> Sequence[DataFrame]:
+    """Events that state no schema, by whether they still have the names that columns had before."""
+    if not table.renamed or variant.schema_text:
+        return (frame,)
+    message = MESSAGE_STYLES[variant.message]
+    has_old = " or ".join(
+        f"({has_member(message, old)} and not {has_member(message, new)})" for new, old in table.renamed.items()
+    )
+    return (frame.where(has_old), frame.where(f"not ({has_old})"))
+
+
+def with_events(decoded: Decoded, events: DataFrame) -> Decoded:
+    """The same with other events of the same columns, which are in memory from now on."""
+    kept = cached(events)
+    counts = count(kept.frame, decoded.layout)
+    decoded.release()
+    return replace(decoded, held=kept, counts=counts)
+
+
+_IS_CHANGE = f"kind in ({', '.join(map(sql_literal, CHANGES))})"
+
+
+def _shape(group: _Group, share: Share, stored: Schema) -> Shape | None:
+    """How the events are laid out; None where the schema that they state makes no sense."""
+    ingest, variant, frame = share.table.ingest, group.variant, group.frame
+    assert ingest is not None
+    message = MESSAGE_STYLES[variant.message]
+    message = replace(message, marks_unavailable=message.marks_unavailable and variant.has_unavailable)
+    if variant.schema_text and message.fields:
+        try:
+            fields = message.fields(variant.schema_text)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            return None
+    else:
+        fields = _declared(share) or inferred_schema(frame, message, in_order=not stored)
+    keys = tuple(
+        SourceField(name, "string", is_inferred=True, is_unseen=True)
+        for name in ingest.primary_key
+        if name != ingest.origin
+    )
+    return shape_of(message, fields or keys, {*ingest.primary_key, *(column.name for column in stored)})
+
+
+def _declared(share: Share) -> tuple[SourceField, ...]:
+    """The columns of events without a schema, where all of them are declared with their types; else none."""
+    stated = {column.name.lower() for column in share.table.columns if column.type}
+    names = share.members or {}
+    is_known = not share.table.renamed and all(name.lower() in stated for name in names)
+    return tuple(SourceField(name, "string", is_inferred=True) for name in names) if is_known else ()
+
+
+def _stored_columns(uri: str) -> Schema:
+    """Columns of the table as it is; none where it is not there. Needs no JVM: Spark would list its files."""
+    timeline = Timeline(uri)
+    if timeline.frontier is None:
+        return ()
+    texts = (commit.extra.get("schema") for commit in timeline.newest_first())
+    return schema_of(next(text for text in texts if text))
+
+
+def _judged(number: int, group: _Group, shape: Shape, layout: OdsLayout) -> DataFrame:
+    if group.schema is None:
+        return validate_events(_read(number, group.frame, shape, layout), layout)
+    own = tuple(column for column in layout.columns if column.name != layout.ingest.origin)
+    partial = layout.ingest.updates == "partial"
+    images = columnar.images(shape, group.schema, own, partial=partial)
+    images |= {name: _with_origin(images[name], layout) for name in IMAGES}
+    # A row cannot say where it stood before, not even when it is deleted.
+    images |= {"item": "0", "is_told": "false"}
+    row = group.frame.selectExpr("*", *_named(columnar.envelope(group.schema)))
+    line = columnar.line(group.schema, f"{columnar.RAW}.")
+    # Others need no text: nobody will read it. What an update leaves out may be found to be unknown later.
+    value = line if partial else f"if(reason is null, cast(null as string), {line})"
+    return validate_events(row.selectExpr("*", *_named(images), _SURE), layout, value)
+
+
+def _read(number: int, frame: DataFrame, shape: Shape, layout: OdsLayout) -> DataFrame:
+    """The events of the shape of this number as images; `unsure` has the number where one must be read again."""
+    if not typed_parse.can_be_typed(shape, partial=layout.ingest.updates == "partial"):
+        return _images(frame, shape, layout).selectExpr("*", _SURE)
+    own = tuple(column for column in layout.columns if column.name != layout.ingest.origin)
+    # All at once: Spark analyses the whole frame again for every step.
+    entries = {
+        "item": "0",
+        "all_f": typed_parse.read_typed(shape),
+        **typed_parse.typed_rows(shape),
+        **{name: _with_origin(typed_parse.typed_image(shape, name, own), layout) for name in IMAGES},
+        "unreadable": "cast(null as string)",
+        "missing": NO_SHAPE,
+        "is_told": "true",
+        "unsure": f"if({typed_parse.unsure(shape)}, {number}, null)",
+    }
+    return frame.selectExpr("*", *_named(entries))
+
+
+def _reread(judged: DataFrame, shapes: Sequence[Shape], layout: OdsLayout) -> DataFrame:
+    """The events (grain: event), those that are `unsure` read again value by value."""
+    partial = layout.ingest.updates == "partial"
+    typed_once = (each for each in enumerate(shapes) if typed_parse.can_be_typed(each[1], partial=partial))
+    again = (_images(judged.where(f"unsure = {number}"), shape, layout) for number, shape in typed_once)
+    read = (validate_events(frame.selectExpr("*", _SURE), layout) for frame in again)
+    return reduce(DataFrame.unionByName, read, judged.where("unsure is null"))
+
+
+_SURE = "cast(null as int) as unsure"
+
+
+def _images(frame: DataFrame, shape: Shape, layout: OdsLayout) -> DataFrame:
+    """Adds the typed rows before and after, what of them cannot be read and what of them is missing."""
+    partial = layout.ingest.updates == "partial"
+    read = frame.selectExpr(*LINE, *_named(parsed_images(shape, partial=partial)))
+    row = read.selectExpr("*", items(shape)).selectExpr(*LINE, "item", *_named(image_rows(shape, partial=partial)))
+    if shape.message.is_list:
+        row = row.withColumn("position", F.expr("concat(position, '|', lpad(item, 6, '0'))"))
+    kept = [*LINE, "item", *(["mentioned"] if partial else [])]
+    text = row.selectExpr(*kept, *_named(image_texts(shape)))
+    own = tuple(column for column in layout.columns if column.name != layout.ingest.origin)
+    images = text.selectExpr(
+        "*", *(f"{_with_origin(row_image(shape, name, own), layout)} as {name}" for name in IMAGES)
+    )
+    entries = {"unreadable": unreadable(shape), "missing": missing(shape, own, partial=partial)}
+    # A message of one row cannot say where the row stood before, not even when it is deleted.
+    entries["is_told"] = str(shape.message.style != "row").lower()
+    return images.selectExpr(*LINE, "item", *IMAGES, *_named(entries))
+
+
+def _with_origin(row: str, layout: OdsLayout) -> str:
+    """The row with its columns in the table's order, the origin among them."""
+    if layout.ingest.origin is None:
+        return row
+    values = (
+        f"{sql_literal(c.name)}, {'origin' if c.name == layout.ingest.origin else f'own.{quoted_name(c.name)}'}"
+        for c in layout.columns
+    )
+    return f"transform(array({row}), own -> if(own is null, null, named_struct({', '.join(values)})))[0]"
+
+
+def _named(expressions: Mapping[str, str]) -> list[str]:
+    return [f"{sql} as {name}" for name, sql in expressions.items()]
+
+
+def _without_rows(events: DataFrame, layout: OdsLayout, why: str) -> DataFrame:
+    """Events that cannot be read at all, with the reason."""
+    fields = ", ".join(f"{quoted_name(column.name)}: {column.type}" for column in layout.columns)
+    empty = f"cast(null as struct<{fields}>)"
+    columns = [f"{empty} as {name}" for name in IMAGES]
+    return events.selectExpr(
+        *LINE,
+        "0 as item",
+        *columns,
+        f"{sql_literal(why)} as unreadable",
+        f"{NO_SHAPE} as missing",
+        "true as is_told",
+        _SURE,
+    )
+
+
+def _truncates(events: DataFrame, layout: OdsLayout) -> tuple[tuple[Truncate, ...], DataFrame | None]:
+    """The last truncate of each table of the source; or, where they cannot be told apart, the events as bad ones."""
+    frame = events.where("kind = 'truncate'")
+    ingest = layout.ingest
+    is_all = f"{sql_literal(ingest.table)} in (source_table, concat_ws('.', source_schema, source_table))"
+    if ingest.origin is None and not frame.where(f"not {is_all}").isEmpty():
+        return (), frame
+    latest = frame.groupBy("origin").agg(F.max("position").alias("position")).collect()
+    return tuple(Truncate(row["position"], row["origin"] if ingest.origin else None) for row in latest), None

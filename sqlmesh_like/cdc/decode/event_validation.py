@@ -1,0 +1,52 @@
+"""Which events cannot be ingested, and why. Owns the reasons that the rows of a table give, whatever their format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+
+from sqlmesh_like.cdc.formats.row_images import IMAGES
+from sqlmesh_like.cdc.formats.source_types import sql_literal
+from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
+from sqlmesh_like.cdc.sources.row_files import LOG_COLUMNS
+
+LINE = ("value", "file", "line", "position", "kind", "op", "origin", *LOG_COLUMNS)
+"""What an event keeps of its line."""
+_REST_OF_LINE = LINE[1:]
+
+
+def validate_events(frame: DataFrame, layout: OdsLayout, value: str = "value") -> DataFrame:
+    """Adds the row that counts, why an event cannot be ingested, and `lacks_before_position`.
+
+    `frame` has none of these: what follows from one of them would be read off the old one. `value`: Spark SQL of the
+    event's text, which may depend on its `reason`.
+    """
+    lonely = layout.is_key_only("before")
+    reason = f"coalesce(unreadable, {', '.join(_reasons(layout, lonely))})"
+    moves = "true" if layout.partition_field and layout.ingest.primary_key else "false"
+    # So may an insert: it can be older than the row that stands, whose partition is another by now.
+    is_bare = f"(before is null or {lonely})"
+    is_other = f"{layout.key('before')} != {layout.key('after')}" if layout.has_key else "false"
+    blind = (
+        f"{moves} and ((kind = 'upsert' and ({is_bare} or {is_other}))"
+        f" or (kind = 'delete' and ({lonely} or not is_told)))"
+    )
+    return frame.selectExpr(
+        *(*_REST_OF_LINE, "item", *IMAGES, "if(kind = 'delete', before, after) as row", "missing", "unsure"),
+        *(f"{reason} as reason", f"coalesce({blind}, false) as lacks_before_position", f"{value} as value"),
+    )
+
+
+def _reasons(layout: OdsLayout, lonely: str) -> Sequence[str]:
+    reasons = [
+        layout.missing_key("row"),
+        f"if({layout.partition('row')} is null, 'the partition column holds no moment', null)",
+    ]
+    if layout.ingest.order_by:
+        why = "a delete whose `before` has only the key has no order: let the source log full rows"
+        reasons.append(f"if(kind = 'delete' and {lonely}, {sql_literal(why)}, null)")
+    if not layout.ingest.primary_key:
+        why = "updates and deletes need a primary_key: a table without one only takes inserts"
+        reasons.append(f"if(op in ('u', 'd'), {sql_literal(why)}, null)")
+    return reasons

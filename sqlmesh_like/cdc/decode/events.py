@@ -1,0 +1,249 @@
+"""Lines of a log as change events: what each is and whose. Owns an event's columns; formats say how to read one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+
+from sqlmesh_like.cdc.formats.format_registry import FORMATS
+from sqlmesh_like.cdc.formats.message import CHANGES, NO_KEY, NO_MEMBERS
+from sqlmesh_like.cdc.formats.row_images import UNAVAILABLE
+from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
+from sqlmesh_like.cdc.schema.limits import TOO_DEEP, is_shallow
+from sqlmesh_like.cdc.sources.discover import SourceName, discover, with_discovered
+from sqlmesh_like.cdc.sources.route import route
+from sqlmesh_like.cdc.sources.row_files import LOG_COLUMNS, RowFiles
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.project.nodes import IngestSource, SourceTable
+
+_SOURCE = ("database", "source_schema", "source_table")
+EVENT_COLUMNS = (
+    *("value", "file", "line", "position", "kind", "op", "reason"),
+    *(*_SOURCE, "message", "schema_id", "members", "key_columns", "logged_at", *LOG_COLUMNS),
+)
+_EVENTS_PER_TASK = 50_000
+_TEXT_FOR_A_BYTE = 8
+"""How much longer a row is as a message than in a compressed column of a table, about."""
+_SAID_OF = ("value", *LOG_COLUMNS)
+"""What an envelope is read from."""
+_NUMBER = "xxhash64(position)"
+"""Of an event: two may share one, which does no harm to an example."""
+_READ = "if(is_shallow, value, null)"
+# Spark replaces invalid bytes without a word wherever it reads text.
+_IS_UTF8 = "encode(decode(cast(value as binary), 'UTF-8'), 'UTF-8') = cast(value as binary)"
+
+
+@dataclass(frozen=True, order=True)
+class Variant:
+    """Events of a table that share one layout of messages and one stated schema ('': they have none).
+
+    `has_unavailable`: some may hold a mark in place of a value that was not logged.
+    """
+
+    message: str
+    schema_id: str
+    schema_text: str
+    has_unavailable: bool = False
+
+    @property
+    def condition(self) -> str:
+        """Spark SQL that is true for its events."""
+        return f"message = '{self.message}' and coalesce(schema_id, '') = '{self.schema_id}'"
+
+
+@dataclass
+class Share:
+    """What a batch holds for one declared table: from which tables of the source, in which variants.
+
+    `logged_at`: when the log got the newest of its `lines` (ms since 1970). `members`: names in the rows of events that
+    state no schema, None where they are not told. `files`: where its rows have types of their own. `bytes`: how much
+    the rows will about be in a table.
+    """
+
+    table: SourceTable
+    sources: set[SourceName] = field(default_factory=set)
+    variants: set[Variant] = field(default_factory=set)
+    has_truncates: bool = False
+    lines: int = 0
+    logged_at: int | None = None
+    members: dict[str, None] | None = field(default_factory=dict)
+    files: list[RowFiles] = field(default_factory=list)
+    bytes: int = 0
+
+    def name(self, members: str | None) -> None:
+        """Names more, one a line, in their order."""
+        known = self.members is not None and members is not None
+        self.members = {**(self.members or {}), **dict.fromkeys((members or "").split("\n"))} if known else None
+
+    def count(self, lines: int, logged_at: int | None) -> None:
+        """Lines more; `logged_at` of the newest."""
+        self.lines += lines
+        self.logged_at = max(filter(None, (self.logged_at, logged_at)), default=None)
+
+    def add(self, variant: Variant) -> None:
+        """One variant more; of two that differ only in `has_unavailable` one stays."""
+        other = replace(variant, has_unavailable=not variant.has_unavailable)
+        if other in self.variants:
+            self.variants.discard(other)
+            variant = replace(variant, has_unavailable=True)
+        self.variants.add(variant)
+
+
+@dataclass(frozen=True)
+class Routed:
+    """Where the lines of a batch go. `skipped` counts those that go nowhere, by reason."""
+
+    shares: Mapping[str, Share]
+    skipped: Mapping[str, int]
+    lines: int
+    bad: int
+
+
+def events_of(lines: DataFrame, ingest: IngestSource, *, with_members: bool = False) -> DataFrame:
+    """Lines with what their envelope says (`EVENT_COLUMNS`; grain: line). `with_members`: what names rows have, too."""
+    frames = []
+    for condition, dialect in FORMATS[ingest.format]:
+        said = {
+            **dialect.envelope(_READ),
+            "key_columns": f"if(is_shallow, {dialect.key if ingest.discover else NO_KEY}, null)",
+            "schema_id": "sha2(schema_text, 256)",
+            "members": f"if(schema_text is null, {dialect.members if with_members else NO_MEMBERS}, null)",
+            "is_text": f"value is null or {_IS_UTF8}",
+        }
+        judged = {
+            "kind": "if(is_text and is_shallow, kind, 'bad')",
+            "reason": f"case when not is_text then 'invalid UTF-8' when not is_shallow then {sql_literal(TOO_DEEP)}"
+            " else reason end",
+        }
+        # All at once: Spark analyses the whole frame again for every column that is added by itself.
+        described = _with_depth(lines.where(condition)).selectExpr(
+            "*", *(f"{sql} as {name}" for name, sql in said.items())
+        )
+        frames.append(described.selectExpr(*(f"{judged.get(name, name)} as {name}" for name in EVENT_COLUMNS)))
+    return reduce(DataFrame.unionByName, frames)
+
+
+def _with_depth(lines: DataFrame) -> DataFrame:
+    """Lines and whether they can be read without end of Java's stack; NULL stands for the key of one that cannot."""
+    depth = f"{is_shallow('value')} and {is_shallow('log_key')} as is_shallow"
+    key = "if(is_shallow, log_key, null) as log_key"
+    marked = lines.selectExpr("*", depth)
+    return marked.selectExpr(*(key if name == "log_key" else quoted_name(name) for name in marked.columns))
+
+
+def routed(place: SourcePaths, events: DataFrame) -> Routed:
+    """Which table takes which events. Raises ProjectError where two declarations claim the same."""
+    by = ("kind", *_SOURCE, "message", "schema_id", "members")
+    marked = " or ".join(f"contains(value, {sql_literal(mark)})" for mark in UNAVAILABLE[:2])
+    # Numbers alone: for a text or a list Spark would sort all events.
+    columns = {"example": f"max({_NUMBER})", "lines": "count(*)", "marked": f"max({marked})"}
+    columns |= {"logged_at": "max(logged_at)", "bytes": "sum(octet_length(value))"}
+    if place.source.ingest is not None and place.source.ingest.discover:
+        columns["key_columns"] = "first(key_columns, true)"
+    groups = events.groupBy(*by).agg(*(F.expr(sql).alias(name) for name, sql in columns.items())).collect()
+    source_tables = _with_discovered(place, groups).source
+    assert place.source.ingest is not None
+    stated = _schema_texts(events, place.source.ingest, groups)
+    shares: dict[str, Share] = {}
+    skipped: Counter[str] = Counter()
+    for row in groups:
+        kind, source = row["kind"], (row["database"], row["source_schema"], row["source_table"])
+        if kind not in (*CHANGES, "truncate"):
+            skipped[kind] += row["lines"]
+            continue
+        table = route(source_tables, *source)
+        if table is None:
+            skipped[_undeclared(place, source)] += row["lines"]
+            continue
+        share = shares.setdefault(table.name, Share(table))
+        share.sources.add(source)
+        share.count(row["lines"], row["logged_at"])
+        share.bytes += (row["bytes"] or 0) // _TEXT_FOR_A_BYTE
+        if kind == "truncate":
+            share.has_truncates = True
+        else:
+            schema_id = row["schema_id"] or ""
+            share.add(Variant(row["message"], schema_id, stated.get(schema_id, ""), row["marked"]))
+            if not schema_id:
+                share.name(row["members"])
+    bad = skipped.pop("bad", 0)
+    return Routed(shares, dict(skipped), sum(row["lines"] for row in groups), bad)
+
+
+def routed_files(place: SourcePaths, row_files: Sequence[RowFiles]) -> Routed:
+    """Which table takes the rows of which files. Raises ProjectError where two declarations claim the same."""
+    shares: dict[str, Share] = {}
+    skipped: Counter[str] = Counter()
+    for files in row_files:
+        table = route(place.source, *files.source)
+        if table is None:
+            skipped[_undeclared(place, files.source)] += files.rows
+            continue
+        share = shares.setdefault(table.name, Share(table))
+        share.files.append(files)
+        share.bytes += files.bytes
+        share.count(files.rows, max(file.listed.modified for file in files.files))
+    return Routed(shares, dict(skipped), sum(files.rows for files in row_files), 0)
+
+
+def _undeclared(place: SourcePaths, source: tuple[str | None, str | None, str | None]) -> str:
+    why = " (no key in its events)" if place.source.ingest and place.source.ingest.discover else ""
+    return "undeclared " + ".".join(filter(None, source)) + why
+
+
+def _schema_texts(events: DataFrame, ingest: IngestSource, groups: Iterable[Row]) -> dict[str, str]:
+    """The schemas that events state, by id. They are large and alike, so none is kept in memory with every event."""
+    examples = {row["schema_id"]: row["example"] for row in groups if row["schema_id"] and row["kind"] in CHANGES}
+    if not examples:
+        return {}
+    few = events.where(F.expr(_NUMBER).isin(sorted(set(examples.values())))).select("schema_id", *_SAID_OF)
+    entries: dict[str, str] = {}
+    for condition, dialect in FORMATS[ingest.format]:
+        said = (f"{sql} as {name}" for name, sql in dialect.envelope("value").items())
+        described = few.where(condition).selectExpr("*", *said).where("schema_id is not null")
+        entries |= {row[0]: row[1] for row in described.select("schema_id", "schema_text").distinct().collect()}
+    return entries
+
+
+def _with_discovered(place: SourcePaths, groups: Iterable[Row]) -> SourcePaths:
+    if place.source.ingest is None or not place.source.ingest.discover:
+        return place
+    keys: dict[SourceName, list[str]] = {}
+    for row in groups:
+        if row["kind"] in CHANGES and row["key_columns"]:
+            keys.setdefault((row["database"], row["source_schema"], row["source_table"]), row["key_columns"])
+    return discover(with_discovered(place), keys)
+
+
+def events_for(events: DataFrame, share: Share) -> DataFrame:
+    """The events of one declared table, truncates included, with their `origin` (`database.table`)."""
+    # A task costs as much as reading a thousand events.
+    frame = events.where(_is_of(share) & _is_matter()).coalesce(max(1, share.lines // _EVENTS_PER_TASK))
+    return frame.withColumn("origin", F.expr("concat_ws('.', database, source_schema, source_table)"))
+
+
+def waiting(events: DataFrame, done: Iterable[Share]) -> DataFrame:
+    """The lines (`file`, `line`) that would change a table which is none of these."""
+    is_done = F.lit(False)
+    for share in done:
+        is_done = is_done | _is_of(share)
+    return events.where(~is_done & _is_matter()).select("file", "line")
+
+
+def _is_of(share: Share) -> Column:
+    own = F.lit(False)
+    for source in sorted(share.sources, key=repr):
+        same = F.lit(True)
+        for name, value in zip(_SOURCE, source, strict=True):
+            same = same & F.col(name).eqNullSafe(F.lit(value))
+        own = own | same
+    return own
+
+
+def _is_matter() -> Column:
+    return F.col("kind").isin(*CHANGES, "truncate")

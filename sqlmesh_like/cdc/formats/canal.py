@@ -1,0 +1,106 @@
+"""Alibaba Canal's flat JSON messages. Owns their envelope and the MySQL types they state; knows no engine.
+
+A message holds many rows of one statement (`data`), for updates with the former values of what changed (`old`, one by
+one), and the columns' types (`mysqlType`). All values are texts. DDL comes as `isDdl`; a TRUNCATE empties the table.
+Format: https://github.com/alibaba/canal/wiki/Canal-Kafka-RocketMQ-QuickStart, `flatMessage` of canal.mq.flatMessage.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from sqlmesh_like.cdc.formats.message import (
+    CORRUPT,
+    Message,
+    MessageDialect,
+    is_tombstone,
+    kind_of,
+    op_of,
+    parsed_message,
+)
+from sqlmesh_like.cdc.formats.mysql_types import mysql_field
+from sqlmesh_like.cdc.formats.source_types import SourceField, sql_literal
+
+CANAL_NAME = "canal"
+_ENVELOPE = (
+    "type STRING, isDdl BOOLEAN, `database` STRING, `table` STRING, data ARRAY<STRING>, old STRING, "
+    f"mysqlType STRING, sql STRING, {CORRUPT} STRING"
+)
+_OPS: Mapping[str, tuple[str, str]] = {
+    "INSERT": ("upsert", "c"),
+    "INIT": ("upsert", "r"),
+    "UPDATE": ("upsert", "u"),
+    "DELETE": ("delete", "d"),
+    "TRUNCATE": ("truncate", "t"),
+}
+_DDL = (
+    "CREATE",
+    "ALTER",
+    "ERASE",
+    "RENAME",
+    "QUERY",
+    "CINDEX",
+    "DINDEX",
+    "TINDEX",
+    "TIDB_WATERMARK",
+    "GTID",
+    "XACOMMIT",
+)
+
+_UNTYPED = (
+    "array_except(flatten(transform(_message.data, row -> coalesce(json_object_keys(row), array()))), "
+    "json_object_keys(_message.mysqlType))"
+)
+"""Columns of rows that a message states no type of: they would be lost without a word. NULL where it states none."""
+
+
+def canal_envelope(line: str) -> dict[str, str]:
+    """Spark SQL, in order, that reads what every message has: see `MessageDialect`."""
+    return {
+        "_message": parsed_message(line, _ENVELOPE),
+        "_type": "upper(_message.type)",
+        "op": op_of("_type", _OPS),
+        "database": "_message.`database`",
+        "source_schema": "cast(null as string)",
+        "source_table": "_message.`table`",
+        "schema_text": "_message.mysqlType",
+        "message": sql_literal(CANAL_NAME),
+        "reason": _reason(line),
+        "kind": kind_of(line, "_type", _OPS),
+    }
+
+
+def _reason(line: str) -> str:
+    known = ", ".join(map(sql_literal, (*_OPS, *_DDL)))
+    return (
+        f"case when {is_tombstone(line)} then null "
+        f"when _message is null or _message.{CORRUPT} is not null then 'not a JSON object of a Canal message' "
+        "when _type is null then 'no `type`: not a Canal message' "
+        "when _message.isDdl and _type != 'TRUNCATE' then null "
+        f"when _type not in ({known}) then concat('unknown type `', _message.type, '`') "
+        "when op is null then null "
+        "when coalesce(source_table, '') = '' then 'no `table`' "
+        "when op = 't' then null "
+        "when coalesce(size(_message.data), 0) < 1 then concat('type `', _message.type, '` without `data`') "
+        "when exists(_message.data, row -> coalesce(left(ltrim(row), 1), '') != "
+        "'{') then '`data` has what is not a row' "
+        f"when size({_UNTYPED}) > 0 then concat('`mysqlType` lacks column `', {_UNTYPED}[0], '`') "
+        "end"
+    )
+
+
+def mysql_fields(schema_text: str) -> tuple[SourceField, ...]:
+    """Columns as `mysqlType` states them, in its order.
+
+    >>> [field.type for field in mysql_fields('{"id": "bigint(20) unsigned", "price": "decimal(10,2)"}')]
+    ['decimal(20,0)', 'decimal(10,2)']
+    """
+    return tuple(mysql_field(str(name), str(kind)) for name, kind in json.loads(schema_text).items())
+
+
+CANAL_MESSAGES: Mapping[str, Message] = {
+    CANAL_NAME: Message("overlay", (), "data", "old", is_list=True, fields=mysql_fields),
+}
+CANAL_KEY = "from_json(get_json_object(value, '$.pkNames'), 'array<string>')"
+CANAL = MessageDialect(canal_envelope, CANAL_KEY)

@@ -1,0 +1,157 @@
+"""Row images of files that have types of their own.
+
+Owns taking values as they are; `row_images` reads those that are text.
+
+A value whose type is its column's is never spelt out. One of another type becomes a text and is decoded as every text
+is, unless a cast cannot alter it: what can be ingested, and as what, does not depend on how it arrived.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from sqlmesh_like.cdc.formats.dms import OP, OPS, ROW_OPS
+from sqlmesh_like.cdc.formats.message import op_of
+from sqlmesh_like.cdc.formats.row_images import NO_SHAPE, Shape, advice
+from sqlmesh_like.cdc.formats.source_types import (
+    SourceField,
+    decimal_parts,
+    decoder,
+    exact_type,
+    normal_type,
+    quoted_name,
+    sql_literal,
+)
+from sqlmesh_like.names import Column, Schema
+
+RAW = "raw"
+"""Column that holds a row of a file as a struct of its columns."""
+FileSchema = Sequence[tuple[str, str]]
+"""Names and Spark types of a file's columns."""
+
+_YEARS = {
+    "date": ("unix_date({0})", -719_528, 2_932_896),
+    "timestamp": ("unix_micros({0})", -62_167_219_200_000_000, 253_402_300_799_999_999),
+}
+"""Moments of the years 0 to 9999, which are those that a text can spell: how they are counted, the first and last."""
+
+
+def stated(schema: FileSchema) -> str:
+    """The columns of a file as their log states them (`log_schema`): JSON of (name, type of an ODS column)."""
+    return json.dumps([[name, column_type(kind)] for name, kind in schema])
+
+
+def column_type(kind: str) -> str:
+    """The type of an ODS column for values of a file's type.
+
+    >>> column_type("smallint"), column_type("timestamp_ntz"), column_type("array<int>")
+    ('int', 'timestamp', 'string')
+    """
+    return "timestamp" if kind == "timestamp_ntz" else normal_type(kind) or "string"
+
+
+def text(column: str, kind: str) -> str:
+    """Spark SQL of a value's text, of which every digit can be read back.
+
+    >>> text("raw.id", "int"), text("raw.b", "binary")
+    ('cast(raw.id as string)', 'base64(raw.b)')
+    """
+    if kind == "binary":
+        return f"base64({column})"
+    if kind.startswith(("struct", "array", "map")):
+        return f"to_json({column})"
+    return f"cast({column} as string)"
+
+
+def line(schema: FileSchema, row: str = "") -> str:
+    """Spark SQL of a row (`row`: what its columns are found in) as one JSON text, in which every value is a text."""
+    values = ", ".join(f"{sql_literal(name)}, {text(row + quoted_name(name), kind)}" for name, kind in schema)
+    return f"to_json(named_struct({values}), map('ignoreNullFields', 'false'))"
+
+
+def envelope(schema: FileSchema) -> dict[str, str]:
+    """Spark SQL of what a row is: `kind`, `op`, and `wrong`: why it can be nothing (NULL: it can)."""
+    if all(name != OP for name, _ in schema):
+        return {"kind": "'upsert'", "op": "'r'", "wrong": "cast(null as string)"}
+    said = f"coalesce(cast({RAW}.{OP} as string), 'load')"
+    return {
+        "kind": f"coalesce(case {said} {_whens({name: kind for name, (kind, _) in ROW_OPS.items()})} end, 'bad')",
+        "op": op_of(said, OPS),
+        "wrong": f"if({said} in ({', '.join(map(sql_literal, ROW_OPS))}), null,"
+        f" concat('unknown ', if(op is null, 'operation', {sql_literal(OP)}), ' `', {said}, '`'))",
+    }
+
+
+def _whens(values: Mapping[str, str]) -> str:
+    return " ".join(f"when {sql_literal(name)} then {sql_literal(value)}" for name, value in values.items())
+
+
+def images(shape: Shape, schema: FileSchema, columns: Schema, *, partial: bool) -> dict[str, str]:
+    """Spark SQL over `RAW` and `envelope`: rows before and after, what cannot be read, what an update leaves out."""
+    kinds = dict(schema)
+    fields = {field.name.lower(): field for field in shape.fields if field.member in kinds}
+    values = ((column, fields.get(column.name.lower())) for column in columns)
+    row = ", ".join(f"{sql_literal(c.name)}, {_absent(shape, c) if f is None else _value(f, kinds)}" for c, f in values)
+    whole = f"named_struct({row})"
+    checks = [check for field in fields.values() if (check := _check(field, kinds))]
+    bad = f"nullif(concat_ws('; ', {', '.join(checks)}), '')" if checks else "cast(null as string)"
+    left_out = [sql_literal(column.name) for column in columns if column.name.lower() not in fields] if partial else []
+    return {
+        "before": f"if(kind = 'delete', {whole}, null)",
+        "after": f"if(kind = 'delete', null, {whole})",
+        "unreadable": f"coalesce(wrong, {bad})",
+        "missing": f"if(kind = 'upsert' and op = 'u', array({', '.join(left_out)}), {NO_SHAPE})"
+        if left_out
+        else NO_SHAPE,
+    }
+
+
+def _absent(shape: Shape, column: Column) -> str:
+    return shape.absent.get(column.name, f"cast(null as {column.type})")
+
+
+def _value(field: SourceField, kinds: Mapping[str, str]) -> str:
+    value, kind = f"{RAW}.{quoted_name(field.member)}", kinds[field.member]
+    if _can_be_cast(kind, field.type):
+        plain = value if kind == field.type else f"cast({value} as {field.type})"
+        return f"if({_is_spellable(plain, field.type)}, {plain}, null)" if field.type in _YEARS else plain
+    spelt, exact = text(value, kind), exact_type(field)
+    # A decimal is read as `row_images` would read it, by JSON's own parser.
+    member = sql_literal(f"v {exact}")
+    return decoder(field, spelt, f"from_json(to_json(named_struct('v', {spelt})), {member}).v" if exact else spelt)
+
+
+def _can_be_cast(kind: str, to: str) -> bool:
+    """Whether a cast gives what the value's text would.
+
+    >>> _can_be_cast("smallint", "bigint"), _can_be_cast("float", "double")
+    (True, False)
+    >>> _can_be_cast("decimal(5,2)", "decimal(9,3)"), _can_be_cast("decimal(5,2)", "decimal(9,1)")
+    (True, False)
+    """
+    known = column_type(kind)
+    if known == to and not kind.startswith(("struct", "array", "map")):
+        return known != "string" or kind == "string"
+    old, new = decimal_parts(known), decimal_parts(to)
+    if old and new:
+        return old[1] <= new[1] and old[0] - old[1] <= new[0] - new[1]
+    return (known, to) == ("int", "bigint")
+
+
+def _is_spellable(value: str, kind: str) -> str:
+    count, first, last = _YEARS[kind]
+    return f"{count.format(value)} between {first} and {last}"
+
+
+def _check(field: SourceField, kinds: Mapping[str, str]) -> str | None:
+    """Spark SQL of what is to be said where the value cannot be the column's; None where every one can."""
+    value, kind = f"{RAW}.{quoted_name(field.member)}", kinds[field.member]
+    if field.type == "string" or (_can_be_cast(kind, field.type) and field.type not in _YEARS):
+        return None
+    spelt = text(value, kind)
+    return (
+        f"if({value} is not null and {_value(field, kinds)} is null, concat('column ', "
+        f"{sql_literal(quoted_name(field.name))}, "
+        f"': cannot read ', left({spelt}, 80), {sql_literal(' as ' + field.type)}, {advice(field, spelt)}), null)"
+    )

@@ -1,0 +1,31 @@
+"""The formats of change events that are ingested. Owns the table of them; each is described in its own file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlmesh_like.cdc.formats import canal, debezium, dms, maxwell
+from sqlmesh_like.cdc.formats.canal import CANAL
+from sqlmesh_like.cdc.formats.debezium import DEBEZIUM
+from sqlmesh_like.cdc.formats.dms import DMS
+from sqlmesh_like.cdc.formats.flink_cdc import IS_CANAL, LIKE_CANAL, LIKE_DEBEZIUM
+from sqlmesh_like.cdc.formats.maxwell import MAXWELL
+from sqlmesh_like.cdc.formats.message import Message, MessageDialect
+from sqlmesh_like.project.nodes import CdcFormat
+
+FORMATS: Mapping[CdcFormat, tuple[tuple[str, MessageDialect], ...]] = {
+    "debezium": (("true", DEBEZIUM),),
+    "flink_cdc": ((f"not {IS_CANAL}", LIKE_DEBEZIUM), (IS_CANAL, LIKE_CANAL)),
+    "canal": (("true", CANAL),),
+    "maxwell": (("true", MAXWELL),),
+    "dms": (("true", DMS),),
+}
+"""The dialects of a format, each with the condition (Spark SQL over a line's `value`) of the lines that it reads."""
+
+MESSAGE_STYLES: Mapping[str, Message] = {
+    **debezium.DEBEZIUM_MESSAGES,
+    **canal.CANAL_MESSAGES,
+    **maxwell.MAXWELL_MESSAGES,
+    **dms.DMS_MESSAGES,
+}
+"""How a message is laid out, by the `message` that its envelope names."""

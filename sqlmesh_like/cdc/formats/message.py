@@ -1,0 +1,96 @@
+"""Where a change event keeps its rows, whatever the format. Owns that description; `row_images` reads rows by it.
+
+Three styles cover all formats. *pair*: one member holds the row before, another the row after. *overlay*: one member
+holds the newest row, another only the former values of what changed. *row*: the message holds one row, whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlmesh_like.cdc.formats.source_types import SourceField, sql_literal
+
+NO_KEY = "cast(null as array<string>)"
+NO_MEMBERS = "cast(null as string)"
+Style = Literal["pair", "overlay", "row"]
+EVENT_KINDS = ("upsert", "delete", "truncate", "skip", "tombstone", "bad")
+"""What an event can be; only the first three change a table."""
+CHANGES = ("upsert", "delete")
+"""Kinds of event that carry rows."""
+CORRUPT = "_corrupt"
+"""Member of an envelope's schema that is set where the text is not JSON object of it."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """One layout of messages. `path` are the objects around the rows; `new` and `old` the members that hold them.
+
+    A *row* message without `new` is the row itself, less the members in `ignored`. `is_list`: both members are lists
+    of rows that belong together one by one. `fields` reads the columns that a message's schema states.
+    """
+
+    style: Style
+    path: tuple[str, ...] = ()
+    new: str | None = None
+    old: str | None = None
+    is_list: bool = False
+    ignored: frozenset[str] = frozenset()
+    fields: Callable[[str], tuple[SourceField, ...]] | None = None
+    marks_unavailable: bool = False
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The members that hold rows, the newest first."""
+        return tuple(name for name in (self.new, self.old) if name)
+
+
+@dataclass(frozen=True)
+class MessageDialect:
+    """One way of writing change events.
+
+    `envelope` gives Spark SQL, in order, over a message's text (`value`) and what the log says of its table
+    (`log_database`, `log_table`, `log_schema`); each expression may use the ones before it. It ends up with `kind`
+    (see `EVENT_KINDS`), `reason` (of a bad one), `op` (c, u, d, r, t), `database`, `source_schema`, `source_table`,
+    `schema_text` (NULL where nothing is stated) and `message` (a key of `formats.MESSAGES`). `key`: Spark SQL of the
+    names of the primary key's columns (NULL: not told) over `value` and the record's own key (`log_key`). `members`:
+    Spark SQL of the names in the rows of an event, over its envelope, one a line (NULL: not told).
+    """
+
+    envelope: Callable[[str], Mapping[str, str]]
+    key: str = NO_KEY
+    members: str = NO_MEMBERS
+
+
+def parsed_message(line: str, schema: str) -> str:
+    """Spark SQL of a message's text as a struct; what is not JSON object of the schema stands in `CORRUPT`."""
+    options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', {sql_literal(CORRUPT)})"
+    return f"from_json({line}, {sql_literal(schema)}, {options})"
+
+
+def names_in(text: str, ignored: str) -> str:
+    """Spark SQL: the members of a JSON object (NULL where it is none), but those that match `ignored`."""
+    return f"filter(json_object_keys({text}), name -> not name rlike {sql_literal(ignored)})"
+
+
+def is_tombstone(line: str) -> str:
+    """Debezium follows a delete with a message without value; a console consumer writes it as `null`."""
+    return f"coalesce(trim({line}), '') in ('', 'null')"
+
+
+def op_of(value: str, ops: Mapping[str, tuple[str, str]]) -> str:
+    """Spark SQL of an event's `op`. `ops` has (kind, op) by what the format calls it in `value`."""
+    return f"case {value} {_whens({name: op for name, (_, op) in ops.items()})} end"
+
+
+def kind_of(line: str, value: str, ops: Mapping[str, tuple[str, str]]) -> str:
+    """Spark SQL of an event's `kind`, for formats that name what happened in `value`; it may use `reason`."""
+    return (
+        f"case when {is_tombstone(line)} then 'tombstone' when reason is not null then 'bad' "
+        f"else case {value} {_whens({name: kind for name, (kind, _) in ops.items()})} else 'skip' end end"
+    )
+
+
+def _whens(values: Mapping[str, str]) -> str:
+    return " ".join(f"when {sql_literal(name)} then {sql_literal(value)}" for name, value in values.items())

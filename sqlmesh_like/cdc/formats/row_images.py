@@ -1,0 +1,226 @@
+"""Row images of change events as typed Spark SQL. Owns reading them out of any `Message`; knows no format, no engine.
+
+The steps, each a set of named expressions over the ones before: `parsed_images` reads the message (every value as
+text, and plain decimals with all their digits: Spark copies a JSON number into text by way of a double), `image_rows`
+finds the rows in it, `image_texts` makes the row before and the row after of them, `row_image` types one of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+
+from sqlmesh_like.cdc.formats.message import Message
+from sqlmesh_like.cdc.formats.source_types import Encoding, SourceField, decoder, exact_type, quoted_name, sql_literal
+from sqlmesh_like.names import Column, Schema
+
+IMAGES = ("before", "after")
+NO_SHAPE = "cast(array() as array<string>)"
+"""Spark SQL of names, of which there are none."""
+_MARK = "__debezium_unavailable_value"
+UNAVAILABLE = (_MARK, "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==", f'["{_MARK}"]')
+"""What Debezium writes for a value that the source did not log because it had not changed: text, bytes, list."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a group of events of one table is laid out: its message and its columns.
+
+    `clashes` are members that differ from a column in case only: no table can hold both. `absent`: Spark SQL of columns
+    that no event of the group has, over an event's columns; others are NULL.
+    """
+
+    message: Message
+    fields: tuple[SourceField, ...]
+    clashes: tuple[str, ...] = ()
+    absent: Mapping[str, str] = dataclass_field(default_factory=dict)
+
+
+def shape_of(message: Message, fields: Sequence[SourceField], known: Collection[str]) -> Shape:
+    """A shape in which no two columns differ in case only; of such, one with a `known` name stays, else the last.
+
+    >>> shape = shape_of(Message("row"), [SourceField("ID", "int"), SourceField("id", "int")], ())
+    >>> [field.name for field in shape.fields], shape.clashes
+    (['id'], ('ID',))
+    """
+    kept: dict[str, SourceField] = {}
+    for field in sorted(fields, key=lambda field: (field.name in known, field.name)):
+        kept[field.name.lower()] = field
+    stay = {field.name for field in kept.values()}
+    clashes = tuple(field.member for field in fields if field.name not in stay)
+    return Shape(message, tuple(field for field in fields if field.name in stay), clashes)
+
+
+def parsed_images(shape: Shape, *, partial: bool = False) -> dict[str, str]:
+    """Spark SQL of the message's members: `all_t` (as texts), `all_x` (decimals), `all_k` (which values are there)."""
+    texts = [(field.member, "STRING") for field in shape.fields]
+    parsed = {"all_t": _from_json(shape.message, struct_of(texts))}
+    if exact := [(field.member, kind) for field in shape.fields if (kind := exact_type(field))]:
+        parsed["all_x"] = _from_json(shape.message, struct_of(exact))
+    if shape.message.style == "overlay" or partial:
+        parsed["all_k"] = _from_json(shape.message, "MAP<STRING, STRING>")
+    return parsed
+
+
+def struct_of(columns: Sequence[tuple[str, str]]) -> str:
+    """The type of a struct with these members (name, type)."""
+    return f"STRUCT<{', '.join(f'{quoted_name(name)}: {kind}' for name, kind in columns)}>"
+
+
+def _from_json(message: Message, row: str) -> str:
+    if not message.members:
+        return f"from_json(value, {sql_literal(row)})"
+    return f"from_json(value, {sql_literal(within_path(message, row))})" + "".join(f".{name}" for name in message.path)
+
+
+def within_path(message: Message, row: str, beside: str = "") -> str:
+    """The type of a message whose rows are of this type, with members `beside` the outermost."""
+    one = f"ARRAY<{row}>" if message.is_list else row
+    members = ", ".join(f"{quoted_name(name)}: {one}" for name in message.members)
+    for name in reversed(message.path):
+        members = f"{name}: STRUCT<{members}>"
+    return f"STRUCT<{members}{beside}>"
+
+
+def items(shape: Shape) -> str:
+    """Spark SQL that makes one line of each row of a message, numbered `item` from 0."""
+    if shape.message.is_list:
+        return f"posexplode(all_t.{quoted_name(shape.message.new or '')}) as (item, ignored)"
+    return "0 as item"
+
+
+def image_rows(shape: Shape, *, partial: bool = False) -> dict[str, str]:
+    """Spark SQL of one row's members: `new_t`, `old_t`, the same with `_x`; `changed`, `mentioned`: names in each."""
+    message = shape.message
+    suffixes = [name.removeprefix("all_") for name in parsed_images(shape, partial=partial)]
+    at = "[item]" if message.is_list else ""
+    entries: dict[str, str] = {}
+    for suffix in (suffix for suffix in suffixes if suffix != "k"):
+        entries[f"new_{suffix}"] = f"all_{suffix}.{quoted_name(message.new)}{at}" if message.new else f"all_{suffix}"
+        if message.old:
+            entries[f"old_{suffix}"] = f"all_{suffix}.{quoted_name(message.old)}{at}"
+    if "k" in suffixes:
+        entries["changed"] = f"map_keys(all_k.{quoted_name(message.old)}{at})" if message.old else NO_SHAPE
+        entries["mentioned"] = f"map_keys(all_k{'.' + quoted_name(message.new) + at if message.new else ''})"
+    return entries
+
+
+def image_texts(shape: Shape) -> dict[str, str]:
+    """Spark SQL of `t` and `x`: the row before and the row after, with every value as text and as exact decimal."""
+    exact = [field.member for field in shape.fields if exact_type(field)]
+    entries = {"t": _pair(shape, "t", [field.member for field in shape.fields])}
+    return entries | {"x": _pair(shape, "x", exact)} if exact else entries
+
+
+def _pair(shape: Shape, suffix: str, members: Sequence[str]) -> str:
+    new, old = f"new_{suffix}", f"old_{suffix}"
+    match shape.message.style:
+        case "pair":
+            before, after = f"coalesce({old}, if(kind = 'delete', {new}, null))", f"if(kind = 'delete', null, {new})"
+        case "row":
+            before, after = f"if(kind = 'delete', {new}, null)", f"if(kind = 'delete', null, {new})"
+        case "overlay":
+            former = ", ".join(f"{sql_literal(name)}, {_former(quoted_name(name), name, new, old)}" for name in members)
+            overlaid = f"if(changed is null, null, named_struct({former}))"
+            before, after = f"if(kind = 'delete', {new}, {overlaid})", f"if(kind = 'delete', null, {new})"
+    return f"named_struct('before', {before}, 'after', {after})"
+
+
+def _former(column: str, name: str, new: str, old: str) -> str:
+    return f"if(array_contains(changed, {sql_literal(name)}), {old}.{column}, {new}.{column})"
+
+
+def row_image(shape: Shape, name: str, columns: Schema) -> str:
+    """Spark SQL of one row image as a struct of these columns (NULL where the event has no such image)."""
+    fields = {field.name.lower(): field for field in shape.fields}
+    values = (
+        f"{sql_literal(column.name)}, {_value(shape, fields.get(column.name.lower()), name) or _absent(shape, column)}"
+        for column in columns
+    )
+    return f"if(t.{name} is null, null, named_struct({', '.join(values)}))"
+
+
+def _absent(shape: Shape, column: Column) -> str:
+    return shape.absent.get(column.name, f"cast(null as {column.type})")
+
+
+def _value(shape: Shape, field: SourceField | None, name: str) -> str | None:
+    if field is None:
+        return None
+    text = f"t.{name}.{quoted_name(field.member)}"
+    value = decoder(field, text, f"x.{name}.{quoted_name(field.member)}")
+    return f"if({_is_unavailable(text)}, null, {value})" if shape.message.marks_unavailable else value
+
+
+def _is_unavailable(text: str) -> str:
+    return f"coalesce({text} in ({', '.join(map(sql_literal, UNAVAILABLE))}), false)"
+
+
+def unreadable(shape: Shape) -> str:
+    """Spark SQL that names the values which could not be read, or NULL; uses `t` and the typed `before` and `after`."""
+    checks = [
+        f"if(t.{name}.{member} is not null and {name}.{column} is null{_but_available(shape, f't.{name}.{member}')}, "
+        f"concat('column ', {sql_literal(column)}, ': cannot read ', left(t.{name}.{member}, 80), "
+        f"{sql_literal(' as ' + field.type)}, {advice(field, f't.{name}.{member}')}), null)"
+        for name in IMAGES
+        for field in shape.fields
+        if field.type != "string" or field.encoding is not Encoding.PLAIN
+        for column, member in ((quoted_name(field.name), quoted_name(field.member)),)
+    ]
+    checks += [_clash(shape, name, member) for name in shape.message.members for member in shape.clashes]
+    return f"nullif(concat_ws('; ', {', '.join(checks)}), '')" if checks else "cast(null as string)"
+
+
+def has_member(message: Message, member: str) -> str:
+    """Spark SQL: whether a row of an event has a value under this name."""
+    paths = [_path(message, name, member) for name in message.members or ("",)]
+    return f"coalesce({', '.join(f'get_json_object(value, {sql_literal(path)})' for path in paths)}) is not null"
+
+
+def _path(message: Message, name: str, member: str) -> str:
+    parts = "".join(f"['{part}']" for part in (*message.path, name) if part)
+    return f"${parts}{'[*]' if message.is_list else ''}['{member}']"
+
+
+def _clash(shape: Shape, name: str, member: str) -> str:
+    """Spark SQL of why an event with this member cannot be ingested, or NULL where it has none."""
+    path = _path(shape.message, name, member)
+    why = sql_literal(f"column {member}: another column differs from it in case only")
+    return f"if(get_json_object(value, {sql_literal(path)}) is not null, {why}, null)"
+
+
+def _but_available(shape: Shape, text: str) -> str:
+    return f" and not {_is_unavailable(text)}" if shape.message.marks_unavailable else ""
+
+
+def advice(field: SourceField, text: str) -> str:
+    """Spark SQL of what to do about it; a decimal as bytes has no scale without a schema."""
+    if field.encoding is not Encoding.PLAIN or not field.type.startswith("decimal"):
+        return "''"
+    advice = sql_literal(" (base64 without a schema? set decimal.handling.mode=string at the source)")
+    return f"if({text} rlike '^[A-Za-z0-9+/]+={{0,2}}$', {advice}, '')"
+
+
+def missing(shape: Shape, columns: Schema, *, partial: bool) -> str:
+    """Spark SQL: of which columns the row after brings no value because it had not changed (array; empty: of none).
+
+    `partial`: an update mentions only what changed; else only a mark of the format says so.
+    """
+    members = {field.name.lower(): field.member for field in shape.fields}
+    checks = []
+    for column in columns:
+        member = members.get(column.name.lower())
+        unavailable = shape.message.marks_unavailable and member is not None
+        conditions = [_is_unavailable(f"t.after.{quoted_name(member or '')}")] if unavailable else []
+        conditions += [f"kind = 'upsert' and op = 'u' and {_is_absent(member, column.name)}"] if partial else []
+        if conditions:
+            checks.append(f"if({' or '.join(conditions)}, {sql_literal(column.name)}, null)")
+    return f"filter(array({', '.join(checks)}), name -> name is not null)" if checks else NO_SHAPE
+
+
+def _is_absent(member: str | None, column: str) -> str:
+    if member is not None:
+        return f"not array_contains(mentioned, {sql_literal(member)})"
+    # Of a column that is NULL in all events of a batch no field is known.
+    return f"not exists(mentioned, name -> lower(name) = {sql_literal(column.lower())})"

@@ -1,0 +1,265 @@
+"""Types of ODS columns and how a JSON value becomes one. Owns encodings and widening; knows no CDC format.
+
+A decoder is an expression of Spark SQL over the value's text. It gives NULL for what it cannot read, never a wrong
+value: the caller reports every non-NULL text that became NULL.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from sqlmesh_like.cdc.formats.base64_numbers import decimal, decimal_text, own_scale_text, unsigned
+from sqlmesh_like.errors import IngestError
+from sqlmesh_like.sql_text import spark_identifier, spark_literal
+
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+_ALIASES = {"integer": "int", "long": "bigint", "smallint": "int", "tinyint": "int", "short": "int", "byte": "int"}
+_ALIASES |= {
+    "real": "float",
+    "text": "string",
+    "bool": "boolean",
+    "timestamp_ltz": "timestamp",
+    "decimal": "decimal(10,0)",
+}
+_PLAIN = {"int", "bigint", "float", "double", "string", "boolean", "binary", "date", "timestamp"}
+MAX_PRECISION = 38
+
+_MAX_MILLIS = 253402300799999  # 9999-12-31T23:59:59.999Z: the last moment that every reader of Parquet understands
+_MIN_MILLIS = -62135596800000  # 0001-01-01T00:00:00Z
+
+
+class Encoding(Enum):
+    """How a source spells a value in JSON."""
+
+    PLAIN = "plain"  # as text or number; what the type says
+    BASE64 = "base64"
+    BASE64_DECIMAL = "base64_decimal"  # unscaled two's complement, big endian
+    OWN_SCALE = "own_scale"  # a JSON object of a scale and such a base64
+    BITS = "bits"  # base64 of an unsigned number, little endian
+    DAYS = "days"
+    MILLIS = "millis"
+    MICROS = "micros"
+    NANOS = "nanos"
+    MILLIS_OF_DAY = "millis_of_day"
+    MICROS_OF_DAY = "micros_of_day"
+    NANOS_OF_DAY = "nanos_of_day"
+    LATIN1 = "latin1"  # every byte as the character of that number
+
+
+@dataclass(frozen=True)
+class SourceField:
+    """One column of an event: its name, how its value is spelt and the Spark type it becomes.
+
+    `scale` belongs to BASE64_DECIMAL. `is_inferred`: guessed from values, so a stored type may overrule it. `source`:
+    its name in the events, where that is another one. `is_unseen`: no event has it, its type means nothing. `default`:
+    the value of rows from before the column was added, as events spell it.
+    """
+
+    name: str
+    type: str
+    encoding: Encoding = Encoding.PLAIN
+    scale: int = 0
+    is_inferred: bool = False
+    source: str | None = None
+    is_unseen: bool = False
+    default: str | None = None
+
+    @property
+    def member(self) -> str:
+        """Its name in the events."""
+        return self.source or self.name
+
+
+def normal_type(declared: str) -> str | None:
+    """Spark's short spelling of a type that an ODS column may have, or None.
+
+    >>> normal_type("DECIMAL(10, 2)"), normal_type("integer"), normal_type("varchar(5)"), normal_type("map<int,int>")
+    ('decimal(10,2)', 'int', 'string', None)
+    """
+    text = declared.strip().lower()
+    if re.fullmatch(r"(?:var)?char\(\d+\)", text):
+        return "string"
+    text = re.sub(r"\s", "", text.replace("numeric", "decimal"))
+    text = re.sub(r"^decimal\((\d+)\)$", r"decimal(\1,0)", text)
+    text = _ALIASES.get(text, text)
+    match = _DECIMAL.fullmatch(text)
+    if match:
+        return text if int(match[2]) <= int(match[1]) <= MAX_PRECISION else None
+    return text if text in _PLAIN else None
+
+
+def decimal_parts(spark_type: str) -> tuple[int, int] | None:
+    """(precision, scale) of a decimal type, else None."""
+    match = _DECIMAL.fullmatch(spark_type)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def widen(column: str, stored: str, field: SourceField) -> str:
+    """The type that holds both the stored rows and what arrives; never narrower than what is stored.
+
+    Hudi 1.2.0 widens int → bigint → string, int and bigint → double, decimals and float → double in place; it cannot
+    turn integers into decimals, so those become strings, which keep every digit. Raises IngestError where none holds
+    both.
+
+    >>> widen("a", "int", SourceField("a", "bigint")), widen("a", "bigint", SourceField("a", "int"))
+    ('bigint', 'bigint')
+    >>> widen("a", "decimal(10,2)", SourceField("a", "decimal(9,4)")), widen("a", "bigint",
+    ... SourceField("a", "decimal(9,4)"))
+    ('decimal(12,4)', 'string')
+    """
+    arriving = field.type
+    both = {stored, arriving}
+    if len(both) == 1 or stored == "string" or (field.is_inferred and stored not in _INTEGERS):
+        # A guess never changes a type that somebody stated; only integers have no room for other JSON values.
+        return stored
+    if both <= _NUMBERS:
+        return "bigint" if both == _INTEGERS else "double"
+    if decimal_parts(stored):
+        return _widen_decimal(column, stored, arriving)
+    if stored in _INTEGERS and (decimal_parts(arriving) or arriving == "string" or field.is_inferred):
+        return "string"
+    if stored in {"float", "double"} and (decimal_parts(arriving) or arriving == "string"):
+        return stored if decimal_parts(arriving) else "string"
+    if arriving == "string":
+        return stored
+    raise _changed(column, stored, arriving)
+
+
+_INTEGERS = {"int", "bigint"}
+_NUMBERS = {"int", "bigint", "float", "double"}
+
+
+def _widen_decimal(column: str, stored: str, arriving: str) -> str:
+    """Hudi turns what a decimal column cannot hold into NULL, so nothing but a wider decimal may take its place."""
+    old, new = decimal_parts(stored), decimal_parts(arriving)
+    if old and new:
+        scale = max(old[1], new[1])
+        precision = max(old[0] - old[1], new[0] - new[1]) + scale
+        if precision <= MAX_PRECISION:
+            return f"decimal({precision},{scale})"
+    elif arriving in _NUMBERS | {"string"}:
+        return stored
+    raise _changed(column, stored, arriving)
+
+
+def _changed(column: str, stored: str, arriving: str) -> IngestError:
+    return IngestError(
+        f"column {column!r} changed from {stored} to {arriving}, which its table cannot take in place",
+        hint=f"declare it under `columns:` as {stored}, or rebuild the table",
+    )
+
+
+quoted_name = spark_identifier
+"""A column's name in Spark SQL."""
+sql_literal = spark_literal
+"""A text of an event, or any other, in Spark SQL."""
+
+
+def exact_type(field: SourceField) -> str | None:
+    """The type to read a plain decimal from JSON with, all digits kept; None where the text is exact already.
+
+    Spark copies a JSON number into text by way of a double, so a decimal must be read as one. The scale is as large as
+    the integer digits allow, so that surplus digits are seen, not rounded away.
+
+    >>> exact_type(SourceField("price", "decimal(10,2)")), exact_type(SourceField("id", "int"))
+    ('decimal(38,30)', None)
+    """
+    parts = decimal_parts(field.type)
+    if parts is None or field.encoding is not Encoding.PLAIN:
+        return None
+    return f"decimal({MAX_PRECISION},{MAX_PRECISION - (parts[0] - parts[1])})"
+
+
+def decoder(field: SourceField, text: str, exact: str) -> str:
+    """Spark SQL that gives the value of a field; `text` is its JSON value as string, `exact` as `exact_type`.
+
+    >>> decoder(SourceField("id", "int"), "t.id", "x.id")
+    'try_cast(t.id as int)'
+    """
+    match field.encoding:
+        case Encoding.PLAIN:
+            return _plain(field.type, text, exact)
+        case Encoding.BASE64:
+            return _cast(f"try_to_binary({text}, 'BASE64')", "binary", field.type)
+        case Encoding.LATIN1:
+            return _cast(f"encode({text}, 'ISO-8859-1')", "binary", field.type)
+        case Encoding.BASE64_DECIMAL:
+            if field.type == "string":
+                return decimal_text(text, field.scale)
+            return _cast(decimal(text, field.scale), f"decimal(38,{field.scale})", field.type)
+        case Encoding.OWN_SCALE:
+            return _cast(own_scale_text(text), "string", field.type)
+        case Encoding.BITS:
+            return _cast(unsigned(text), "decimal(20,0)", field.type)
+        case Encoding.DAYS:
+            return _cast(f"date_from_unix_date(try_cast({text} as int))", "date", field.type)
+        case Encoding.MILLIS | Encoding.MICROS | Encoding.NANOS:
+            return _cast(_timestamp(f"try_cast({text} as bigint)", field.encoding), "timestamp", field.type)
+        case Encoding.MILLIS_OF_DAY | Encoding.MICROS_OF_DAY | Encoding.NANOS_OF_DAY:
+            return _cast(_time_of_day(f"try_cast({text} as bigint)", field.encoding), "string", field.type)
+
+
+def _cast(expression: str, from_type: str, to_type: str) -> str:
+    return expression if from_type == to_type else f"try_cast({expression} as {to_type})"
+
+
+def _plain(spark_type: str, text: str, exact: str) -> str:
+    if decimal_parts(spark_type):
+        return f"if({exact} = try_cast({exact} as {spark_type}), try_cast({exact} as {spark_type}), null)"
+    is_number = f"{text} rlike '^-?[0-9]+$'"
+    match spark_type:
+        case "string":
+            return text
+        case "binary":
+            return f"try_to_binary({text}, 'BASE64')"
+        case "date":
+            days = f"date_from_unix_date(try_cast({text} as int))"
+            return f"case when {_starts_as_date(text)} then try_cast({text} as date) when {is_number} then {days} end"
+        case "timestamp":
+            epoch = _timestamp(f"try_cast({text} as bigint)", None)
+            read = f"try_cast({text} as timestamp)"
+            return f"case when {_starts_as_date(text)} then {read} when {is_number} then {epoch} end"
+        case _:
+            return f"try_cast({text} as {spark_type})"
+
+
+def _starts_as_date(text: str) -> str:
+    """Spark reads `12:30` as a timestamp of today."""
+    return f"{text} rlike '^ *[0-9]{{4,}}-[0-9]{{1,2}}-[0-9]{{1,2}}'"
+
+
+def _timestamp(number: str, encoding: Encoding | None) -> str:
+    """A moment from a count since 1970; None: milliseconds, or microseconds where they cannot be milliseconds."""
+    from_millis = f"when {number} between {_MIN_MILLIS} and {_MAX_MILLIS} then timestamp_millis({number})"
+    in_micros = f"between {_MIN_MILLIS}000 and {_MAX_MILLIS}999"
+    from_micros = f"when {number} {in_micros} then timestamp_micros({number})"
+    match encoding:
+        case Encoding.MILLIS:
+            return f"case {from_millis} end"
+        case Encoding.MICROS:
+            return f"case {from_micros} end"
+        case Encoding.NANOS:
+            return f"timestamp_micros(cast(floor({number} / 1000BD) as bigint))"
+        case _:
+            return f"case {from_millis} {from_micros} end"
+
+
+_UNITS_PER_SECOND = {
+    Encoding.MILLIS_OF_DAY: 1_000,
+    Encoding.MICROS_OF_DAY: 1_000_000,
+    Encoding.NANOS_OF_DAY: 1_000_000_000,
+}
+
+
+def _time_of_day(number: str, encoding: Encoding) -> str:
+    """`[-]HH:mm:ss[.ffffff]`, as MySQL writes a TIME, which may be negative or longer than a day."""
+    unit = _UNITS_PER_SECOND[encoding]
+    seconds = f"(abs({number}) div {unit})"
+    clock = f"format_string('%02d:%02d:%02d', {seconds} div 3600, {seconds} div 60 % 60, {seconds} % 60)"
+    digits = len(str(unit)) - 1
+    fraction = (
+        f"if({number} % {unit} = 0, '', concat('.', lpad(cast(abs({number}) % {unit} as string), {digits}, '0')))"
+    )
+    return f"concat(if({number} < 0, '-', ''), {clock}, {fraction})"

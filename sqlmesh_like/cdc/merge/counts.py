@@ -1,0 +1,94 @@
+"""What a table's events of a batch come to. Owns counting them, and how far in the table their rows can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sqlmesh_like.cdc.formats.source_types import quoted_name
+from sqlmesh_like.cdc.merge.merge_sql import is_rekeyed
+from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
+from sqlmesh_like.names import Column
+
+_RANGED = {"int", "bigint", "string", "date"}
+"""Types of key columns by whose range a table is searched: those of which Parquet's statistics are exact."""
+
+
+@dataclass(frozen=True)
+class EventCounts:
+    """Events by what they are (grain: event): ingested or not, of a row that stood nobody knows where, without a value
+    that had not changed, to be read again, deletes, moves to another partition, changes of a key. `of_a_key`: of one
+    key at the most.
+    """
+
+    good: int
+    bad: int
+    blind: int
+    partial: int
+    unsure: int
+    deletes: int
+    moves: int
+    rekeyed: int
+    of_a_key: int
+
+
+def count(events: DataFrame, layout: OdsLayout) -> EventCounts:
+    """Count the events of a table (`Decoded.events`)."""
+    conditions = {
+        "good": "reason is null",
+        "bad": "reason is not null",
+        "blind": "lacks_before_position",
+        "partial": "size(missing) > 0",
+        "unsure": "unsure is not null",
+        "deletes": "reason is null and kind = 'delete'",
+        "moves": f"reason is null and {_moves(layout)}",
+        "rekeyed": f"reason is null and {is_rekeyed(layout)}",
+    }
+    counts = [F.expr(f"count_if({condition})").alias(name) for name, condition in conditions.items()]
+    if layout.has_key:
+        # Equal keys have equal hashes; that others may have too does no harm. And numbers are grouped fastest.
+        keys = ", ".join(f"row.{quoted_name(name)}" for name in layout.ingest.primary_key)
+        grouped = events.groupBy(F.expr(f"xxhash64({keys})")).agg(*counts)
+        frame = grouped.selectExpr(*(f"coalesce(sum({name}), 0)" for name in conditions), "coalesce(max(good), 0)")
+    else:
+        frame = events.agg(*counts, F.lit(1))
+    (numbers,) = frame.collect()
+    return EventCounts(*(int(number) for number in numbers))
+
+
+def _moves(layout: OdsLayout) -> str:
+    if not layout.partition_field:
+        return "false"
+    return f"kind = 'upsert' and before is not null and {layout.partition('before')} != {layout.partition('row')}"
+
+
+def within_ranges(stored: DataFrame, events: DataFrame, layout: OdsLayout) -> DataFrame:
+    """Those stored rows whose keys can be among the blind events: of most files Parquet's statistics say that none is.
+
+    A column that is about to change its type has another order until then.
+    """
+    columns = _ranged(layout, {name.lower(): kind for name, kind in stored.dtypes})
+    if not columns:
+        return stored
+    ends = (
+        events.where("lacks_before_position").selectExpr(*(end for column in columns for end in _ends(column))).first()
+    )
+    assert ends is not None
+    for column, least, greatest in zip(columns, ends[::2], ends[1::2], strict=True):
+        stored = stored.where(F.col(quoted_name(column.name)).between(F.lit(least), F.lit(greatest)))
+    return stored
+
+
+def _ranged(layout: OdsLayout, stored: Mapping[str, str]) -> list[Column]:
+    keys = {name.lower() for name in layout.ingest.primary_key}
+    own = (column for column in layout.columns if column.name.lower() in keys and column.type in _RANGED)
+    return [column for column in own if stored.get(column.name.lower()) == column.type]
+
+
+def _ends(column: Column) -> tuple[str, str]:
+    # Where an update changes the key, the row of the old one is looked for too.
+    both = f"row.{quoted_name(column.name)}, before.{quoted_name(column.name)}"
+    return f"min(least({both}))", f"max(greatest({both}))"

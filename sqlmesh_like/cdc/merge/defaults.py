@@ -1,0 +1,97 @@
+"""What rows hold in a column that was added with a default. Owns finding those rows: no event tells of them.
+
+`ALTER TABLE … ADD COLUMN … DEFAULT 5` changes every row of the source's table and logs none of them. The events that
+follow state the default in their schema, so the rows of the table get it, and the events before the first of those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlmesh_like.cdc.formats.row_images import Shape
+from sqlmesh_like.cdc.formats.source_types import SourceField, decoder, exact_type, quoted_name, sql_literal
+from sqlmesh_like.cdc.merge.merge_sql import DELETED_FLAG, KEY
+from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
+from sqlmesh_like.names import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def added(layout: OdsLayout, stored: Schema, shapes: Sequence[Shape]) -> dict[str, str]:
+    """Columns that the table does not have yet, by name, with Spark SQL of the default that events state for them."""
+    known = {column.name.lower() for column in stored}
+    types = {column.name: column.type or "string" for column in layout.columns if column.name.lower() not in known}
+    fields = {field.name: field for shape in shapes for field in shape.fields if field.default is not None}
+    return {name: f"cast({_value(fields[name])} as {kind})" for name, kind in types.items() if name in fields}
+
+
+def _value(field: SourceField) -> str:
+    text = sql_literal(field.default or "")
+    return decoder(field, text, f"try_cast({text} as {exact_type(field) or 'string'})")
+
+
+def given(frames: Sequence[tuple[DataFrame, Shape]], defaults: Mapping[str, str], *, in_order: bool) -> list[Shape]:
+    """The shapes; those without an added column have its default in the events before the first that has it.
+
+    `in_order`: the whole log has one order; else only what shares a partition of it. After such an event a column that
+    is not there was dropped.
+    """
+    shapes = [shape for _, shape in frames]
+    for name, value in defaults.items():
+        has = [_has(shape, name) for shape in shapes]
+        if all(has):
+            continue
+        firsts = _firsts([frame for (frame, _), own in zip(frames, has, strict=True) if own], in_order=in_order)
+        sql = f"if({_is_before(firsts)}, {value}, null)"
+        shapes = [
+            shape if own else replace(shape, absent={**shape.absent, name: sql})
+            for shape, own in zip(shapes, has, strict=True)
+        ]
+    return shapes
+
+
+def _has(shape: Shape, name: str) -> bool:
+    return any(field.name == name for field in shape.fields)
+
+
+def _firsts(frames: Sequence[DataFrame], *, in_order: bool) -> dict[str, str]:
+    """The first position among events, by the part of the log that it orders."""
+    part = "''" if in_order else "substring_index(position, '|', 2)"
+    entries: dict[str, str] = {}
+    for frame in frames:
+        places = frame.selectExpr(f"{part} as part", "position").groupBy("part").agg({"position": "min"})
+        for place, first in places.collect():
+            entries[place] = min(first, entries.get(place, first))
+    return entries
+
+
+def _is_before(firsts: Mapping[str, str]) -> str:
+    """Spark SQL; a part of the log without such an event has not come to it yet."""
+    whens = (
+        f"when {f'startswith(position, {sql_literal(part)})' if part else 'true'} then position < {sql_literal(first)}"
+        for part, first in firsts.items()
+    )
+    return f"case {' '.join(whens)} else true end"
+
+
+def backfilled(rows: DataFrame, stored: DataFrame, layout: OdsLayout, defaults: Mapping[str, str]) -> DataFrame:
+    """Rows to upsert (grain: key × partition) and, with the defaults, all stored rows that these do not replace.
+
+    An older version of a stored row would lose against it, and leave it without its defaults.
+    """
+    at = [KEY, *([layout.partition_field] if layout.partition_field else [])]
+    if layout.order_columns:
+        order = f"struct({', '.join(layout.order_columns)})"
+        stands = stored.selectExpr(*map(quoted_name, at), f"{order} as stands")
+        newest = rows.join(stands, at, "left").where(f"coalesce({order} >= stands, true)")
+        rows = newest.select(*rows.columns)
+    left = stored.join(rows.select(*at), at, "left_anti")
+    values = {**{name: quoted_name(name) for name in stored.columns}, **defaults, DELETED_FLAG: "false"}
+    columns = (
+        f"cast({values.get(field.name, 'null')} as {field.dataType.simpleString()}) as {quoted_name(field.name)}"
+        for field in rows.schema.fields
+    )
+    return rows.unionByName(left.selectExpr(*columns))

@@ -1,0 +1,49 @@
+"""The side table of an ODS table that remembers deleted and moved keys. Owns its layout and retention.
+
+Without it a late update that is older than a delete would bring the row back; `merge_sql` says how it decides. It is
+written before the main table: a crash between the two leaves a floor that the replayed batch ties with, and a tie
+goes to the batch.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sqlmesh_like.cdc.formats.literal_frame import frame_query
+from sqlmesh_like.cdc.merge import merge_sql
+from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.spark.tables.hudi_table import HudiTable, write
+
+RETENTION_DAYS = 30
+"""An event that arrives this long after a delete or move that it is older than is taken for a new one."""
+
+# Nothing reads this table's history.
+_HOUSEKEEPING = {
+    "hoodie.clean.automatic": "true",
+    "hoodie.clean.trigger.max.commits": "20",
+    "hoodie.clean.commits.retained": "2",
+    "hoodie.archive.automatic": "true",
+}
+
+
+def read_floors(spark: SparkSession, uri: str) -> DataFrame | None:
+    """The floors (grain: key), or None where nothing was deleted or moved yet."""
+    return spark.read.format("hudi").load(uri) if Timeline(uri).frontier else None
+
+
+def write_floors(
+    spark: SparkSession, uri: str, layout: OdsLayout, decisions: DataFrame, floors: DataFrame | None
+) -> None:
+    """Remember the deletes and moves among the decisions, and forget what is past its retention."""
+    fresh = frame_query(spark, merge_sql.new_floors(layout), decisions=decisions)
+    if floors is not None:
+        fresh = fresh.unionByName(_expired(floors, fresh))
+    table = HudiTable(uri, f"tombstones_{layout.table.name}", (merge_sql.KEY,), options=_HOUSEKEEPING)
+    write(fresh, table, "upsert", {})
+
+
+def _expired(floors: DataFrame, fresh: DataFrame) -> DataFrame:
+    limit = f"noted_at < current_timestamp() - interval {RETENTION_DAYS} days"
+    old = floors.where(limit).join(fresh, merge_sql.KEY, "left_anti")
+    return old.selectExpr(*(c if c != merge_sql.DELETED_FLAG else f"true as {c}" for c in fresh.columns))

@@ -1,0 +1,48 @@
+"""What of a declaration a table was made with, for good. Owns refusing another: its rows would be found no more.
+
+Rows are found by record key and partition: a table that is written with another primary key, another way to spell it
+(`Layout.record_key`), or another partition would get a second copy of every row that changes.
+"""
+
+from __future__ import annotations
+
+import json
+
+from sqlmesh_like.cdc.schema.ods_layout import HASHED_KEYS, TEXT_KEYS, OdsLayout
+from sqlmesh_like.errors import IngestError
+from sqlmesh_like.hudi.commits import STATE_PREFIX
+from sqlmesh_like.hudi.timeline import Timeline
+
+CONTRACT_KEY = "made"
+
+
+def creation_contract(layout: OdsLayout) -> str:
+    """The record of it in the metadata of every commit."""
+    ingest, by = layout.ingest, layout.ingest.partition_by
+    partition = None if by is None else [by.column, by.format, by.field]
+    entries = {"primary_key": list(ingest.primary_key), "partition_by": partition, "order_by": list(ingest.order_by)}
+    return json.dumps({**entries, "spelling": layout.key_spelling}, sort_keys=True)
+
+
+def key_spelling_of(uri: str) -> int:
+    """How the table at `uri` spells record keys; for one that is not there, how it will. Needs no JVM."""
+    record = Timeline(uri).extra(STATE_PREFIX + CONTRACT_KEY)
+    known = json.loads(record).get("spelling") if record else TEXT_KEYS
+    return known if known in (HASHED_KEYS, TEXT_KEYS) else TEXT_KEYS
+
+
+def check_creation_contract(layout: OdsLayout, record: str | None) -> None:
+    """Raises IngestError where a table of ours was creation_contract otherwise."""
+    before, now = json.loads(record or "{}"), json.loads(creation_contract(layout))
+    changed = [name for name in now if before.get(name) != now[name]]
+    if not changed:
+        return
+    name = layout.table.table
+    what = f"{changed[0]} of {name} was {before.get(changed[0])} when the table was made, and is {now[changed[0]]} now"
+    if "spelling" in changed:
+        what = f"{name} was written by an earlier version, which spelt its keys in another way"
+    raise IngestError(
+        what,
+        location=layout.table.declared_at,
+        hint="declare it as it was, or move the table's folder away and run: sml ingest --from earliest",
+    )

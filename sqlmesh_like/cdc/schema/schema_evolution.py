@@ -1,0 +1,275 @@
+"""The next schema of an ODS table. Owns what a new or changed column does by `on_schema_change`; no engine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Literal
+
+from sqlmesh_like.cdc.formats.row_images import Shape
+from sqlmesh_like.cdc.formats.source_types import SourceField, decimal_parts, normal_type, widen
+from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
+from sqlmesh_like.errors import IngestError
+from sqlmesh_like.names import Column, Schema, is_hidden
+from sqlmesh_like.project.nodes import IngestTable, SourceTable
+
+Policy = Literal["evolve", "lenient", "ignore", "fail"]
+
+_NO_SPELLINGS: Mapping[str, str] = MappingProxyType({})
+_NOT_AVRO = re.compile(r"[^A-Za-z0-9_]")
+
+
+@dataclass(frozen=True)
+class EvolvedSchema:
+    """A table's next layout, the shapes whose fields have the types of their columns, and what changed.
+
+    `renamed_columns`: new columns whose stored rows take their values from another one. `spellings`: how events spell
+    columns whose case is another in the table.
+    """
+
+    layout: OdsLayout
+    shapes: tuple[Shape, ...]
+    changes: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    spellings: Mapping[str, str] = field(default_factory=dict)
+
+
+def evolve_schema(
+    table: SourceTable,
+    ingest: IngestTable,
+    stored: Schema,
+    shapes: Sequence[Shape],
+    policy: Policy = "evolve",
+    spelt: Mapping[str, str] = _NO_SPELLINGS,
+) -> EvolvedSchema:
+    """The table after this batch. `stored` are its columns as it is (hidden ones too; empty before its first commit).
+
+    `evolve` adds and widens columns, and raises IngestError where one cannot change so; `lenient` takes such
+    values into a new column `name__type`; `ignore` keeps the columns as they are; `fail` raises IngestError at any
+    change. `spelt`: how events spelt columns until now, where not as the table.
+    """
+    columns = _Columns(table, ingest, stored, policy if stored else "evolve")
+    fields = [
+        (number, columns.declared(field))
+        for number, shape in enumerate(shapes)
+        for field in _named_safely(table, renamed_columns(shape.fields, table.renamed))
+    ]
+    # What was stated decides before what was only guessed.
+    order = sorted(range(len(fields)), key=lambda index: (fields[index][1].is_inferred, fields[index][1].is_unseen))
+    taken = {index: columns.take(fields[index][1]) for index in order}
+    kept: dict[int, list[SourceField]] = {number: [] for number in range(len(shapes))}
+    for index, (number, _) in enumerate(fields):
+        if (field := taken[index]) is not None:
+            kept[number].append(field)
+    columns.take_declared()
+    layout = OdsLayout(table, ingest, columns.in_order(kept[number] for number in kept))
+    _check_order(layout, stored)
+    _check_texts(layout, columns.before)
+    retyped = (replace(shape, fields=columns.retyped(kept[number])) for number, shape in enumerate(shapes))
+    names = columns.renamed()
+    spellings = columns.spellings(field.name for number in kept for field in kept[number])
+    changes = columns.changes(
+        names, {name: spelling for name, spelling in spellings.items() if spelt.get(name) != spelling}
+    )
+    return EvolvedSchema(layout, tuple(retyped), changes, names, {**spelt, **spellings})
+
+
+def renamed_columns(fields: Sequence[SourceField], names: Mapping[str, str]) -> list[SourceField]:
+    """Fields under the names that their columns have now; one that has its new name already stands for itself.
+
+    >>> [field.name for field in renamed_columns([SourceField("mail",
+    ... "string"), SourceField("id", "int")], {"email": "mail"})]
+    ['email', 'id']
+    """
+    present = {field.name.lower() for field in fields}
+    now = {before.lower(): name for name, before in names.items() if name.lower() not in present}
+    return [
+        replace(field, name=now[field.name.lower()], source=field.member) if field.name.lower() in now else field
+        for field in fields
+    ]
+
+
+class _Columns:
+    """The columns of a table while the fields of a batch are added one by one."""
+
+    def __init__(self, table: SourceTable, ingest: IngestTable, stored: Schema, policy: Policy) -> None:
+        self.table, self.policy = table, policy
+        self.partition = ingest.partition_by.field.lower() if ingest.partition_by else None
+        self.origin = ingest.origin.lower() if ingest.origin else None
+        shown = (column for column in stored if not is_hidden(column.name) and column.name.lower() != self.partition)
+        self.before: Mapping[str, str] = {column.name: column.type or "string" for column in shown}
+        self.types = dict(self.before)
+        if ingest.origin:
+            self.types.setdefault(ingest.origin, "string")
+        self.names = {name.lower(): name for name in self.types}
+        self.stated = {column.name.lower(): normal_type(column.type) for column in table.columns if column.type}
+
+    def declared(self, field: SourceField) -> SourceField:
+        kind = self.stated.get(field.name.lower())
+        return replace(field, type=kind, is_inferred=False) if kind else field
+
+    def take(self, field: SourceField) -> SourceField | None:
+        """The field as it enters the table; None where it does not."""
+        self._check_name(field.name)
+        known = self.names.get(field.name.lower())
+        if known is None:
+            return self._add(field)
+        if field.is_unseen:
+            return field
+        if known in self.before and (self.policy == "ignore" or (self.policy == "fail" and field.is_inferred)):
+            # What was only guessed is not a change: a value that does not fit is a malformed event.
+            return field
+        try:
+            widened = widen(known, self.types[known], field)
+        except IngestError:
+            if self.policy != "lenient":
+                raise
+            return self.take(replace(field, name=f"{known}__{_suffix(field.type)}", source=field.member, default=None))
+        if self.policy == "fail" and widened != self.types[known]:
+            raise self._refused(f"column {known!r} would change from {self.types[known]} to {widened}")
+        self.types[known] = widened
+        return field
+
+    def _add(self, field: SourceField) -> SourceField | None:
+        if follows := self._follows(field.name):
+            self.names[field.name.lower()] = field.name
+            # Stored rows get the values of the column that was renamed.
+            self.types[field.name] = widen(field.name, self.before[follows], field)
+            return field
+        if self.policy == "ignore":
+            return None
+        if self.policy == "fail":
+            raise self._refused(f"column {field.name!r} is new")
+        self.names[field.name.lower()] = field.name
+        self.types[field.name] = field.type
+        return field
+
+    def take_declared(self) -> None:
+        """Declared columns that no event has yet."""
+        for column in self.table.columns:
+            kind = self.stated.get(column.name.lower())
+            if kind and column.name.lower() not in {*self.names, self.partition}:
+                follows = self._follows(column.name)
+                arriving = SourceField(column.name, kind)
+                self.types[column.name] = widen(column.name, self.before[follows], arriving) if follows else kind
+
+    def in_order(self, shapes: Iterable[Sequence[SourceField]]) -> Schema:
+        """Columns as the table has them, then new ones as the events do."""
+        arrived = (self.names[field.name.lower()] for fields in shapes for field in fields)
+        return tuple(Column(name, self.types[name]) for name in dict.fromkeys((*self.before, *arrived, *self.types)))
+
+    def retyped(self, fields: Sequence[SourceField]) -> tuple[SourceField, ...]:
+        return tuple(replace(field, type=self.types[self.names[field.name.lower()]]) for field in fields)
+
+    def renamed(self) -> Mapping[str, str]:
+        """New columns that declare `renamed_from`, with the stored column that they follow."""
+        new = (name for name in self.types if name not in self.before)
+        return {name: follows for name in new if (follows := self._follows(name))}
+
+    def _follows(self, name: str) -> str | None:
+        old = self.table.renamed.get(name, "").lower()
+        return next((column for column in self.before if column.lower() == old), None)
+
+    def spellings(self, arrived: Iterable[str]) -> Mapping[str, str]:
+        """Columns of the table that events spell in another case."""
+        return {known: name for name in arrived if (known := self.names[name.lower()]) in self.before and known != name}
+
+    def changes(self, renamed: Mapping[str, str], spelt: Mapping[str, str]) -> tuple[str, ...]:
+        """What this batch changes of a table that was there: `+ name type`, `name old → new` and the like."""
+        if not self.before:
+            return ()
+        added = [
+            f"{renamed[name]} is {name} {kind} now" if name in renamed else f"+ {name} {kind}"
+            for name, kind in self.types.items()
+            if name not in self.before
+        ]
+        added += [f"{name} is spelt {spelling} in events: the table keeps {name}" for name, spelling in spelt.items()]
+        wider = [f"{name} {old} → {self.types[name]}" for name, old in self.before.items() if self.types[name] != old]
+        return (*added, *wider)
+
+    def _refused(self, what: str) -> IngestError:
+        return IngestError(
+            f"{what} in {self.table.table}, and on_schema_change is fail",
+            location=self.table.declared_at,
+            hint="set on_schema_change: evolve (or lenient, ignore), and run again: the events are still there",
+        )
+
+    def _check_name(self, name: str) -> None:
+        if is_hidden(name):
+            raise IngestError(
+                f"column {name!r} of {self.table.table} cannot be a column of a Hudi table",
+                hint="rename it at the source",
+            )
+        if name.lower() in (self.partition, self.origin):
+            what = "as:" if name.lower() == self.partition else "origin:"
+            raise IngestError(
+                f"{self.table.table} has a column {name!r} already",
+                location=self.table.declared_at,
+                hint=f"choose another `{what}`",
+            )
+
+
+def safe_name(name: str) -> str:
+    """The name of a column in a Hudi table, whose names are Avro's: letters, digits and `_`, no digit first.
+
+    >>> safe_name("a-b"), safe_name("1x"), safe_name("total")
+    ('a_b', '_1x', 'total')
+    """
+    safe = _NOT_AVRO.sub("_", name)
+    return f"_{safe}" if safe[:1].isdigit() or not safe else safe
+
+
+def _named_safely(table: SourceTable, fields: Sequence[SourceField]) -> list[SourceField]:
+    entries: dict[str, SourceField] = {}
+    for each in fields:
+        name = safe_name(each.name)
+        other = entries.setdefault(name, each)
+        if other is not each and (name != other.name or name != each.name):
+            raise IngestError(
+                f"columns {other.name!r} and {each.name!r} of {table.table} would both be {name!r}",
+                hint="rename one of them at the source",
+            )
+    return [replace(each, name=safe_name(each.name), source=each.member) for each in fields]
+
+
+def _suffix(spark_type: str) -> str:
+    """
+    >>> _suffix("decimal(10,2)")
+    'decimal_10_2'
+    """
+    return re.sub(r"\W+", "_", spark_type).strip("_")
+
+
+def _check_texts(layout: OdsLayout, before: Mapping[str, str]) -> None:
+    """Keys and partitions are texts of values: a type that spells old values anew would double the rows."""
+    ingest = layout.ingest
+    keys = {name.lower(): "primary key" for name in ingest.primary_key}
+    by = ingest.partition_by
+    named = {by.column.lower(): "partition", **keys} if by else keys
+    for column in layout.columns:
+        old, what = before.get(column.name), named.get(column.name.lower())
+        if what is None or old in (None, column.type) or {old, column.type} <= _SAME_TEXTS:
+            continue
+        if what == "partition" or not (decimal_parts(str(old)) and decimal_parts(str(column.type))):
+            raise IngestError(
+                f"{what} column {column.name!r} of {layout.table.table} changed from {old} to {column.type}",
+                location=layout.table.declared_at,
+                hint=f"declare it under `columns:` as {old}, or rebuild the table",
+            )
+
+
+_SAME_TEXTS = {"int", "bigint", "string"}
+
+
+def _check_order(layout: OdsLayout, stored: Schema) -> None:
+    """A stored order that changes its type would compare texts with numbers."""
+    before = {column.name: column.type for column in stored}
+    for name, kind in zip(layout.order_columns, layout.order_types() if layout.columns else (), strict=False):
+        if before.get(name, kind) != kind:
+            raise IngestError(
+                f"an order_by column of {layout.table.table} changed from {before[name]} to {kind}",
+                location=layout.table.declared_at,
+                hint="declare its type under `columns:`, or rebuild the table",
+            )

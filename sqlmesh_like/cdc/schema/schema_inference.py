@@ -1,0 +1,59 @@
+"""Columns of events that state no schema, guessed from their values.
+
+Owns the guess; `schema_evolution` says what it changes.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import ArrayType, DataType, StructType
+
+from sqlmesh_like.cdc.formats.message import Message
+from sqlmesh_like.cdc.formats.source_types import SourceField, normal_type
+
+
+def inferred_schema(frame: DataFrame, message: Message, *, in_order: bool) -> tuple[SourceField, ...]:
+    """Columns and types of events (`value`), from all their values; a column of NULLs alone is none yet.
+
+    Inference sorts the names; `in_order` asks for them as the first event has them, which costs another look.
+    """
+    spark = frame.sparkSession
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    # pyspark reads JSON from text rows only through Python workers; Spark itself takes a Dataset[String].
+    texts = getattr(frame.select("value")._jdf, "as")(jvm.org.apache.spark.sql.Encoders.STRING())
+    reader = spark.read.option("dropFieldIfAllNull", "true")._jreader
+    body: DataType = DataFrame(reader.json(texts), spark).schema
+    for name in message.path:
+        body = _child(body, name)
+    rows = [_child(body, name) for name in reversed(message.members)] if message.members else [_struct(body)]
+    types = {field.name: field.dataType.simpleString() for row in rows for field in row.fields}
+    fields = [
+        SourceField(name, normal_type(kind) or "string", is_inferred=True)
+        for name, kind in types.items()
+        if name not in message.ignored
+    ]
+    if in_order:
+        places = _places(frame, message)
+        fields.sort(key=lambda field: places.get(field.name, len(places)))
+    return tuple(fields)
+
+
+def _places(frame: DataFrame, message: Message) -> dict[str, int]:
+    path = "".join(f".{name}" for name in message.path)
+    item = "[0]" if message.is_list else ""
+    rows = [f"get_json_object(value, '${path}[\\'{name}\\']{item}')" for name in message.members] or ["value"]
+    row = frame.selectExpr(f"json_object_keys(coalesce({', '.join(rows)}))").first()
+    return {name: place for place, name in enumerate((row[0] if row else None) or ())}
+
+
+def _child(parent: DataType, name: str) -> StructType:
+    data_type = [field.dataType for field in _struct(parent).fields if field.name == name]
+    return _struct(data_type[0]) if data_type else StructType()
+
+
+def _struct(kind: DataType) -> StructType:
+    """The row type itself, or that of a list's rows."""
+    if isinstance(kind, ArrayType):
+        kind = kind.elementType
+    return kind if isinstance(kind, StructType) else StructType()

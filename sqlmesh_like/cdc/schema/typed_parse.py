@@ -1,0 +1,98 @@
+"""Row images read with the types of their columns at once. Owns which events may be, and which must be read again.
+
+`row_images` reads every value as text and says of each what is wrong with it. Most events have nothing wrong: one
+`from_json` gives their values with half of the work. An event in which any value was not what its column takes, or
+could have been altered, is `unsure`; `row_images` then reads it once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlmesh_like.cdc.formats.row_images import IMAGES, Shape, struct_of, within_path
+from sqlmesh_like.cdc.formats.source_types import Encoding, SourceField, decoder, exact_type, quoted_name, sql_literal
+from sqlmesh_like.names import Schema
+
+_CORRUPT = "_sml_corrupt"
+"""Member that holds the text of an event in which a value was not what its column takes."""
+_AS_THEY_ARE = {"int", "bigint", "double", "boolean"}
+"""Types that JSON's own parser reads exactly as `row_images` does, or not at all (float: by way of a double)."""
+_COUNTS: Mapping[Encoding, str] = {
+    Encoding.DAYS: "int",
+    Encoding.MILLIS: "bigint",
+    Encoding.MICROS: "bigint",
+    Encoding.NANOS: "bigint",
+    Encoding.MILLIS_OF_DAY: "bigint",
+    Encoding.MICROS_OF_DAY: "bigint",
+    Encoding.NANOS_OF_DAY: "bigint",
+}
+_LARGEST = "1.7976931348623157E308D"
+
+
+def can_be_typed(shape: Shape, *, partial: bool) -> bool:
+    """Whether the events have a row before and one after under names of their own, each with all of its values."""
+    message = shape.message
+    is_plain = message.style == "pair" and not message.is_list and not message.marks_unavailable
+    return is_plain and not partial and not shape.clashes
+
+
+def member_type(field: SourceField) -> str:
+    """The type that a field's JSON value is read with.
+
+    >>> (member_type(SourceField("n", "int")), member_type(SourceField("at", "timestamp")),
+    ... member_type(SourceField("p", "decimal(9,2)")))
+    ('int', 'STRING', 'decimal(38,31)')
+    """
+    if field.encoding is not Encoding.PLAIN:
+        return _COUNTS.get(field.encoding, "STRING")
+    return exact_type(field) or (field.type if field.type in _AS_THEY_ARE else "STRING")
+
+
+def read_typed(shape: Shape) -> str:
+    """Spark SQL of an event's text (`value`) as a struct that holds both rows."""
+    row = struct_of([(field.member, member_type(field)) for field in shape.fields])
+    schema = within_path(shape.message, row, f", {_CORRUPT}: STRING")
+    return f"from_json(value, {sql_literal(schema)}, map('columnNameOfCorruptRecord', {sql_literal(_CORRUPT)}))"
+
+
+def typed_rows(shape: Shape) -> dict[str, str]:
+    """Spark SQL over `read_typed`, as `all_f`: the rows `before` and `after` in `f`, and whether all were read."""
+    message = shape.message
+    at = "".join(f".{name}" for name in ("all_f", *message.path))[1:]
+    new, old = f"{at}.{quoted_name(message.new or '')}", f"{at}.{quoted_name(message.old or '')}"
+    return {
+        "f": f"named_struct('before', coalesce({old}, if(kind = 'delete', {new}, null)),"
+        f" 'after', if(kind = 'delete', null, {new}))",
+        "is_read": f"all_f.{_CORRUPT} is null",
+    }
+
+
+def typed_image(shape: Shape, name: str, columns: Schema) -> str:
+    """Spark SQL over `typed_rows`: one row image as a struct of these columns (NULL without such an image)."""
+    fields = {field.name.lower(): field for field in shape.fields}
+    values = []
+    for column in columns:
+        field = fields.get(column.name.lower())
+        value = shape.absent.get(column.name, f"cast(null as {column.type})") if field is None else _value(field, name)
+        values.append(f"{sql_literal(column.name)}, {value}")
+    return f"if(f.{name} is null, null, named_struct({', '.join(values)}))"
+
+
+def _value(field: SourceField, name: str) -> str:
+    read = f"f.{name}.{quoted_name(field.member)}"
+    is_value = field.encoding is Encoding.PLAIN and member_type(field).lower() == field.type
+    return read if is_value else decoder(field, read, read)
+
+
+def unsure(shape: Shape) -> str:
+    """Spark SQL over `typed_rows` and the images: whether the event must be read again."""
+    checks = ["not is_read"]
+    for name in IMAGES:
+        for field in shape.fields:
+            read, value = f"f.{name}.{quoted_name(field.member)}", f"{name}.{quoted_name(field.name)}"
+            if member_type(field) == "double":
+                # The parser also takes words for numbers, and what is too large for infinity.
+                checks.append(f"not coalesce(abs({read}) <= {_LARGEST}, true)")
+            elif _value(field, name) != read:
+                checks.append(f"{read} is not null and {value} is null")
+    return " or ".join(f"({check})" for check in checks)

@@ -1,0 +1,44 @@
+"""Tables that failed in a batch and have to catch up. Owns the note of what each has still to ingest, in log order.
+
+The note is written before the batch counts as done, so that no crash can lose it: while a table is behind, every batch
+is added to its note instead of being written to the table, for a later event must not overtake an earlier one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
+from sqlmesh_like.cdc.sources.offset_range import offset_range_from
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.project.nodes import SourceTable
+
+
+def tables_behind(place: SourcePaths) -> Mapping[str, tuple[BatchMarker, ...]]:
+    """What each table that is behind has to ingest, oldest first; by the table's name."""
+    notes = folder(place.behind)
+    names = {name.removesuffix(".json") for name in notes.names() if name.endswith(".json")}
+    return {table.name: _read(place, table) for table in place.source.tables if table.name in names}
+
+
+def note(place: SourcePaths, table: SourceTable, pending: Sequence[BatchMarker]) -> None:
+    """Write down all that a table has still to ingest; nothing left: it has caught up."""
+    notes = folder(place.behind)
+    path = f"{notes.path}/{table.name}.json"
+    if not pending:
+        if notes.exists(f"{table.name}.json"):
+            notes.fs.rm(path)
+        return
+    entries = [{"query": m.query, "batch": m.batch, "extent": json.dumps(m.extent.to_json())} for m in pending]
+    notes.fs.makedirs(notes.path, exist_ok=True)
+    # Half a note must never be read as a whole one.
+    with notes.fs.open(f"{path}.new", "wb") as file:
+        file.write(json.dumps(entries).encode())
+    notes.fs.mv(f"{path}.new", path)
+
+
+def _read(place: SourcePaths, table: SourceTable) -> tuple[BatchMarker, ...]:
+    data = json.loads(folder(place.behind).read(f"{table.name}.json"))
+    return tuple(BatchMarker(entry["query"], entry["batch"], offset_range_from(entry["extent"])) for entry in data)

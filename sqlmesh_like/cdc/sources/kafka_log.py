@@ -1,0 +1,108 @@
+"""Logs in Kafka, one message a record. Owns the options of reading them and how a record's place is spelt.
+
+Offsets are recorded by us, in the checkpoint and with each table's commit, never as a consumer group's. Events of one
+key must be in one partition, as every tool writes them: only there do offsets say which came first.
+Options: https://spark.apache.org/docs/3.5.7/structured-streaming-kafka-integration.html
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from sqlmesh_like.cdc.sources.event_log import LINE_COLUMNS, ExtentOf
+from sqlmesh_like.cdc.sources.offset_range import OffsetRange, Offsets
+
+_LINE = {
+    "value": "cast(value as string)",
+    "file": "concat(topic, '/', partition)",
+    "line": "offset",
+    "position": "concat(topic, '|', lpad(partition, 6, '0'), '|', lpad(offset, 20, '0'))",
+    "logged_at": "unix_millis(timestamp)",
+    # Tools name a topic after its table: prefix.database.table.
+    "log_database": "if(contains(topic, '.'), substring_index(substring_index(topic, '.', -2), '.', 1), null)",
+    "log_table": "substring_index(topic, '.', -1)",
+    "log_schema": "cast(null as string)",
+    "log_key": "cast(key as string)",
+}
+
+_MAX_TASKS = 8
+"""A small batch is not worth the cores of a large cluster."""
+
+
+@dataclass(frozen=True)
+class KafkaLog:
+    """The topics of a source. `settings` are its `kafka:` block, which may hold passwords."""
+
+    settings: Mapping[str, object] = field(repr=False)
+    max_events: int | None = None
+
+    def stream(self, spark: SparkSession, start: str | None) -> DataFrame | None:
+        options = {**self._options(spark), **self._topics()}
+        options["startingOffsets"] = start or _spelt(self.settings.get("starting_offsets") or "earliest")
+        if self.max_events:
+            options["maxOffsetsPerTrigger"] = str(self.max_events)
+        return spark.readStream.format("kafka").options(**options).load()
+
+    def read(self, spark: SparkSession, extent: OffsetRange) -> DataFrame:
+        assert isinstance(extent, Offsets)
+        first: dict[str, dict[str, int]] = {}
+        end: dict[str, dict[str, int]] = {}
+        for topic, partition, start, stop in extent.ranges:
+            first.setdefault(topic, {})[str(partition)] = start
+            end.setdefault(topic, {})[str(partition)] = stop
+        assigned = {topic: sorted(int(partition) for partition in partitions) for topic, partitions in first.items()}
+        options = {
+            **self._options(spark),
+            "assign": json.dumps(assigned),
+            "startingOffsets": json.dumps(first),
+            "endingOffsets": json.dumps(end),
+        }
+        return spark.read.format("kafka").options(**options).load()
+
+    @contextmanager
+    def lines(self, batch: DataFrame) -> Iterator[tuple[DataFrame, ExtentOf]]:
+        yield batch.selectExpr(*(f"{_LINE[name]} as {name}" for name in LINE_COLUMNS)), _offsets
+
+    def _options(self, spark: SparkSession) -> dict[str, str]:
+        given = self.settings.get("options")
+        options = {str(name): str(value) for name, value in given.items()} if isinstance(given, dict) else {}
+        # Spark's own names; a client's start with `kafka.`, and who forgot that means the client.
+        options = {name if _is_spark(name) else f"kafka.{name}": value for name, value in options.items()}
+        return {**_side_by_side(spark), **options, "kafka.bootstrap.servers": str(self.settings["bootstrap_servers"])}
+
+    def _topics(self) -> dict[str, str]:
+        pattern, topics = self.settings.get("topic_pattern"), self.settings.get("topics")
+        if pattern is not None:
+            return {"subscribePattern": str(pattern)}
+        return {"subscribe": ",".join(map(str, topics)) if isinstance(topics, list) else str(topics)}
+
+
+def _offsets(lines: DataFrame | None) -> Offsets:
+    assert lines is not None
+    rows = lines.groupBy("file").agg(F.min("line"), F.max("line") + 1).collect()
+    places = (file.rpartition("/") for file, _, _ in rows)
+    ranges = ((topic, int(part), first, end) for (topic, _, part), (_, first, end) in zip(places, rows, strict=True))
+    return Offsets(tuple(sorted(ranges)))
+
+
+def _side_by_side(spark: SparkSession) -> dict[str, str]:
+    """Spark gives each partition of a topic to one core, and tools make topics of one partition."""
+    return {"minPartitions": str(min(spark.sparkContext.defaultParallelism, _MAX_TASKS))}
+
+
+def _is_spark(name: str) -> bool:
+    """
+    >>> _is_spark("kafka.security.protocol"), _is_spark("minPartitions"), _is_spark("security.protocol")
+    (True, True, False)
+    """
+    return name.startswith("kafka.") or "." not in name
+
+
+def _spelt(offsets: object) -> str:
+    return offsets if isinstance(offsets, str) else json.dumps(offsets)

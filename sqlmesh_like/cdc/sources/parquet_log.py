@@ -1,0 +1,47 @@
+"""Logs of Parquet files, as DMS writes them: each row is a message. Owns the stream of them; `row_files` reads rows.
+
+The stream carries names of files only: their columns differ from table to table and from week to week.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sqlmesh_like.cdc.formats.literal_frame import literal_frame
+from sqlmesh_like.cdc.sources.event_log import ExtentOf
+from sqlmesh_like.cdc.sources.file_log import folder_names, has_files, stream_options
+from sqlmesh_like.cdc.sources.offset_range import Files, OffsetRange, files_of
+from sqlmesh_like.cdc.sources.row_files import Listed, RowFiles, row_files
+
+_COLUMNS = ("path as file", "unix_millis(modificationTime) as modified")
+
+
+@dataclass(frozen=True)
+class ParquetLog:
+    """The Parquet files of a glob. A file that vanished before it was read brings nothing: its source truncated it."""
+
+    glob: str
+    max_files: int | None = None
+
+    def stream(self, spark: SparkSession, start: str | None) -> DataFrame | None:  # noqa: ARG002 - files have no offsets
+        if not has_files(self.glob):
+            return None
+        # Only the listing is read of it: the content is a column that nobody asks for.
+        schema = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
+        files = spark.readStream.format("binaryFile").schema(schema).options(**stream_options(self.max_files))
+        return files.load(self.glob).selectExpr(*_COLUMNS)
+
+    def read(self, spark: SparkSession, extent: OffsetRange) -> DataFrame:
+        assert isinstance(extent, Files)
+        rows = [(path, time) for time, path in extent.files]
+        return literal_frame(spark, rows, "file STRING, modified BIGINT")
+
+    @contextmanager
+    def lines(self, batch: DataFrame) -> Iterator[tuple[list[RowFiles], ExtentOf]]:
+        listed = [(row["modified"], row["file"]) for row in batch.collect()]
+        named = [Listed(file, modified, *folder_names(self.glob, file)) for modified, file in listed]
+        yield row_files(batch.sparkSession, named), lambda _: files_of(listed)

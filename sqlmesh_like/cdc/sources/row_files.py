@@ -1,0 +1,132 @@
+"""Parquet files that a batch brings, with rows that have types. Owns reading them as Spark frames; decides nothing."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from sqlmesh_like.cdc.formats.columnar import RAW, FileSchema, stated
+from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
+from sqlmesh_like.cdc.schema.ods_layout import LINE_DIGITS
+from sqlmesh_like.hudi.storage import folder
+
+LOG_COLUMNS = ("log_database", "log_table", "log_schema", "log_key")
+"""What a log itself says of a line's database, table, columns and key (or NULL)."""
+FILE_POSITION = f"concat(lpad(modified, 13, '0'), '|', file, '|', lpad(line, {LINE_DIGITS}, '0'))"
+"""Spark SQL of where a line stands in a log of files, over `modified`, `file` and `line`."""
+_AT_ONCE = 8
+_SMALL = 4 * 1024 * 1024
+"""Bytes that one task reads faster than two could be started for."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One file: where it is, when it was written (ms since 1970), and whose rows it holds by its folder."""
+
+    path: str
+    modified: int
+    database: str | None
+    table: str | None
+
+
+@dataclass(frozen=True)
+class RowFile:
+    """What a file says of itself; `schema` is Spark's, as JSON."""
+
+    listed: Listed
+    rows: int
+    bytes: int
+    schema: str
+
+
+@dataclass(frozen=True)
+class RowFiles:
+    """Files of one table of a source that have the same columns.
+
+    `frame` (grain: row): `RAW`, where the row stands (`file`, `line`, `position`) and what the log says of it.
+    """
+
+    files: tuple[RowFile, ...]
+    schema: FileSchema
+    frame: DataFrame
+
+    @property
+    def source(self) -> tuple[str | None, None, str | None]:
+        """Database, schema and table at the source."""
+        return (self.files[0].listed.database, None, self.files[0].listed.table)
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.bytes for file in self.files)
+
+
+class _Footers:
+    """Reads what files say of themselves, with no Spark job: to infer a schema Spark would start one for each file."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        jvm = spark._jvm
+        assert jvm is not None
+        # Py4J looks for a class whenever it is named.
+        hadoop, parquet = jvm.org.apache.parquet.hadoop, jvm.org.apache.spark.sql.execution.datasources.parquet
+        self._path, self._footer = jvm.org.apache.hadoop.fs.Path, hadoop.Footer
+        self._read, self._schema = hadoop.ParquetFileReader.readFooter, parquet.ParquetFileFormat.readSchemaFromFooter
+        state = spark._jsparkSession.sessionState()
+        self._settings, self._converter = state.newHadoopConf(), parquet.ParquetToSparkSchemaConverter(state.conf())
+
+    def described(self, listed: Listed) -> RowFile | None:
+        """None for a file that is gone."""
+        place = folder(listed.path)
+        try:
+            size = int(str(place.fs.info(place.path)["size"]))
+        except FileNotFoundError:
+            return None
+        at = self._path(listed.path)
+        footer = self._read(self._settings, at)
+        schema = str(self._schema(self._footer(at, footer), self._converter).json())
+        rows = sum(int(block.getRowCount()) for block in footer.getBlocks())
+        return RowFile(listed, rows, size, schema)
+
+
+def row_files(spark: SparkSession, listed: Sequence[Listed]) -> list[RowFiles]:
+    """Files by table and columns, but those that are gone."""
+    footers = _Footers(spark)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        result = list(pool.map(footers.described, listed))
+    groups: defaultdict[tuple[str | None, str | None, str], list[RowFile]] = defaultdict(list)
+    for file in result:
+        if file is not None:
+            groups[file.listed.database, file.listed.table, file.schema].append(file)
+    return [_read(spark, files) for files in groups.values()]
+
+
+def _read(spark: SparkSession, files: Sequence[RowFile]) -> RowFiles:
+    schema = StructType.fromJson(json.loads(files[0].schema))
+    types = [(field.name, field.dataType.simpleString()) for field in schema.fields]
+    said = dict.fromkeys(LOG_COLUMNS, "cast(null as string)")
+    named = {"log_database": files[0].listed.database, "log_table": files[0].listed.table, "log_schema": stated(types)}
+    said |= {name: sql_literal(value) for name, value in named.items() if value is not None}
+    frame = (
+        spark.read.schema(schema)
+        .parquet(*(file.listed.path for file in files))
+        .selectExpr(
+            f"struct({', '.join(quoted_name(name) for name, _ in types)}) as {RAW}",
+            "_metadata.file_path as file",
+            "unix_millis(_metadata.file_modification_time) as modified",
+            "_metadata.row_index + 1 as line",
+            *(f"{sql} as {name}" for name, sql in said.items()),
+        )
+    )
+    frame = frame.selectExpr("*", f"{FILE_POSITION} as position")
+    if sum(file.bytes for file in files) < _SMALL:
+        frame = frame.coalesce(1)
+    return RowFiles(tuple(files), types, frame)

@@ -1,0 +1,77 @@
+"""What can be wrong with a source before any event is seen. Owns what ingestion supports so far; needs no engine."""
+
+from __future__ import annotations
+
+import json
+
+from sqlmesh_like.cdc.schema.ods_layout import check_declaration
+from sqlmesh_like.errors import UsageError
+from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.project.nodes import ParsedProject, Source
+from sqlmesh_like.project.sources import TRIGGER
+
+
+def check_source(project: ParsedProject, source: Source) -> None:
+    """Whether all settings of a source are supported and its files can be. Raises UsageError and ProjectError."""
+    for table in source.tables:
+        check_declaration(table)
+    ingest = source.ingest
+    if ingest is None:
+        raise UsageError(f"source {source.name!r} has no `ingest` block", location=source.declared_at)
+    if ingest.files is None:
+        return
+    if ingest.max_events_per_batch is not None:
+        hint = "files are ingested whole: set files: {max_files_per_batch: …}"
+        raise UsageError(
+            f"max_events_per_batch of source {source.name!r} is for Kafka", location=source.declared_at, hint=hint
+        )
+    if not folder(fixed_part(files_glob(project, ingest.files))).exists():
+        raise UsageError(
+            f"source {source.name!r} reads {ingest.files}, but there is no folder {fixed_part(ingest.files) or '.'}",
+            location=source.declared_at,
+            hint="create it, or change files: {path: …}",
+        )
+
+
+def check_start(source: Source, start: str | None) -> None:
+    """Whether a source can be read from there: earliest, latest or, for Kafka, offsets. Raises UsageError."""
+    if start is None or start == "earliest":
+        return
+    if source.ingest is None or source.ingest.kafka is None:
+        hint = "use --from earliest, or move read files away"
+        raise UsageError(f"--from {start}: the files of source {source.name!r} have no such position", hint=hint)
+    if start == "latest":
+        return
+    try:
+        offsets = json.loads(start)
+    except ValueError:
+        offsets = None
+    if not isinstance(offsets, dict) or not all(isinstance(parts, dict) for parts in offsets.values()):
+        hint = """write earliest, latest or e.g. '{"topic": {"0": 42}}'"""
+        raise UsageError(f"--from {start!r} is not a position in a topic", hint=hint)
+
+
+def check_trigger(trigger: str | None, *, continuous: bool) -> None:
+    """Whether the time between batches makes sense. Raises UsageError."""
+    if trigger is None:
+        return
+    if not continuous:
+        raise UsageError("--trigger is for --continuous", hint="without it, everything is ingested at once")
+    if not TRIGGER.fullmatch(trigger):
+        raise UsageError(f"--trigger is {trigger!r}", hint="write it as: 30 seconds")
+
+
+def files_glob(project: ParsedProject, files: str) -> str:
+    """The glob of a source's files, made absolute."""
+    return files if "://" in files else str(project.root / files)
+
+
+def fixed_part(path: str) -> str:
+    """The folder in front of the first wildcard.
+
+    >>> fixed_part("landing/shop/*.jsonl"), fixed_part("a/b.jsonl")
+    ('landing/shop', 'a')
+    """
+    parts = path.split("/")
+    fixed = next((index for index, part in enumerate(parts) if any(sign in part for sign in "*?[{")), len(parts) - 1)
+    return "/".join(parts[:fixed])

@@ -1,0 +1,197 @@
+"""One batch of a source's log.
+
+Owns the order of its commits; `events` says what lines are, `table_batch` writes each table.
+
+Bad lines are kept first, tables follow side by side. A table that fails does not stop the others: it is noted as behind
+(`catch_up_queue`) and catches up later. Any other failure fails the batch, which is then replayed: tables that have it
+recognize it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sqlmesh_like.cdc.decode.decode import Decoded, decode
+from sqlmesh_like.cdc.decode.events import Routed, events_for, events_of, routed, routed_files
+from sqlmesh_like.cdc.formats.source_types import sql_literal
+from sqlmesh_like.cdc.report import TableReport
+from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
+from sqlmesh_like.cdc.sources.event_log import LogLines
+from sqlmesh_like.cdc.sources.offset_range import Files
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.cdc.tables import dead_letters
+from sqlmesh_like.cdc.tables.dead_letters import stored_dead_letters
+from sqlmesh_like.cdc.tables.table_batch import commit
+from sqlmesh_like.errors import NodeError, ProjectError
+from sqlmesh_like.project.nodes import IngestSource, SourceTable
+from sqlmesh_like.spark.frames.cached_frame import cached
+
+MANY_TABLES = 8
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """What one batch brought. `mark`: which one it was."""
+
+    tables: tuple[TableReport, ...]
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    events: int = 0
+    dead_letters: int = 0
+    seconds: float = 0.0
+    mark: BatchMarker | None = None
+
+
+@contextmanager
+def in_memory(frame: DataFrame) -> Iterator[DataFrame]:
+    kept = cached(frame)
+    try:
+        yield kept.frame
+    finally:
+        kept.release()
+
+
+def ingest_batch(
+    spark: SparkSession,
+    place: SourcePaths,
+    root: Path,
+    lines: LogLines,
+    mark_of: Callable[[DataFrame | None], BatchMarker],
+    *,
+    without: Collection[str] = (),
+    only: str | None = None,
+) -> BatchReport:
+    """Commit a batch to all tables it touches, `without` some (by name), or again to `only` one.
+
+    `lines`: `LINE_COLUMNS` of `event_log`, or files of typed rows; `mark_of` is asked for the batch's mark when lines
+    are in memory. Raises ProjectError, and IngestError under `on_bad_record: fail`.
+    """
+    started = time.monotonic()
+    files = lines if isinstance(lines, list) else []
+    with _events(place, lines) as events:
+        mark = mark_of(events)
+        routing = routed_files(place, files) if events is None else routed(place, events)
+        if only is not None:
+            routing = Routed({name: share for name, share in routing.shares.items() if name == only}, {}, 0, 0)
+        routing = replace(
+            routing, shares={name: share for name, share in routing.shares.items() if name not in without}
+        )
+        letter_rows = stored_dead_letters(spark, place)
+        decoded, failed = decode_all(place, events, routing, letter_rows, in_order=isinstance(mark.extent, Files))
+        try:
+            # What the table's own lines were worth was not known when the batch first came.
+            bad_mark = mark if only is None else replace(mark, query=f"{mark.query}/{only}")
+            bad = _write_dead_letters(place, root, events, routing, decoded, bad_mark)
+            done = side_by_side(place, decoded, lambda each: commit(place, each, mark), lambda each: each.layout.table)
+            tables = tuple(_measured(each, routing) for each in (*failed, *done[0], *done[1]))
+            return BatchReport(tables, routing.skipped, routing.lines, bad, time.monotonic() - started, mark)
+        finally:
+            for each in decoded:
+                each.release()
+
+
+@contextmanager
+def _events(place: SourcePaths, lines: LogLines) -> Iterator[DataFrame | None]:
+    """The events that lines are, in memory; None for files, whose rows say all by themselves."""
+    if not isinstance(lines, DataFrame):
+        yield None
+        return
+    assert place.source.ingest is not None
+    # Where types are declared, names are all that is to be known of an event without a schema.
+    is_declared = any(column.type for table in place.source.tables for column in table.columns)
+    named = events_of(lines, place.source.ingest, with_members=is_declared)
+    with in_memory(_by_table(place, named)) as events:
+        yield events
+
+
+def _by_table(place: SourcePaths, events: DataFrame) -> DataFrame:
+    """Events in an order that lets every one of many tables read its own of them, not all."""
+    many = len(place.source.tables) > MANY_TABLES
+    return events.sortWithinPartitions("source_table", "source_schema", "database") if many else events
+
+
+def _measured(report: TableReport, routing: Routed) -> TableReport:
+    """With how many lines the table had, and how far behind the log it is now."""
+    share = next(each for each in routing.shares.values() if each.table.table == report.table)
+    lag = None if share.logged_at is None or report.error else max(0.0, time.time() - share.logged_at / 1000)
+    return replace(report, events=share.lines, lag=lag)
+
+
+def decode_all(
+    place: SourcePaths,
+    events: DataFrame | None,
+    routing: Routed,
+    letter_rows: DataFrame | None = None,
+    *,
+    in_order: bool,
+) -> tuple[list[Decoded], list[TableReport]]:
+    """What the batch holds for each table, and the tables whose columns cannot be what the events say.
+
+    `letter_rows`: those that are kept already, where these events are not letters themselves. `in_order`: the whole
+    log has one order; else only what shares a partition of it.
+    """
+    keyed = None if letter_rows is None else letter_rows.where("row_key is not null")
+    waiting = set() if keyed is None else {row[0] for row in keyed.select("table_name").distinct().collect()}
+
+    def one(name: str) -> Decoded:
+        share = routing.shares[name]
+        own = keyed.where(f"table_name = {sql_literal(name)}") if keyed is not None and name in waiting else None
+        return decode(place, share, None if events is None else events_for(events, share), own, in_order=in_order)
+
+    return side_by_side(place, list(routing.shares), one, lambda name: routing.shares[name].table)
+
+
+def dead_letters_of(events: DataFrame | None, routing: Routed, decoded: list[Decoded]) -> list[DataFrame]:
+    """What of a batch is bad, as letters."""
+    bad = [dead_letters.dead_letter_rows(each.events, each.layout) for each in decoded if each.counts.bad]
+    return bad + (
+        [dead_letters.dead_letter_rows(events.where("kind = 'bad'"))] if events is not None and routing.bad else []
+    )
+
+
+def _write_dead_letters(
+    place: SourcePaths, root: Path, events: DataFrame | None, routing: Routed, decoded: list[Decoded], mark: BatchMarker
+) -> int:
+    bad = dead_letters_of(events, routing, decoded)
+    if bad and place.source.ingest and place.source.ingest.on_bad_record == "fail":
+        raise dead_letters.refuse(bad, root)
+    if bad:
+        dead_letters.write_dead_letters(place, bad, mark)
+    return routing.bad + sum(each.counts.bad for each in decoded)
+
+
+def side_by_side(
+    place: SourcePaths, items: Sequence[Item], work: Callable[[Item], Result], table_of: Callable[[Item], SourceTable]
+) -> tuple[list[Result], list[TableReport]]:
+    """Work on every table, several at a time, and wait for all; a table's failure becomes its report."""
+    workers = place.source.ingest.concurrency if place.source.ingest else IngestSource.concurrency
+    with ThreadPoolExecutor(max(1, workers)) as pool:
+        futures = [(table_of(item), pool.submit(work, item)) for item in items]
+    done: list[Result] = []
+    failed: list[TableReport] = []
+    for table, future in futures:
+        try:
+            done.append(future.result())
+        except ProjectError:
+            raise
+        except Exception as error:  # noqa: BLE001 (what one table's events bring about is that table's: others go on)
+            failed.append(TableReport(table.table, error=short(error)))
+    return done, failed
+
+
+def short(error: Exception) -> str:
+    """The cause at the bottom of a Java stack in one line; our own errors whole."""
+    if isinstance(error, NodeError):
+        return str(error)
+    causes = [line for line in str(error).splitlines() if line.startswith("Caused by: ")]
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return (causes[-1].removeprefix("Caused by: ") if causes else lines[0])[:500]

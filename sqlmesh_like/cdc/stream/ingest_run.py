@@ -1,0 +1,223 @@
+"""The one streaming query of a source. Owns its life: start, batches exactly once, catching up, a graceful stop.
+
+Spark writes down which part of the log a batch is before the batch runs, and that it is done after. What a batch does
+is `batch`'s.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from sqlmesh_like.cdc.report import IngestReport, by_table
+from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
+from sqlmesh_like.cdc.sources.catch_up_queue import note, tables_behind
+from sqlmesh_like.cdc.sources.discover import with_discovered
+from sqlmesh_like.cdc.sources.event_log import Log
+from sqlmesh_like.cdc.sources.event_log_factory import log_of
+from sqlmesh_like.cdc.sources.source_check import check_source
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.cdc.stream.batch import BatchReport, ingest_batch
+from sqlmesh_like.errors import IngestError
+from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.names import TableName
+from sqlmesh_like.project.nodes import ParsedProject, Source, Target
+
+_POLL_SECONDS = 0.2
+
+OnBatch = Callable[[IngestReport], None]
+
+
+class _Stopped(Exception):
+    """Ends the query before a batch that came after the wish to stop."""
+
+
+def ingest_source(
+    spark: SparkSession,
+    project: ParsedProject,
+    target: Target,
+    source: Source,
+    start: str | None = None,
+    on_batch: OnBatch | None = None,
+) -> IngestReport:
+    """Ingest all events of a source that were not ingested yet, then stop.
+
+    `tell` hears of each batch. `start` (earliest, latest or offsets as JSON) forgets what was read and begins there. A
+    table that cannot be written is in the report (`failed`); it catches up by itself. Raises UsageError (a setting that
+    is not supported, wrong declarations, no such folder) before anything is written, and IngestError for the first bad
+    line under `on_bad_record: fail`.
+    """
+    run = open_run(spark, project, target, source, on_batch)
+    if start is not None:
+        run.forget()
+    run.catch_up()
+    if run.begin(start):
+        run.wait()
+    return run.report()
+
+
+def open_run(
+    spark: SparkSession, project: ParsedProject, target: Target, source: Source, on_batch: OnBatch | None = None
+) -> IngestRun:
+    """A run of a source that has not begun. Raises UsageError for what is not supported."""
+    check_source(project, source)
+    return IngestRun(
+        spark, with_discovered(SourcePaths(target, source)), project.root, log_of(project, source), on_batch
+    )
+
+
+class IngestRun:
+    """One run of a source's query: what its batches did, and the error that ended it.
+
+    `tell` hears of each batch. Who holds `gate` has the source's tables for himself.
+    """
+
+    def __init__(
+        self, spark: SparkSession, place: SourcePaths, root: Path, log: Log, on_batch: OnBatch | None = None
+    ) -> None:
+        self.spark, self.place, self.root, self.log, self.tell = spark, place, root, log, on_batch
+        self.batches: list[BatchReport] = []
+        self.discovered: list[TableName] = []
+        self.failure: Exception | None = None
+        self.is_stopping = False
+        self.is_continuous = False
+        self.query: StreamingQuery | None = None
+        self.gate = Lock()
+
+    def forget(self) -> None:
+        """Drop the record of what was read. The tables know what they hold, so reading it again changes nothing."""
+        checkpoint = folder(self.place.checkpoint)
+        if checkpoint.exists():
+            checkpoint.fs.rm(checkpoint.path, recursive=True)
+
+    def begin(self, start: str | None = None, *, trigger: str | None = None) -> bool:
+        """Start the query, with a batch each `trigger` (None: all there is, then end). False where nothing is there."""
+        lines = self.log.stream(self.spark, start)
+        if lines is None:
+            return False
+        writer = lines.writeStream.foreachBatch(self.batch).queryName(f"ingest_{self.place.source.name}")
+        writer = writer.option("checkpointLocation", self.place.checkpoint)
+        self.is_continuous = trigger is not None
+        timed = writer.trigger(processingTime=trigger) if trigger else writer.trigger(availableNow=True)
+        self.query = timed.start()
+        return True
+
+    def wait(self) -> None:
+        """Wait until the query has ended. Raises what ended it, other than a stop."""
+        assert self.query is not None
+        try:
+            self.query.awaitTermination()
+        except StreamingQueryException as error:
+            if isinstance(self.failure, _Stopped):
+                return
+            if self.failure is not None:
+                raise self.failure from None
+            raise IngestError(f"the stream of source {self.place.source.name!r} failed: {error}"[:1000]) from error
+        finally:
+            self.query.stop()
+
+    def stop(self) -> None:
+        """Let the batch that is under way finish, then end the query. Raises what ended it, other than a stop."""
+        self.is_stopping = True
+        if self.query is None:
+            return
+        while self.is_active and self.query.status["isTriggerActive"]:
+            time.sleep(_POLL_SECONDS)
+        self.query.stop()
+        self.wait()
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the query goes on."""
+        return self.query is not None and self.query.isActive
+
+    def batch(self, lines: DataFrame, number: int) -> None:
+        """What the query calls for each batch, and again for one that was cut off."""
+        try:
+            if self.is_stopping:
+                raise _Stopped
+            # A query keeps its id as long as its checkpoint lives.
+            query = json.loads(folder(self.place.checkpoint).read("metadata"))["id"]
+            with self.gate:
+                if self.is_continuous:
+                    self.catch_up()
+                self._take(lines, query, number)
+        except Exception as error:
+            self.failure = error
+            raise
+
+    def _take(self, batch: DataFrame, query: str, number: int) -> None:
+        behind = tables_behind(self.place)
+        with self.log.lines(batch) as (lines, extent_of):
+
+            def mark_of(events: DataFrame | None) -> BatchMarker:
+                return BatchMarker(query, number, extent_of(events))
+
+            report = ingest_batch(batch.sparkSession, self.place, self.root, lines, mark_of, without=frozenset(behind))
+        mark = report.mark
+        assert mark is not None
+        discovered = self._look_around()
+        failed = {each.table for each in report.tables if each.error}
+        for table in self.place.source.tables:
+            marks = behind.get(table.name, ())
+            if (marks or table.table in failed) and mark not in marks:
+                note(self.place, table, (*marks, mark))
+        self._add(report, discovered)
+
+    def _look_around(self) -> tuple[TableName, ...]:
+        """Take note of the tables that the batch discovered."""
+        before = {table.name for table in self.place.source.tables}
+        self.place = with_discovered(self.place)
+        result = tuple(table.table for table in self.place.source.tables if table.name not in before)
+        self.discovered += result
+        return result
+
+    def catch_up(self) -> None:
+        """Take in what tables that failed have missed, in the log's order; one that fails again stays behind."""
+        for table in self.place.source.tables:
+            pending = list(tables_behind(self.place).get(table.name, ()))
+            while pending:
+                report = self._again(table.name, pending[0])
+                self._add(report)
+                if any(each.error for each in report.tables):
+                    break
+                note(self.place, table, pending := pending[1:])
+
+    def _again(self, name: str, mark: BatchMarker) -> BatchReport:
+        with self.log.lines(self.log.read(self.spark, mark.extent)) as (lines, _):
+            return ingest_batch(self.spark, self.place, self.root, lines, lambda _: mark, only=name)
+
+    def _add(self, report: BatchReport, discovered: tuple[TableName, ...] = ()) -> None:
+        self.batches.append(report)
+        if self.tell is not None:
+            self.tell(replace(_report(self.place, [report]), discovered=discovered))
+
+    def report(self) -> IngestReport:
+        """What all batches of the run brought."""
+        return replace(_report(self.place, self.batches), discovered=tuple(self.discovered))
+
+
+def _report(place: SourcePaths, batches: Sequence[BatchReport]) -> IngestReport:
+    tables = by_table(each for batch in batches for each in batch.tables)
+    skipped: Counter[str] = Counter()
+    for batch in batches:
+        skipped.update(batch.skipped)
+    return IngestReport(
+        source=place.source.name,
+        tables=tuple(tables[table.table] for table in place.source.tables if table.table in tables),
+        batches=len(batches),
+        events=sum(batch.events for batch in batches),
+        skipped=dict(skipped),
+        dead_letters=sum(batch.dead_letters for batch in batches),
+        dead_letter_table=place.dead_letters,
+        seconds=sum(batch.seconds for batch in batches),
+    )

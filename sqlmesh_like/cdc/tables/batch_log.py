@@ -1,0 +1,52 @@
+"""The change log of one batch into one table. Owns for which tables it is worth its work, and what is read for it.
+
+Events seldom tell rows as they were in the table, so these are looked up. In a small table that takes longer than to
+compare its files, as readers do where there is no log.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import DataFrame
+
+from sqlmesh_like.cdc.merge.tombstones import RETENTION_DAYS
+from sqlmesh_like.hudi.change_log import ChangeLog
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.spark.change_feed.change_feed import change_feed
+from sqlmesh_like.spark.change_feed.logged_changes import log_of_upsert
+from sqlmesh_like.spark.change_feed.mor_change_feed import MAX_PARTITIONS
+from sqlmesh_like.spark.tables.hudi_table import HudiTable
+
+WORTH_A_LOG = 32_000_000
+"""Bytes of a table from which on its commits have logs."""
+
+
+def log_of_batch(rows: DataFrame, table: HudiTable, count: int) -> ChangeLog | None:
+    """Write the log of an upsert of these rows (about `count`); None where there is nothing that it could follow."""
+    timeline = Timeline(table.uri)
+    previous = timeline.frontier
+    if previous is None or _may_hide_deletes(timeline, table):
+        return None
+    if sum(size.bytes for size in timeline.sizes(previous).values()) < WORTH_A_LOG:
+        return None
+    stored = change_feed(rows.sparkSession, timeline).current(previous, _partitions(rows, table), hidden=True)
+    return log_of_upsert(rows, stored, timeline, table, previous, count)
+
+
+def _may_hide_deletes(timeline: Timeline, table: HudiTable) -> bool:
+    """Whether a delete that ingestion has forgotten may stand in a log file, where a row that is older loses to it."""
+    if timeline.is_cow or not table.ordering:
+        return False
+    compacted = (commit for commit in timeline.newest_first() if commit.operation == "COMPACT")
+    first = "" if timeline.is_archived else timeline.commit_instants[0].requested
+    since = next((commit.instant.requested for commit in compacted), first)
+    return since < (datetime.now(UTC) - timedelta(days=RETENTION_DAYS)).strftime("%Y%m%d%H%M%S")
+
+
+def _partitions(rows: DataFrame, table: HudiTable) -> set[str] | None:
+    """Paths of the partitions that the rows are in; None where there are none, or too many."""
+    if table.partition_field is None:
+        return None
+    result = rows.select(table.partition_field).distinct().limit(MAX_PARTITIONS + 1).collect()
+    return {f"{table.partition_field}={row[0]}" for row in result} if len(result) <= MAX_PARTITIONS else None

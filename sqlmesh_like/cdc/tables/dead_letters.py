@@ -1,0 +1,118 @@
+"""Lines that cannot be ingested. Owns their table and the choice to stop instead.
+
+Its key is the place in the log: file and line number, or topic/partition and offset. It keeps all that is needed to
+take a line in again (`replay`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from sqlmesh_like import names
+from sqlmesh_like.cdc.formats.source_types import sql_literal
+from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
+from sqlmesh_like.cdc.sources.batch_marker import MARKER_KEY, BatchMarker
+from sqlmesh_like.cdc.sources.event_log import LINE_COLUMNS
+from sqlmesh_like.cdc.sources.row_files import LOG_COLUMNS
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.errors import IngestError, Location
+from sqlmesh_like.hudi.commits import STATE_PREFIX
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable, write
+
+OPEN = "open"
+"""Metadata of the table's commits: whether letters are left in it."""
+
+_TEXT = "decode(cast(value as binary), 'UTF-8')"
+_COLUMNS = (
+    # A message of many rows can have many bad ones.
+    f"sha2(concat_ws('/', file, line, nullif(item, 0)), 256) as {names.KEY}",
+    *("file", "line as position", "reason", f"{_TEXT} as text", "current_timestamp() as ingested_at"),
+    f"if(encode({_TEXT}, 'UTF-8') = cast(value as binary), null, cast(value as binary)) as raw",
+    *("table_name", "row_key", "position as place", *LOG_COLUMNS, f"false as {IS_DELETED}"),
+)
+_NAMES = (
+    *("file", "position", "reason", "text", "ingested_at", "raw", "table_name", "row_key", "place"),
+    *LOG_COLUMNS,
+    IS_DELETED,
+)
+# A line is what it was: bytes that are not UTF-8 stay so.
+_LINE = {"value": "coalesce(cast(raw as string), text)", "line": "position", "position": "place"}
+_LINE["logged_at"] = "cast(null as bigint)"
+
+
+def dead_letter_rows(events: DataFrame, layout: OdsLayout | None = None) -> DataFrame:
+    """The events that have a `reason` as rows of the table (grain: line × row of a message of many rows).
+
+    `raw` holds the bytes of a line that is not UTF-8; `text` shows such bytes as �. With the `layout` of the table that
+    they were for, `table_name` and (where the event has a key) `row_key` say whose they are.
+    """
+    known = {"table_name": "cast(null as string)", "row_key": "cast(null as string)"}
+    if layout is not None:
+        known["table_name"] = sql_literal(layout.table.name)
+        if layout.has_key:
+            known["row_key"] = f"if({layout.missing_key('row')} is null, {layout.record_key('row')}, null)"
+    item = () if "item" in events.columns else ("0 as item",)
+    named = (f"{sql} as {name}" for name, sql in known.items())
+    return events.where("reason is not null").selectExpr("*", *item, *named).selectExpr(*_COLUMNS)
+
+
+def write_dead_letters(place: SourcePaths, bad: list[DataFrame], mark: BatchMarker) -> None:
+    """Write all malformed events of a batch in one commit; once, however often the batch is replayed."""
+    if not mark.is_on(place.dead_letters_uri):
+        _write(place, reduce(DataFrame.unionByName, bad), {MARKER_KEY: mark.to_json(), OPEN: "true"})
+
+
+def _write(place: SourcePaths, rows: DataFrame, metadata: Mapping[str, str]) -> None:
+    table = HudiTable(place.dead_letters_uri, place.dead_letters.identifier, (names.KEY,))
+    write(rows, table, "upsert", metadata)
+
+
+def are_open(place: SourcePaths) -> bool:
+    """Whether letters are kept that may be ingested again. Needs no JVM."""
+    return Timeline(place.dead_letters_uri).extra(STATE_PREFIX + OPEN) == "true"
+
+
+def stored_dead_letters(spark: SparkSession, place: SourcePaths) -> DataFrame | None:
+    """The letters as they are kept, None where none are."""
+    if not are_open(place):
+        return None
+    return spark.read.format("hudi").load(place.dead_letters_uri).select(*_NAMES, names.KEY)
+
+
+def lines_of(letter_rows: DataFrame) -> DataFrame:
+    """The lines of kept letters as their log had them (`LINE_COLUMNS`; grain: line)."""
+    columns = [f"{_LINE.get(name, name)} as {name}" for name in LINE_COLUMNS]
+    return letter_rows.dropDuplicates(["file", "position"]).selectExpr(*columns)
+
+
+def resolve_dead_letters(place: SourcePaths, before: DataFrame, bad: DataFrame, stay: DataFrame) -> int:
+    """After the letters `before` were ingested: those that are `bad` again and those that `stay` (both rows of letters)
+    are kept, the others leave the table, in one commit. How many are left.
+    """
+    first = before.groupBy("file", "position").agg({"ingested_at": "min"}).toDF("file", "position", "came")
+    again = bad.join(first, ["file", "position"]).withColumn("ingested_at", F.col("came")).drop("came")
+    again = again.select(*before.columns)
+    left = stay.unionByName(again).select(names.KEY).distinct()
+    gone = before.join(left, names.KEY, "left_anti").withColumn(IS_DELETED, F.lit(True))
+    count = left.count()
+    known = Timeline(place.dead_letters_uri).extra(STATE_PREFIX + MARKER_KEY)
+    metadata = {OPEN: str(count > 0).lower(), **({MARKER_KEY: known} if known else {})}
+    _write(place, again.unionByName(gone.select(*before.columns)), metadata)
+    return count
+
+
+def refuse(bad: list[DataFrame], root: Path) -> IngestError:
+    """The error that stops the batch at its first malformed event."""
+    first = reduce(DataFrame.unionByName, bad).orderBy("file", "position").first()
+    assert first is not None
+    path = Path(unquote(urlsplit(first["file"]).path))
+    shown = str(path.relative_to(root)) if path.is_relative_to(root) else first["file"]
+    hint = "repair the line, or set on_bad_record: dead_letter; nothing of this batch was written"
+    return IngestError(str(first["reason"]), location=Location(shown, int(first["position"])), hint=hint)

@@ -1,0 +1,241 @@
+"""One table's part of one batch: its commit. Owns bringing a table to its next state; `decode` reads events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sqlmesh_like.cdc.decode.decode import Decoded
+from sqlmesh_like.cdc.formats.literal_frame import frame_query
+from sqlmesh_like.cdc.formats.source_types import quoted_name
+from sqlmesh_like.cdc.merge import merge_sql
+from sqlmesh_like.cdc.merge.counts import within_ranges
+from sqlmesh_like.cdc.merge.defaults import backfilled
+from sqlmesh_like.cdc.merge.tombstones import read_floors, write_floors
+from sqlmesh_like.cdc.report import TableReport
+from sqlmesh_like.cdc.schema.column_record import column_record
+from sqlmesh_like.cdc.schema.creation_contract import CONTRACT_KEY, check_creation_contract, creation_contract
+from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
+from sqlmesh_like.cdc.sources.batch_marker import MARKER_KEY, BatchMarker
+from sqlmesh_like.cdc.sources.offset_range import Files
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.cdc.tables.batch_log import log_of_batch
+from sqlmesh_like.cdc.tables.dead_letters import are_open
+from sqlmesh_like.cdc.tables.truncates import note_truncates
+from sqlmesh_like.hudi.bucket_count import BUCKETS_KEY
+from sqlmesh_like.hudi.commits import STATE_PREFIX
+from sqlmesh_like.hudi.file_sizing import buckets_for, fits_in_a_file, tasks_for
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.spark.frames.cached_frame import cached
+from sqlmesh_like.spark.tables.catalog_sync import sync
+from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable, Operation, write
+
+_KEY_BYTES = 24
+"""What a row takes beside its source's columns: its key twice, its place in the log, Hudi's own."""
+_ROWS_A_TASK = 50_000
+"""Rows that one task writes faster than two could be started for."""
+_IS_NETTED = {"hoodie.combine.before.upsert": "false"}
+"""Hudi need not look for a second row of a key and partition, which costs it half of a large upsert."""
+
+
+def commit(place: SourcePaths, decoded: Decoded, mark: BatchMarker) -> TableReport:
+    """Bring a table to the state after the batch, in one commit; nothing where it has the batch already."""
+    layout, uri = decoded.layout, place.table_uri(decoded.layout.table)
+    if mark.is_on(uri):
+        return TableReport(layout.table.table, replayed=decoded.counts.good)
+    # What a letter that comes again is older than must be known then, and without an order only the side table can say.
+    remembers = bool(layout.order_columns) or are_open(place)
+    in_order = isinstance(mark.extent, Files)
+    return _commit_batch(place, decoded, {MARKER_KEY: mark.to_json()}, remembers=remembers, in_order=in_order)
+
+
+def commit_again(place: SourcePaths, decoded: Decoded, *, in_order: bool) -> TableReport:
+    """Take in events of the past: each only where nothing later has come to its key; the table's mark stays as it is.
+
+    `in_order`: the whole log has one order; else the caller vouches for events in tables without `order_by`.
+    """
+    known = Timeline(place.table_uri(decoded.layout.table)).extra(STATE_PREFIX + MARKER_KEY)
+    marks = {MARKER_KEY: known} if known else {}
+    return _commit_batch(place, decoded, marks, remembers=True, in_order=in_order, again=True)
+
+
+def _commit_batch(
+    place: SourcePaths,
+    decoded: Decoded,
+    marks: Mapping[str, str],
+    *,
+    remembers: bool,
+    in_order: bool,
+    again: bool = False,
+) -> TableReport:
+    started = time.monotonic()
+    layout, uri = decoded.layout, place.table_uri(decoded.layout.table)
+    if not decoded.counts.good and not (decoded.truncates and Timeline(uri).commit_instants):
+        # A table that is not there has no rows to lose; its dead letters must know of the truncate all the same.
+        note_truncates(place, layout.table, decoded.truncates)
+        return TableReport(layout.table.table)
+    spark = decoded.events.sparkSession
+    table, metadata = _hudi_table(place, layout, uri, decoded)
+    _keep_columns(spark, place, decoded, uri)
+    tombstones = place.tombstones_uri(layout.table)
+    floors = read_floors(spark, tombstones) if layout.order_columns or again else None
+    result, is_ranked = _decisions(spark, decoded, uri, floors, in_order=in_order, again=again)
+    is_counted = not is_ranked and not _are_netted(decoded) and (result is None or not remembers)
+    kept = None if result is None or is_counted else cached(result)
+    decisions = result if kept is None else kept.frame
+    if decisions is None:
+        decisions = frame_query(spark, merge_sql.decisions_of_one(layout), events=decoded.good)
+    try:
+        report, to_remember = _counted_before(decoded) if is_counted else _counted(decisions, layout)
+        note_truncates(place, layout.table, decoded.truncates)
+        if remembers and to_remember:
+            write_floors(spark, tombstones, layout, decisions, floors)
+        # Into a table without any row there is nothing to look up; a row marked as deleted would be inserted.
+        is_load = report.upserts > 0 and not Timeline(uri).commit_instants
+        operation: Operation = "bulk_insert" if is_load else "upsert"
+        if is_load and result is None:
+            is_whole = decoded.is_of_files and not decoded.counts.bad
+            rows = frame_query(spark, merge_sql.loaded(layout, by_file=is_whole), events=decoded.good)
+        else:
+            rows = frame_query(spark, merge_sql.net_rows(layout, with_floors=is_ranked), decisions=decisions)
+            rows = rows.where(f"not {IS_DELETED}") if is_load else rows
+        if decoded.defaults:
+            rows = backfilled(rows, spark.read.format("hudi").load(uri), layout, decoded.defaults)
+        # The first rows of a table, or a default that all get, are most of it: a log would be as long.
+        log = None if is_load or decoded.defaults else log_of_batch(rows, table, report.upserts + report.deletes)
+        logged = log.metadata if log else {}
+        write(rows, table, operation, {**metadata, **marks, **column_record(decoded.settled), **logged}, _IS_NETTED)
+        sync(spark, place.target, layout.table.table, uri, layout.partition_field)
+        return replace(report, seconds=time.monotonic() - started, changes=decoded.settled.changes)
+    finally:
+        if kept is not None:
+            kept.release()
+
+
+def _keep_columns(spark: SparkSession, place: SourcePaths, decoded: Decoded, uri: str) -> None:
+    """Give stored rows the values of columns that were renamed, in a commit of its own: done once, whatever follows."""
+    renamed = decoded.settled.renamed
+    if not renamed:
+        return
+    types = {column.name: column.type for column in decoded.layout.columns}
+    stored = spark.read.format("hudi").load(uri)
+    kept = [quoted_name(name) for name in stored.columns if not name.startswith("_hoodie_") or name == IS_DELETED]
+    values = [f"cast({quoted_name(old)} as {types[new]}) as {quoted_name(new)}" for new, old in renamed.items()]
+    table, metadata = _hudi_table(place, decoded.layout, uri)
+    known = Timeline(uri).extra(STATE_PREFIX + MARKER_KEY)
+    write(
+        stored.selectExpr(*kept, *values),
+        table,
+        "upsert",
+        {**metadata, **({MARKER_KEY: known} if known else {})},
+        _IS_NETTED,
+    )
+
+
+def _decisions(
+    spark: SparkSession, decoded: Decoded, uri: str, floors: DataFrame | None, *, in_order: bool, again: bool
+) -> tuple[DataFrame | None, bool]:
+    """What becomes of each key, and whether versions were compared with what was there before.
+
+    None where each has one event, and nothing of before matters.
+    """
+    layout, counts = decoded.layout, decoded.counts
+    is_looked_up = (counts.blind or again) and Timeline(uri).frontier
+    if not (_are_netted(decoded) or is_looked_up or floors is not None):
+        return None, False
+    versions = _versions(spark, decoded)
+    if decoded.truncates:
+        versions = _truncated(spark, decoded, uri, versions, in_order=in_order)
+    inputs: dict[str, DataFrame] = {"versions": versions}
+    if is_looked_up:
+        keys = (versions if again else versions.where("lacks_before_position")).select(merge_sql.KEY).distinct()
+        stored = spark.read.format("hudi").load(uri)
+        stored = stored if again else within_ranges(stored, decoded.events, layout)
+        stood = frame_query(spark, merge_sql.stood(layout), stored=stored, keys=keys)
+        if layout.order_columns or again:
+            # A row that stands elsewhere and is newer than a late event must not get a second copy.
+            both = stood if floors is None else stood.unionByName(floors.select(*stood.columns))
+            floors = frame_query(spark, merge_sql.united_versions(layout), floors=both)
+        else:
+            inputs["places"] = stood.groupBy(merge_sql.KEY).agg({"part": "collect_set"}).toDF(merge_sql.KEY, "parts")
+    if floors is not None:
+        inputs["floors"] = floors
+    text = merge_sql.decisions(layout, with_floors=floors is not None, with_places="places" in inputs)
+    return frame_query(spark, text, **inputs), floors is not None
+
+
+def _are_netted(decoded: Decoded) -> bool:
+    """Whether several events can come to one key; else each is a decision, which its counts tell already."""
+    return decoded.counts.of_a_key > 1 or decoded.counts.rekeyed > 0 or bool(decoded.truncates)
+
+
+def _versions(spark: SparkSession, decoded: Decoded) -> DataFrame:
+    text = merge_sql.versions(decoded.layout, with_rekeyed=decoded.counts.rekeyed > 0)
+    return frame_query(spark, text, events=decoded.good)
+
+
+def _counted_before(decoded: Decoded) -> tuple[TableReport, int]:
+    """The same as `_counted` where each key has one event, and no floor; what is to be remembered, at the least."""
+    counts = decoded.counts
+    report = TableReport(decoded.layout.table.table, upserts=counts.good - counts.deletes, deletes=counts.deletes)
+    return report, counts.deletes + counts.moves
+
+
+def _truncated(spark: SparkSession, decoded: Decoded, uri: str, versions: DataFrame, *, in_order: bool) -> DataFrame:
+    stored = spark.read.format("hudi").load(uri) if Timeline(uri).frontier else None
+    inputs = {"versions": versions} | ({} if stored is None else {"stored": stored})
+    columns = None if stored is None else stored.columns
+    for truncate in decoded.truncates:
+        text = merge_sql.truncated(
+            decoded.layout, truncate.position, origin=truncate.origin, stored=columns, in_order=in_order
+        )
+        versions = versions.unionByName(frame_query(spark, text, **inputs))
+    return versions
+
+
+def _hudi_table(
+    place: SourcePaths, layout: OdsLayout, uri: str, decoded: Decoded | None = None
+) -> tuple[HudiTable, dict[str, str]]:
+    """The table as it is, or as it begins with `decoded`. Its number of buckets stays until it is rewritten with
+    another (`sml maintain --rebucket`): to write it with another would duplicate keys."""
+    timeline = Timeline(uri)
+    known = timeline.extra(STATE_PREFIX + BUCKETS_KEY)
+    if known is not None:
+        check_creation_contract(layout, timeline.extra(STATE_PREFIX + CONTRACT_KEY))
+    options = {**place.target.hudi, **layout.ingest.hudi}
+    rows = 0 if decoded is None else decoded.counts.good
+    size = 0 if decoded is None else decoded.bytes + rows * _KEY_BYTES
+    buckets = int(known) if known else buckets_for(size, _partitions(decoded, size, options), options)
+    table = HudiTable(
+        uri=uri,
+        name=layout.table.table.identifier,
+        key=(merge_sql.KEY,),
+        partition_field=layout.partition_field,
+        ordering=layout.order_columns,
+        table_type=layout.ingest.table_type,
+        buckets=buckets,
+        # A first load only writes. Later commits compare with what is there, too.
+        tasks=max(2, buckets) if known else 1 if rows < _ROWS_A_TASK else tasks_for(size, options),
+        options=options,
+    )
+    return table, {BUCKETS_KEY: str(buckets), CONTRACT_KEY: creation_contract(layout)}
+
+
+def _partitions(decoded: Decoded | None, size: int, options: Mapping[str, object]) -> int:
+    """Into how many partitions a first load goes; not asked where one file holds it all."""
+    if decoded is None or decoded.layout.partition_field is None or fits_in_a_file(size, options):
+        return 1
+    row = decoded.good.selectExpr(f"count(distinct {decoded.layout.partition('row')})").first()
+    assert row is not None
+    return int(row[0])
+
+
+def _counted(decisions: DataFrame, layout: OdsLayout) -> tuple[TableReport, int]:
+    """What the decisions come to, and how many of them must be remembered."""
+    counts = ("not is_late and not w.removed", "not is_late and w.removed", "is_late", merge_sql.IS_REMEMBERED)
+    row = decisions.selectExpr(*(f"count_if({count})" for count in counts)).first()
+    assert row is not None
+    return TableReport(layout.table.table, upserts=row[0], deletes=row[1], late=row[2]), row[3]

@@ -1,0 +1,42 @@
+"""When tables of a source were emptied. Owns the note of it; `merge_sql` says what a truncate does to rows.
+
+A dead letter that is older than a truncate must not bring its row back when it is ingested at last; rows that the table
+never held leave no trace but this one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from sqlmesh_like.cdc.decode.decode import Truncate
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.project.nodes import SourceTable
+
+_FILE = "last.json"
+
+
+def note_truncates(place: SourcePaths, table: SourceTable, truncates: Iterable[Truncate]) -> None:
+    """Remember the last truncate of each origin ('': of the whole table) in a batch. Written before the rows go."""
+    result = list(truncates)
+    if not result:
+        return
+    known = truncates_of(place, table)
+    # A truncate that comes again as a dead letter may be older than the last.
+    fresh = {each.origin or "": max(each.position, known.get(each.origin or "", "")) for each in result}
+    notes = folder(place.truncates(table))
+    path = f"{notes.path}/{_FILE}"
+    notes.fs.makedirs(notes.path, exist_ok=True)
+    with notes.fs.open(f"{path}.new", "wb") as file:
+        file.write(json.dumps({**known, **fresh}).encode())
+    notes.fs.mv(f"{path}.new", path)
+
+
+def truncates_of(place: SourcePaths, table: SourceTable) -> Mapping[str, str]:
+    """Place in the log of the last truncate, by origin."""
+    notes = folder(place.truncates(table))
+    if not notes.exists(_FILE):
+        return {}
+    data = json.loads(notes.read(_FILE))
+    return {str(origin): str(position) for origin, position in data.items()}

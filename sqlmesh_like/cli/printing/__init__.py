@@ -1,0 +1,1 @@
+"""How the command line shows things: lines, tables, trees, progress. Computes nothing."""

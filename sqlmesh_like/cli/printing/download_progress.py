@@ -1,0 +1,29 @@
+"""How a download looks: a bar on a terminal, one line a file elsewhere. Owns nothing of what is fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
+
+from sqlmesh_like.spark.jvm.jars import Progress as OnProgress
+
+
+@contextmanager
+def show_progress() -> Iterator[OnProgress]:
+    """A callback for `ensure_jars` that shows what arrives on standard error."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def advance(file_name: str, arrived: int, total: int) -> None:
+            if file_name not in tasks:
+                tasks[file_name] = bars.add_task(f"fetching {file_name}", total=total)
+                if not console.is_terminal:
+                    console.print(f"fetching {file_name} ({total / 1e6:.0f} MB)", highlight=False)
+            bars.update(tasks[file_name], completed=arrived)
+
+        yield advance

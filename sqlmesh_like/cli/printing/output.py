@@ -1,0 +1,187 @@
+"""Lines while running, in dbt's format. Owns layout, colours and the JSON form of a line."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TextIO
+
+import click
+
+if TYPE_CHECKING:
+    from sqlmesh_like.cli.printing.progress_bar import ProgressBar
+
+DisplayStatus = Literal["success", "no-op", "error", "skipped", "pass", "fail", "warn"]
+LogLevel = Literal["debug", "info", "warn", "error"]
+
+_WIDTH = 80  # dbt's printer width
+_COLOURS = {"success": "green", "pass": "green", "error": "red", "fail": "red", "skipped": "yellow", "warn": "yellow"}
+_COUNTED: dict[str, tuple[DisplayStatus, ...]] = {
+    "PASS": ("success", "pass"),
+    "WARN": ("warn",),
+    "ERROR": ("error", "fail"),
+    "SKIP": ("skipped",),
+    "NO-OP": ("no-op",),
+}
+
+
+def _utc_now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+@dataclass(frozen=True)
+class LogStep:
+    """One node of a run: its number, how many there are, what it is and its name, e.g. `dws.user_agg`."""
+
+    index: int
+    total: int
+    kind: str  # `sql incremental model`, `seed file`, `test`
+    name: str
+
+    @property
+    def words(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass
+class Output:
+    """Prints the progress of one call. Thread-safe as far as one line is one write."""
+
+    quiet: bool = False
+    color: bool = False
+    log_format: str = "text"
+    stream: TextIO = field(default_factory=lambda: sys.stdout)
+    now: Callable[[], datetime.datetime] = _utc_now
+    has_bar: bool = False
+    _bar: ProgressBar | None = None
+
+    def line(self, text: str = "", level: LogLevel = "info") -> None:
+        """One line with the time of day. With `--quiet`, errors only."""
+        if self.quiet and level != "error":
+            return
+        if self.log_format == "json":
+            self._write(json_line(level, click.unstyle(text), self.now()))
+        else:
+            self._write(f"{self.now():%H:%M:%S}  {text}".rstrip())
+
+    def start(self, step: LogStep) -> None:
+        if self.has_bar and self._bar is None:
+            from sqlmesh_like.cli.printing.progress_bar import ProgressBar  # what has no terminal need not wait for it
+
+            self._bar = ProgressBar(self.stream, color=self.color)
+        if self._bar is not None:
+            self._bar.started(step.name, step.total)
+        self._step(step, f"START {step.words}", "RUN", None)
+
+    def success(self, step: LogStep, detail: str, seconds: float) -> None:
+        """A table was written: `detail` is the strategy and its rows, or what was done to it."""
+        verb = {"seed": "loaded", "table": "maintained"}.get(step.kind.split()[0], "created")
+        self._step(step, f"OK {verb} {step.words}", f"{detail} in {seconds:.2f}s", "success")
+
+    def warned(self, step: LogStep, detail: str, seconds: float) -> None:
+        """A table was written, but something of it must be known."""
+        self._step(step, f"WARN {step.words}", f"WARN {detail} in {seconds:.2f}s", "warn", "warn")
+
+    def no_op(self, step: LogStep, seconds: float) -> None:
+        """Nothing had changed."""
+        self._step(step, f"NO-OP {step.words}", f"NO-OP in {seconds:.2f}s", None)
+
+    def error(self, step: LogStep, seconds: float) -> None:
+        verb = "loading" if step.kind.startswith("seed") else "creating"
+        self._step(step, f"ERROR {verb} {step.words}", f"ERROR in {seconds:.2f}s", "error", "error")
+
+    def skip(self, step: LogStep) -> None:
+        self._step(step, f"SKIP {step.words}", "SKIP", "skipped")
+
+    def tested(
+        self, step: LogStep, status: Literal["pass", "fail", "warn", "error"], failures: int, seconds: float
+    ) -> None:
+        """A data test is over; `failures` counts the rows that its query returned."""
+        word = status.upper()
+        counted = f"{word} {failures}" if status in ("fail", "warn") else word
+        level: LogLevel = "error" if status in ("fail", "error") else "info"
+        self._step(step, f"{counted} {step.name}", f"{counted} in {seconds:.2f}s", status, level)
+
+    def close(self) -> None:
+        """Takes the bar away, if there is one; lines may follow."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+        self.has_bar = False
+
+    def checked(self, step: LogStep, words: str, outcome: DisplayStatus, seconds: float) -> None:
+        """Something was looked at, with what it came to in words."""
+        level: LogLevel = "error" if outcome in ("fail", "error") else "info"
+        self._step(step, f"{words} {step.name}", f"{words} in {seconds:.2f}s", outcome, level)
+
+    def end(self, statuses: Iterable[DisplayStatus], problems: Iterable[str] = ()) -> None:
+        """The end block: what went wrong, then the count of each outcome."""
+        self.close()
+        outcomes = list(statuses)
+        problems = list(problems)
+        self.line()
+        bad = any(status in ("error", "fail") for status in outcomes)
+        words = "Completed with errors:" if bad else "Completed successfully"
+        self.line(self._coloured(words, "red" if bad else "green"), "error" if bad else "info")
+        for problem in problems:
+            self.line()
+            for text in problem.splitlines():
+                self.line(f"  {text}", "error")
+        self.line()
+        self.line(summary_line(outcomes))
+
+    def _step(
+        self, step: LogStep, text: str, status: str, outcome: DisplayStatus | None, level: LogLevel = "info"
+    ) -> None:
+        if self._bar is not None and status != "RUN":
+            self._bar.ended(step.name, step.total)
+        head = f"{step.index} of {step.total} {text} "
+        # The time of day counts, so that brackets are below each other as in dbt.
+        dotted = head.ljust(_WIDTH - len("HH:MM:SS  "), ".")
+        colour = _COLOURS.get(outcome) if outcome else None
+        self.line(f"{dotted} [{self._coloured(status, colour)}]", level)
+
+    def _coloured(self, text: str, colour: str | None) -> str:
+        return click.style(text, fg=colour) if self.color and colour else text
+
+    def _write(self, text: str) -> None:
+        if self._bar is not None:
+            self._bar.write(text)
+            return
+        self.stream.write(text + "\n")
+        self.stream.flush()
+
+
+def summary_line(statuses: Iterable[DisplayStatus]) -> str:
+    """The last line of a run.
+
+    >>> summary_line(["success", "error", "skipped", "pass"])
+    'Done. PASS=2 WARN=0 ERROR=1 SKIP=1 NO-OP=0 TOTAL=4'
+    """
+    counts = Counter(statuses)
+    words = [f"{word}={sum(counts[status] for status in group)}" for word, group in _COUNTED.items()]
+    return f"Done. {' '.join(words)} TOTAL={counts.total()}"
+
+
+def size(count: int) -> str:
+    """Bytes in the unit that people read.
+
+    >>> size(999), size(1_500), size(2_340_000_000)
+    ('999 B', '1.5 kB', '2.3 GB')
+    """
+    amount, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if amount < 1000:
+            break
+        amount, unit = amount / 1000, larger
+    return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+
+
+def json_line(level: str, message: str, now: datetime.datetime | None = None) -> str:
+    """One log line as JSON, in the outline of dbt's."""
+    time = (now or _utc_now()).isoformat().replace("+00:00", "Z")
+    return json.dumps({"info": {"ts": time, "level": level, "msg": message}}, ensure_ascii=False)

@@ -1,0 +1,181 @@
+"""Plans as trees for people. Owns the text form of `sml explain`; `plan.explain` has the JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import click
+
+from sqlmesh_like.classify.aggregates import AggregateVerdict
+from sqlmesh_like.classify.rules import Reason
+from sqlmesh_like.classify.strategy import Strategy
+from sqlmesh_like.cli.printing.output import size
+from sqlmesh_like.plan.catalog import Catalog
+from sqlmesh_like.plan.cost import Estimate, WorkEstimate
+from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
+from sqlmesh_like.plan.write_cost import WriteCost
+
+_COLOURS = {
+    "no_op": "bright_black", "row_based": "green", "aggregate_merge": "cyan", "partition_rescan": "blue",
+    "group_recompute": "magenta", "recompute_merge": "bright_yellow", "full_refresh": "yellow",
+    "mergeable": "green", "rescan": "yellow",
+}  # fmt: skip
+_WIDTH = len("aggregates")
+PlanRow = Sequence[str]
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A word and what belongs to it: one text or row beside it, or rows below it with their columns in line."""
+
+    word: str
+    text: str = ""
+    rows: tuple[PlanRow, ...] = ()
+
+
+def plan_tree(plan: PlannedModel) -> str:
+    """One model's plan with colours, which `click.echo` leaves out where there is no terminal."""
+    compiled = plan.compiled
+    aggregates = compiled.classification.aggregates
+    verdict_reasons = {verdict.reason for verdict in aggregates}
+    reasons = [reason for reason in compiled.classification.reasons if reason not in verdict_reasons]
+    branches = [
+        Branch("because", rows=tuple(_reason(plan, reason) for reason in dict.fromkeys(reasons))),
+        Branch("aggregates", rows=tuple(_aggregate(plan, verdict) for verdict in aggregates)),
+        Branch("reads", rows=tuple(_input(item) for item in plan.inputs)),
+        Branch("estimate", _cost(plan, plan.estimate) if plan.estimate is not None else ""),
+        Branch("next run", f"{_coloured(plan.strategy)}{_refused(plan)}{_because(plan)}"),
+    ]
+    head = f"{click.style(str(compiled.model.table), bold=True)}  {_coloured(compiled.classification.strategy)}"
+    return "\n".join([head, *_lines([branch for branch in branches if branch.text or branch.rows]), ""])
+
+
+def plan_summary(plans: Iterable[PlannedModel]) -> str:
+    """All plans in one line: how many there are of each strategy, and of each next run.
+
+    >>> plan_summary([])
+    'no tables'
+    """
+    planned = list(plans)
+    if not planned:
+        return "no tables"
+    kept = Counter(plan.compiled.classification.strategy for plan in planned)
+    following = Counter(plan.strategy for plan in planned)
+    count = f"{len(planned)} table{'s' if len(planned) > 1 else ''}"
+    return f"{count}: {_count_text(kept)} – next run: {_count_text(following)}"
+
+
+def write_costs_text(catalog: Catalog, costs: Iterable[WriteCost]) -> str:
+    """What the newest commits of tables rewrote, a line each, the dearest first."""
+    rows = [
+        (
+            str(catalog.places[cost.unique_id].table),
+            f"{cost.amplification:,.0f} rows written for one that changed",
+            f"{size(cost.bytes)} in {cost.commits} commit{'s' if cost.commits > 1 else ''}",
+            f"{cost.files:,} file{'s' if cost.files > 1 else ''}",
+            click.style(f"→ {cost.advice}", fg="yellow") if cost.advice else "",
+        )
+        for cost in sorted(costs, key=lambda cost: -cost.bytes)
+    ]
+    return "\n".join(["written lately", *(f"  {row}" for row in _aligned(rows)), ""])
+
+
+def _count_text(counts: Mapping[Strategy, int]) -> str:
+    return ", ".join(f"{count} {_coloured(name)}" for name, count in sorted(counts.items(), key=lambda one: -one[1]))
+
+
+def _lines(branches: Sequence[Branch]) -> list[str]:
+    lines: list[str] = []
+    for number, branch in enumerate(branches, 1):
+        is_last = number == len(branches)
+        rows = _aligned(branch.rows)
+        beside = rows.pop() if len(rows) == 1 else branch.text
+        lines.append(f"{'└─' if is_last else '├─'} {branch.word.ljust(_WIDTH)} {beside}".rstrip())
+        stem = "   " if is_last else "│  "
+        lines += [f"{stem}{'└─' if place == len(rows) else '├─'} {row}" for place, row in enumerate(rows, 1)]
+    return lines
+
+
+def _aligned(rows: Sequence[PlanRow]) -> list[str]:
+    """Cells of a column below each other; the last one of a row is not padded, and a very long one widens none."""
+    columns = max((len(row) for row in rows), default=0)
+    widths = [
+        max((n for row in rows if len(row) > i and (n := len(click.unstyle(row[i]))) <= 60), default=0)
+        for i in range(columns)
+    ]
+    return [
+        "  ".join(cell + " " * (widths[i] - len(click.unstyle(cell))) for i, cell in enumerate(row)).rstrip()
+        for row in rows
+    ]
+
+
+def _reason(plan: PlannedModel, reason: Reason) -> PlanRow:
+    return reason.rule, f"{reason.message}{_hint(plan, reason)}", _place(plan, reason)
+
+
+def _aggregate(plan: PlannedModel, verdict: AggregateVerdict) -> PlanRow:
+    reason = verdict.reason
+    why = f"{reason.rule} {reason.message}{_hint(plan, reason)}" if reason.rule != "AGG001" else ""
+    return _coloured(verdict.verdict), verdict.sql, _place(plan, reason), why
+
+
+def _input(item: InputVersion) -> PlanRow:
+    return str(item.ref.table), _input_state(item)
+
+
+def _input_state(item: InputVersion) -> str:
+    if item.awaits:
+        return "changes before, in the same run"
+    if item.end is None:
+        return click.style("not there yet", fg="yellow")
+    if item.start is None:
+        return "not read yet"
+    if not item.has_moved:
+        return "up to date"
+    compared = f" (file slices are compared: {item.change.compared})" if item.change.compared else ""
+    return click.style(f"{item.change.rows:,} rows pending", bold=True) + compared
+
+
+def _cost(plan: PlannedModel, estimate: Estimate) -> str:
+    """What the next run costs and, where there was a choice, what the other way would."""
+    if not plan.target.exists:
+        return f"reads {size(estimate.full.read)}"  # how much the result holds is not known before
+    work = _work(estimate.work(plan.strategy))
+    change = f"{estimate.changed_rows:,} changed rows in {estimate.changed_files:,} file groups"
+    if plan.strategy != "full_refresh":
+        others = "".join(f"; {name} {_work(other)}" for name, other in estimate.ways[1:])
+        return f"{change}: {work}{others}; a full refresh {_work(estimate.full)}"
+    is_chosen = any(reason.rule == "CST001" for reason in plan.reasons)
+    return f"{change}: {work}; following them {_work(estimate.incremental)}" if is_chosen else work
+
+
+def _work(work: WorkEstimate) -> str:
+    return f"reads {size(work.read)}, rewrites {size(work.rewritten)} in about {work.seconds:.2g} s"
+
+
+def _hint(plan: PlannedModel, reason: Reason) -> str:
+    """What would make it cheaper, where the whole table is at stake."""
+    is_whole = plan.compiled.classification.strategy == "full_refresh"
+    return f" ({reason.hint})" if reason.hint and is_whole else ""
+
+
+def _refused(plan: PlannedModel) -> str:
+    return " – refused by refresh: strict" if plan.is_refused else ""
+
+
+def _because(plan: PlannedModel) -> str:
+    if plan.reasons == plan.compiled.classification.reasons or not plan.reasons:
+        return ""
+    return ": " + "; ".join(f"{reason.rule} {reason.message}" for reason in plan.reasons)
+
+
+def _place(plan: PlannedModel, reason: Reason) -> str:
+    if not reason.line:
+        return ""
+    return click.style(f"{plan.compiled.model.path}:{reason.line}:{reason.column}", fg="bright_black")
+
+
+def _coloured(word: str) -> str:
+    return click.style(word, fg=_COLOURS.get(word))

@@ -1,0 +1,72 @@
+"""What the documentation site and catalog.json are made of. Owns gathering it; starts no JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from sqlmesh_like.artifacts.catalog import catalog
+from sqlmesh_like.artifacts.state import read_artifact
+from sqlmesh_like.cli.context import Loaded
+from sqlmesh_like.cli.preflight import input_schemas
+from sqlmesh_like.docs.columns import column_edges
+from sqlmesh_like.docs.content import SiteData
+from sqlmesh_like.docs.plans import documented
+from sqlmesh_like.plan.catalog import Catalog, build_catalog
+from sqlmesh_like.plan.lineage import Lineage
+from sqlmesh_like.plan.table_facts import TableFacts
+from sqlmesh_like.project.nodes import SourceTable
+from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed
+
+
+def lake_tables(loaded: Loaded) -> tuple[Catalog | None, dict[str, TableFacts]]:
+    """All tables of the target's lake by unique id; none where it has no lake."""
+    if loaded.target.type != "spark":
+        return None, {}
+    from sqlmesh_like.hudi.history import LakeHistory
+    from sqlmesh_like.hudi.table_facts import table_facts
+
+    places = build_catalog(loaded.project, loaded.rendered, loaded.target, LakeHistory())
+    return places, {unique_id: table_facts(places, unique_id) for unique_id in places.places}
+
+
+def site_content(loaded: Loaded, tables: Mapping[str, TableFacts], places: Catalog | None, compiles: bool) -> SiteData:
+    """Everything the site shows. Raises SqlError for a model that cannot be compiled, unless nothing is."""
+    folder, now = loaded.target_folder, datetime.now(UTC)
+    site_data = SiteData(
+        manifest=loaded.manifest,
+        project=loaded.project.name,
+        target=loaded.target.name,
+        now=now,
+        tables=tables,
+        results=read_artifact(folder / "run_results.json"),
+        freshness=read_artifact(folder / "sources.json"),
+    )
+    return _compiled(loaded, site_data, places) if compiles else site_data
+
+
+def _compiled(loaded: Loaded, site_data: SiteData, places: Catalog | None) -> SiteData:
+    schemas = input_schemas(loaded, [model.unique_id for model in loaded.rendered.models])
+    states = {i: facts.state for i, facts in site_data.tables.items() if facts.problem is None}
+    models = documented(loaded.rendered, loaded.graph, schemas, places, states, site_data.now)
+    edges, columns = column_edges(loaded.rendered, Lineage(loaded.rendered, schemas))
+    known = {i: schema for i, schema in schemas.items() if schema}
+    return replace(site_data, models=models, edges=edges, columns={**known, **columns})
+
+
+def catalog_of(loaded: Loaded, tables: Mapping[str, TableFacts]) -> dict[str, object]:
+    """The content of catalog.json: of the selected nodes, as in dbt. Raises SelectionError."""
+    chosen = {node.unique_id for node in loaded.selected()}
+    described: tuple[RenderedModel | RenderedSeed | SourceTable, ...]
+    described = (*loaded.rendered.models, *loaded.rendered.seeds, *_source_tables(loaded))
+    return catalog(
+        [facts for unique_id, facts in tables.items() if unique_id in chosen],
+        {entry.unique_id: entry.table for entry in described},
+        {entry.unique_id: entry.column_docs for entry in described},
+        {entry.unique_id: entry.description for entry in described},
+    )
+
+
+def _source_tables(loaded: Loaded) -> Iterator[SourceTable]:
+    return (table for source in loaded.project.sources for table in source.tables)

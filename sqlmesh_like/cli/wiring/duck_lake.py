@@ -1,0 +1,109 @@
+"""The tables of a `duckdb` target: sources from fixture files, everything else computed on the way. Owns wiring them.
+
+Nothing outlives the process, so what a command reads is built first, whether it is selected or not.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
+
+from sqlmesh_like.cli.context import Loaded, make_output
+from sqlmesh_like.cli.wiring.lake import Lake
+from sqlmesh_like.duckdb.duck_engine import DuckEngine
+from sqlmesh_like.duckdb.duck_history import DuckHistory
+from sqlmesh_like.errors import NodeError, ProjectError, UsageError
+from sqlmesh_like.names import Schema
+from sqlmesh_like.plan.catalog import build_catalog
+from sqlmesh_like.project.nodes import SourceTable
+from sqlmesh_like.render.rendered import RenderedModel
+from sqlmesh_like.run.executor import Executor
+from sqlmesh_like.run.result import NodeResult, RenderedNode
+from sqlmesh_like.run.seeds import SeedTable, read_seed
+from sqlmesh_like.run.source_fixtures import FixtureTable, expected_path, model_fixture, source_fixture, unused
+
+
+def open_duck_lake(loaded: Loaded, selected: Collection[str], now: datetime) -> Lake:
+    """A lake in memory with the fixtures of all sources above the selected nodes.
+
+    Raises ProjectError where one has none, or holds what is not a value of its column.
+    """
+    lake = _without_rows(loaded, now)
+    _load_fixtures(lake, selected)
+    return lake
+
+
+def computed_lake(loaded: Loaded, read: Callable[[Lake], Collection[str]], now: datetime) -> Lake:
+    """A lake in memory with what is `read` (unique ids, found in the lake while it has no rows) and all above it.
+
+    Raises ProjectError as `open_duck_lake` does, NodeError where a table cannot be computed.
+    """
+    lake = _without_rows(loaded, now)
+    wanted = loaded.graph.above(read(lake))
+    _load_fixtures(lake, wanted)
+    seeds = {s.unique_id: read_seed(s, loaded.project.root) for s in loaded.rendered.seeds if s.unique_id in wanted}
+    build_tables(lake, wanted, seeds, now)
+    return lake
+
+
+def _without_rows(loaded: Loaded, now: datetime) -> Lake:
+    if loaded.flags.defer:
+        raise UsageError(f"the target {loaded.target.name!r} computes all it reads: --defer has no meaning there")
+    _warn_of_unused(loaded)
+    history = DuckHistory()
+    catalog = build_catalog(loaded.project, loaded.rendered, loaded.target, history)
+
+    def stand_in(model: RenderedModel, known: Schema | None) -> FixtureTable | None:
+        return model_fixture(loaded.project.root, model, known)
+
+    return Lake(loaded, catalog, DuckEngine(history, stand_in, now))
+
+
+def _load_fixtures(lake: Lake, selected: Collection[str]) -> None:
+    engine = lake.engine
+    assert isinstance(engine, DuckEngine)
+    for table, fixture in _fixtures(lake.loaded, lake.loaded.graph.above(selected)):
+        engine.put(table.table, lake.catalog.places[table.unique_id].uri, fixture.schema, fixture.rows)
+
+
+def build_tables(lake: Lake, wanted: Collection[str], seeds: Mapping[str, SeedTable], now: datetime) -> None:
+    """Build those of these nodes that are tables, silently. Raises NodeError with the first that fails."""
+    graph = lake.loaded.graph
+    nodes = [unique_id for unique_id in wanted if graph.nodes[unique_id].resource_type not in ("test", "unit_test")]
+    executor = Executor(
+        lake.planner(now), graph, lake.engine, _SilentListener(), lake.loaded.target.threads, True, seeds
+    )
+    for result in executor.run(nodes).results:
+        if result.status == "error":
+            raise NodeError(f"{result.node.name}, which is read, cannot be built: {result.message}")
+
+
+def _fixtures(loaded: Loaded, wanted: Collection[str]) -> list[tuple[SourceTable, FixtureTable]]:
+    tables = [t for source in loaded.project.sources for t in source.tables if t.unique_id in wanted]
+    fixtures = [(table, source_fixture(loaded.project.root, table)) for table in tables]
+    missing = [table for table, fixture in fixtures if fixture is None]
+    if missing:
+        paths = ", ".join(expected_path(table) for table in missing)
+        message = f"the target {loaded.target.name!r} has no rows for source {missing[0].source_name}.{missing[0].name}"
+        hint = f"make {paths} (or .yml, a list of mappings); a header alone is an empty table"
+        raise ProjectError(message, location=missing[0].declared_at, hint=hint)
+    return [(table, fixture) for table, fixture in fixtures if fixture is not None]
+
+
+def _warn_of_unused(loaded: Loaded) -> None:
+    sources = [(t.source_name, t.name) for source in loaded.project.sources for t in source.tables]
+    output = make_output(loaded.flags, sys.stderr)
+    for path, hint in unused(loaded.project.root, sources, [model.name for model in loaded.rendered.models]):
+        said = f" ({hint})" if hint else ""
+        output.line(f"warning: {path} is not the fixture of any source or model{said}", "warn")
+
+
+class _SilentListener:
+    """What is built for its readers alone is not a step of the command."""
+
+    def started(self, number: int, total: int, node: RenderedNode) -> None:
+        """Nothing is reported."""
+
+    def ended(self, number: int, total: int, result: NodeResult) -> None:
+        """Nothing is reported."""

@@ -1,0 +1,162 @@
+"""The lake behind a command: history, catalog, planner and, where needed, Spark. Owns wiring them and the lock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
+
+from sqlmesh_like.cli.context import Loaded
+from sqlmesh_like.errors import MachineError, NodeError, RetryableError, UsageError
+from sqlmesh_like.hudi.history import LakeHistory
+from sqlmesh_like.plan.catalog import Catalog, TablePlace, build_catalog
+from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.plan.planner import Planner
+from sqlmesh_like.render.renderer import Renderer
+from sqlmesh_like.render.rerender import Rerenderer
+from sqlmesh_like.run.lake_query import LakeQuery
+from sqlmesh_like.run.ports import Engine
+
+if TYPE_CHECKING:
+    from sqlmesh_like.spark.jvm.session import Session
+
+
+@dataclass(frozen=True)
+class Lake:
+    """One project's tables under one target."""
+
+    loaded: Loaded
+    catalog: Catalog
+    engine: Engine
+
+    def planner(self, now: datetime) -> Planner:
+        """Plans models; those that ask the lake while they are rendered get answers by its engine."""
+        loaded = self.loaded
+        plain = Planner(loaded.rendered, self.catalog, now, loaded.flags.full_refresh)
+        models, tests = loaded.rendered.models, loaded.rendered.tests
+        if not any(model.asks_lake for model in models) and not any(test.asks_lake for test in tests):
+            return plain
+        renderer = Renderer(loaded.project, loaded.target, now=now, full_refresh=loaded.flags.full_refresh)
+        return replace(plain, rerender=Rerenderer(renderer, loaded.project, LakeQuery(plain, self.engine)))
+
+
+def require_lake(loaded: Loaded) -> None:
+    """Raises UsageError where the target is not a Spark target."""
+    if loaded.target.type != "spark":
+        hint = "choose a target of type spark with -t"
+        raise UsageError(f"the target {loaded.target.name!r} has no lake: its type is {loaded.target.type}", hint=hint)
+
+
+def open_lake(loaded: Loaded, writes: Collection[str] = (), session: Session | None = None) -> Lake:
+    """The lake of a Spark target; Spark starts when it is first used, but for one that is there (`session`).
+
+    Raises UsageError for other targets.
+
+    With `--defer`, tables that are not there are read where `--state` has them, but for those that the call `writes`.
+    """
+    require_lake(loaded)
+    history = LakeHistory()
+    catalog = build_catalog(loaded.project, loaded.rendered, loaded.target, history)
+    if loaded.flags.defer:
+        catalog = _deferred(loaded, catalog, writes)
+    return Lake(loaded, catalog, _engine(loaded, history, session))
+
+
+def built_table(lake: Lake, name: str) -> tuple[TablePlace, TableState]:
+    """A table by name, as it stands. Raises ProjectError for an unknown name, NodeError where nothing is built."""
+    place = lake.catalog.find(name)
+    state = lake.catalog.state(place.unique_id)
+    require_built(place, state)
+    return place, state
+
+
+def require_built(place: TablePlace, state: TableState) -> None:
+    """Raises NodeError where a table is not built."""
+    if not state.exists:
+        raise NodeError(f"the table {place.table} does not exist yet", hint="run `sml ingest` or `sml run` first")
+
+
+def _deferred(loaded: Loaded, catalog: Catalog, writes: Collection[str]) -> Catalog:
+    if loaded.state is None:
+        raise UsageError("--defer needs --state PATH", hint="give the folder of the manifest.json to read tables from")
+    graph = loaded.graph
+    wanted = frozenset(catalog.places) if not writes else frozenset[str]().union(*map(graph.ancestors, writes))
+    return catalog.deferred(wanted.difference(writes), loaded.state.locations(loaded.target.warehouse))
+
+
+def _engine(loaded: Loaded, history: LakeHistory, session: Session | None) -> Engine:
+    class _Lazy:
+        """Imports pyspark on the first call: a command that needs no Spark never pays for it."""
+
+        def __init__(self) -> None:
+            self._engine: Engine | None = None
+
+        def __getattr__(self, name: str) -> object:
+            if self._engine is None:
+                if name in ("stop", "release"):
+                    return lambda: None
+                self._engine = _spark_engine(loaded, history, session)
+            return getattr(self._engine, name)
+
+    return _Lazy()  # type: ignore[return-value]
+
+
+def _spark_engine(loaded: Loaded, history: LakeHistory, session: Session | None) -> Engine:
+    from sqlmesh_like.cli.printing.download_progress import show_progress
+    from sqlmesh_like.spark.spark_engine import SparkEngine, open_engine
+
+    if session is not None:
+        return SparkEngine(loaded.target, history, lambda: session)
+    log_file = loaded.target_folder / "logs" / "spark.log"
+    return open_engine(loaded.target, history, log_file, show_progress)
+
+
+@contextmanager
+def lake_lock(loaded: Loaded, purpose: str) -> Iterator[None]:
+    """Hold the lake's lock for a writing command: two at once would overwrite each other's commits.
+
+    Raises RetryableError where another process holds it, MachineError where the warehouse cannot be written.
+    """
+    warehouse = loaded.target.warehouse
+    if "://" in warehouse:
+        yield
+        return
+    place = Path(warehouse) / "_sml"
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        if not os.access(place, os.W_OK):
+            raise PermissionError(13, "Permission denied", str(place))
+    except OSError as error:
+        hint = "check `warehouse` in profiles.yml and the folder's permissions"
+        raise MachineError(f"the warehouse {warehouse} cannot be written: {error.strerror}", hint=hint) from error
+    try:
+        with FileLock(str(place / f"{purpose}.lock"), timeout=0):
+            yield
+    except Timeout:
+        hint = "wait until it ends, then run again"
+        raise RetryableError(f"another `sml {purpose}` is writing to {warehouse}", hint=hint) from None
+
+
+def clock(text: str | None) -> datetime:
+    """The run's clock: `--now` (ISO 8601; without a zone it is UTC) or the time of the machine. Raises UsageError."""
+    if text is None:
+        return datetime.now(UTC)
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"--now {text!r} is not an ISO 8601 time", hint="e.g. --now 2024-05-01T00:00:00Z") from None
+    return parsed.astimezone(UTC) if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+
+
+def hudi_options(loaded: Loaded, unique_id: str) -> dict[str, str]:
+    """The Hudi options that a user gives for a table: those of the target, then its own."""
+    own = {table.unique_id: table.ingest.hudi for source in loaded.project.sources for table in source.tables
+           if table.ingest is not None}  # fmt: skip
+    own |= {model.unique_id: model.config.hudi for model in loaded.rendered.models}
+    return {key: str(value) for key, value in {**loaded.target.hudi, **own.get(unique_id, {})}.items()}

@@ -1,0 +1,93 @@
+"""Publishing behind a command. Owns which destinations a model's config means, and opening them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from sqlmesh_like.cli.context import Loaded
+from sqlmesh_like.cli.wiring.lake import Lake
+from sqlmesh_like.errors import Location, MachineError, ProjectError, nearest
+from sqlmesh_like.project.nodes import Target
+from sqlmesh_like.project.publishing import Destination
+from sqlmesh_like.publish.publisher import LakePublisher
+from sqlmesh_like.publish.store import Store
+from sqlmesh_like.render.rendered import RenderedModel
+
+DEFAULT = "serving"
+"""Name of the destination of targets that declare none: a DuckDB file."""
+
+
+def publisher_of(lake: Lake, selected: Collection[str], *, afresh: bool = False) -> LakePublisher | None:
+    """Publishes the selected models; None where none of them is published, or the target has no lake.
+
+    Raises ProjectError with the model's file for a destination that the target does not have.
+    """
+    loaded = lake.loaded
+    if loaded.target.type != "spark":
+        return None
+    chosen = {
+        model.unique_id: destinations(model, loaded)
+        for model in loaded.rendered.models
+        if model.unique_id in selected and model.config.publish is not None
+    }
+    if not chosen:
+        return None
+    staging = f"{loaded.target.warehouse.rstrip('/')}/_sml/publish"
+    return LakePublisher(lake.catalog, lake.engine, chosen, open_store, staging, afresh)
+
+
+def check_destinations(loaded: Loaded, selected: Collection[str]) -> None:
+    """Raises ProjectError where a selected model names a destination that the target does not have."""
+    published = (m for m in loaded.rendered.models if m.unique_id in selected and m.config.publish is not None)
+    for model in published if loaded.target.type == "spark" else ():
+        destinations(model, loaded)
+
+
+def destinations(model: RenderedModel, loaded: Loaded) -> tuple[Destination, ...]:
+    """Where a model is published. Raises ProjectError for a name that the target does not know, and for a view."""
+    config, known = model.config, _known(loaded.target, str(loaded.project.root))
+    assert config.publish is not None
+    where = Location(model.path)
+    if config.materialized in ("view", "ephemeral"):
+        hint = "set materialized='incremental', or publish a model that reads it"
+        raise ProjectError(f"{model.name} is published but is not a table", location=where, hint=hint)
+    if not config.publish.to and len(known) > 1:
+        hint = f"config(publish=…) one of: {', '.join(known)}"
+        raise ProjectError(f"{model.name} does not say where it is published", location=where, hint=hint)
+    names = config.publish.to or tuple(known)
+    for name in names:
+        if name not in known:
+            hint = (
+                nearest(name, known) or f"known: {', '.join(known)}; add it to publish: of the output in profiles.yml"
+            )
+            message = f"{model.name} is published to {name!r}, which target {loaded.target.name!r} does not have"
+            raise ProjectError(message, location=where, hint=hint)
+    return tuple(known[name] for name in names)
+
+
+def _known(target: Target, root: str) -> Mapping[str, Destination]:
+    if target.publish:
+        return target.publish
+    place = root if "://" in target.warehouse else target.warehouse
+    return {DEFAULT: Destination(DEFAULT, "duckdb", f"{place}/serving.duckdb")}
+
+
+def open_store(destination: Destination) -> Store:
+    """The store of a destination. Raises ProjectError or MachineError where it cannot be reached as it is declared."""
+    match destination.kind:
+        case "duckdb":
+            from sqlmesh_like.publish.duckdb_file import DuckDBStore  # a run that publishes nothing need not wait
+
+            return DuckDBStore(destination)
+        case "parquet":
+            from sqlmesh_like.publish.parquet_file import ParquetStore
+
+            return ParquetStore(destination)
+        case "url":
+            try:
+                from sqlmesh_like.publish.database import DatabaseStore
+            except ImportError:
+                hint = "pip install 'sqlmesh_like[publish]', and the driver of your database"
+                message = f"publish destination {destination.name!r} needs SQLAlchemy"
+                raise MachineError(message, hint=hint) from None
+            return DatabaseStore(destination)

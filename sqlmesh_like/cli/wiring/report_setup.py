@@ -1,0 +1,119 @@
+"""What a report is made of: charts of `report.yml`, or of each table that nobody reads. Owns finding their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlmesh_like.cli.adhoc_query import adhoc_model, run_query
+from sqlmesh_like.cli.wiring.lake import Lake
+from sqlmesh_like.errors import NodeError, ProjectError, SqlError
+from sqlmesh_like.hudi.table_facts import table_facts
+from sqlmesh_like.render.rendered import RenderedModel
+from sqlmesh_like.report.chart import Chart, ChartKind, ChartRequest, Report
+from sqlmesh_like.report.chart_inference import complete_chart, infer_chart, repeated_fields
+from sqlmesh_like.report.page import DrawnChart, ReportHeading
+from sqlmesh_like.report.text_summary import title_text
+from sqlmesh_like.run.ports import Rows
+
+_ORDER: tuple[ChartKind, ...] = ("number", "line", "area", "bar", "point", "table")
+MOST_ROWS = 5_000
+"""Rows that a chart is drawn of; with more of them it shows these alone, and says so."""
+
+
+def report_charts(lake: Lake, report: Report | None) -> list[DrawnChart]:
+    """The charts with their rows. Raises ProjectError at a declaration that cannot be drawn, NodeError."""
+    if report is not None:
+        return list(_declared(lake, report))
+    return sorted(_all(lake), key=lambda drawn: (not drawn.rows.rows, _ORDER.index(drawn.chart.kind)))
+
+
+def tables_read(lake: Lake, report: Report | None) -> list[str]:
+    """Ids of the tables and views that the charts read. Raises ProjectError at a declaration that names another."""
+    if report is None:
+        return [model.unique_id for model in _leaves(lake)]
+    return sorted({ref.unique_id for wanted in report.charts for ref in _chart_query(lake, wanted).inputs})
+
+
+def report_heading(lake: Lake, report: Report | None) -> ReportHeading:
+    """Title, and when the tables were last written."""
+    is_lake = lake.loaded.target.type == "spark"
+    models = [m for m in lake.loaded.rendered.models if m.unique_id in lake.catalog.places and is_lake]
+    facts = [table_facts(lake.catalog, model.unique_id, 1) for model in models]
+    times = [each.commits[-1].time for each in facts if each.commits]
+    shown: list[tuple[str, str]] = []
+    if times:
+        shown += [("Tables", str(len(times))), ("Rows in them", f"{sum(each.volume.rows for each in facts):,}")]
+        shown.append(("Last change", f"{max(times).replace('T', ' ').removesuffix('Z')} UTC"))
+    title = report.title if report is not None and report.title else title_text(lake.loaded.project.name)
+    return ReportHeading(title, report.text if report is not None else "", tuple(shown))
+
+
+def _declared(lake: Lake, report: Report) -> Iterator[DrawnChart]:
+    for wanted in report.charts:
+        rows = _rows(lake, wanted)
+        wanted.check(rows)
+        model = _model(lake, wanted.table)
+        title = title_text(wanted.table.rpartition(".")[2]) if wanted.table else "A question"
+        chart = complete_chart(wanted, rows, title, _keys(model))
+        if shared := repeated_fields(chart, rows):
+            hint = "add color, or take sql that groups by them"
+            message = f"several rows have the same {' and '.join(shared)}: a mark cannot show them all"
+            raise ProjectError(message, location=wanted.places.get("x", wanted.declared_at), hint=hint)
+        yield _drawn(chart, rows, wanted.table or " ".join(wanted.query.split()))
+
+
+def _rows(lake: Lake, wanted: ChartRequest) -> Rows:
+    with _at(wanted):
+        return run_query(lake, _chart_query(lake, wanted), MOST_ROWS + 1)
+
+
+def _chart_query(lake: Lake, wanted: ChartRequest) -> RenderedModel:
+    with _at(wanted):
+        return adhoc_model(lake, wanted.query)
+
+
+@contextmanager
+def _at(wanted: ChartRequest) -> Iterator[None]:
+    """Errors of a query are reported at its declaration."""
+    try:
+        yield
+    except SqlError as error:
+        place = wanted.places.get("sql") or wanted.places.get("table") or wanted.declared_at
+        raise ProjectError(error.message, location=place, hint=error.hint) from None
+
+
+def _all(lake: Lake) -> Iterator[DrawnChart]:
+    """A chart of each table of a model that no other model reads."""
+    built = [model for model in _leaves(lake) if lake.catalog.state(model.unique_id).exists]
+    if not built:
+        raise NodeError("there is no table to draw", hint="run `sml build` first, or declare charts in report.yml")
+    for model in built:
+        rows = run_query(lake, adhoc_model(lake, f"select * from {model.table.sql()}"), MOST_ROWS + 1)
+        text = model.description.strip().partition("\n\n")[0]
+        chart = infer_chart(_cut(rows), title_text(model.table.identifier), " ".join(text.split()), _keys(model))
+        yield _drawn(chart, rows, str(model.table))
+
+
+def _leaves(lake: Lake) -> list[RenderedModel]:
+    models = lake.loaded.rendered.models
+    read = {ref.unique_id for model in models for ref in model.inputs}
+    return [model for model in models if model.unique_id in lake.catalog.places and model.unique_id not in read]
+
+
+def _drawn(chart: Chart, rows: Rows, source: str) -> DrawnChart:
+    return DrawnChart(chart, _cut(rows), source, len(rows.rows) > MOST_ROWS)
+
+
+def _cut(rows: Rows) -> Rows:
+    return Rows(rows.schema, rows.rows[:MOST_ROWS])
+
+
+def _model(lake: Lake, table: str | None) -> RenderedModel | None:
+    names = {str(model.table): model for model in lake.loaded.rendered.models}
+    names |= {model.table.identifier: model for model in lake.loaded.rendered.models}
+    return names.get(table or "")
+
+
+def _keys(model: RenderedModel | None) -> tuple[str, ...]:
+    return (*model.config.unique_key, *model.config.partition_by) if model is not None else ()

@@ -1,0 +1,239 @@
+"""The `Engine` port on DuckDB, in this process and with no JVM. Owns tables in memory, each built once in full.
+
+What DuckDB is not known to compute as Spark does fails and is named: a passed run is one that Spark agrees with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime
+from threading import Lock
+
+import duckdb
+import sqlglot
+from sqlglot import exp
+
+from sqlmesh_like.analyze.expressions.clock import frozen
+from sqlmesh_like.delta.snapshot import SOURCE, snapshot_program
+from sqlmesh_like.duckdb.allow_list import first_unproven, guard_in, guarded
+from sqlmesh_like.duckdb.dialect import duck_text
+from sqlmesh_like.duckdb.duck_connection import reader, sandbox, time_limit
+from sqlmesh_like.duckdb.duck_history import DuckHistory
+from sqlmesh_like.duckdb.duck_types import cast_item, duck_quoted, duck_type, spark_name, without_zone
+from sqlmesh_like.errors import Location, NodeError
+from sqlmesh_like.names import KEY, Column, Schema, TableName
+from sqlmesh_like.plan.catalog import TablePlace
+from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.render.rendered import RenderedModel
+from sqlmesh_like.run.ports import Export, RowDifference, Rows, WriteResult
+from sqlmesh_like.run.seeds import SeedTable
+from sqlmesh_like.run.source_fixtures import MODELS, FixtureTable
+
+StandIn = Callable[[RenderedModel, Schema | None], FixtureTable | None]
+"""The fixture that stands for a model; its columns are given where they are known."""
+
+
+class DuckEngine:
+    """Tables of one process. Calls may come from several threads."""
+
+    def __init__(
+        self, history: DuckHistory, stand_in: StandIn, now: datetime, files: Sequence[str] | None = None
+    ) -> None:
+        self._history = history
+        self._stand_in = stand_in
+        self._now = now.astimezone(UTC).replace(tzinfo=None) if now.tzinfo else now
+        self._is_sandbox = files is None
+        self._db = sandbox() if files is None else reader(files)
+        self._lock = Lock()
+
+    def _limited(self, cursor: duckdb.DuckDBPyConnection) -> AbstractContextManager[None]:
+        """A stranger's query ends in time; one over a lake takes as long as it takes."""
+        return time_limit(cursor) if self._is_sandbox else nullcontext()
+
+    def put(self, name: TableName, uri: str, schema: Schema, rows: Sequence[Sequence[object]]) -> None:
+        """A table with these rows."""
+        columns = ", ".join(f"{duck_quoted(c.name)} {duck_type(c.type or 'string')}" for c in schema)
+        cursor = self._place(name)
+        cursor.execute(f"CREATE OR REPLACE TABLE {_spelt(name)} ({columns})")
+        if rows:
+            one = "(" + ", ".join("?" * len(schema)) + ")"
+            flat = [value for row in rows for value in row]
+            cursor.execute(f"INSERT INTO {_spelt(name)} VALUES {', '.join([one] * len(rows))}", flat)
+        self._history.add(uri, schema)
+
+    def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> WriteResult:  # noqa: ARG002
+        model, facts = planned.compiled.model, planned.compiled.facts
+        try:
+            count = self._build(planned)
+        except NotCheckable as error:
+            given = self._stand_in(model, facts.schema)
+            if given is None:
+                hint = f"rows in {_home(model.name)} can stand for it; {_CHECK_THERE}"
+                raise NodeError(str(error), location=Location(model.path), hint=hint) from None
+            self.put(model.table, planned.target.uri, given.schema, given.rows)
+            warning = f"{error}; its rows are those of {given.path}"
+            return WriteResult("full_refresh", len(given.rows), 0, True, warning=warning)
+        return WriteResult("full_refresh", count, 0, committed=True)
+
+    def write_snapshot(self, planned: PlannedModel) -> WriteResult:
+        """The first versions: nothing outlives the process, so that there are no others."""
+        model = planned.compiled.model
+        assert model.config.snapshot is not None
+        source = replace(model, table=TableName("_sml", SOURCE))
+        facts = replace(planned.compiled.facts, model=source)
+        try:
+            self._build(replace(planned, compiled=replace(planned.compiled, facts=facts)))
+        except NotCheckable as error:
+            raise NodeError(str(error), location=Location(model.path), hint=_CHECK_THERE) from None
+        shown = self._schema_of(source.table)
+        program = snapshot_program(model.config.snapshot, shown, None, self._now.isoformat(" "))
+        tree = sqlglot.parse_one(program.first, dialect="spark")
+        for table in tree.find_all(exp.Table):
+            table.set("db", exp.to_identifier("_sml"))
+        cursor = self._place(model.table)
+        text = duck_text(tree.transform(without_zone, copy=False))
+        cursor.execute(f"CREATE OR REPLACE TABLE {_spelt(model.table)} AS SELECT * EXCLUDE ({KEY}) FROM ({text})")
+        self._history.add(planned.target.uri, self._schema_of(model.table))
+        return WriteResult("full_refresh", _count(cursor, f"SELECT count(*) FROM {_spelt(model.table)}"), 0, True)
+
+    def _schema_of(self, name: TableName) -> Schema:
+        rows = self._db.cursor().execute(f"DESCRIBE {_spelt(name)}").fetchall()
+        return tuple(Column(row[0], spark_name(row[1])) for row in rows)
+
+    def release(self) -> None:
+        """Nothing is shared between models."""
+
+    def load(self, table: SeedTable, state: TableState, now: datetime) -> None:  # noqa: ARG002
+        self.put(table.seed.table, state.uri, table.schema, [_naive(row) for row in table.rows])
+
+    def verify(self, planned: PlannedModel, limit: int) -> RowDifference:  # noqa: ARG002
+        raise NodeError(f"{planned.compiled.model.table} is not maintained here: it is built in full each time")
+
+    def query(self, tree: exp.Expr, tables: Mapping[TableName, TableState], limit: int) -> Rows:
+        known = {column.name.lower(): column.type for state in tables.values() for column in state.schema or ()}
+        try:
+            text = self._text(tree)
+            cursor = self._db.cursor()
+            with self._limited(cursor):
+                cursor.execute(text if limit < 0 else f"SELECT * FROM ({text}) LIMIT {limit}")
+                rows = tuple(cursor.fetchall())
+                names = [(row[0], row[1]) for row in cursor.execute(f"DESCRIBE {text}").fetchall()]
+        except duckdb.Error as error:
+            raise NodeError(f"the query failed: {_first_line(error)}") from None
+        except NotCheckable as error:
+            raise NodeError(str(error), hint=_CHECK_THERE) from None
+        is_plain = isinstance(tree, exp.Select) and tree.is_star
+        return Rows(tuple(Column(n, (is_plain and known.get(n.lower())) or spark_name(t)) for n, t in names), rows)
+
+    def changes(self, state: TableState, since: str, limit: int) -> Rows:  # noqa: ARG002 - there is no past
+        raise NodeError(f"{state.uri} has no past: it is built anew in each call")
+
+    def export(self, state: TableState, since: str | None, staging: str) -> AbstractContextManager[Export]:  # noqa: ARG002
+        raise NodeError(f"{state.uri} is built anew in each call: it is not published")
+
+    def rebucket(self, uri: str, options: Mapping[str, str]) -> None:  # noqa: ARG002 - there are no buckets
+        return None
+
+    def compact(self, uri: str) -> int:  # noqa: ARG002 - there are no log files
+        return 0
+
+    def store_failures(
+        self,
+        tree: exp.Expr,  # noqa: ARG002
+        tables: Mapping[TableName, TableState],  # noqa: ARG002
+        place: TablePlace,  # noqa: ARG002
+        now: datetime,  # noqa: ARG002
+    ) -> bool:
+        """Nothing outlives the process: the rows that are shown are all there is."""
+        return False
+
+    def execute(self, statement: str, tables: Mapping[TableName, TableState]) -> None:  # noqa: ARG002
+        raise NodeError("statements for Spark are not run on DuckDB", hint="choose a target of type spark")
+
+    def clean(self, uri: str, retain: int) -> None:
+        """There is no history."""
+
+    def stop(self) -> None:
+        self._db.close()
+
+    def _build(self, planned: PlannedModel) -> int:
+        model = planned.compiled.model
+        types = {column.name: column.type for column in planned.compiled.facts.schema or ()}
+        try:
+            text = self._text(planned.compiled.facts.tree)
+            cursor = self._place(model.table)
+            with self._limited(cursor):
+                shown = [(row[0], row[1]) for row in cursor.execute(f"DESCRIBE {text}").fetchall()]
+                items = ", ".join(cast_item(name, types.get(name)) for name, _ in shown)
+                cursor.execute(f"CREATE OR REPLACE TABLE {_spelt(model.table)} AS SELECT {items} FROM ({text})")
+        except duckdb.Error as error:
+            raise NodeError(f"DuckDB: {_first_line(error)}", location=Location(model.path), hint=_CHECK_THERE) from None
+        self._check_key(model, cursor)
+        self._history.add(planned.target.uri, tuple(Column(n, types.get(n) or spark_name(t)) for n, t in shown))
+        return _count(cursor, f"SELECT count(*) FROM {_spelt(model.table)}")
+
+    def _text(self, tree: exp.Expr) -> str:
+        """The query in DuckDB's words. Raises NotCheckable where its rows may not be Spark's."""
+        if why := first_unproven(tree):
+            raise NotCheckable(f"not checkable here: {why}")
+        text = duck_text(frozen(tree, self._now).transform(without_zone, copy=False))
+        try:
+            careful = duck_text(frozen(guarded(tree), self._now).transform(without_zone, copy=False))
+            cursor = self._db.cursor()
+            with self._limited(cursor):
+                cursor.execute(careful).fetchall()
+        except duckdb.Error as error:
+            if reason := guard_in(str(error)):
+                raise NotCheckable(f"not checkable here: {reason}") from None
+            raise
+        return text
+
+    def _place(self, name: TableName) -> duckdb.DuckDBPyConnection:
+        with self._lock:
+            self._db.execute(f"CREATE SCHEMA IF NOT EXISTS {duck_quoted(name.schema)}")
+        return self._db.cursor()
+
+    def _check_key(self, model: RenderedModel, cursor: duckdb.DuckDBPyConnection) -> None:
+        key = ", ".join(duck_quoted(name) for name in model.config.unique_key)
+        if not key:
+            return
+        table, names = _spelt(model.table), ", ".join(model.config.unique_key)
+        is_null = " OR ".join(f"{duck_quoted(name)} IS NULL" for name in model.config.unique_key)
+        if nulls := _count(cursor, f"SELECT count(*) FROM {table} WHERE {is_null}"):
+            raise NodeError(f"{nulls} rows of {model.table} have NULL in unique_key ({names})")
+        repeated = f"SELECT count(*) AS n FROM {table} GROUP BY {key} HAVING count(*) > 1"
+        if copies := _count(cursor, f"SELECT coalesce(max(n), 0) FROM ({repeated})"):
+            raise NodeError(f"unique_key ({names}) of {model.table} repeats: up to {copies} rows share one")
+
+
+class NotCheckable(Exception):
+    """DuckDB's word on a query may not be Spark's."""
+
+
+_CHECK_THERE = "a target of type spark computes it"
+
+
+def _home(name: str) -> str:
+    return f"fixtures/{MODELS}/{name}.csv"
+
+
+def _spelt(name: TableName) -> str:
+    return f"{duck_quoted(name.schema)}.{duck_quoted(name.identifier)}"
+
+
+def _naive(row: Sequence[object]) -> tuple[object, ...]:
+    """Times as DuckDB takes them: in UTC, without a zone."""
+    return tuple(v.astimezone(UTC).replace(tzinfo=None) if isinstance(v, datetime) and v.tzinfo else v for v in row)
+
+
+def _count(cursor: duckdb.DuckDBPyConnection, query: str) -> int:
+    row = cursor.execute(query).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _first_line(error: Exception) -> str:
+    return re.sub(r"\s+", " ", str(error).strip().splitlines()[0])

@@ -1,0 +1,188 @@
+"""Hudi tables as DuckDB's SQL over their Parquet files. Owns which files hold a table's rows, and those of its change.
+
+Copy-on-write tables on this machine only: the timeline names their files. What these are, and which rows a range of
+commits changed, follows the same rules as in `cow_change_feed`, which says why.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from pyspark.sql.types import StructType
+
+from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type
+from sqlmesh_like.duckdb.exact_sql import Unproven
+from sqlmesh_like.hudi.avro_schema import schema_of
+from sqlmesh_like.hudi.change_log import ChangeLog, NotLoggedError, columns_of, logs_between
+from sqlmesh_like.hudi.commits import Commit, Slice
+from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, visible
+from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.sql_text import standard_literal
+
+_LOG = logging.getLogger(__name__)
+_TIME, _SEQUENCE = "_hoodie_commit_time", "_hoodie_commit_seqno"
+_RECORD_KEY, _PATH = "_hoodie_record_key", "_hoodie_partition_path"
+_WIDER = {
+    "tinyint": ("smallint", "int", "bigint"), "smallint": ("int", "bigint"), "int": ("bigint", "double"),
+}  # fmt: skip
+"""Types of older files that a cast to these newer ones keeps as they are."""
+PLAIN = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "string", "date", "timestamp")
+
+
+@dataclass(frozen=True)
+class LocalTable:
+    """One table. `schema`: what a program reads of it, `_sml_key` among it."""
+
+    uri: str
+    timeline: Timeline
+    schema: Schema
+
+    @property
+    def change_schema(self) -> Schema:
+        return (*self.schema, Column(WEIGHT, "bigint"))
+
+    def rows(self, frontier: str) -> str:
+        """SELECT of the rows as of a frontier. Raises Unproven where its files are not all there, or not alike."""
+        self._require(frontier, None)
+        return self._select(self.timeline.slices(frontier).values(), frontier)
+
+    def change(self, start: str, end: str) -> str:
+        """SELECT of the signed rows between two frontiers; a row rewritten as it was has both signs."""
+        try:
+            return self._logged(logs_between(self.timeline, start, end))
+        except NotLoggedError as error:
+            _LOG.info("%s: file slices are compared: %s", self.uri, error)
+            return self._compared(start, end)
+
+    def _logged(self, logs: Collection[ChangeLog]) -> str:
+        """By the logs of its commits."""
+        by_columns: dict[str, list[str]] = defaultdict(list)
+        for log in logs:
+            if log.rows:
+                by_columns[columns_of(self.timeline, log)] += [file.path for file in log.files]
+        parts = []
+        for columns, paths in by_columns.items():
+            types = {f.name: f.dataType.simpleString() for f in StructType.fromJson(json.loads(columns)).fields}
+            if not {KEY, WEIGHT} <= types.keys():
+                raise NotLoggedError("a change log has other columns than this version writes")
+            items = [self._item(column, types, "") for column in self.change_schema]
+            parts.append(self._read(items, paths))
+        return " UNION ALL ".join(parts) if parts else _no_rows(self.change_schema)
+
+    def _compared(self, start: str, end: str) -> str:
+        """By the file slices that commits touched, as they were and as they are."""
+        commits = self.timeline.between(start, end)
+        touched = set[tuple[str, str]]().union(*(commit.touched for commit in commits))
+        for frontier in (start, end):
+            self._require(frontier, touched)
+        old, new = (self._of(at, touched) for at in (start, end))
+        shown = ", ".join(duck_quoted(column.name) for column in self.schema)
+        is_new = f"{_TIME} > '{self.timeline.standing(start)}'"
+        added = f"SELECT * FROM ({self._select(new.values(), end, meta=True)}) WHERE {is_new}"
+        kept = self._select(new.values(), end, meta=True)
+        unsure = _where_rows_may_leave(commits)
+        sure = [result for group, result in old.items() if unsure is not None and group not in unsure]
+        rest = [result for group, result in old.items() if unsure is None or group in unsure]
+        parts = [f"SELECT {shown}, CAST(1 AS BIGINT) AS {WEIGHT} FROM added"]
+        if sure:
+            # No row can have left without a newer one of the same key.
+            parts.append(self._removed(shown, sure, end, f"SEMI JOIN added AS n ON {_same(_RECORD_KEY, _PATH)}"))
+        if rest:
+            parts.append(self._removed(shown, rest, end, f"ANTI JOIN kept AS n ON {_same(_RECORD_KEY, _SEQUENCE)}"))
+        columns = f"SELECT {_RECORD_KEY}, {_SEQUENCE} FROM ({kept})"
+        return f"WITH added AS MATERIALIZED ({added}), kept AS ({columns}) {' UNION ALL '.join(parts)}"
+
+    def _removed(self, shown: str, slices: Iterable[Slice], end: str, join: str) -> str:
+        old = self._select(slices, end, meta=True)
+        return f"SELECT {shown}, CAST(-1 AS BIGINT) FROM ({old}) AS o {join}"
+
+    def _of(self, frontier: str, touched: Collection[tuple[str, str]]) -> dict[tuple[str, str], Slice]:
+        return {group: file_slice for group, file_slice in self.timeline.slices(frontier).items() if group in touched}
+
+    def _select(self, slices: Iterable[Slice], frontier: str, *, meta: bool = False) -> str:
+        """Rows of base files; those of different writer schemas are read apart and cast."""
+        by_schema: dict[str, list[str]] = defaultdict(list)
+        for file_slice in slices:
+            written = self.timeline.schema_json(f"{file_slice.instant}_")
+            if written is None:
+                raise Unproven("a file whose commit is archived")
+            by_schema[written].append(file_slice.path)
+        extra = (_TIME, _SEQUENCE, _RECORD_KEY, _PATH) if meta else ()
+        parts = []
+        for written, paths in by_schema.items():
+            types = {column.name: column.type or "" for column in schema_of(written)}
+            items = [self._item(column, types, frontier) for column in self.schema]
+            parts.append(self._read([*items, *extra], paths))
+        return " UNION ALL ".join(parts) if parts else _no_rows((*self.schema, *(Column(n, "string") for n in extra)))
+
+    def _read(self, items: Collection[str], paths: Collection[str]) -> str:
+        listed = ", ".join(standard_literal(f"{folder(self.uri).path}/{path}") for path in sorted(paths))
+        return f"SELECT {', '.join(items)} FROM read_parquet([{listed}], hive_partitioning = false)"
+
+    def _item(self, column: Column, written: dict[str, str], frontier: str) -> str:
+        name, type_ = duck_quoted(column.name), column.type or ""
+        if column.name == KEY and KEY not in written:
+            return f"{self._row_key(frontier)} AS {name}"
+        if column.name not in written:
+            return f"CAST(NULL AS {_duck(type_)}) AS {name}"
+        if not _keeps_value(written[column.name], type_):
+            raise Unproven(f"a column of {written[column.name]} that became {type_}")
+        if type_ == "double":
+            return f"CAST({name} AS DOUBLE) + 0 AS {name}"  # see `exact_sql`: no negative zero
+        is_cast = type_ in PLAIN or type_.startswith("decimal")
+        return f"CAST({name} AS {duck_type(type_)}) AS {name}" if is_cast else name
+
+    def _row_key(self, frontier: str) -> str:
+        """As `cow_change_feed` makes it."""
+        path = f"coalesce({_PATH}, '')"
+        number = f" || '/' || {_SEQUENCE}" if self.timeline.repeats_keys(frontier) else ""
+        return f"CAST(length({path}) AS VARCHAR) || '/' || {path} || '/' || {_RECORD_KEY}{number}"
+
+    def _require(self, frontier: str, groups: Collection[tuple[str, str]] | None) -> None:
+        if not self.timeline.holds(frontier) or self.timeline.missing(frontier, groups):
+            raise Unproven("a frontier or files that are no longer there")
+
+
+def local_table(state: TableState, *, hidden: bool) -> LocalTable | None:
+    """A table (`hidden`: with all columns of ours) as DuckDB reads it; None where it cannot."""
+    if state.kind != "cow" or state.frontier is None or not folder(state.uri).is_local:
+        return None
+    shown = (state.stored if hidden else state.schema) or ()
+    columns = shown if hidden else visible(shown)
+    kept = [c for c in columns if not c.name.startswith("_hoodie_") and c.name != KEY]
+    return LocalTable(state.uri, Timeline(state.uri), (*kept, Column(KEY, "string")))
+
+
+def _no_rows(schema: Schema) -> str:
+    items = [f"CAST(NULL AS {duck_type(c.type or 'string')}) AS {duck_quoted(c.name)}" for c in schema]
+    return f"SELECT {', '.join(items)} WHERE false"
+
+
+def _where_rows_may_leave(commits: Iterable[Commit]) -> set[tuple[str, str]] | None:
+    """File groups that rows may have left without a newer one of their key; None: any."""
+    entries: set[tuple[str, str]] = set()
+    for commit in commits:
+        if commit.operation != "UPSERT" or commit.replaced:
+            return None
+        entries |= {(write.partition, write.file_id) for write in commit.writes if write.deletes}
+    return entries
+
+
+def _keeps_value(written: str, wanted: str) -> bool:
+    return written == wanted or wanted in _WIDER.get(written, ())
+
+
+def _duck(type_: str) -> str:
+    if type_ not in PLAIN and not type_.startswith("decimal"):
+        raise Unproven(f"a column of {type_} that older files lack")
+    return duck_type(type_)
+
+
+def _same(*names: str) -> str:
+    return " AND ".join(f"o.{name} = n.{name}" for name in names)

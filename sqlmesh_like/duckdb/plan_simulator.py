@@ -1,0 +1,398 @@
+"""A lake of one model on DuckDB, in this process and with no JVM. Owns running the shipped table plans there.
+
+It does with a plan what the Spark engine does: the steps in order, outside relations empty where `unless_empty` says
+so, partitions that a prune excludes not visible, signed rows netted to one action a key. DuckDB's own types are never
+reported as the model's: they only have to agree with themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.expressions.clock import frozen, has_moved
+from sqlmesh_like.classify.clock import time_value_calls
+from sqlmesh_like.classify.rules import TIED
+from sqlmesh_like.classify.strategy import Strategy
+from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.delta.clock_boundary import at_clocks
+from sqlmesh_like.delta.emptiness import without_empty
+from sqlmesh_like.delta.moves import Moves
+from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
+from sqlmesh_like.delta.program import (
+    TARGET,
+    DeltaProgram,
+    ProgramStep,
+    Prune,
+    RescanProgram,
+    name_of,
+    relation,
+    split_relation,
+)
+from sqlmesh_like.duckdb.dialect import duck_text
+from sqlmesh_like.duckdb.duck_connection import sandbox, time_limit
+from sqlmesh_like.duckdb.duck_types import cast_item, duck_quoted, duck_type, without_zone
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden
+
+Value = object
+SimulatedRows = Mapping[str, Sequence[Value]]
+"""Rows of an input by row key; values in the order of the input's columns."""
+LakeSnapshot = Mapping[str, SimulatedRows]
+"""Rows of every input by unique id."""
+
+_NOON = datetime(2024, 1, 31, 12)
+_DIGITS = 9
+"""Doubles whose last digits may depend on the order of addition are compared to this many significant digits."""
+
+
+@dataclass(frozen=True)
+class RowActions:
+    """What a run did to the target: rows written and keys deleted, after netting."""
+
+    upserts: int
+    deletes: int
+
+
+@dataclass(frozen=True)
+class StateMismatch:
+    """Rows that the maintained table has too many, and rows that it lacks (multisets)."""
+
+    surplus: tuple[tuple[Value, ...], ...]
+    missing: tuple[tuple[Value, ...], ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.surplus or self.missing)
+
+
+class PlanSimulator:
+    """Inputs with declared columns, and the table of one model at a time. `small` inputs (by id) are read whole."""
+
+    def __init__(
+        self, schemas: Mapping[str, Schema], now: datetime = _NOON, threads: int = 1, small: Collection[str] = ()
+    ) -> None:
+        self._schemas = schemas
+        self._small = frozenset(small)
+        self._then = self._now = now
+        self._db = sandbox(threads)
+        for role in ("changes", "current", "target"):
+            self._db.execute(f"CREATE SCHEMA {role}")
+        for input_id, schema in schemas.items():
+            self._create_input("current", input_id, schema)
+            self._create_input("changes", input_id, (*schema, Column(WEIGHT, "bigint")))
+        self._texts: dict[tuple[int, datetime, datetime, frozenset[str]], str | None] = {}
+        self._written: dict[tuple[int, datetime], str] = {}
+        self._reads: dict[int, frozenset[str]] = {}
+        self._empty = set[str]()  # relations and steps that are known to have no rows
+        self._kept: list[object] = []
+
+    def close(self) -> None:
+        self._db.close()
+
+    def time_limit(self) -> AbstractContextManager[None]:
+        """What is done within ends with a NodeError where it takes too long."""
+        return time_limit(self._db)
+
+    def build(self, compiled: CompiledModel, snapshot: LakeSnapshot) -> None:
+        """Create the target from scratch. Raises NodeError where two rows get one key."""
+        self._load("current", snapshot)
+        types = {column.name: column.type for column in compiled.facts.schema or ()}
+        types |= {column.name: column.type for column in compiled.table.state}
+        query = compiled.table.build
+        source = self._whole(query) if query is not None else _keyed_by_content(self._as_written(compiled))
+        names = [row[0] for row in self._db.execute(f"DESCRIBE {source}").fetchall()]
+        items = ", ".join(cast_item(name, types.get(name)) for name in names)
+        self._db.execute(f"CREATE OR REPLACE TABLE {_TARGET} AS SELECT {items} FROM ({source})")
+        repeated = self._db.execute(f"SELECT {KEY} FROM {_TARGET} GROUP BY 1 HAVING count(*) > 1 OR {KEY} IS NULL")
+        if rows := repeated.fetchall():
+            raise NodeError(f"the key {rows[0][0]!r} of {compiled.model.table} repeats or is NULL")
+
+    def apply(
+        self,
+        compiled: CompiledModel,
+        before: LakeSnapshot,
+        after: LakeSnapshot,
+        now: datetime | None = None,
+        strategy: Strategy | None = None,
+    ) -> RowActions:
+        """Bring the target from one state of the inputs to the next by the plan's program, or rebuild it.
+
+        `now` moves the clock of the lake on; without it, it stands still. `strategy` takes the plan's alternative.
+        """
+        self._then, self._now = self._now, now or self._now
+        self._load_changes(before, after)
+        self._load("current", after)
+        relation = compiled.facts.relation
+        if relation is not None and has_moved(time_value_calls(relation), self._then, self._now):
+            self.build(compiled, after)
+            return RowActions(len(self.rows()), 0)
+        chosen = strategy or compiled.classification.strategy
+        if chosen == "partition_rescan" and compiled.table.rescan is not None:
+            return self._rescan(compiled.table.rescan)
+        moved = frozenset(input_id for input_id in self._schemas if f"changes.{input_id}" not in self._empty)
+        program = compiled.table.program_for(Moves(moved, self._small - moved))
+        if chosen != "full_refresh" and program is not None:
+            return self._merge(program)
+        self.build(compiled, after)
+        return RowActions(len(self.rows()), 0)
+
+    def columns(self) -> list[str]:
+        """Visible columns of the target."""
+        return [name for name, _ in self._columns() if not is_hidden(name)]
+
+    def rows(self) -> list[tuple[Value, ...]]:
+        """Visible rows of the target, in no order."""
+        shown = ", ".join(duck_quoted(name) for name in self.columns())
+        return self._db.execute(f"SELECT {shown} FROM {_TARGET}").fetchall()
+
+    def stored(self) -> list[tuple[Value, ...]]:
+        """All of the target, keys and hidden state too, in no order."""
+        return self._db.execute(f"SELECT * FROM {_TARGET}").fetchall()
+
+    def verify(self, compiled: CompiledModel) -> StateMismatch:
+        """Compare the target's visible rows with the model's own query over the current inputs."""
+        shown = [(name, type_) for name, type_ in self._columns() if not is_hidden(name)]
+        return self._difference(shown, self._expected(compiled))
+
+    def _expected(self, compiled: CompiledModel) -> str:
+        build = compiled.table.build
+        is_tied = any(reason.rule in TIED for reason in compiled.classification.reasons)
+        return self._whole(build) if is_tied and build is not None else self._as_written(compiled)
+
+    def recomputed(self, compiled: CompiledModel) -> list[tuple[Value, ...]]:
+        """The rows that `verify` expects."""
+        shown = [(name, type_) for name, type_ in self._columns() if not is_hidden(name)]
+        cast = ", ".join(f"CAST({duck_quoted(name)} AS {type_})" for name, type_ in shown)
+        return self._db.execute(f"SELECT {cast} FROM ({self._expected(compiled)})").fetchall()
+
+    def check(self, compiled: CompiledModel, tree: exp.Expr) -> None:
+        """Run another spelling of the model's own query over the current inputs, for its errors."""
+        self._db.execute(self._as_written(compiled, tree)).fetchall()
+
+    def types(self) -> list[str]:
+        """DuckDB's types of the visible columns of the target."""
+        return [type_ for name, type_ in self._columns() if not is_hidden(name)]
+
+    def verify_state(self, compiled: CompiledModel) -> StateMismatch:
+        """Compare all of the target, keys and hidden state too, with a build from the current inputs."""
+        build = compiled.table.build
+        source = self._whole(build) if build is not None else _keyed_by_content(self._as_written(compiled))
+        return self._difference(self._columns(), source)
+
+    def _difference(self, columns: Sequence[tuple[str, str]], source: str) -> StateMismatch:
+        cast = ", ".join(f"CAST({duck_quoted(name)} AS {type_}) AS {duck_quoted(name)}" for name, type_ in columns)
+        plain = ", ".join(duck_quoted(name) for name, _ in columns)
+        expected = _counted(self._db.execute(f"SELECT {cast} FROM ({source})").fetchall())
+        stored = _counted(self._db.execute(f"SELECT {plain} FROM {_TARGET}").fetchall())
+        return StateMismatch(tuple((stored - expected).elements()), tuple((expected - stored).elements()))
+
+    def _merge(self, program: DeltaProgram) -> RowActions:
+        pending: dict[str, ProgramStep] = {}
+        for step in program.steps:
+            text = None if step.unless_empty in self._empty else self._text(step.query, step.prunes)
+            if text is None:
+                self._empty.add(step.name)
+                pending[step.name] = step
+                continue
+            self._keep_empty(self._left(step), pending)
+            self._keep(step.name, text)
+            if self._is_empty(step.name):
+                self._empty.add(step.name)
+            else:
+                self._empty.discard(step.name)
+        if not program.steps or program.result in self._empty:
+            return RowActions(0, 0)
+        columns = self._columns()
+        names = ", ".join(f"CAST({duck_quoted(name)} AS {type_})" for name, type_ in columns)
+        signed = self._db.execute(f"SELECT {WEIGHT}, {names} FROM {program.result}").fetchall()
+        position = [name for name, _ in columns].index(KEY)
+        leaving, entering = _one_action_a_key([(row[0], row[1:]) for row in signed], position)
+        self._delete([*leaving, *entering])
+        self._insert(_TARGET, entering.values(), len(columns))
+        return RowActions(len(entering), len(leaving))
+
+    def _keep_empty(self, read: Iterable[str], pending: dict[str, ProgramStep]) -> None:
+        """Make those steps without rows that are read all the same: by an aggregate, or an outer join."""
+        for name in sorted(set(read) & pending.keys()):
+            step = pending.pop(name)
+            self._keep_empty(self._tables_of(step.query), pending)
+            self._keep(name, f"SELECT * FROM ({self._whole(step.query)}) LIMIT 0")
+
+    def _rescan(self, rescan: RescanProgram) -> RowActions:
+        self._keep(AFFECTED, self._whole(rescan.affected))
+        if self._is_empty(AFFECTED):
+            return RowActions(0, 0)
+        columns = self._columns()
+        items = ", ".join(f"CAST({duck_quoted(name)} AS {type_})" for name, type_ in columns)
+        fresh = self._db.execute(
+            f"SELECT {items} FROM ({self._bound(at_clocks(rescan.query, self._now, self._then), [rescan.prune])})"
+        ).fetchall()
+        pairs = list(zip(rescan.partition_by, partition_columns(len(rescan.partition_by)), strict=True))
+        removed = self._db.execute(f"DELETE FROM {_TARGET} AS t WHERE {_matching('t', AFFECTED, pairs)}").fetchall()
+        self._insert(_TARGET, fresh, len(columns))
+        return RowActions(len(fresh), int(removed[0][0]))
+
+    def _keep(self, name: str, query: str) -> None:
+        self._db.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")
+
+    def _is_empty(self, step: str) -> bool:
+        return self._db.execute(f"SELECT 1 FROM {step} LIMIT 1").fetchone() is None
+
+    def _text(self, query: exp.Query, prunes: Sequence[Prune] = ()) -> str | None:
+        """The query in DuckDB's dialect without what can have no rows, None where that is all of it.
+
+        Made once, for generating text costs more than running it.
+        """
+        known = (id(query), self._then, self._now, frozenset(self._empty & self._tables_of(query)))
+        if known not in self._texts:
+            self._kept.append(query)  # an id is only unique among the living
+            live = without_empty(at_clocks(query, self._now, self._then), lambda table: name_of(table) in self._empty)
+            self._texts[known] = None if live is None else self._bound(live, prunes)
+        return self._texts[known]
+
+    def _whole(self, query: exp.Query) -> str:
+        return self._bound(at_clocks(query, self._now, self._then))
+
+    def _bound(self, query: exp.Query, prunes: Sequence[Prune] = ()) -> str:
+        def bind(node: exp.Expr) -> exp.Expr:
+            outside = split_relation(node) if isinstance(node, exp.Table) else None
+            return without_zone(node) if outside is None else _narrowed(node, outside[1], prunes)
+
+        return duck_text(query.transform(bind, copy=False))
+
+    def _tables_of(self, query: exp.Query) -> frozenset[str]:
+        """Outside relations and steps that a query reads."""
+        if id(query) not in self._reads:
+            self._reads[id(query)] = frozenset(map(name_of, query.find_all(exp.Table)))
+            self._kept.append(query)
+        return self._reads[id(query)]
+
+    def _left(self, step: ProgramStep) -> set[str]:
+        """Tables that a step reads after what is empty has gone."""
+        live = without_empty(step.query.copy(), lambda table: name_of(table) in self._empty)
+        return set(map(name_of, live.find_all(exp.Table))) if live is not None else set()
+
+    def _as_written(self, compiled: CompiledModel, tree: exp.Expr | None = None) -> str:
+        """The model's own query over the visible columns of the current inputs."""
+        by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in compiled.facts.inputs}
+
+        def bind(node: exp.Expr) -> exp.Expr:
+            ref = by_table.get((node.db.lower(), node.name.lower())) if isinstance(node, exp.Table) else None
+            if ref is None:
+                return without_zone(node)
+            shown = [exp.column(column.name, quoted=True) for column in self._schemas[ref.unique_id]]
+            query = exp.select(*shown).from_(relation("current", ref.unique_id))
+            return query.subquery(exp.to_identifier(node.alias or node.name, quoted=True))
+
+        tree = compiled.facts.tree if tree is None else tree
+        known = (id(tree), self._now)
+        if known not in self._written:
+            self._written[known] = duck_text(frozen(tree, self._now).transform(bind, copy=False))
+            self._kept.append(tree)
+        return self._written[known]
+
+    def _columns(self) -> list[tuple[str, str]]:
+        return [(row[0], row[1]) for row in self._db.execute(f"DESCRIBE {_TARGET}").fetchall()]
+
+    def _create_input(self, role: str, input_id: str, schema: Schema) -> None:
+        columns = ", ".join(f"{duck_quoted(c.name)} {duck_type(c.type or 'string')}" for c in schema)
+        self._db.execute(f"CREATE TABLE {role}.{duck_quoted(input_id)} ({columns}, {KEY} VARCHAR)")
+
+    def _load(self, role: str, snapshot: LakeSnapshot) -> None:
+        for input_id, schema in self._schemas.items():
+            table = f"{role}.{duck_quoted(input_id)}"
+            self._db.execute(f"DELETE FROM {table}")
+            rows = [(*values, key) for key, values in snapshot.get(input_id, {}).items()]
+            self._insert(table, rows, len(schema) + 1)
+
+    def _load_changes(self, before: LakeSnapshot, after: LakeSnapshot) -> None:
+        moved = set[str]()
+        for input_id, schema in self._schemas.items():
+            table = f"changes.{duck_quoted(input_id)}"
+            self._db.execute(f"DELETE FROM {table}")
+            changed = _changes(before.get(input_id, {}), after.get(input_id, {}))
+            self._insert(table, changed, len(schema) + 2)
+            moved |= {input_id} if changed else set()
+        self._empty = {f"changes.{input_id}" for input_id in self._schemas if input_id not in moved}
+
+    def _insert(self, table: str, rows: Iterable[Sequence[Value]], width: int) -> None:
+        values = list(rows)
+        if values:
+            one = "(" + ", ".join("?" * width) + ")"
+            flat = [value for row in values for value in row]
+            self._db.execute(f"INSERT INTO {table} VALUES {', '.join([one] * len(values))}", flat)
+
+    def _delete(self, keys: Sequence[str]) -> None:
+        if keys:
+            self._db.execute(f"DELETE FROM {_TARGET} WHERE {KEY} IN ({', '.join('?' * len(keys))})", keys)
+
+
+_TARGET = f"target.{TARGET}"
+
+
+def _changes(before: SimulatedRows, after: SimulatedRows) -> list[tuple[Value, ...]]:
+    """Signed rows by row key; a row written again with the same content has both signs, as in the change feed."""
+    leaving = [(*before[key], -1, key) for key in before if key not in after or after[key] is not before[key]]
+    entering = [(*after[key], 1, key) for key in after if key not in before or after[key] is not before[key]]
+    return leaving + entering
+
+
+def _one_action_a_key(
+    signed: Sequence[tuple[int, tuple[Value, ...]]], key: int
+) -> tuple[dict[str, tuple[Value, ...]], dict[str, tuple[Value, ...]]]:
+    """Rows to delete and rows to write, by key; a row that stays as it is is neither."""
+    leaving: dict[str, tuple[Value, ...]] = {}
+    entering: dict[str, tuple[Value, ...]] = {}
+    copies: dict[str, int] = defaultdict(int)
+    for weight, row in signed:
+        name = str(row[key])
+        (entering if weight > 0 else leaving)[name] = row
+        copies[name] += max(weight, 0)
+    if repeated := [name for name, count in copies.items() if count > 1]:
+        raise NodeError(f"the key {repeated[0]!r} repeats")
+    unchanged = {name for name in leaving.keys() & entering.keys() if leaving[name] == entering[name]}
+    deletes = {name: row for name, row in leaving.items() if name not in entering}
+    return deletes, {name: row for name, row in entering.items() if name not in unchanged}
+
+
+def _narrowed(table: exp.Expr, name: str, prunes: Sequence[Prune]) -> exp.Expr:
+    """An outside relation as a step may see it: only the partitions that prunes leave."""
+    assert isinstance(table, exp.Table)
+    # As in the Spark engine, of two bounds on one column the last one counts.
+    bounds = [(prune.step, list(dict(prune.columns.get(name, ())).items())) for prune in prunes]
+    matching = [_matching("_sml_t", step, pairs) for step, pairs in bounds if pairs]
+    if not matching:
+        return table
+    rows = exp.select("*").from_(exp.alias_(table.copy(), "_sml_t", table=True))
+    return rows.where(*matching, dialect="duckdb").subquery(table.alias or "_sml_narrowed")
+
+
+def _matching(alias: str, step: str, pairs: Sequence[tuple[str, str]]) -> str:
+    """SQL: some row of a step has the values of the aliased table's columns."""
+    equal = [f"{alias}.{duck_quoted(own)} IS NOT DISTINCT FROM _sml_s.{duck_quoted(theirs)}" for own, theirs in pairs]
+    return f"EXISTS (SELECT 1 FROM {step} AS _sml_s WHERE {' AND '.join(equal)})"
+
+
+def _keyed_by_content(query: str) -> str:
+    hashed = f"SELECT *, md5(CAST(_sml_q AS VARCHAR)) AS _sml_hash FROM ({query}) AS _sml_q"
+    number = "row_number() OVER (PARTITION BY _sml_hash ORDER BY _sml_hash)"
+    return f"SELECT * EXCLUDE (_sml_hash), _sml_hash || ':' || {number} AS {KEY} FROM ({hashed})"
+
+
+def _counted(rows: Iterable[tuple[Value, ...]]) -> Counter[tuple[Value, ...]]:
+    return Counter(tuple(_rounded(value) for value in row) for row in rows)
+
+
+def _rounded(value: Value) -> Value:
+    """A value that is equal to itself and can be counted: NaN is not, a list cannot."""
+    if isinstance(value, list):
+        return tuple(_rounded(element) for element in value)
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else float(f"{value:.{_DIGITS}g}")
+    return value

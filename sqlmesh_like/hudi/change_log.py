@@ -1,0 +1,226 @@
+"""The change log of a commit: a file of its signed rows. Owns its record, when logs stand for a range, and removal.
+
+A commit of ours names the file in its metadata, and the commit that the rows are relative to. The file is written
+before the commit: what a crash leaves between the two is a file that no commit names. Rows are `logged_changes`'s.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+
+from sqlmesh_like.hudi.commits import STATE_PREFIX, Commit
+from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import KEY, Schema
+
+CHANGE_LOG = "change_log"
+"""Key of the record in a commit's metadata."""
+FOLDER = ".hoodie/.sml_changes"
+"""Below `.hoodie`, where neither Hudi's readers nor its cleaner look for data; relative to the table."""
+
+UNSURE = "_sml_unsure"
+"""Column of a log that has a value where the table may hold another row: a log with one is not used."""
+
+_KEY = STATE_PREFIX + CHANGE_LOG
+_VERSION = 1
+_COLUMNS = b"org.apache.spark.sql.parquet.row.metadata"
+_INSTANT = "%Y%m%d%H%M%S"
+_UNDER_WAY = timedelta(hours=24)
+"""A log that no commit names may be of a commit that is being written, for this long."""
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """One Parquet file of a log; `path` is relative to the table."""
+
+    path: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class ChangeLog:
+    """What a commit changed of the table as it was at the frontier `previous`. Without rows there is no file.
+
+    `columns` is the fingerprint of the columns and types of the files.
+    """
+
+    previous: str
+    rows: int = 0
+    files: tuple[LogFile, ...] = ()
+    columns: str = ""
+    version: int = _VERSION
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What the commit says of it."""
+        return {CHANGE_LOG: self.to_json()}
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.bytes for file in self.files)
+
+
+class NotLoggedError(Exception):
+    """The change of a range is not, or not surely, in logs; the text says why."""
+
+
+def log_of(commit: Commit) -> ChangeLog:
+    """The log that a commit names. Raises NotLoggedError where there is none that can be read."""
+    text = commit.extra.get(_KEY)
+    if text is None:
+        raise NotLoggedError(f"commit {commit.instant.requested} has no change log")
+    try:
+        values = json.loads(text)
+        if values["version"] == _VERSION:
+            return ChangeLog(**{**values, "files": tuple(LogFile(**file) for file in values["files"])})
+    except (ValueError, TypeError, KeyError) as error:
+        raise NotLoggedError(f"the change log of commit {commit.instant.requested} has a broken record") from error
+    message = f"the change log of commit {commit.instant.requested} has version {values['version']}, not {_VERSION}"
+    raise NotLoggedError(message)
+
+
+def chained(commits: Iterable[Commit], start: str) -> tuple[ChangeLog, ...]:
+    """The logs of the data commits that follow a frontier, given in requested order; services change no row.
+
+    Raises NotLoggedError unless each has one, relative to the data commit right before it: what another writer
+    committed in between, or completed late, is in none of them.
+    """
+    entries: list[ChangeLog] = []
+    previous = start
+    for commit in commits:
+        if not commit.is_data:
+            continue
+        log = log_of(commit)
+        if log.previous != previous:
+            at = commit.instant.requested
+            raise NotLoggedError(f"the change log of commit {at} follows {log.previous}, not {previous}")
+        entries.append(log)
+        previous = commit.instant.frontier
+    return tuple(entries)
+
+
+def logs_between(timeline: Timeline, start: str, end: str) -> tuple[ChangeLog, ...]:
+    """The logs that have the change between two frontiers. Raises NotLoggedError where they do not have all of it."""
+    if timeline.properties.get("hoodie.table.recordkey.fields") != KEY:
+        raise NotLoggedError("its rows have keys of another writer")
+    return chained(timeline.between(start, end), start)
+
+
+def columns_of(timeline: Timeline, log: ChangeLog) -> str:
+    """Columns of a log's files (JSON of Spark), which are there as they were written.
+
+    Raises NotLoggedError where one is gone, has another size, other columns, or other rows than the commit says.
+    """
+    rows, columns = 0, ""
+    for file in log.files:
+        result = read_footer(timeline, file)
+        rows, columns = rows + result.rows, result.columns
+        if fingerprint(columns) != log.columns:
+            raise NotLoggedError(f"the change log {file.path} has other columns than its commit says")
+    if rows != log.rows:
+        path = log.files[0].path if log.files else "without files"
+        raise NotLoggedError(f"the change log {path} has {rows} rows, its commit says {log.rows}")
+    return columns
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What a file of a log says of itself. `unsure`: rows of which it is not certain that the table has them so."""
+
+    rows: int
+    columns: str
+    unsure: int
+
+
+def read_footer(timeline: Timeline, file: LogFile) -> Footer:
+    """Raises NotLoggedError where the file is gone or is not what was written."""
+    import pyarrow.parquet as pq  # takes longer to import than a run with nothing to do should last
+    from pyarrow import ArrowInvalid
+
+    fs, path = timeline.folder.fs, f"{timeline.folder.path}/{file.path}"
+    try:
+        if int(str(fs.info(path)["size"])) != file.bytes:
+            raise NotLoggedError(f"the change log {file.path} has another size than its commit says")
+        with fs.open(path, "rb") as source:
+            read_metadata = pq.read_metadata(source)
+    except FileNotFoundError as error:
+        raise NotLoggedError(f"the change log {file.path} is gone") from error
+    except ArrowInvalid as error:
+        raise NotLoggedError(f"the change log {file.path} is not a Parquet file") from error
+    columns = (read_metadata.metadata or {}).get(_COLUMNS, b"").decode()
+    return Footer(read_metadata.num_rows, columns, _values_of(read_metadata, UNSURE))
+
+
+def _values_of(metadata: object, column: str) -> int:
+    """Values other than NULL of a column, by its statistics."""
+    groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]  # type: ignore[attr-defined]
+    chunks = [group.column(n) for group in groups for n in range(group.num_columns)]
+    return sum(
+        chunk.num_values - (chunk.statistics.null_count if chunk.statistics else 0)
+        for chunk in chunks
+        if chunk.path_in_schema == column
+    )
+
+
+def new_log(
+    timeline: Timeline, previous: str, columns: Schema, write: Callable[[str, Mapping[str, str]], int]
+) -> ChangeLog:
+    """The log in one file that `write` makes of a path and the file's metadata, giving back the number of rows."""
+    names = {"int": "integer", "bigint": "long", "smallint": "short", "tinyint": "byte"}
+    fields: list[Mapping[str, object]] = [
+        {"name": c.name, "type": names.get(c.type or "", c.type), "nullable": True, "metadata": {}} for c in columns
+    ]
+    described = json.dumps({"type": "struct", "fields": fields})
+    path = f"{log_folder()}/0.parquet"
+    whole = f"{timeline.folder.path}/{path}"
+    timeline.folder.fs.makedirs(whole.rpartition("/")[0], exist_ok=True)
+    rows = write(whole, {_COLUMNS.decode(): described})
+    size = int(str(timeline.folder.fs.info(whole)["size"]))
+    return ChangeLog(previous, rows, (LogFile(path, size),), fingerprint(described))
+
+
+def fingerprint(columns: str) -> str:
+    return hashlib.sha256(columns.encode()).hexdigest()[:16]
+
+
+def log_folder() -> str:
+    """Name of a new log's folder begins with the moment it is begun, spelt as instants are.
+
+    >>> log_folder().startswith(".hoodie/.sml_changes/20")
+    True
+    """
+    return f"{FOLDER}/{datetime.now(UTC).strftime(_INSTANT)}-{uuid.uuid4().hex}"
+
+
+def remove_logs(timeline: Timeline, now: datetime | None = None) -> int:
+    """Remove the logs that no commit of the active timeline names; how many.
+
+    Those of archived commits go at once: no change is read from before the timeline. Any other is what a crash left,
+    or of a commit under way, for which it stays a day.
+    """
+    logs = folder(f"{timeline.uri}/{FOLDER}")
+    if not (names := logs.names()):
+        return 0
+    # As texts: what a later version writes may be read otherwise.
+    named = "".join(commit.extra.get(_KEY, "") for commit in timeline.commits)
+    limit = _limit(timeline, now or datetime.now(UTC))
+    gone = [name for name in names if name not in named and name.partition("-")[0] < limit]
+    for name in gone:
+        logs.fs.rm(f"{logs.path}/{name}", recursive=True)
+    return len(gone)
+
+
+def _limit(timeline: Timeline, now: datetime) -> str:
+    """Instant before which no commit is under way."""
+    under_way = [now.strftime(_INSTANT), *timeline.pending]
+    oldest = datetime.strptime(min(under_way)[:14], _INSTANT) - _UNDER_WAY
+    first = min((instant.requested for instant in timeline.completed), default="")
+    return max(oldest.strftime(_INSTANT), min([first, *timeline.pending]))

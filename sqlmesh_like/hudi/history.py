@@ -1,0 +1,218 @@
+"""The `History` port over Hudi timelines and plain folders, with no JVM. Owns how table state is read from disk."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.avro_schema import schema_of
+from sqlmesh_like.hudi.change_log import NotLoggedError, logs_between
+from sqlmesh_like.hudi.commits import STATE_PREFIX, Commit
+from sqlmesh_like.hudi.missing_files import missing_files
+from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import KEY, PARTITION, Schema, is_hidden, visible
+from sqlmesh_like.plan.history import (
+    RECORD_KEY,
+    ChangeVolume,
+    CommitSummary,
+    StoredLayout,
+    TableRecord,
+    TableState,
+    Volume,
+)
+
+_RECORD = STATE_PREFIX + RECORD_KEY
+_PLAIN_PATHS = (
+    ("hoodie.datasource.write.hive_style_partitioning", ("true",)),
+    ("hoodie.datasource.write.partitionpath.urlencode", ("false", "")),
+    ("hoodie.table.keygenerator.type", ("simple", "complex")),
+)
+"""Table properties (and their values) with which a path is `column=value`, with the value's own text."""
+_TYPES_IN_PATHS = ("string", "int", "bigint", "date")
+_UNREADABLE = (
+    ("hoodie.populate.meta.fields", "false", "which rows a commit changed is unknown"),
+    ("hoodie.datasource.write.drop.partition.columns", "true", "its files lack the partition columns"),
+)
+
+
+class LakeHistory:
+    """Lists each table's timeline anew on every call: a plan pins what it read. What has not changed is read once."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, tuple[frozenset[str], TableState]] = {}
+
+    def state(self, uri: str, format: str = "hudi") -> TableState:
+        if format != "hudi":
+            return TableState(uri, "files", listing_hash(uri), format=format)
+        timeline = Timeline(uri)
+        known = self._states.get(uri)
+        if known is None or known[0] != timeline.names:
+            known = (timeline.names, table_state(timeline))
+            self._states[uri] = known
+        return known[1]
+
+    def lost(self, uri: str, start: str, end: str) -> str | None:
+        timeline = Timeline(uri)
+        if not timeline.holds(start):
+            return f"commit {start} is no longer on the timeline"
+        if not timeline.is_settled(start):
+            return f"commit {start} was overtaken by a compaction"
+        touched = set[tuple[str, str]]().union(*(commit.touched for commit in timeline.between(start, end)))
+        missing = timeline.missing if timeline.is_cow else partial(missing_files, timeline)
+        entries = [*missing(start, touched), *missing(end, touched)]
+        return f"{len(entries)} data files of the change were cleaned, e.g. {entries[0]}" if entries else None
+
+    def change(self, uri: str, start: str, end: str) -> ChangeVolume:
+        timeline = Timeline(uri)
+        commits = [commit for commit in timeline.between(start, end) if commit.is_data]
+        touched = set[tuple[str, str]]().union(*(commit.touched for commit in commits))
+        sizes = timeline.sizes(end)
+        logged, compared = _logged(timeline, start, end)
+        written = sum(w.inserts + w.updates + w.deletes for commit in commits for w in commit.writes)
+        return ChangeVolume(
+            rows=written + sum(_replaced_rows(timeline, commit) for commit in commits),
+            files=len(touched),
+            bytes=sum(sizes[group].bytes for group in touched if group in sizes),
+            partitions=len({partition for partition, _ in touched}),
+            logged=logged,
+            compared=compared,
+        )
+
+    def volume(self, uri: str, frontier: str) -> Volume:
+        files = Timeline(uri).sizes(frontier)
+        total = sum(size.bytes for size in files.values())
+        known = [size for size in files.values() if size.rows is not None]
+        counted, of = sum(size.rows or 0 for size in known), sum(size.bytes for size in known)
+        rows = counted * total // of if of else counted
+        return Volume(total, rows, len(files), len({partition for partition, _ in files}))
+
+    def repeats_keys(self, uri: str, frontier: str) -> bool:
+        return Timeline(uri).repeats_keys(frontier)
+
+    def last_write(self, uri: str) -> CommitSummary | None:
+        newest = next((commit for commit in Timeline(uri).newest_first() if commit.is_data), None)
+        return commit_summary(newest) if newest else None
+
+    def exceeds(self, uri: str, commits: int) -> bool:
+        timeline = Timeline(uri)
+        return len(timeline.commit_instants) > commits and len(timeline.data_commits) > commits
+
+    def pending_commits(self, uri: str, start: str, end: str) -> int:
+        return len(Timeline(uri).between(start, end))
+
+
+def _logged(timeline: Timeline, start: str, end: str) -> tuple[int | None, str | None]:
+    """Bytes of the logs that have the change of a range, or why it has none. No file is looked at."""
+    try:
+        return sum(log.bytes for log in logs_between(timeline, start, end)), None
+    except NotLoggedError as error:
+        return None, str(error)
+
+
+def _replaced_rows(timeline: Timeline, commit: Commit) -> int:
+    """Rows of the file groups that a commit ended, as they were right before it."""
+    if not commit.replaced_groups:
+        return 0
+    earlier = (instant.requested for instant in timeline.commit_instants if instant < commit.instant)
+    before = max(earlier, default="")
+    sizes = timeline.sizes(before)
+    ended = {group: sizes[group].rows for group in commit.replaced_groups & sizes.keys()}
+    counted = sum(rows for rows in ended.values() if rows is not None)
+    slices = timeline.slices(before) if None in ended.values() else {}
+    return counted + sum(timeline.count(slices[group].path) for group, rows in ended.items() if rows is None)
+
+
+def table_state(timeline: Timeline) -> TableState:
+    """State of one table from its timeline. Raises NodeError for a table that cannot be read rightly."""
+    _require_readable(timeline)
+    frontier = timeline.frontier if timeline.exists else None
+    if frontier is None:
+        return TableState(timeline.uri, "missing")
+    schema_json = timeline.schema_json(frontier)
+    columns = schema_of(schema_json) if schema_json else None
+    record = _record(timeline)
+    return TableState(
+        uri=timeline.uri,
+        kind="cow" if timeline.is_cow else "mor",
+        frontier=frontier,
+        record=record,
+        schema=visible(columns) if columns else None,
+        stored=columns,
+        layout=_layout(timeline, record, columns or ()),
+        is_foreign_on_top=record is not None and _has_foreign(timeline),
+    )
+
+
+def commit_summary(commit: Commit) -> CommitSummary:
+    """What a commit wrote, summed over its files."""
+    writes = commit.writes
+    changed = sum(w.inserts + w.updates + w.deletes for w in writes)
+    rows, size = sum(w.rows for w in writes), sum(w.bytes for w in writes)
+    return CommitSummary(commit.instant.frontier, rows, len(writes), size, changed)
+
+
+def record_of(commit: Commit) -> TableRecord | None:
+    """What a commit says of itself; None for one that is not of a run."""
+    text = commit.extra.get(_RECORD)
+    return TableRecord.from_json(text) if text else None
+
+
+def _has_foreign(timeline: Timeline) -> bool:
+    """Whether rows were written by something else since the last full refresh, which would have replaced them."""
+    for commit in timeline.newest_first():
+        if not commit.is_data:
+            continue
+        record = record_of(commit)
+        if record is None or record.strategy == "full_refresh":
+            return record is None
+    return False
+
+
+def _record(timeline: Timeline) -> TableRecord | None:
+    """The newest record. Tables that no run wrote, which ingestion fills, are told at their top."""
+    if timeline.properties.get("hoodie.table.recordkey.fields", KEY) != KEY:
+        return None
+    for commit in timeline.newest_first():
+        if (commit.is_data or commit.is_rewrite) and commit.is_ours:
+            return record_of(commit)
+    return None
+
+
+def _require_readable(timeline: Timeline) -> None:
+    properties, uri = timeline.properties, timeline.uri
+    if properties.get("hoodie.timeline.layout.version", "2") != "2":
+        version = properties.get("hoodie.table.version", "?")
+        raise NodeError(f"{uri} has the table version {version} of an older Hudi", hint="upgrade it to version 8 or 9")
+    for name, refused, why in _UNREADABLE:
+        if properties.get(name) == refused:
+            raise NodeError(f"{uri} was written with {name}={refused}: {why}", hint=f"write it anew without {name}")
+
+
+def _layout(timeline: Timeline, record: TableRecord | None, columns: Schema) -> StoredLayout:
+    """How paths follow from columns; no columns where that is not certain: nothing is pruned then."""
+    if timeline.partition_fields == (PARTITION,) and record is not None:
+        return StoredLayout(record.partition_by, encoded=True)
+    fields = path_columns(timeline, columns)
+    return StoredLayout(() if any(map(is_hidden, fields)) else fields, encoded=False)
+
+
+def path_columns(timeline: Timeline, columns: Schema) -> tuple[str, ...]:
+    """Partition columns whose values stand in paths as their own text, `name=value`; none where that is not sure."""
+    types = {column.name: column.type for column in columns}
+    is_plain = all(timeline.properties.get(name, "").lower() in wanted for name, wanted in _PLAIN_PATHS)
+    is_text = all(types.get(field) in _TYPES_IN_PATHS for field in timeline.partition_fields)
+    return timeline.partition_fields if is_plain and is_text else ()
+
+
+def listing_hash(uri: str) -> str | None:
+    """Frontier of a folder that is not a Hudi table: a hash of names, sizes and times; None where there is nothing."""
+    place = folder(uri)
+    if not place.exists():
+        return None
+    entries = []
+    for path in sorted(place.fs.find(place.path)):
+        info = place.fs.info(path)
+        entries.append(f"{path}|{info.get('size')}|{info.get('mtime') or info.get('LastModified') or info.get('ETag')}")
+    return hashlib.sha256("\n".join(entries).encode()).hexdigest()[:32] if entries else None

@@ -1,0 +1,145 @@
+"""What of a merge-on-read table's past is gone. Owns the look at its files; the reader itself would say nothing.
+
+Hudi's reader lists a table's files and merges what it finds: where a cleaner took a slice it shows fewer rows, without
+an error (unless the cleaner kept a number of commits and says so).
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import fastavro
+
+from sqlmesh_like.hudi.timeline import Timeline
+
+FileGroup = tuple[str, str]
+
+_BASE = re.compile(r"(?P<file_id>[^/]+)_\d+-\d+-\d+_(?P<instant>\d{14,17})\.[a-z]+")
+_LOG = re.compile(r"\.(?P<file_id>[^/]+)_(?P<instant>\d{14,17})\.log\.[^/]+")
+_CLEAN = re.compile(r"(?P<requested>\d{14,17})(_\d{14,17}\.clean|\.clean\.requested)")
+
+
+@dataclass
+class _Slice:
+    """Files of one file group that commits of the active timeline wrote: the newest base file and the log files."""
+
+    base: str | None = None
+    since: str = ""
+    logs: list[tuple[str, str]] = field(default_factory=list)  # completion time, path
+
+    def files(self) -> Iterator[str]:
+        """Paths of what is read; log files of commits that completed earlier belong to older slices."""
+        if self.base:
+            yield self.base
+        yield from (path for completed, path in self.logs if completed > self.since)
+
+
+@dataclass(frozen=True)
+class _File:
+    """A data file by its name: the group it is of and the instant that wrote it."""
+
+    group: FileGroup
+    instant: str
+    is_base: bool
+    path: str
+
+
+def missing_files(timeline: Timeline, frontier: str, groups: Collection[FileGroup] | None = None) -> list[str]:
+    """Files that a read of these file groups (default: of all) as of a frontier would lack, or why it is refused."""
+    at = timeline.as_of(frontier)
+    cleans = _cleans(timeline)
+    kept = next((text for text in map(_earliest_kept, reversed(cleans.values())) if text is not None), "")
+    if kept > at:
+        return [f"all before {kept}"]
+    listed = timeline.folder.files()
+    there = frozenset(listed)
+    known = [path for key, result in _known(timeline, at).items() if _in(groups, key) for path in result.files()]
+    return [*(path for path in known if path not in there), *_deleted(timeline, at, groups, cleans, listed)]
+
+
+def _in(groups: Collection[FileGroup] | None, group: FileGroup) -> bool:
+    return groups is None or group in groups
+
+
+def _known(timeline: Timeline, at: str) -> Mapping[FileGroup, _Slice]:
+    """Slices of live file groups, as far as commits of the active timeline wrote them."""
+    entries: dict[FileGroup, _Slice] = defaultdict(_Slice)
+    for commit in timeline.until(at):
+        for group in commit.replaced_groups:
+            entries.pop(group, None)
+        for write in commit.writes:
+            own = entries[write.partition, write.file_id]
+            if _LOG.fullmatch(write.path.rpartition("/")[2]):
+                own.logs.append((commit.instant.completed or "", write.path))
+            else:
+                own.base, own.since = write.path, commit.instant.requested
+    return entries
+
+
+def _deleted(
+    timeline: Timeline,
+    at: str,
+    groups: Collection[FileGroup] | None,
+    cleans: Mapping[str, Mapping[str, object]],
+    listed: Collection[str],
+) -> list[str]:
+    """Files of slices that were the newest then and were cleaned since, whichever commits wrote them.
+
+    No cleaner takes the newest slice of a living file group: only what was written or replaced since can lack one.
+    """
+    later = {key for commit in timeline.commits if commit.instant.requested > at for key in commit.touched}
+    bases = [file for file in map(_file, listed) if file and file.is_base and file.instant <= at]
+    lost = []
+    for requested, clean in cleans.items():
+        for file in filter(None, map(_file, _paths(clean) if requested > at else ())):
+            if file.instant > at or file.group not in later or not _in(groups, file.group):
+                continue
+            if not any(base.group == file.group and base.instant > file.instant for base in bases):
+                lost.append(file.path)
+    return lost
+
+
+def _file(path: str) -> _File | None:
+    partition, _, name = path.rpartition("/")
+    for pattern in (_LOG, _BASE):
+        if match := pattern.fullmatch(name):
+            return _File((partition, match["file_id"]), match["instant"], pattern is _BASE, path)
+    return None
+
+
+def _cleans(timeline: Timeline) -> dict[str, Mapping[str, object]]:
+    """Metadata of cleans by requested time, ascending; a plan stands for one that is under way or was cut short."""
+    names = {match["requested"]: name for name in sorted(timeline.names) if (match := _CLEAN.fullmatch(name))}
+    entries: dict[str, Mapping[str, object]] = {}
+    for requested, name in sorted(names.items()):
+        raw = timeline.folder.read(f".hoodie/timeline/{name}")
+        record = next(iter(fastavro.reader(io.BytesIO(raw))), None) if raw else None
+        if isinstance(record, dict):
+            entries[requested] = record
+    return entries
+
+
+def _earliest_kept(clean: Mapping[str, object]) -> str | None:
+    """The commit before which Hudi refuses to read after this clean; None for a plan, which is not looked at."""
+    text = clean.get("earliestCommitToRetain")
+    return text if isinstance(text, str) else None
+
+
+def _paths(clean: Mapping[str, object]) -> Iterator[str]:
+    """Files that a clean deletes, relative to the table."""
+    done, planned = clean.get("partitionMetadata"), clean.get("filePathsToBeDeletedPerPartition")
+    if isinstance(done, dict):
+        for partition, entry in done.items():
+            yield from (_relative(partition, path) for path in entry["deletePathPatterns"])
+    elif isinstance(planned, dict):
+        for partition, entries in planned.items():
+            yield from (_relative(partition, entry["filePath"]) for entry in entries)
+
+
+def _relative(partition: str, path: str) -> str:
+    name = path.rpartition("/")[2]
+    return f"{partition}/{name}" if partition else name

@@ -1,0 +1,46 @@
+"""At which instant Hudi's reader shows a frontier of a merge-on-read table. Pure; the timeline says what there is.
+
+Hudi gives a log file to the newest slice of its file group that was requested before the log file's commit *completed*
+(technical specification, "File layout"), and an as-of read picks slices by *requested* time. A commit that a
+compaction overtook while it was written is therefore seen only as of that compaction or later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from sqlmesh_like.hudi.commits import Instant
+
+
+def read_instant(
+    frontier: str, commits: Iterable[Instant], compactions: Collection[str], pending: Iterable[str]
+) -> str:
+    """The instant to read a frontier at: that of the last compaction before the next commit, which changes no row.
+
+    `compactions` are requested times, completed or not; `pending` those of incomplete data commits. What is requested
+    later than this call is later than all of them, so the answer shows the same rows for as long as files are kept.
+
+    >>> read_instant("10_11", [Instant("10", "11", "deltacommit")], ["05", "20"], [])
+    '20'
+    >>> read_instant("10_11", [Instant("15", "16", "deltacommit")], ["12", "20"], [])
+    '12'
+    """
+    low = frontier.split("_")[0]
+    following = {instant.requested for instant in commits} - set(compactions) | set(pending)
+    limit = min((result for result in following if result > low), default=None)
+    return max([low, *(result for result in compactions if result > low and (limit is None or result < limit))])
+
+
+def is_settled(
+    frontier: str, commits: Collection[Instant], compactions: Collection[str], pending: Iterable[str]
+) -> bool:
+    """Whether an as-of read shows a frontier at all: no compaction after that read overtook a commit up to it.
+
+    >>> overtaken = [Instant("10", "30", "deltacommit"), Instant("15", "16", "deltacommit")]
+    >>> is_settled("10_30", overtaken, ["20"], []), is_settled("15_16", overtaken, ["20"], [])
+    (False, True)
+    """
+    at = read_instant(frontier, commits, compactions, pending)
+    later = [compaction for compaction in compactions if compaction > at]
+    written = (i for i in commits if i.requested <= at and i.requested not in compactions)
+    return not later or all((instant.completed or "") < min(later) for instant in written)

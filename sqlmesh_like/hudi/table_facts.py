@@ -1,0 +1,56 @@
+"""A table described from its timeline, with no JVM. Owns what its commits tell people."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import islice
+
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.commits import Commit
+from sqlmesh_like.hudi.history import commit_summary, record_of
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.plan.catalog import Catalog
+from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.plan.table_facts import CommitFacts, TableFacts
+
+
+def table_facts(catalog: Catalog, unique_id: str, commits: int = 20) -> TableFacts:
+    """One table of the catalog with its newest commits. A table that cannot be read says why in `problem`."""
+    place = catalog.places[unique_id]
+    try:
+        state = catalog.state(unique_id)
+        if state.frontier is None or state.kind not in ("cow", "mor"):
+            return TableFacts(unique_id, state)
+        timeline = Timeline(place.uri)
+        newest = [commit_facts(commit) for commit in islice(timeline.newest_first(), commits)]
+        volume = catalog.history.volume(place.uri, state.frontier)
+    except NodeError as error:
+        return TableFacts(unique_id, TableState(place.uri, "missing"), problem=str(error))
+    return TableFacts(unique_id, state, volume, state.layout.columns, tuple(reversed(newest)))
+
+
+def commit_facts(commit: Commit) -> CommitFacts:
+    """One commit in the words of `sml history`."""
+    record, work = record_of(commit), commit_summary(commit)
+    requested, completed = commit.instant.requested, commit.instant.completed or commit.instant.requested
+    return CommitFacts(
+        time=_moment(completed).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        instant=commit.instant.frontier,
+        seconds=max((_moment(completed) - _moment(requested)).total_seconds(), 0.0),
+        kind=commit.operation.lower(),
+        strategy=record.strategy if record else None,
+        inserts=sum(write.inserts for write in commit.writes),
+        updates=sum(write.updates for write in commit.writes),
+        deletes=sum(write.deletes for write in commit.writes),
+        rows=work.rows,
+        files=work.files,
+        bytes=work.bytes,
+        frontier=dict(record.frontier) if record else None,
+        columns=commit.column_changes,
+    )
+
+
+def _moment(instant: str) -> datetime:
+    """An instant (`yyyyMMddHHmmss` and, in newer tables, milliseconds) in UTC."""
+    whole = datetime.strptime(instant[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    return whole.replace(microsecond=int(instant[14:17] or 0) * 1000)

@@ -1,0 +1,68 @@
+"""Rows of a copy-on-write table with no JVM. Owns when that is possible; Spark reads the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyarrow import compute, dataset, parquet
+
+from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import visible
+from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.run.ports import Rows
+
+
+def read_table_rows(state: TableState, limit: int) -> Rows | None:
+    """Visible rows of a table at its frontier (`limit` -1: all); None where only Spark reads it rightly.
+
+    Files of different writer schemas and other table types are left to Spark.
+    """
+    paths = whole_files(state)
+    if paths is None or state.schema is None:
+        return None
+    names = [column.name for column in visible(state.schema)]
+    if not paths:
+        return Rows(visible(state.schema), ())
+    files = dataset.dataset(paths, format="parquet", filesystem=folder(state.uri).fs)
+    scanner = files.scanner(columns=names)
+    table = scanner.to_table() if limit < 0 else scanner.head(limit)
+    columns = [table.column(name).to_pylist() for name in names]
+    return Rows(visible(state.schema), tuple(zip(*columns, strict=True)))
+
+
+def whole_files(state: TableState) -> list[str] | None:
+    """Files that hold a table's rows at its frontier, each with all visible columns in one type; None: there are none.
+
+    Paths are those of the file system, not URIs.
+    """
+    if state.kind != "cow" or state.frontier is None or state.schema is None:
+        return None
+    timeline = Timeline(state.uri)
+    place = folder(state.uri)
+    slices = timeline.slices(state.frontier).values()
+    if len({timeline.schema_json(f"{file_slice.instant}_") for file_slice in slices}) > 1:
+        return None
+    paths = sorted(f"{place.path}/{file_slice.path}" for file_slice in slices)
+    names = {column.name for column in visible(state.schema)}
+    if paths and not names <= set(parquet.read_schema(paths[0], filesystem=place.fs).names):
+        return None
+    return paths
+
+
+def largest(state: TableState, column: str) -> tuple[object] | None:
+    """The largest value of a column at a table's frontier (NULL: there is none); None where only Spark can tell."""
+    stored = next((each for each in visible(state.schema or ()) if each.name.lower() == column.lower()), None)
+    if state.kind != "cow" or state.frontier is None or stored is None:
+        return None
+    place = folder(state.uri)
+    entries: list[Any] = []
+    for slice in Timeline(state.uri).slices(state.frontier).values():
+        path = f"{place.path}/{slice.path}"
+        if stored.name not in parquet.read_schema(path, filesystem=place.fs).names:
+            continue
+        values = parquet.read_table(path, columns=[stored.name], filesystem=place.fs).column(0)
+        entries += [] if values.null_count == len(values) else [compute.max(values).as_py()]
+    if len({type(value) for value in entries}) > 1:
+        return None
+    return (max(entries, default=None),)

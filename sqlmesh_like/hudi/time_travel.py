@@ -1,0 +1,69 @@
+"""A table as it was. Owns which frontier stood at a moment and whether it can still be read; starts no JVM."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from sqlmesh_like.errors import NodeError, UsageError, nearest
+from sqlmesh_like.hudi.avro_schema import schema_of
+from sqlmesh_like.hudi.missing_files import missing_files
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import visible
+from sqlmesh_like.plan.history import TableState
+
+_INSTANT = re.compile(r"(\d{14}|\d{17})(_(\d{14}|\d{17}))?")
+
+
+def state_at(state: TableState, when: str) -> TableState:
+    """The state of a Hudi table at a moment.
+
+    `when` is a commit as `sml history` prints it (or its first part), or an ISO 8601 time, UTC where it names no zone.
+    Raises UsageError for another text, NodeError where nothing was committed yet or files of then are missing_files.
+    """
+    if state.kind not in ("cow", "mor"):
+        raise NodeError(f"the table {state.uri} has no past", hint="only Hudi tables keep one")
+    timeline = Timeline(state.uri)
+    frontier = frontier_at(timeline, when)
+    missing = timeline.missing(frontier) if timeline.is_cow else missing_files(timeline, frontier)
+    if missing:
+        hint = "cleaning keeps what consumers still need and ten commits more; choose a later moment"
+        raise NodeError(f"{len(missing)} data files of {state.uri} as of {frontier} were cleaned", hint=hint)
+    text = timeline.schema_json(frontier)
+    columns = schema_of(text) if text else None
+    return replace(state, frontier=frontier, stored=columns, schema=visible(columns) if columns else None)
+
+
+def frontier_at(timeline: Timeline, when: str) -> str:
+    """The frontier that stood at a moment: see `state_at`."""
+    commits = [commit.instant for commit in timeline.data_commits if timeline.is_settled(commit.instant.frontier)]
+    if _INSTANT.fullmatch(when):
+        for result in commits:
+            if when in (result.requested, result.frontier):
+                return result.frontier
+        known = [result.requested for result in commits]
+        raise NodeError(f"{timeline.uri} has no commit {when}", hint=nearest(when, known) or "see `sml history`")
+    moment = _moment(timeline, when)
+    stood = None
+    for result in commits:
+        # What was requested after a commit still under way was not to be seen yet.
+        if (result.completed or "") > moment:
+            break
+        stood = result.frontier
+    if stood is None:
+        first = f"its first readable commit is {commits[0].frontier}" if commits else "it has no commits"
+        raise NodeError(f"{timeline.uri} had nothing as of {when}: {first}")
+    return stood
+
+
+def _moment(timeline: Timeline, when: str) -> str:
+    try:
+        parsed = datetime.fromisoformat(when)
+    except ValueError:
+        hint = "e.g. 2024-05-01T00:00:00Z, or a commit of `sml history`"
+        raise UsageError(f"{when!r} is neither an ISO 8601 time nor a commit", hint=hint) from None
+    if timeline.properties.get("hoodie.table.timeline.timezone", "UTC").upper() != "UTC":
+        raise UsageError(f"{timeline.uri} keeps local times of its writers", hint="name a commit of `sml history`")
+    parsed = parsed.astimezone(UTC) if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+    return f"{parsed:%Y%m%d%H%M%S}{parsed.microsecond // 1000:03d}"

@@ -1,0 +1,330 @@
+"""A Hudi table's timeline, read with no JVM. Owns commits, frontiers and file slices; reads no rows.
+
+The layout is Hudi's timeline layout 2 (table versions 8 and 9): `.hoodie/timeline/<requested>_<completed>.<action>`
+holds Avro metadata of a completed instant, `<requested>.<action>.requested` and `.inflight` mark one under way.
+Instants are `yyyyMMddHHmmssSSS` in UTC. Source: Hudi's technical specification, "Timeline" and "File layout".
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
+
+import fastavro
+
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.commits import Commit, Instant, Size, Slice, to_commit
+from sqlmesh_like.hudi.read_instant import is_settled, read_instant
+from sqlmesh_like.hudi.storage import Folder, folder
+
+_COMPLETED = re.compile(r"(?P<requested>\d{14,17})_(?P<completed>\d{14,17})\.(?P<action>[a-z]+)")
+_PENDING = re.compile(r"(?P<requested>\d{14,17})(?:\.(?P<action>[a-z]+))?\.(?:requested|inflight)")
+_BASE_FILE = re.compile(r"(?P<file_id>.+)_\d+-\d+-\d+_(?P<instant>\d{14,17})\.parquet")
+_COMMIT_ACTIONS = {"commit", "deltacommit", "replacecommit"}
+_SERVICE_ACTIONS = {"clean", "compaction", "logcompaction", "clustering", "indexing", "rollback", "savepoint"}
+_KEYED_OPERATIONS = {"UPSERT", "UPSERT_PREPPED", "DELETE", "DELETE_PREPPED", "DELETE_PARTITION"}
+
+
+class Timeline:
+    """The timeline of one table as it was when first read; make a new one to see later commits."""
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri.rstrip("/")
+        self.folder: Folder = folder(self.uri)
+        self._names = self.folder_names()
+        self._decoded = _still_there(self.uri, self.names)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Names of the timeline's files: where they are the same, the table is."""
+        return frozenset(self._names)
+
+    def folder_names(self) -> list[str]:
+        return folder(f"{self.uri}/.hoodie/timeline").names()
+
+    @cached_property
+    def properties(self) -> Mapping[str, str]:
+        """`hoodie.properties` of the table; empty where there is no table."""
+        for name in ("hoodie.properties", "hoodie.properties.backup"):
+            if self.folder.exists(f".hoodie/{name}"):
+                lines = self.folder.read(f".hoodie/{name}").decode().splitlines()
+                pairs = (line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+                return {key.strip(): value.strip().replace("\\:", ":") for key, value in pairs}
+        return {}
+
+    @property
+    def exists(self) -> bool:
+        return bool(self.properties)
+
+    @property
+    def is_cow(self) -> bool:
+        return self.properties.get("hoodie.table.type") == "COPY_ON_WRITE"
+
+    @property
+    def partition_fields(self) -> tuple[str, ...]:
+        fields = self.properties.get("hoodie.table.partition.fields", "")
+        return tuple(field.split(":")[0] for field in fields.split(",") if field)
+
+    @cached_property
+    def completed(self) -> tuple[Instant, ...]:
+        """Completed instants of the active timeline in requested order."""
+        matches = (_COMPLETED.fullmatch(name) for name in self._names)
+        return tuple(sorted(Instant(m["requested"], m["completed"], m["action"]) for m in matches if m))
+
+    @cached_property
+    def pending(self) -> tuple[str, ...]:
+        """Requested times of data actions that have not completed, ascending."""
+        done = {instant.requested for instant in self.completed}
+        matches = (_PENDING.fullmatch(name) for name in self._names)
+        names = {m["requested"]: m["action"] for m in matches if m and (m["action"] or "") not in _SERVICE_ACTIONS}
+        services = {
+            name.split(".")[0] for name in self._names if not _SERVICE_ACTIONS.isdisjoint(name.split(".")[1:-1])
+        }
+        return tuple(sorted(set(names) - done - services))
+
+    @cached_property
+    def commits(self) -> tuple[Commit, ...]:
+        """All completed commits of the active timeline, services included, in requested order."""
+        return tuple(reversed(tuple(self.newest_first())))
+
+    def newest_first(self) -> Iterator[Commit]:
+        """All completed commits from the newest on, each read when it is asked for: what matters is mostly on top."""
+        return (self._commit(instant) for instant in reversed(self.commit_instants))
+
+    @cached_property
+    def commit_instants(self) -> tuple[Instant, ...]:
+        """Instants of `commits`, of which no file is read."""
+        return tuple(instant for instant in self.completed if instant.action in _COMMIT_ACTIONS)
+
+    @property
+    def data_commits(self) -> tuple[Commit, ...]:
+        return tuple(commit for commit in self.commits if commit.is_data)
+
+    @cached_property
+    def restored(self) -> tuple[str, ...]:
+        """Requested times of restores: history before them was rewritten."""
+        return tuple(instant.requested for instant in self.completed if instant.action == "restore")
+
+    @property
+    def frontier(self) -> str | None:
+        """The last completed data instant before the first incomplete one; None where nothing was committed.
+
+        Of a merge-on-read table it is the last one that can be read at all (`as_of.is_settled`).
+        """
+        limit = self.pending[0] if self.pending else None
+        for commit in self.newest_first():
+            frontier = commit.instant.frontier
+            if commit.is_data and (limit is None or commit.instant.requested < limit) and self.is_settled(frontier):
+                return frontier
+        return None
+
+    @cached_property
+    def compactions(self) -> frozenset[str]:
+        """Requested times of compactions on the active timeline, completed or not."""
+        names = (name for name in self._names if ".compaction." in name and not name.startswith("."))
+        return frozenset(name.split(".")[0] for name in names)
+
+    def as_of(self, frontier: str) -> str:
+        """The instant at which Hudi's reader shows a frontier."""
+        return read_instant(frontier, self.commit_instants, self.compactions, self.pending)
+
+    def is_settled(self, frontier: str) -> bool:
+        """Whether Hudi's reader can show a frontier."""
+        return is_settled(frontier, self.commit_instants, self.compactions, self.pending)
+
+    def holds(self, frontier: str) -> bool:
+        """Whether this frontier is still on the active timeline, with no restore after it."""
+        requested = frontier.split("_")[0]
+        if any(restore > requested for restore in self.restored):
+            return False
+        return any(instant.frontier == frontier for instant in self.completed)
+
+    def between(self, start: str, end: str) -> tuple[Commit, ...]:
+        """Commits (services too) after `start` up to and including `end`, both frontiers, with a rewrite of `end`."""
+        low, high = self.standing(start), self.standing(end)
+        return tuple(
+            self._commit(commit_instant)
+            for commit_instant in self.commit_instants
+            if low < commit_instant.requested <= high
+        )
+
+    def standing(self, frontier: str) -> str:
+        """Requested time of the last rewrite of a frontier's rows, or of the frontier: since when they stand so."""
+        parts = frontier.split("_")[0]
+        for commit in (self._commit(later) for later in self.commit_instants if later.requested > parts):
+            if commit.is_data:
+                break
+            if commit.is_rewrite:
+                parts = commit.instant.requested
+        return parts
+
+    def until(self, requested: str) -> Iterator[Commit]:
+        """Commits (services too) requested up to and including an instant, in requested order."""
+        return (
+            self._commit(commit_instant)
+            for commit_instant in self.commit_instants
+            if commit_instant.requested <= requested
+        )
+
+    def extra(self, key: str) -> str | None:
+        """Our value under a key in the newest data commit that has one; services are walked over."""
+        for commit in self.newest_first():
+            if (commit.is_data or commit.is_rewrite) and key in commit.extra:
+                return commit.extra[key]
+        return None
+
+    def schema_json(self, frontier: str) -> str | None:
+        """Avro schema (JSON) of the table as of a frontier."""
+        requested = frontier.split("_")[0]
+        for commit in self.newest_first():
+            if commit.instant.requested <= requested and commit.extra.get("schema"):
+                return commit.extra["schema"]
+        return None
+
+    def repeats_keys(self, frontier: str) -> bool:
+        """Whether rows may share a partition and a record key as of a frontier.
+
+        Writers of this project always upsert, which keeps keys apart; others may insert without looking, also in
+        commits that are archived.
+        """
+        if not self.properties.get("hoodie.table.recordkey.fields"):
+            return False  # Hudi makes the keys
+        limit = frontier.split("_")[0]
+        foreign = [c.operation for c in self.data_commits if c.instant.requested <= limit and not c.is_ours]
+        return bool(foreign) and (self.is_archived or any(name not in _KEYED_OPERATIONS for name in foreign))
+
+    @cached_property
+    def is_archived(self) -> bool:
+        """Whether older commits than those here were moved to the table's history."""
+        return any(name.endswith(".parquet") for name in folder(f"{self.uri}/.hoodie/timeline/history").names())
+
+    def footer(self, path: str) -> Mapping[str, str]:
+        """Key-value metadata of one data file (path relative to the table)."""
+        import pyarrow.parquet as pq  # takes longer to import than a run with nothing to do should last
+
+        with self.folder.fs.open(f"{self.folder.path}/{path}", "rb") as file:
+            metadata = pq.read_schema(file).metadata or {}
+        return {key.decode(): value.decode(errors="replace") for key, value in metadata.items()}
+
+    def count(self, path: str) -> int:
+        """Rows of one data file, told by its footer."""
+        import pyarrow.parquet as pq
+
+        with self.folder.fs.open(f"{self.folder.path}/{path}", "rb") as file:
+            return int(pq.read_metadata(file).num_rows)
+
+    def slices(self, frontier: str) -> dict[tuple[str, str], Slice]:
+        """Newest base file of each live file group as of a frontier (key: partition, file id).
+
+        Files of commits on the active timeline are taken from their metadata; older ones from the listing, where
+        everything left below the first active instant is committed.
+        """
+        limit = self.standing(frontier)
+        archived_slices = self._archived_slices(limit)
+        for commit in self.until(limit):
+            for group in commit.replaced_groups:
+                archived_slices.pop(group, None)
+            for write in commit.writes:
+                if write.path.endswith(".parquet"):
+                    key = (write.partition, write.file_id)
+                    archived_slices[key] = Slice(write.partition, write.file_id, write.path, commit.instant.requested)
+        return archived_slices
+
+    def sizes(self, frontier: str) -> dict[tuple[str, str], Size]:
+        """Size of each live file group as of a frontier, logs included.
+
+        From commits alone where all are on the active timeline, else from the listing of what is older.
+        """
+        limit = self.standing(frontier)
+        archived_sizes = self._archived_sizes(limit) if self.is_archived else {}
+        for commit in self.until(limit):
+            for group in commit.replaced_groups:
+                archived_sizes.pop(group, None)
+            for write in commit.writes:
+                key = (write.partition, write.file_id)
+                if write.path.endswith(".parquet"):
+                    archived_sizes[key] = Size(write.bytes, write.rows)
+                else:
+                    below = archived_sizes.get(key, Size(0, 0))
+                    rows = None if below.rows is None else below.rows + write.inserts
+                    archived_sizes[key] = Size(below.bytes + write.bytes, rows)
+        return archived_sizes
+
+    def missing(self, frontier: str, groups: Collection[tuple[str, str]] | None = None) -> list[str]:
+        """Slices as of a frontier (of these file groups; default: of all) that are gone.
+
+        A cleaned slice of an archived commit is on no list at all: only the commit that merged or replaced it tells.
+        """
+        limit, slices, born = self.standing(frontier), self.slices(frontier), set[tuple[str, str]]()
+        gone = {key: file_slice.path for key, file_slice in slices.items() if file_slice.path not in self.data_files}
+        for commit in self.commits:
+            if commit.instant.requested <= limit:
+                continue
+            for key in commit.replaced_groups - slices.keys() - born:
+                gone.setdefault(key, f"{key[0]}/{key[1]}")
+            for write in commit.writes:
+                key = (write.partition, write.file_id)
+                if write.previous is None:
+                    born.add(key)
+                elif write.previous <= limit and (key not in slices or slices[key].instant != write.previous):
+                    gone.setdefault(key, f"{write.partition}/{write.file_id} of {write.previous}")
+        return [path for key, path in gone.items() if groups is None or key in groups]
+
+    def _archived_slices(self, limit: str) -> dict[tuple[str, str], Slice]:
+        # What a crashed writer left below the first commit is not a committed file.
+        first = min([*(instant.requested for instant in self.completed), *self.pending], default="")
+        file_slice: dict[tuple[str, str], Slice] = {}
+        for path in self.data_files:
+            partition, _, name = path.rpartition("/")
+            match = _BASE_FILE.fullmatch(name)
+            if not match or match["instant"] >= first or match["instant"] > limit:
+                continue
+            key = (partition, match["file_id"])
+            if key not in file_slice or file_slice[key].instant < match["instant"]:
+                file_slice[key] = Slice(partition, match["file_id"], path, match["instant"])
+        return file_slice
+
+    def _archived_sizes(self, limit: str) -> dict[tuple[str, str], Size]:
+        sizes = self.folder.sizes()
+        return {
+            key: Size(sizes.get(archived_slice.path, 0), None)
+            for key, archived_slice in self._archived_slices(limit).items()
+        }
+
+    @cached_property
+    def data_files(self) -> frozenset[str]:
+        """Paths of all Parquet files below the table, relative to it."""
+        return frozenset(
+            path for path in self.folder.files() if path.endswith(".parquet") and not path.startswith(".hoodie/")
+        )
+
+    def _commit(self, instant: Instant) -> Commit:
+        if instant not in self._decoded:
+            self._decoded[instant] = self._read_commit(instant)
+        return self._decoded[instant]
+
+    def _read_commit(self, instant: Instant) -> Commit:
+        name = f".hoodie/timeline/{instant.requested}_{instant.completed}.{instant.action}"
+        raw = self.folder.read(name)
+        try:
+            record = json.loads(raw) if raw[:1] == b"{" else next(iter(fastavro.reader(io.BytesIO(raw))), None)
+        except (ValueError, EOFError) as error:
+            raise NodeError(f"{self.uri}/{name} is not commit metadata: {error}") from error
+        if not isinstance(record, dict):
+            raise NodeError(f"{self.uri}/{name} is not commit metadata")
+        return to_commit(instant, record)
+
+
+_DECODED: dict[str, dict[Instant, Commit]] = {}
+"""Commits that this process has read, by table. A completed instant's file never changes, and its name is its own."""
+
+
+def _still_there(uri: str, listed: frozenset[str]) -> dict[Instant, Commit]:
+    """What is known of a table's commits, without those that were archived since: memory is that of the timelines."""
+    known = _DECODED.get(uri, {}).copy()  # one step: another thread may add to it
+    kept = {i: c for i, c in known.items() if f"{i.requested}_{i.completed}.{i.action}" in listed}
+    _DECODED[uri] = kept
+    return kept

@@ -1,1 +1,0 @@
-"""Change events of databases → typed rows → many ODS Hudi tables."""

@@ -1,0 +1,274 @@
+"""Models checked before anything runs. Owns finding every error that text and known columns show; no lake is needed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.binding.scope import offset_of
+from sqlmesh_like.analyze.expressions.functions import first_random
+from sqlmesh_like.analyze.expressions.gaps import first_gap
+from sqlmesh_like.analyze.expressions.predicates import PredicateFault, read_predicate
+from sqlmesh_like.analyze.expressions.spark_functions import SPARK_FUNCTIONS
+from sqlmesh_like.analyze.name_resolution import ColumnsOf, Unresolved, first_unresolved, foreign_tables, output_names
+from sqlmesh_like.analyze.query_analysis import QueryFacts, locate, parse
+from sqlmesh_like.compiler import Compiler, declared_schema, with_versions
+from sqlmesh_like.errors import Location, SqlError, nearest
+from sqlmesh_like.names import Column, Schema
+from sqlmesh_like.plan.checks.comparison_types import type_family, type_warnings
+from sqlmesh_like.plan.checks.contracts import refuse_breach, refuse_incomplete
+from sqlmesh_like.plan.checks.type_warning import TypeWarning
+from sqlmesh_like.render.rendered import RenderedModel, RenderedTest
+
+_CALLED = re.compile(r"(\w+)\s*\(")
+_HIDDEN_CALL = re.compile(r"(`|\*/|--[^\n]*\n)\s*\(")
+_WORDS = "all as by except from having in intersect join on or over select then union using when where with within"
+_BRANCH = "#incremental"
+_OF_ONE_COLUMN = (("macro.dbt.test_not_null",), ("macro.dbt.test_unique",))
+_BEFORE_BRACKETS = SPARK_FUNCTIONS | frozenset(_WORDS.split())
+
+
+def check_models(
+    models: Sequence[RenderedModel],
+    schemas: Mapping[str, Schema | None],
+    *,
+    has_catalog: bool = False,
+    has_functions: bool = False,
+    tests: Sequence[tuple[RenderedTest, RenderedModel]] = (),
+) -> tuple[TypeWarning, ...]:
+    """Raise SqlError for the errors of models given in dependency order: all of them, one below the other.
+
+    What runs and is likely a mistake is given back: types that Spark converts where they meet.
+
+    `schemas`: columns by unique id of tables that are not among the models, where they are known. With a catalog a
+    query may name tables that are not ref() or source(); `has_functions`: there may be others than Spark's own. `tests`
+    are data tests, each with the view that its query would be.
+    """
+    check = _Check(schemas, has_catalog, has_functions or has_catalog)
+    errors = [error for model in models if (error := check.error_in(model))]
+    errors += [error for test in tests if (error := check.error_of_test(test))]
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise SeveralErrors(tuple(errors))
+    return tuple(check.warnings)
+
+
+class SeveralErrors(SqlError):
+    """The errors of several models; the message lists them one below the other."""
+
+    def __init__(self, errors: tuple[SqlError, ...]) -> None:
+        super().__init__("\n".join([f"{len(errors)} models cannot be run", *map(str, errors)]))
+        self.errors = errors
+
+
+class _Check:
+    """Compiles models one after the other and remembers the columns of each."""
+
+    def __init__(self, schemas: Mapping[str, Schema | None], has_catalog: bool, has_functions: bool) -> None:
+        self._has_catalog = has_catalog
+        self._has_functions = has_functions
+        self._schemas: dict[str, Schema | None] = dict(schemas)
+        self._stored = dict(schemas)
+        self._compiler = Compiler(self._schemas, inlines=False)
+        self._random: dict[str, str] = {}
+        self.warnings: list[TypeWarning] = []
+
+    def error_in(self, model: RenderedModel) -> SqlError | None:
+        """The model's first error; what reads the model is then checked as far as it can be without it."""
+        self._schemas.pop(model.unique_id, None)
+        if model.asks_lake:  # its text is known when it is run
+            return None
+        try:
+            refuse_incomplete(model)
+            facts = self._checked(model)
+            self._check_config(facts.model)
+            shown = self._shown(facts)
+            refuse_breach(model, shown)
+            if model.branch is not None:
+                self._check_branch(model.branch, shown)
+        except SqlError as error:
+            return error
+        return None
+
+    def error_of_test(self, pair: tuple[RenderedTest, RenderedModel]) -> SqlError | None:
+        """The first error of a data test; that of a generic one is its declaration's."""
+        test, view = pair
+        if self._is_sure(test):
+            return None
+        error = None if test.asks_lake else self.error_in(view)
+        if error is None or test.test_type == "singular":
+            return error
+        message = f"data test {test.name}: {error.message}"
+        return SqlError(message, location=test.declared_at or Location(test.path, 1), hint=error.hint)
+
+    def _is_sure(self, test: RenderedTest) -> bool:
+        """Whether a test of dbt's own asks one column that is there: there are thousands of these, of one form."""
+        if test.macros not in _OF_ONE_COLUMN or test.config.get("where") or len(test.inputs) != 1:
+            return False
+        name = (test.column_name or "").lower()
+        return any(column.name.lower() == name for column in self._compiler.columns(test.inputs[0]) or ())
+
+    def _checked(self, model: RenderedModel) -> QueryFacts:
+        if not self._has_functions:
+            _refuse_unknown_functions(model)
+        facts = self._compiler.compile(model).facts
+        _refuse_gaps(model)
+        self._refuse_chance(facts)
+        self._look_at_types(facts)
+        self._resolve(facts)
+        return facts
+
+    def _refuse_chance(self, facts: QueryFacts) -> None:
+        """`refresh: strict` can never be kept where each run has another result; a view brings its chance along."""
+        model = facts.model
+        random_call = first_random(facts.tree)
+        below = next((self._random[ref.unique_id] for ref in model.inputs if ref.unique_id in self._random), None)
+        if random_call is None and below is None:
+            return
+        text = random_call.sql("spark") if random_call is not None else str(below)
+        if model.config.materialized in ("view", "ephemeral"):
+            self._random[model.unique_id] = text
+        if model.config.refresh == "strict":
+            message = f"FUN002 {text} is not deterministic, which refresh: strict forbids"
+            hint = "compute it upstream, or set refresh: auto, which rebuilds the table whenever an input changed"
+            raise SqlError(
+                message, location=locate(model, offset_of(random_call) if random_call is not None else None), hint=hint
+            )
+
+    def _look_at_types(self, facts: QueryFacts) -> None:
+        for mismatch in type_warnings(facts, self._compiler.columns):
+            if mismatch.is_refused:
+                hint = "cast one side: Spark has no common type for them"
+                raise SqlError(mismatch.message, location=mismatch.location, hint=hint)
+            self.warnings.append(mismatch)
+
+    def _shown(self, facts: QueryFacts) -> Schema | None:
+        """Columns of the query, with the types that the lake has where none is proven."""
+        known = facts.schema or self._schemas.get(facts.model.unique_id)
+        stored = {column.name.lower(): column.type for column in self._stored.get(facts.model.unique_id) or ()}
+        return known and tuple(Column(c.name, c.type or stored.get(c.name.lower())) for c in known)
+
+    def _check_branch(self, branch: RenderedModel, shown: Schema | None) -> None:
+        """Where is_incremental() is true the query reads the table so far, and must give all of its columns."""
+        _check_predicates(branch)
+        this = replace(branch, unique_id=f"{branch.unique_id}{_BRANCH}")
+        self._schemas[branch.unique_id] = shown
+        this_schema = self._shown(self._checked(this))
+        have = {column.name.lower(): column.type for column in this_schema or ()}
+        for column in shown or () if this_schema else ():
+            if column.name.lower() not in have:
+                message = f"where is_incremental() is true the query has no column {column.name!r}"
+                raise SqlError(message, location=Location(branch.path, 1, 1), hint=f"its columns: {', '.join(have)}")
+            here, before = type_family(have[column.name.lower()]), type_family(column.type)
+            if here and before and here != before:
+                message = f"the column {column.name!r} is {before}, and {here} where is_incremental() is true"
+                raise SqlError(message, location=Location(branch.path, 1, 1), hint="cast it, so that both agree")
+
+    def _resolve(self, facts: QueryFacts) -> None:
+        """Names of a query that the compiler does not take apart; a derived relation has proven its own."""
+        if facts.relation is not None:
+            self._schemas[facts.model.unique_id] = with_versions(facts.model, facts.schema)
+            return
+        model, tree, columns_of = facts.model, parse(facts.model), self._columns_of(facts.model)
+        if not self._has_catalog:
+            refuse_foreign_tables(model, tree)
+        if unresolved := first_unresolved(tree, columns_of):
+            raise _error(model, unresolved)
+        names = output_names(tree, columns_of)
+        self._schemas[model.unique_id] = with_versions(model, tuple(map(Column, names)) if names else None)
+
+    def _columns_of(self, model: RenderedModel) -> ColumnsOf:
+        by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in model.inputs}
+
+        def columns_of(schema: str, identifier: str) -> tuple[str, ...] | None:
+            ref = by_table.get((schema.lower(), identifier.lower()))
+            known = (self._schemas.get(ref.unique_id) or declared_schema(ref)) if ref else None
+            return tuple(column.name for column in known) if known else None
+
+        return columns_of
+
+    def _check_config(self, model: RenderedModel) -> None:
+        known = self._schemas.get(model.unique_id)
+        names = [column.name for column in known or ()]
+        for key, given in _named_columns(model):
+            for name in given if names else ():
+                if name.lower() not in (known_name.lower() for known_name in names):
+                    hint = nearest(name, names) or f"its columns: {', '.join(names)}"
+                    raise SqlError(
+                        f"{key} names {name!r}, which is not one of its columns",
+                        location=_config_place(model, key),
+                        hint=hint,
+                    )
+
+
+def _refuse_gaps(model: RenderedModel) -> None:
+    if gap := first_gap(model.sql):
+        offset, message = gap
+        raise SqlError(f"invalid SQL: {message}", location=locate(model, offset))
+
+
+def _refuse_unknown_functions(model: RenderedModel) -> None:
+    if model.config.pre_hook or _names_known_functions_only(model.sql):  # a hook may create functions
+        return
+    for call in parse(model).find_all(exp.Anonymous):
+        if call.name.lower() not in SPARK_FUNCTIONS and not isinstance(call.parent, exp.Dot):
+            hint = nearest(call.name.lower(), SPARK_FUNCTIONS) or "Spark's own functions can be used"
+            raise SqlError(f"unknown function {call.name!r}", location=locate(model, offset_of(call)), hint=hint)
+
+
+def _names_known_functions_only(sql: str) -> bool:
+    """Whether all that is before a bracket is known: where it is, the text need not be parsed to see that."""
+    called = {name.lower() for name in _CALLED.findall(sql)}
+    return called <= _BEFORE_BRACKETS and not _HIDDEN_CALL.search(sql)
+
+
+def refuse_foreign_tables(model: RenderedModel, tree: exp.Expr) -> None:
+    """Raises SqlError at the first table of a query that is not a ref() or source(): it may be a file's name."""
+    known = {(ref.table.schema.lower(), ref.table.identifier.lower()) for ref in model.inputs}
+    for table in foreign_tables(tree, known):
+        name = table.name
+        hint = f"write {{{{ ref('{name}') }}}}, or declare a source and write {{{{ source('…', '{name}') }}}}"
+        message = f"the table {table.sql('spark', comments=False)} is not a ref() or source()"
+        raise SqlError(message, location=locate(model, offset_of(table)), hint=hint)
+
+
+def _error(model: RenderedModel, unresolved: Unresolved) -> SqlError:
+    return SqlError(unresolved.message, location=locate(model, offset_of(unresolved.node)), hint=unresolved.hint)
+
+
+def _check_predicates(branch: RenderedModel) -> None:
+    """They narrow what `merge` and `delete+insert` touch; the other strategies match no rows."""
+    predicates, strategy = branch.config.incremental_predicates, branch.author_strategy
+    if not predicates or strategy is None:
+        return
+    place = _config_place(branch, "incremental_predicates")
+    if strategy not in ("merge", "delete+insert"):
+        raise SqlError(f"incremental_predicates have no meaning with {strategy}", location=place, hint="leave them out")
+    for text in predicates:
+        try:
+            read_predicate(text, str)
+        except PredicateFault as fault:
+            raise SqlError(str(fault), location=place, hint="e.g. \"DBT_INTERNAL_DEST.day > '2024-01-01'\"") from fault
+
+
+def _named_columns(model: RenderedModel) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Settings that name columns of the query, with what they name."""
+    config, snapshot = model.config, model.config.snapshot
+    named = (("partition_by", config.partition_by), ("unique_key", config.unique_key))
+    if snapshot is None:
+        return named
+    moment = () if snapshot.updated_at is None else (snapshot.updated_at,)
+    return (*named, ("unique_key", snapshot.unique_key), ("updated_at", moment), ("check_cols", snapshot.check or ()))
+
+
+def _config_place(model: RenderedModel, key: str) -> Location:
+    """Where the model's own file sets a config key; its first line where another file does."""
+    match = re.search(rf"\b{key}\s*=", model.raw_sql)
+    if match is None:
+        return Location(model.path, 1)
+    before = model.raw_sql[: match.start()]
+    return Location(model.path, before.count("\n") + 1, match.start() - before.rfind("\n"))

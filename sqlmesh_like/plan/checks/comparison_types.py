@@ -1,0 +1,75 @@
+"""Types that meet in joins and unions. Owns which Spark refuses (an error) and which it converts (a warning).
+
+Source: `TypeCoercion` of Spark 3.5 without ANSI. Speaks only where both types are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.algebra.relation import Join, columns, walk
+from sqlmesh_like.analyze.binding.scope import offset_of
+from sqlmesh_like.analyze.expressions.types import INTEGERS, infer
+from sqlmesh_like.analyze.query_analysis import QueryFacts, locate, parse
+from sqlmesh_like.names import Schema
+from sqlmesh_like.plan.checks.lint import joined_kinds, united_kinds, with_types
+from sqlmesh_like.plan.checks.type_warning import TypeWarning
+from sqlmesh_like.render.rendered import InputRef, RenderedModel
+
+
+def type_warnings(facts: QueryFacts, schemas: Callable[[InputRef], Schema | None]) -> Iterator[TypeWarning]:
+    """Those of a query.
+
+    `schemas` gives the columns of an input. A query in the algebra has types already, and its unions are of one type.
+    """
+    if facts.relation is None:
+        yield from _as_written(facts.model, schemas)
+        return
+    for node in walk(facts.relation):
+        if isinstance(node, Join):
+            yield from _of_join(node, facts)
+
+
+def _as_written(model: RenderedModel, schemas: Callable[[InputRef], Schema | None]) -> Iterator[TypeWarning]:
+    tree = parse(model)
+    if tree.find(exp.Join, exp.SetOperation) is None:
+        return
+    typed = with_types(tree, model, {ref.unique_id: schemas(ref) for ref in model.inputs})
+    for rule, find, never in (("LNT001", joined_kinds, _NEVER_EQUAL), ("LNT002", united_kinds, _NEVER_ONE)):
+        for met in find(typed) if typed is not None else ():
+            yield TypeWarning(rule, met.message, locate(model, offset_of(met.node)), met.kinds in never)
+
+
+def _of_join(join: Join, facts: QueryFacts) -> Iterator[TypeWarning]:
+    known = {c.name.lower(): c.type for side in (join.left, join.right) for c in columns(side)}
+    for equal in join.condition.find_all(exp.EQ, exp.NullSafeEQ) if join.condition is not None else ():
+        left, right = type_family(infer(equal.this, known)), type_family(infer(equal.expression, known))
+        if left and right and left != right:
+            offset = offset_of(equal)
+            place = locate(facts.model, offset if offset is not None else join.offset)
+            message = f"this join compares {left} with {right}: {_written(equal, known)}"
+            yield TypeWarning("LNT001", message, place, {left, right} in _NEVER_EQUAL)
+
+
+def _written(equal: exp.Expr, known: Mapping[str, str | None]) -> str:
+    sides = (f"{side.sql('spark', comments=False)} is {infer(side, known)}" for side in (equal.this, equal.expression))
+    return ", ".join(sides)
+
+
+def type_family(type_: str | None) -> str | None:
+    """What Spark converts within without a word.
+
+    >>> type_family("bigint"), type_family("decimal(3,1)"), type_family("date"), type_family("array<int>")
+    ('a number', 'a number', 'a time', None)
+    """
+    if type_ is None:
+        return None
+    if type_ in (*INTEGERS, "float", "double") or type_.startswith("decimal"):
+        return "a number"
+    return {"string": "text", "date": "a time", "timestamp": "a time", "boolean": "a boolean"}.get(type_)
+
+
+_NEVER_EQUAL = (frozenset({"a number", "a time"}), frozenset({"a boolean", "a time"}))
+_NEVER_ONE = (*_NEVER_EQUAL, frozenset({"a number", "a boolean"}), frozenset({"text", "a boolean"}))

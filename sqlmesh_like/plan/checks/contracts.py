@@ -1,0 +1,60 @@
+"""Whether a query keeps the contract of its model. Owns comparing names and types; the order is `analyze`'s matter.
+
+Source: https://docs.getdbt.com/docs/mesh/govern/model-contracts. Types are compared in Spark's spelling; one that
+nobody can prove before Spark has run is left to the run.
+"""
+
+from __future__ import annotations
+
+from sqlmesh_like.analyze.expressions.types import normalize
+from sqlmesh_like.errors import Location, SqlError
+from sqlmesh_like.names import Schema
+from sqlmesh_like.render.rendered import RenderedModel
+
+_HINT = "names, types and number of columns must be those of the contract: change the query, or the YAML"
+_ANY_DECIMAL = ("decimal", "numeric", "dec")
+_BY_OTHERS = {"bool": "boolean", "integer": "int", "int64": "bigint", "float64": "double", "datetime": "timestamp"}
+
+
+def refuse_incomplete(model: RenderedModel) -> None:
+    """Raises SqlError for a contract that says too little, or of a model that has no columns of its own."""
+    if not model.has_contract:
+        return
+    if model.config.materialized == "ephemeral":
+        raise _error(model, "a model that is ephemeral can have no contract", "materialize it as a view or table")
+    if not model.declared:
+        raise _error(model, "its contract is enforced, but its YAML declares no columns", "list them, with data_type")
+    if untyped := [column.name for column in model.declared if not column.type]:
+        message = f"its contract is enforced, but these columns have no data_type: {', '.join(untyped)}"
+        raise _error(model, message, "declare the type of each column")
+
+
+def refuse_breach(model: RenderedModel, shown: Schema | None, location: Location | None = None) -> None:
+    """Raises SqlError with all that differs. `shown`: columns of the query; None: not known."""
+    if not model.has_contract or shown is None:
+        return
+    promised = {column.name.lower(): column.type or "" for column in model.declared}
+    types = {column.name.lower(): column.type for column in shown}
+    differences = [f"{name}: missing in the contract" for name in types if name not in promised]
+    differences += [f"{name}: missing in the query" for name in promised if name not in types]
+    for name, type_ in types.items():
+        if name in promised and type_ is not None and not is_kept(promised[name], type_):
+            differences.append(f"{name}: the query gives {normalize(type_)}, the contract says {promised[name]}")
+    if differences:
+        raise _error(model, "the query breaks the model's contract: " + "; ".join(differences), _HINT, location)
+
+
+def is_kept(promised: str, type_: str) -> bool:
+    """Whether a column of the type that was found is one of the type that was promised.
+
+    >>> is_kept("numeric", "decimal(12,2)"), is_kept("decimal(10,2)", "decimal(12,2)"), is_kept("varchar(3)", "string")
+    (True, False, True)
+    """
+    wanted = promised.strip().lower()
+    if wanted in _ANY_DECIMAL:
+        return type_.lower().startswith("decimal")
+    return normalize(_BY_OTHERS.get(wanted, wanted)) == normalize(type_)
+
+
+def _error(model: RenderedModel, message: str, hint: str, location: Location | None = None) -> SqlError:
+    return SqlError(message, location=location or Location(model.path, 1, 1), hint=hint)

@@ -1,0 +1,170 @@
+"""What is likely a mistake in a query that runs. Owns the rules of `sml lint`; what cannot run is `check`'s matter.
+
+A rule speaks only where it knows: types are those of sources, seeds and models that are declared or derived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.annotate_types import annotate_types
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.scope import Scope, traverse_scope
+
+from sqlmesh_like.analyze.binding.scope import offset_of
+from sqlmesh_like.analyze.query_analysis import locate, parse
+from sqlmesh_like.errors import Location
+from sqlmesh_like.names import Schema
+from sqlmesh_like.render.rendered import RenderedModel
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """One rule's word on one place."""
+
+    rule: str
+    message: str
+    location: Location
+
+
+@dataclass(frozen=True)
+class LintRule:
+    id: str
+    title: str
+    find: Callable[[_Query], Iterator[tuple[str, exp.Expr]]]
+
+
+@dataclass(frozen=True)
+class _Query:
+    tree: exp.Expr  # as written
+    typed: exp.Expr | None  # with qualified names and types; None: these are not known
+
+
+def lint(model: RenderedModel, schemas: Mapping[str, Schema | None], off: frozenset[str]) -> list[Suspicion]:
+    """What the rules that are not `off` have to say of a model. `schemas`: columns of inputs by unique id.
+
+    Raises SqlError where the text is not a query.
+    """
+    tree = parse(model)
+    query = _Query(tree, with_types(tree, model, schemas))
+    return [
+        Suspicion(rule.id, message, locate(model, offset_of(node)))
+        for rule in LINT_RULES
+        if rule.id not in off
+        for message, node in rule.find(query)
+    ]
+
+
+def with_types(tree: exp.Expr, model: RenderedModel, schemas: Mapping[str, Schema | None]) -> exp.Expr | None:
+    """The query with qualified names and types; None where the columns of an input are not known."""
+    known: dict[str, object] = {}
+    for ref in model.inputs:
+        columns = schemas.get(ref.unique_id)
+        if columns is None:
+            return None
+        tables = known.setdefault(ref.table.schema, {})
+        assert isinstance(tables, dict)
+        tables[ref.table.identifier] = {column.name: column.type or "unknown" for column in columns}
+    try:
+        qualified = qualify(tree.copy(), schema=known, dialect="spark", validate_qualify_columns=False)
+        return annotate_types(qualified, schema=known, dialect="spark")
+    except (SqlglotError, ValueError, KeyError):
+        return None
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Two kinds of types in one place."""
+
+    message: str
+    node: exp.Expr
+    kinds: frozenset[str]
+
+
+def joined_kinds(tree: exp.Expr) -> Iterator[Meeting]:
+    """What the joins of a query with types compare, where it is of two kinds."""
+    for join in tree.find_all(exp.Join):
+        on = join.args.get("on")
+        for equal in on.find_all(exp.EQ, exp.NullSafeEQ) if on is not None else ():
+            left, right = _family(equal.left), _family(equal.right)
+            if left and right and left != right:
+                text = f"this join compares {left} with {right}: {equal.sql('spark', comments=False)}"
+                yield Meeting(text, equal, frozenset({left, right}))
+
+
+def united_kinds(tree: exp.Expr) -> Iterator[Meeting]:
+    """Columns of set operations of a query with types that are of two kinds."""
+    for union in tree.find_all(exp.SetOperation):
+        left, right = union.left, union.right
+        if not isinstance(left, exp.Select) or not isinstance(right, exp.Select):
+            continue
+        for one, other in zip(left.selects, right.selects, strict=False):
+            first, second = _family(one), _family(other)
+            if first and second and first != second:
+                text = f"the column {one.alias_or_name!r} is {first} above and {second} here"
+                yield Meeting(text, other, frozenset({first, second}))
+
+
+def _join_types(query: _Query) -> Iterator[tuple[str, exp.Expr]]:
+    for met in joined_kinds(query.typed) if query.typed is not None else ():
+        yield met.message, met.node
+
+
+def _union_types(query: _Query) -> Iterator[tuple[str, exp.Expr]]:
+    for met in united_kinds(query.typed) if query.typed is not None else ():
+        yield met.message, met.node
+
+
+def _unread_ctes(query: _Query) -> Iterator[tuple[str, exp.Expr]]:
+    read = {table.name.lower() for table in query.tree.find_all(exp.Table) if not table.db}
+    for cte in query.tree.find_all(exp.CTE):
+        if cte.alias.lower() not in read:
+            yield f"nothing reads {cte.alias!r}", cte
+
+
+def _unread_columns(query: _Query) -> Iterator[tuple[str, exp.Expr]]:
+    """Columns that a CTE computes and nobody names."""
+    if query.typed is None:
+        return
+    scopes = list(traverse_scope(query.typed))
+    read = {table.name.lower() for table in query.tree.find_all(exp.Table) if not table.db}
+    named = {(source, column.name.lower()) for scope in scopes for source, column in _reads(scope)}
+    for scope in scopes:
+        if not isinstance(scope.expression, exp.Select) or not isinstance(scope.expression.parent, exp.CTE):
+            continue
+        if scope.expression.args.get("distinct") or scope.expression.parent.alias.lower() not in read:
+            continue  # in a DISTINCT a column that nobody reads decides which rows there are
+        for item in scope.expression.selects:
+            if (id(scope), item.alias_or_name.lower()) not in named and offset_of(item) is not None:
+                yield f"nothing reads the column {item.alias_or_name!r} of {scope.expression.parent.alias!r}", item
+
+
+def _reads(scope: Scope) -> Iterator[tuple[int, exp.Column]]:
+    for column in scope.columns:
+        source = scope.sources.get(column.table)
+        if isinstance(source, Scope):
+            yield id(source), column
+
+
+def _family(node: exp.Expr) -> str | None:
+    kind = node.type
+    if kind is None or kind.is_type(exp.DataType.Type.UNKNOWN, exp.DataType.Type.NULL):
+        return None
+    if kind.is_type(*exp.DataType.TEXT_TYPES):
+        return "text"
+    if kind.is_type(*exp.DataType.NUMERIC_TYPES):
+        return "a number"
+    if kind.is_type(*exp.DataType.TEMPORAL_TYPES):
+        return "a time"
+    return "a boolean" if kind.is_type(exp.DataType.Type.BOOLEAN) else None
+
+
+LINT_RULES = (
+    LintRule("LNT001", "a join compares different kinds of types", _join_types),
+    LintRule("LNT002", "a union mixes different kinds of types", _union_types),
+    LintRule("LNT003", "a CTE that nothing reads", _unread_ctes),
+    LintRule("LNT004", "a column of a CTE that nothing reads", _unread_columns),
+)

@@ -1,0 +1,48 @@
+"""Reads text files of a project. Owns decoding and how a path is named in messages; not what files mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from sqlmesh_like.errors import Location, ProjectError
+from sqlmesh_like.project.paths import refuse_links_out
+from sqlmesh_like.project.reading.file_dependencies import list_files, record_file, record_listing
+
+
+def read_text(path: Path, root: Path) -> str:
+    """The file's text with `\\n` line ends and without a byte order mark. Raises ProjectError where it is not UTF-8."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        record_file(path, text)
+        return text
+    except UnicodeDecodeError as error:
+        message = f"not UTF-8 text: byte 0x{error.object[error.start]:02x} at offset {error.start}"
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ProjectError(
+            message, location=Location(relative(path, root), line), hint="save the file as UTF-8"
+        ) from error
+    except OSError as error:
+        message = f"cannot be read: {error.strerror}"
+        raise ProjectError(message, location=Location(relative(path, root))) from error
+
+
+def relative(path: Path, root: Path) -> str:
+    """The path as messages name it: relative to the project where it lies inside, with forward slashes."""
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+
+
+def files_under(root: Path, folders: Iterable[str], suffixes: tuple[str, ...]) -> tuple[Path, ...]:
+    """All files with these suffixes under the folders, hidden ones left out, sorted by path, each once."""
+    folders = tuple(folders)
+    record_listing(root, folders, suffixes)
+    paths = tuple(Path(path) for path in list_files(root, folders, suffixes))
+    refuse_links_out(_base(root, folders), paths, root)
+    return paths
+
+
+def _base(root: Path, folders: tuple[str, ...]) -> Path:
+    """What files of these folders may link to: their own project, which for a package is not the root."""
+    parts = Path(folders[0]).parts if folders else ()
+    package = root.joinpath(*parts[:2])
+    return package if len(parts) > 2 and (package / "dbt_project.yml").is_file() else root

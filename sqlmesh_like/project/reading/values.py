@@ -1,0 +1,217 @@
+"""Jinja inside YAML values. Owns `var` and `env_var`, shared with model templates; models are rendered by `render`."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import yaml
+from jinja2 import StrictUndefined, TemplateError, UndefinedError
+from jinja2.exceptions import SecurityError
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
+
+from sqlmesh_like.errors import JinjaError, UsageError, nearest
+from sqlmesh_like.project.reading.file_dependencies import record_variable
+from sqlmesh_like.project.reading.yaml_node import YamlNode
+
+SECRET_PREFIX = "DBT_ENV_SECRET"
+_NOTHING = object()
+_WHOLE = re.compile(r"\s*\{\{-?((?:(?!\}\}|\{\{).)*?)-?\}\}\s*", re.DOTALL)
+
+
+class MissingValue(JinjaError):
+    """A `var` or `env_var` that is not set; `pattern` finds the call in the template."""
+
+    def __init__(self, message: str, pattern: str, hint: str | None) -> None:
+        super().__init__(message, hint=hint)
+        self.pattern = pattern
+
+
+class ProjectVars:
+    """`var()` of templates: `var(name)`, `var(name, default)` and `var.has_var(name)`."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, object]) -> None:
+        self._values = values  # private: a template that reached it could change variables of all others
+
+    def __call__(self, name: str, default: object = _NOTHING) -> object:
+        if name in self._values:
+            return copy.deepcopy(self._values[name])  # a template may change what it gets
+        if default is not _NOTHING:
+            return default
+        hint = nearest(name, self._values) or f"set it under vars: in the settings, or by --vars '{name}: …'"
+        raise MissingValue(f"var {name!r} is not set", _call("var", name), hint)
+
+    def has_var(self, name: str) -> bool:
+        return name in self._values
+
+
+def env_var(name: str, default: object = _NOTHING) -> object:
+    """The environment variable; raises MissingValue where it is neither set nor has a default."""
+    record_variable(name)
+    if name in os.environ:
+        return os.environ[name]
+    if default is not _NOTHING:
+        return default
+    raise MissingValue(f"environment variable {name!r} is not set", _call("env_var", name), f"export {name}=…")
+
+
+def public_env_var(name: str, default: object = _NOTHING) -> object:
+    """`env_var` where its value would reach compiled SQL or an artifact: secrets are refused."""
+    if name.startswith(SECRET_PREFIX):
+        message = f"secret environment variable {name!r} is not available here"
+        hint = "secrets are available in profiles.yml and in a source's ingest: block only"
+        raise MissingValue(message, _call("env_var", name), hint)
+    return env_var(name, default)
+
+
+def holds_secret(text: str) -> bool:
+    """Whether the value of a secret environment variable is in a text, which then is not an artifact's."""
+    secrets = (value for name, value in os.environ.items() if name.startswith(SECRET_PREFIX) and value)
+    return any(secret in text for secret in secrets)
+
+
+def _call(function: str, name: str) -> str:
+    return rf"\b{function}\s*\(\s*['\"]{re.escape(name)}"
+
+
+def parse_vars(text: str) -> dict[str, object]:
+    """The value of `--vars`: a YAML or JSON mapping. Raises UsageError for anything else.
+
+    >>> parse_vars("{start: 2024-01, n: 3}")
+    {'start': '2024-01', 'n': 3}
+    """
+    try:
+        data: object = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UsageError(f"--vars is not valid YAML: {text!r}", hint="write --vars '{name: value}'") from error
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise UsageError(f"--vars must be a mapping, not {text!r}", hint="write --vars '{name: value}'")
+    return {str(key): value for key, value in data.items()}
+
+
+@dataclass(frozen=True)
+class YamlWords:
+    """What templates in YAML know of a call: variables, and the target, None where it is not known yet."""
+
+    vars: Mapping[str, object]
+    target: Mapping[str, object] | None = None
+    of_package: bool = False  # a stranger's files see no secrets
+
+    def values(self, *, secrets: bool = False, functions: Mapping[str, object] | None = None) -> ValueRenderer:
+        known = {} if self.target is None else {"target": self.target}
+        secrets = secrets and not self.of_package
+        return ValueRenderer(self.vars, secrets=secrets, functions={**known, **(functions or {})})
+
+
+MAX_SIZE = 10_000_000
+"""Signs of a text, items of a list or bits of a number that a template may multiply its way to."""
+
+
+class BoundedArithmetic(SandboxedEnvironment):
+    """A sandbox in which no product and no power takes all memory, or for ever."""
+
+    intercepted_binops = frozenset({"*", "**"})
+
+    def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
+        """The result; raises SecurityError where it would be too large."""
+        if _size(operator, left, right) > MAX_SIZE:
+            raise SecurityError(f"the result of {operator} is too large")
+        return super().call_binop(context, operator, left, right)
+
+
+def _size(operator: str, left: object, right: object) -> int:
+    if operator == "**":
+        return left.bit_length() * abs(right) if isinstance(left, int) and isinstance(right, int) else 0
+    for many, times in ((left, right), (right, left)):
+        if isinstance(many, str | list | tuple) and isinstance(times, int):
+            return len(many) * times
+    return left.bit_length() + right.bit_length() if isinstance(left, int) and isinstance(right, int) else 0
+
+
+class _ValueSandbox(BoundedArithmetic, ImmutableSandboxedEnvironment):
+    """That of values in YAML: they change nothing."""
+
+
+class ValueRenderer:
+    """Renders the strings of a YAML value that hold Jinja. A value that is one `{{ … }}` keeps its native type."""
+
+    def __init__(
+        self, variables: Mapping[str, object], *, secrets: bool, functions: Mapping[str, object] | None = None
+    ) -> None:
+        self._environment = _ValueSandbox(undefined=StrictUndefined)
+        self._environment.filters.update(_FILTERS)
+        self._environment.globals.clear()
+        self._environment.globals["var"] = ProjectVars(variables)
+        self._environment.globals["env_var"] = env_var if secrets else public_env_var
+        self._environment.globals.update(functions or {})
+
+    def render(self, node: YamlNode, skip: frozenset[str] = frozenset()) -> YamlNode:
+        """The node with all its strings rendered, children under the keys of `skip` excepted."""
+        if isinstance(node.value, str):
+            value = self._text(node) if "{{" in node.value or "{%" in node.value else node.value
+            return YamlNode(value, node.location, node.key_location)
+        children = {key: child if key in skip else self.render(child, skip) for key, child in node.items()}
+        elements = tuple(self.render(element, skip) for element in node.elements)
+        value = _assemble(node.value, children, elements)
+        return YamlNode(value, node.location, node.key_location, children, elements)
+
+    def _text(self, node: YamlNode) -> object:
+        text = str(node.value)
+        try:
+            whole = _WHOLE.fullmatch(text)
+            if whole:
+                value: object = self._environment.compile_expression(whole[1], undefined_to_none=False)()
+                return str(value) if isinstance(value, StrictUndefined) else value
+            return self._environment.from_string(text).render()
+        except UndefinedError as error:
+            hint = f"{', '.join(self._environment.globals)} are known here"
+            raise JinjaError(str(error.message), location=node.location, hint=hint) from error
+        except TemplateError as error:
+            raise JinjaError(f"invalid Jinja: {error.message}", location=node.location) from error
+        except JinjaError as error:
+            raise JinjaError(error.message, location=node.location, hint=error.hint) from error
+        except (TypeError, ValueError, ArithmeticError, LookupError) as error:
+            raise JinjaError(f"cannot evaluate {text!r}: {error}", location=node.location) from error
+
+
+def _assemble(value: object, children: Mapping[str, YamlNode], elements: tuple[YamlNode, ...]) -> object:
+    if isinstance(value, dict):
+        return {key: child.value for key, child in children.items()}
+    if isinstance(value, list):
+        return [element.value for element in elements]
+    return value
+
+
+def _as_bool(value: object) -> bool:
+    words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    word = str(value).strip().lower()
+    if word not in words:
+        raise ValueError(f"{value!r} is not a boolean")
+    return words[word]
+
+
+def _as_number(value: object) -> int | float:
+    text = str(value)
+    return int(text) if re.fullmatch(r"\s*[+-]?\d+\s*", text) else float(text)
+
+
+def _as_native(value: object) -> object:
+    return yaml.safe_load(value) if isinstance(value, str) else value
+
+
+_FILTERS: Mapping[str, Callable[[object], object]] = {
+    "as_bool": _as_bool,
+    "as_number": _as_number,
+    "as_native": _as_native,
+    "as_text": str,
+    "tojson": json.dumps,
+}

@@ -1,0 +1,1 @@
+"""Data tests and unit tests as YAML declares them; `run` runs them."""

@@ -1,0 +1,107 @@
+"""The config of data tests. Owns which keys there are, what values they take and how levels of them merge.
+
+As in dbt what the entry in YAML says wins over what the macro of a generic test says, in-file `config()` of a singular
+test over its entry, and the settings of the project are weakest; tags add up, `meta` merges by key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from sqlmesh_like.errors import ProjectError, nearest
+from sqlmesh_like.project.config import ConfigFault, canonical, flag
+from sqlmesh_like.project.reading.values import ValueRenderer
+from sqlmesh_like.project.reading.yaml_node import YamlNode
+
+KEYS = (
+    *("severity", "enabled", "tags", "where", "limit", "store_failures", "store_failures_as", "error_if", "warn_if"),
+    *("fail_calc", "meta", "schema", "alias", "database", "group", "materialized", "sql_header", "static_analysis"),
+)
+_SEVERITIES = ("error", "warn")
+
+
+def check_test_setting(key: str, value: object) -> object:
+    """The value in its normal form. Raises ConfigFault for an unknown key or a wrong value; None unsets a key.
+
+    >>> check_test_setting("severity", "WARN"), check_test_setting("tags", "nightly")
+    ('warn', ('nightly',))
+    """
+    if key not in KEYS:
+        raise ConfigFault(key, f"unknown config key {key!r} of a data test", nearest(key, KEYS))
+    return value if value is None or key not in _CHECKS else _CHECKS[key](key, value)
+
+
+def checked_test_setting(key: str, node: YamlNode, values: ValueRenderer) -> object:
+    """The normal form of what YAML says, with Jinja rendered. Raises ProjectError at its place."""
+    try:
+        return check_test_setting(key, values.render(node).value)
+    except ConfigFault as fault:
+        raise ProjectError(fault.message, location=node.key_location, hint=fault.hint) from fault
+
+
+def setting_by_folder(key: str, node: YamlNode, values: ValueRenderer) -> tuple[str, object] | None:
+    """A setting under `data_tests:` of the project's settings; None where the key is a folder."""
+    name = canonical(key)
+    if not key.startswith("+") and isinstance(node.value, dict):
+        return None
+    return name, checked_test_setting(name, node, values)
+
+
+def merged(*levels: Mapping[str, object]) -> dict[str, object]:
+    """Levels of checked settings as one, the weakest first.
+
+    >>> merged({"tags": ("a",), "limit": 1}, {"tags": ("b",), "limit": 2})
+    {'tags': ('a', 'b'), 'limit': 2}
+    """
+    settings: dict[str, object] = {}
+    for level in levels:
+        for key, value in level.items():
+            settings[key] = _combined(key, settings.get(key), value)
+    return settings
+
+
+def _combined(key: str, old: object, new: object) -> object:
+    if key == "tags" and isinstance(old, tuple) and isinstance(new, tuple):
+        return tuple(dict.fromkeys((*old, *new)))
+    if key == "meta" and isinstance(old, Mapping) and isinstance(new, Mapping):
+        return {**old, **new}
+    return new
+
+
+def _severity(key: str, value: object) -> object:
+    word = value.lower() if isinstance(value, str) else value
+    if word not in _SEVERITIES:
+        hint = nearest(word, _SEVERITIES) if isinstance(word, str) else None
+        raise ConfigFault(key, f"severity is {value!r}; it must be one of {', '.join(_SEVERITIES)}", hint)
+    return word
+
+
+def _texts(_key: str, value: object) -> object:
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)
+
+
+def _text(key: str, value: object) -> object:
+    if not isinstance(value, str):
+        raise ConfigFault(key, f"config {key!r} of a data test must be text, not {value!r}")
+    return value
+
+
+def _count(key: str, value: object) -> object:
+    text = str(value).strip()
+    if isinstance(value, bool) or not text.isdigit():
+        raise ConfigFault(key, f"config {key!r} of a data test must be a whole number, not {value!r}")
+    return int(text)
+
+
+_CHECKS: Mapping[str, Callable[[str, object], object]] = {
+    "severity": _severity,
+    "enabled": partial(flag, of=" of a data test"),
+    "store_failures": partial(flag, of=" of a data test"),
+    "tags": _texts,
+    "where": _text,
+    "error_if": _text,
+    "warn_if": _text,
+    "fail_calc": _text,
+    "limit": _count,
+}

@@ -1,0 +1,172 @@
+"""Data tests declared in YAML. Owns how `data_tests:` entries become calls of test macros."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlmesh_like.project.folder_config import FolderConfig
+from sqlmesh_like.project.nodes import TestFile
+from sqlmesh_like.project.reading.values import ValueRenderer
+from sqlmesh_like.project.reading.yaml_node import YamlNode
+from sqlmesh_like.project.testing.data_test_config import KEYS, checked_test_setting, merged
+
+_EXPRESSION = re.compile(r"\s*(?:env_var|ref|var|source|doc)\s*\(.+\)\s*", re.DOTALL)
+_WHOLE = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)
+_PART = re.compile(r"\{\{-?((?:(?!\}\}).)*?)-?\}\}", re.DOTALL)
+_OWN_KEYS = frozenset({"name", "test_name", "description", "config", "arguments", *KEYS})
+
+
+@dataclass(frozen=True)
+class Tested:
+    """What a test is attached to: a node, how a template names it, and one of its columns or None."""
+
+    project: str
+    unique_id: str
+    name: str
+    relation: str  # Jinja expression: ref('x') or source('a', 'b')
+    column: str | None
+    tags: tuple[str, ...] = ()  # of the column
+
+
+def generic_test(node: YamlNode, tested: Tested, settings: FolderConfig) -> TestFile | None:
+    """The test that one entry of `data_tests:` declares, or None where it is disabled.
+
+    Raises ProjectError where the entry is neither a name nor a mapping, or a setting has a wrong value.
+    """
+    macro, body = _macro_and_body(node)
+    config = merged({"tags": tested.tags} if tested.tags else {}, _config(body, settings.values))
+    arguments = _arguments(body)
+    name = _given_name(body) or _derived_name(macro, tested, arguments)
+    fqn = (tested.project, *settings.folders(node.location.path), name)
+    weaker = settings.test_config(fqn)
+    effective = {**weaker, **config}
+    if effective.get("enabled") is False:
+        return None
+    description = body.get("description")
+    return TestFile(
+        unique_id=f"test.{tested.project}.{name}",
+        name=name,
+        path=node.location.path,
+        raw_sql=_call(macro, tested, arguments, is_filtered=bool(effective.get("where"))),
+        attached_to=tested.unique_id,
+        declared_at=node.location,
+        column_name=tested.column,
+        test_type="generic",
+        config=config,
+        weaker=weaker,
+        fqn=fqn,
+        description="" if description is None else settings.values.render(description).text("description"),
+    )
+
+
+def _macro_and_body(node: YamlNode) -> tuple[str, YamlNode]:
+    empty = YamlNode({}, node.location, node.key_location)
+    if isinstance(node.value, str):
+        return node.value, empty
+    body = node.mapping("a data test")
+    if "test_name" in body.children:
+        return body.children["test_name"].text("test_name"), body
+    if len(body.children) != 1:
+        hint = "write `- not_null` or `- accepted_values: {values: […]}`"
+        raise node.error(f"a data test must have one name, not {', '.join(body.children) or 'none'}", hint)
+    ((name, inner),) = body.items()
+    return name, empty if inner.value is None else inner.mapping(f"the settings of data test {name!r}")
+
+
+def _config(body: YamlNode, values: ValueRenderer) -> dict[str, object]:
+    nested = body.get("config")
+    inner = {} if nested is None else nested.mapping("config").children
+    if nested is not None:
+        nested.expect_keys("the config of a data test", KEYS)
+    written = {**{key: child for key, child in body.items() if key in KEYS}, **inner}
+    return {key: checked_test_setting(key, child, values) for key, child in written.items()}
+
+
+def _arguments(body: YamlNode) -> Mapping[str, object]:
+    nested = body.get("arguments")
+    inner = {} if nested is None else {key: node.value for key, node in nested.mapping("arguments").items()}
+    return {**{key: node.value for key, node in body.items() if key not in _OWN_KEYS}, **inner}
+
+
+def _given_name(body: YamlNode) -> str | None:
+    node = body.get("name")
+    return None if node is None else node.text("the name of a data test")
+
+
+_CLEAN = re.compile(r"[^0-9a-zA-Z_]+")
+
+
+def _derived_name(macro: str, tested: Tested, arguments: Mapping[str, object]) -> str:
+    """dbt's name: test, node, column and arguments by their names, joined; a long one is cut and ends in its hash.
+
+    >>> _derived_name("not_null", Tested("p", "model.p.m", "m", "ref('m')", "id"), {})
+    'not_null_m_id'
+    """
+    own = {"column_name": tested.column} if tested.column else {}
+    named = sorted({**own, **arguments}.items())
+    package, dot, of = macro.rpartition(".")
+    kind = "source_" if tested.unique_id.startswith("source.") else ""
+    start = f"{package}{dot and '_'}{kind}{of}_{tested.name}".replace(".", "_")
+    words = [_CLEAN.sub("_", word) for _, value in named for word in _words(value)]
+    name = f"{start}_{'__'.join(words)}"
+    return name if len(name) < 64 else f"{start[:30]}_{hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()}"
+
+
+def _words(value: object) -> list[str]:
+    if isinstance(value, list):
+        return [str(part) for part in value]
+    if isinstance(value, dict):
+        return [str(part) for part in value.values()]
+    return [str(value)]
+
+
+def _call(macro: str, tested: Tested, arguments: Mapping[str, object], *, is_filtered: bool) -> str:
+    """`where` is the macro's matter, which a project may have itself: it reads the test's config."""
+    *package, name = macro.split(".")
+    function = ".".join([*package, f"test_{name}"])
+    relation = f"get_where_subquery({tested.relation})" if is_filtered else tested.relation
+    column = [] if tested.column is None else [f"column_name={jinja_literal(tested.column)}"]
+    given = [f"{key}={jinja_literal(value)}" for key, value in arguments.items()]
+    return "{{ " + f"{function}({', '.join([f'model={relation}', *column, *given])})" + " }}"
+
+
+def jinja_literal(value: object) -> str:
+    """A YAML value as a Jinja expression; text that calls `ref` and the like, or is one `{{ … }}`, stays code.
+
+    >>> jinja_literal(["a'b", 1, None]), jinja_literal("ref('x')")
+    ('["a\\'b", 1, none]', "ref('x')")
+    >>> jinja_literal("v > {{ var('least') }}")
+    "('v > ' ~ (var('least')))"
+    """
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return repr(value)
+        case list():
+            return f"[{', '.join(jinja_literal(part) for part in value)}]"
+        case dict():
+            return "{" + ", ".join(f"{key!r}: {jinja_literal(part)}" for key, part in value.items()) + "}"
+        case _:
+            text = str(value)
+            whole = _WHOLE.fullmatch(text)
+            if whole or _EXPRESSION.fullmatch(text):
+                return whole[1].strip() if whole else text
+            return _joined(text) if _PART.search(text) else repr(text)
+
+
+def _joined(text: str) -> str:
+    """Text with templates in it: its parts, put together when the test is rendered."""
+    parts: list[str] = []
+    position = 0
+    for match in _PART.finditer(text):
+        parts += [repr(text[position : match.start()])] if match.start() > position else []
+        parts.append(f"({match[1].strip()})")
+        position = match.end()
+    parts += [repr(text[position:])] if position < len(text) else []
+    return f"({' ~ '.join(parts)})"

@@ -1,0 +1,220 @@
+"""`unit_tests:` of properties YAML. Owns their keys; what `input:` names and what rows hold is found later.
+
+Format: https://docs.getdbt.com/reference/resource-properties/unit-tests; `changes`, `key` and `overrides.now` are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import cast
+
+from sqlmesh_like.errors import ProjectError, nearest
+from sqlmesh_like.project.reading.values import ValueRenderer, YamlWords
+from sqlmesh_like.project.reading.yaml_node import YamlNode
+from sqlmesh_like.project.sources import optional, required, text_list
+from sqlmesh_like.project.testing.unit_test_spec import ChangedInput, Fixture, FixtureFormat, GivenInput, UnitTestFile
+from sqlmesh_like.project.versions import Version
+
+_KEYS = (
+    *("name", "model", "description", "given", "changes", "expect", "overrides", "config", "tags", "meta", "versions"),
+)
+_FIXTURE_KEYS = ("rows", "format", "fixture")
+_CHANGE_KEYS = ("input", "upsert", "delete", "key")
+_CONFIG_KEYS = ("tags", "meta", "enabled", "static_analysis")
+_OVERRIDES = ("macros", "vars", "env_vars", "now")
+_FORMATS = ("dict", "csv", "sql")
+
+
+@dataclass(frozen=True)
+class FixtureFile:
+    """A file of `<test-path>/fixtures`: its name without suffix is what `fixture:` gives."""
+
+    path: str
+    text: str
+
+
+def parse_unit_test(
+    node: YamlNode, project: str, fixtures: Mapping[str, FixtureFile], values: ValueRenderer
+) -> UnitTestFile | None:
+    """One entry of `unit_tests:`, None where it is disabled. Raises ProjectError at the first wrong key or value."""
+    node.mapping("a unit test").expect_keys("a unit test", _KEYS)
+    name, model = required(node, "name", "a unit test"), required(node, "model", "a unit test")
+    config = _config(node, values)
+    if config.get("enabled") is False:
+        return None
+    overrides = node.get("overrides")
+    if overrides is not None:
+        overrides = values.render(overrides)
+        overrides.mapping("overrides").expect_keys("overrides", _OVERRIDES)
+    expect = node.get("expect")
+    if expect is None:
+        raise node.error(f"unit test {name!r} needs 'expect'", "add expect: {rows: […]}")
+    return UnitTestFile(
+        unique_id=f"unit_test.{project}.{model}.{name}",
+        name=name,
+        model=model,
+        path=node.location.path,
+        description=optional(node, "description") or "",
+        given=tuple(_given(entry, fixtures) for entry in _listed(node, "given")),
+        expect=_expected(expect, fixtures),
+        declared_at=node.location,
+        model_at=node.children["model"].location,
+        changes=tuple(_changed(entry) for entry in _listed(node, "changes")),
+        overrides=_overrides(overrides),
+        now=None if overrides is None else _now(overrides),
+        tags=tuple(dict.fromkeys((*text_list(node, "tags"), *_tags(config)))),
+        config=config,
+    )
+
+
+def unit_tests_of(
+    nodes: Iterable[YamlNode],
+    project: str,
+    models: Iterable[str],
+    versions: Iterable[Version],
+    fixtures: Iterable[FixtureFile],
+    words: YamlWords,
+) -> tuple[UnitTestFile, ...]:
+    """All enabled unit tests. Raises ProjectError for wrong entries, unknown models and a name given twice."""
+    known, values, versioned = tuple(models), words.values(), tuple(versions)
+    by_name = {PurePosixPath(file.path).name: file for file in fixtures}
+    seen: dict[str, UnitTestFile] = {}
+    for node in nodes:
+        unit_test = parse_unit_test(node, project, by_name, values)
+        for test in () if unit_test is None else _of_versions(node, unit_test, versioned):
+            _check(test, known, seen)
+            seen[test.unique_id] = test
+    return tuple(seen.values())
+
+
+def _of_versions(node: YamlNode, test: UnitTestFile, versions: Iterable[Version]) -> list[UnitTestFile]:
+    """As in dbt a test of a model with versions is one of each, or of those that its `versions` name."""
+    known = [version for version in versions if version.of == test.model]
+    chosen = node.get("versions")
+    if chosen is not None:
+        chosen.mapping("versions").expect_keys("versions", ("include", "exclude"))
+        include, exclude = text_list(chosen, "include"), text_list(chosen, "exclude")
+        for v in (*include, *exclude):
+            if v not in [version.v for version in known]:
+                raise chosen.error(f"model {test.model!r} has no version {v}")
+        known = [version for version in known if (not include or version.v in include) and version.v not in exclude]
+    if not known:
+        return [test]
+    return [
+        replace(test, model=version.name, unique_id=f"{test.unique_id}_v{version.v}", name=f"{test.name}_v{version.v}")
+        for version in known
+    ]
+
+
+def _check(test: UnitTestFile, known: tuple[str, ...], seen: Mapping[str, UnitTestFile]) -> None:
+    if test.model not in known:
+        hint = nearest(test.model, known) or f"known: {', '.join(sorted(known)[:20]) or 'none'}"
+        message = f"unit test {test.name!r} names the model {test.model!r}, which does not exist"
+        raise ProjectError(message, location=test.model_at, hint=hint)
+    if test.unique_id in seen:
+        hint = f"the first is declared at {seen[test.unique_id].declared_at}"
+        raise ProjectError(f"unit test {test.name!r} is declared twice", location=test.declared_at, hint=hint)
+
+
+def _listed(node: YamlNode, key: str) -> tuple[YamlNode, ...]:
+    child = node.get(key)
+    return () if child is None else child.sequence(key)
+
+
+def _given(node: YamlNode, fixtures: Mapping[str, FixtureFile]) -> GivenInput:
+    node.mapping("an entry of given").expect_keys("an entry of given", ("input", *_FIXTURE_KEYS))
+    return GivenInput(
+        required(node, "input", "an entry of given"), node.children["input"].location, _fixture(node, fixtures)
+    )
+
+
+def _expected(node: YamlNode, fixtures: Mapping[str, FixtureFile]) -> Fixture:
+    node.mapping("expect").expect_keys("expect", _FIXTURE_KEYS)
+    fixture = _fixture(node, fixtures)
+    if fixture.is_silent:
+        raise node.error("expect needs 'rows'", "write rows: [] where no row is expected")
+    return fixture
+
+
+def _changed(node: YamlNode) -> ChangedInput:
+    node.mapping("an entry of changes").expect_keys("an entry of changes", _CHANGE_KEYS)
+    name = required(node, "input", "an entry of changes")
+    if node.get("upsert") is None and node.get("delete") is None:
+        raise node.error(f"the change of {name} is empty", "add upsert: [{…}] or delete: [{…}]")
+    return ChangedInput(
+        name, node.children["input"].location, _rows(node, "upsert"), _rows(node, "delete"), text_list(node, "key")
+    )
+
+
+def _rows(node: YamlNode, key: str) -> Fixture:
+    child = node.get(key)
+    if child is None:
+        return Fixture("dict", node.location)
+    return Fixture("dict", child.location, _mappings(child, key))
+
+
+def _mappings(node: YamlNode, key: str) -> YamlNode:
+    for row in node.sequence(key):
+        row.mapping(f"a row of {key}")
+    return node
+
+
+def _fixture(node: YamlNode, fixtures: Mapping[str, FixtureFile]) -> Fixture:
+    form = node.get("format")
+    format_ = cast(FixtureFormat, "dict" if form is None else form.choice("format", _FORMATS))
+    rows, file = node.get("rows"), node.get("fixture")
+    if rows is not None and file is not None:
+        raise file.error("rows and fixture are both given", "keep one of them")
+    if file is not None:
+        file_found = _fixture_file(file, format_, fixtures)
+        return Fixture(format_, file.location, text=file_found.text, text_path=file_found.path)
+    if rows is None:
+        return Fixture(format_, node.location)
+    if format_ == "dict":
+        hint = "set format: csv or format: sql where rows is text" if isinstance(rows.value, str) else None
+        if hint:
+            raise rows.error("rows must be a list of mappings", hint)
+        return Fixture(format_, rows.location, _mappings(rows, "rows"))
+    if not isinstance(rows.value, str):
+        raise rows.error(f"with format: {format_} rows must be text", "write rows: | and the text below it")
+    return Fixture(format_, rows.location, text=rows.value)
+
+
+def _fixture_file(node: YamlNode, format_: FixtureFormat, fixtures: Mapping[str, FixtureFile]) -> FixtureFile:
+    if format_ == "dict":
+        raise node.error("a fixture file is CSV or SQL", "add format: csv or format: sql")
+    name = node.text("fixture")
+    fixture = fixtures.get(f"{name}.{format_}")
+    if fixture is None:
+        same = [known.removesuffix(f".{format_}") for known in fixtures if known.endswith(f".{format_}")]
+        hint = nearest(name, same) or f"it is looked for as <test-path>/fixtures/{name}.{format_}"
+        raise node.error(f"there is no {format_} fixture {name!r}", hint)
+    return fixture
+
+
+def _config(node: YamlNode, values: ValueRenderer) -> dict[str, object]:
+    config = node.get("config")
+    if config is None:
+        return {}
+    config = values.render(config)
+    config.mapping("config").expect_keys("the config of a unit test", _CONFIG_KEYS)
+    return {key: child.value for key, child in config.items()}
+
+
+def _tags(config: Mapping[str, object]) -> tuple[str, ...]:
+    given = config.get("tags")
+    return tuple(map(str, given)) if isinstance(given, list) else () if given is None else (str(given),)
+
+
+def _overrides(node: YamlNode | None) -> dict[str, Mapping[str, object]]:
+    if node is None:
+        return {}
+    kinds = {kind: child for kind in ("macros", "vars", "env_vars") if (child := node.get(kind))}
+    return {kind: {key: value.value for key, value in child.mapping(kind).items()} for kind, child in kinds.items()}
+
+
+def _now(node: YamlNode) -> str | None:
+    child = node.get("now")
+    return None if child is None else str(child.value)

@@ -1,0 +1,183 @@
+"""Signed rows ↔ the change log of a commit. Owns which rows a commit will change, writing them and reading them back.
+
+What a log says must be what the table holds after the commit: where that is not certain, none is written, and readers
+compare file slices instead.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from functools import reduce
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from sqlmesh_like.hudi.change_log import (
+    UNSURE,
+    ChangeLog,
+    LogFile,
+    columns_of,
+    fingerprint,
+    log_folder,
+    read_footer,
+)
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import KEY, WEIGHT, Schema, is_hidden
+from sqlmesh_like.spark.frames.cached_frame import cached
+from sqlmesh_like.spark.frames.local_frame import local_frame
+from sqlmesh_like.spark.frames.type_promotion import promoted_type
+from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable, without_small_integers
+
+ROWS_A_FILE = 1_000_000
+_FEW = 500_000
+"""Up to this many keys are sent to where the table is read."""
+LOCAL = 5_000
+"""Up to this many rows are held by the driver: what is made of them starts one job."""
+_MERGING = ("merge", "payload", "precombine", "ordering", "partial.update")
+"""Parts of names of Hudi's options by which a writer decides between two rows of a key."""
+
+
+def write_log(signed: DataFrame, timeline: Timeline, previous: str) -> ChangeLog | None:
+    """Write signed rows, relative to the table at a frontier, a file of each partition; None where some are unsure."""
+    path = log_folder()
+    session = signed.sparkSession
+    # The default is a type of Parquet that others read as nanoseconds, of which the years 1677 to 2262 are made.
+    session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    options = {"compression": "zstd", "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
+    signed.write.options(**options).parquet(f"{timeline.uri}/{path}")
+    return _written(timeline, path, previous)
+
+
+def _written(timeline: Timeline, path: str, previous: str) -> ChangeLog | None:
+    """The log of the files in a folder, which is removed where they are of no use."""
+    folder = timeline.folder
+    start = len(folder.path) + 1
+    listed = {name[start:]: info for name, info in folder.fs.find(f"{folder.path}/{path}", detail=True).items()}
+    log_file = [LogFile(n, int(str(i["size"]))) for n, i in sorted(listed.items()) if n.endswith(".parquet")]
+    footers = {file: read_footer(timeline, file) for file in log_file}
+    rows = sum(footer.rows for footer in footers.values())
+    is_sure = not any(footer.unsure for footer in footers.values())
+    if not rows or not is_sure:
+        folder.fs.rm(f"{folder.path}/{path}", recursive=True)
+        return ChangeLog(previous) if is_sure else None
+    kept = tuple(file for file in log_file if footers[file].rows)
+    return ChangeLog(previous, rows, kept, fingerprint(footers[kept[0]].columns))
+
+
+def read_logs(session: SparkSession, timeline: Timeline, logs: Collection[ChangeLog], schema: Schema) -> DataFrame:
+    """Signed rows of logs: columns of `schema` (visible ones), `_sml_key`, `_sml_weight`.
+
+    Raises NotLoggedError where a log is not what its commit says.
+    """
+    paths: dict[str, list[str]] = defaultdict(list)
+    for log in logs:
+        if log.rows:
+            paths[columns_of(timeline, log)] += [f"{timeline.uri}/{file.path}" for file in log.files]
+    names = [(column.name, column.type or "string") for column in schema if not is_hidden(column.name)]
+    names += [(KEY, "string"), (WEIGHT, "bigint")]
+    empty = session.range(0).select(*[F.lit(None).cast(type_).alias(name) for name, type_ in names])
+    frames = [
+        session.read.schema(StructType.fromJson(json.loads(columns))).parquet(*path) for columns, path in paths.items()
+    ]
+    alike = [frame.select(*[promoted_type(frame, f.name, f.dataType) for f in empty.schema.fields]) for frame in frames]
+    return reduce(DataFrame.unionByName, alike) if alike else empty
+
+
+def log_of_upsert(
+    rows: DataFrame, stored: DataFrame, timeline: Timeline, table: HudiTable, previous: str, count: int
+) -> ChangeLog | None:
+    """The log of an upsert of `rows` (grain: key and partition; deletes marked) into a table.
+
+    `stored` holds its rows at the frontier `previous`, hidden columns too; `count` is about how many `rows` there are.
+    None where it is not sure what the table will hold: it merges by other rules than ours, or a type changes.
+    """
+    rows = without_small_integers(rows)
+    if not merges_as_written(timeline, table) or not have_same_types(rows, stored):
+        return None
+    at = [*table.key, *([table.partition_field] if table.partition_field else [])]
+    keys = rows.select(*map(_named, at), _rank(table.ordering).alias(_RANK))
+    join = stored.join(F.broadcast(keys) if count <= _FEW else keys, at)
+    if count <= LOCAL and (local := local_frame(join, LOCAL)):
+        return write_log(_signed(rows, local.frame, at, table.ordering).coalesce(1), timeline, previous)
+    met = cached(join)
+    try:
+        signed = _signed(rows, met.frame, at, table.ordering)
+        return write_log(signed.repartition(_files_for(2 * count)), timeline, previous)
+    finally:
+        met.release()
+
+
+_RANK = "_sml_rank"
+_SUPPLEMENTARY = r"[\x{10000}-\x{10ffff}]"
+
+
+def _signed(rows: DataFrame, met: DataFrame, at: Sequence[str], ordering: Sequence[str]) -> DataFrame:
+    """What an upsert of `rows` makes leave and enter. `met`: the stored rows that they meet, with their rank."""
+    entering, unsure = rows.where(~F.col(IS_DELETED)), F.lit(None)
+    if ordering:
+        mine, theirs, is_unlike = F.col(_RANK), _rank(ordering), _may_compare_otherwise(met, ordering)
+        unsure = F.when((mine == theirs) | is_unlike, F.lit(True))
+        losing = met.where(mine < theirs).select(*map(_named, at))
+        entering = entering.join(losing, list(at), "left_anti")
+        met = met.where((mine >= theirs) | is_unlike)
+    leaving = met.select(*_shown(met), _weight(-1), unsure.cast("boolean").alias(UNSURE))
+    return leaving.unionByName(entering.select(*_shown(entering), _weight(1)), allowMissingColumns=True)
+
+
+def _rank(ordering: Sequence[str]) -> SparkColumn:
+    return F.struct(*map(_named, ordering)) if ordering else F.lit(0)
+
+
+def _may_compare_otherwise(met: DataFrame, ordering: Sequence[str]) -> SparkColumn:
+    """Whether Java, in which Hudi compares texts, may put them in another order than Spark, which compares bytes."""
+    texts = [name for name in ordering if dict(met.dtypes)[name] == "string"]
+    result = F.lit(False)
+    for each in (column for name in texts for column in (F.col(f"{_RANK}.`{name}`"), _named(name))):
+        result = result | each.rlike(_SUPPLEMENTARY)
+    return result
+
+
+def log_of_images(actions: DataFrame, before: str, timeline: Timeline, previous: str, count: int) -> ChangeLog | None:
+    """The log of actions (grain: key and partition) that hold the row as it was as well: `before`, a struct or NULL."""
+    actions = without_small_integers(actions)
+    old = actions.where(F.col(before).isNotNull()).select(f"{before}.*")
+    new = actions.where(~F.col(IS_DELETED)).drop(before)
+    signed = old.select(*_shown(old), _weight(-1)).unionByName(new.select(*_shown(new), _weight(1)))
+    return write_log(signed.coalesce(_files_for(2 * count)), timeline, previous)
+
+
+def have_same_types(rows: DataFrame, stored: DataFrame) -> bool:
+    """Whether columns that both have are of the same types: what a cast makes of a value is then no question."""
+    known = {name.lower(): type_ for name, type_ in stored.dtypes}
+    return all(known.get(name.lower(), type_) == type_ for name, type_ in rows.dtypes)
+
+
+def _files_for(rows: int) -> int:
+    return max(1, -(-rows // ROWS_A_FILE))
+
+
+def _shown(frame: DataFrame) -> list[SparkColumn]:
+    return [_named(name) for name in frame.columns if not is_hidden(name) or name == KEY]
+
+
+def _named(name: str) -> SparkColumn:
+    return F.col(f"`{name}`")
+
+
+def _weight(sign: int) -> SparkColumn:
+    return F.lit(sign).cast("bigint").alias(WEIGHT)
+
+
+def merges_as_written(timeline: Timeline, table: HudiTable) -> bool:
+    """Whether of two rows of a key that wins whole which `tables.write_options` say."""
+    properties = timeline.properties
+    mode = "EVENT_TIME_ORDERING" if table.ordering else "COMMIT_TIME_ORDERING"
+    if properties.get("hoodie.record.merge.mode") != mode or properties.get("hoodie.table.partial.update.mode"):
+        return False
+    if table.ordering and properties.get("hoodie.table.ordering.fields") != ",".join(table.ordering):
+        return False
+    return not any(part in name for name in table.options for part in _MERGING)

@@ -1,0 +1,130 @@
+"""The change feed of merge-on-read tables.
+
+Owns reading them as of frontiers; what is gone of these is `missing_files`'s.
+
+Log files are Hudi's own format and merge by rules of the table, so Hudi's reader says what a snapshot holds. A change
+whose commits have no change logs is two snapshots of the partitions that they touched, less what both have. Hudi's
+incremental read is not used: it shows late rows that lost against stored ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sqlmesh_like.errors import RetryableError
+from sqlmesh_like.hudi.commits import Commit
+from sqlmesh_like.hudi.history import path_columns
+from sqlmesh_like.hudi.missing_files import missing_files
+from sqlmesh_like.names import Schema, is_hidden
+from sqlmesh_like.spark.change_feed.cow_change_feed import (
+    COMMIT_TIME,
+    PARTITION_PATH,
+    RECORD_KEY_COLUMN,
+    SEQUENCE,
+    CopyOnWriteFeed,
+    lacking,
+    most_left,
+)
+from sqlmesh_like.spark.frames.type_promotion import promoted_type
+
+MAX_PARTITIONS = 2_000
+"""Above this many partitions none is left out: the list of them becomes part of the query."""
+
+_ROW = [PARTITION_PATH, RECORD_KEY_COLUMN, SEQUENCE]
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+_PLAIN = re.compile(r"[A-Za-z0-9_.=/-]+")
+_NUMBERED = ("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING")
+"""Merge modes in which one of two rows of a key wins whole, with the number that its writer gave it."""
+_MERGE_INTO = "_hoodie.spark.sql.merge.into"
+"""Key of commits of MERGE INTO, which may write the updated columns alone."""
+_IN_PATHS = ("string", "int", "bigint", "date", "boolean", "decimal", "float", "double")
+
+
+class MergeOnReadFeed(CopyOnWriteFeed):
+    """Reads one merge-on-read table's rows as of pinned frontiers (grain: one row per record)."""
+
+    def current(self, frontier: str, partitions: Collection[str] | None = None, *, hidden: bool = False) -> DataFrame:
+        schema = self.schema(frontier)
+        self._require(frontier)
+        return self._as_of(frontier, schema, partitions).select(*self._columns(schema, frontier, hidden))
+
+    def compared_changes(self, start: str, end: str) -> DataFrame:
+        schema = self.schema(end)
+        commits = self._timeline.between(start, end)
+        touched = set[tuple[str, str]]().union(*(commit.touched for commit in commits))
+        for frontier in (start, end):
+            self._require(frontier, touched)
+        partitions = {partition for partition, _ in touched}
+        old, new = (self._as_of(at, schema, partitions) for at in (start, end))
+        if not self._numbers_rows(commits):
+            return self._signed(old, new, schema, end)
+        # Compaction and clustering leave a row its number and its commit time.
+        added = new.where(F.col(COMMIT_TIME) > start.split("_")[0])
+        return self._signed(lacking(old, new, _ROW, most_left(commits)), added, schema, end)
+
+    def _as_of(self, frontier: str, schema: Schema, partitions: Collection[str] | None) -> DataFrame:
+        """Rows at a frontier as `schema`, of the partitions at these paths and maybe more (None: of all)."""
+        if partitions is not None and not partitions:
+            return self._empty(schema)
+        reader = self._session.read.format("hudi").option("as.of.instant", self._timeline.as_of(frontier))
+        frame = self._narrowed(reader.options(**self._from_data()).load(self._timeline.uri), schema, partitions)
+        wanted = self._empty(schema).schema.fields
+        refused = self._refused(schema)
+        return frame.select(
+            *[refused[f.name] if f.name in refused else promoted_type(frame, f.name, f.dataType) for f in wanted]
+        )
+
+    def _narrowed(self, frame: DataFrame, schema: Schema, partitions: Collection[str] | None) -> DataFrame:
+        """Partitions are chosen by their values where these are the paths' own text."""
+        names = path_columns(self._timeline, schema)
+        if not names or partitions is None or len(partitions) > MAX_PARTITIONS:
+            return frame
+        if not all(_PLAIN.fullmatch(path) and _NULL not in path for path in partitions):
+            return frame  # a NULL, an empty text or one that Hudi takes for an escape
+        parts = [F.concat(F.lit(f"{name}="), F.col(f"`{name}`").cast("string")) for name in names]
+        return frame.where(F.concat_ws("/", *parts).isin(sorted(partitions)))
+
+    def _from_data(self) -> dict[str, str]:
+        """Options that make Hudi read a partition column from the files, not from the paths, which are not exact.
+
+        It does so for a column that orders rows, which means nothing where the table has no order.
+        """
+        fields = self._timeline.partition_fields
+        if len(fields) != 1 or is_hidden(fields[0]) or self._timeline.properties.get("hoodie.table.ordering.fields"):
+            return {}
+        return {"hoodie.datasource.write.precombine.field": fields[0]}
+
+    def _refused(self, schema: Schema) -> dict[str, SparkColumn]:
+        """Partition columns that Hudi reads wrongly from paths (a timestamp as NULL): to read one fails."""
+        if self._from_data():
+            return {}
+        types = {column.name: column.type or "" for column in schema}
+        bad = [name for name in self._timeline.partition_fields if not types.get(name, "string").startswith(_IN_PATHS)]
+        text = (
+            "{} of {} partitions a merge-on-read table: Hudi does not give back its {}; partition by a date or a text"
+        )
+        return {
+            name: F.raise_error(F.lit(text.format(name, self._timeline.uri, types[name]))).cast(types[name]).alias(name)
+            for name in bad
+        }
+
+    def _numbers_rows(self, commits: Iterable[Commit]) -> bool:
+        """Whether a row that changed has another number; other merges may mix two rows under the number of one."""
+        properties = self._timeline.properties
+        is_partial = bool(properties.get("hoodie.table.partial.update.mode")) or any(
+            key.startswith(_MERGE_INTO) for commit in commits for key in commit.extra
+        )
+        return properties.get("hoodie.record.merge.mode") in _NUMBERED and not is_partial
+
+    def _require(self, frontier: str, groups: Collection[tuple[str, str]] | None = None) -> None:
+        uri = self._timeline.uri
+        self._require_held(frontier)
+        if not self._timeline.is_settled(frontier):
+            raise RetryableError(f"commit {frontier} of {uri} is no longer on its timeline")
+        if lost := missing_files(self._timeline, frontier, groups):
+            raise RetryableError(f"{len(lost)} data files of {uri} were cleaned, e.g. {lost[0]}")

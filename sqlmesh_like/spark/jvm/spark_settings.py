@@ -1,0 +1,144 @@
+"""The Spark settings of a target, as plain text. Owns defaults, what is fixed and the merge; imports no Spark.
+
+Fixed settings are part of what a model's rows mean (time zone, ANSI mode) or of Hudi working at all; the user's
+`spark:` map overrides every other one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from sqlmesh_like.errors import ProjectError
+from sqlmesh_like.project.nodes import Target
+from sqlmesh_like.spark.jvm.java import Jdk
+
+FIXED: Mapping[str, str] = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "false",
+    # Spark would put variables of the environment and of Java where a text says `${env:…}`: in a model's literal, in a
+    # default that an event states.
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+    "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+    # Nulls inside arrays fail otherwise.
+    "spark.hadoop.parquet.avro.write-old-list-structure": "false",
+    # Hudi writes days and microseconds of the proleptic calendar; the default refuses dates before 1582, which
+    # databases are full of (0001-01-01 for "none").
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.avro.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.avro.datetimeRebaseModeInWrite": "CORRECTED",
+}
+_DEFAULTS: Mapping[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # Each query is described for the UI whether there is one or not: a thirtieth of the time of a small run.
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.debug.maxToStringFields": "4",
+    "spark.driver.memory": "2g",
+    # Listing partitions in Spark jobs costs more than listing them in the driver for the sizes one run touches.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
+    # What is kept in memory is read once or twice: compressing it takes longer than all the rest that is done to it.
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",
+    # Java never compiles a method of more bytes: the rows of a wide table would be worked at by its interpreter.
+    "spark.sql.codegen.hugeMethodLimit": "8000",
+    # Each table has some ten programs of its own: with room for 100 those of many are compiled anew in every batch.
+    "spark.sql.codegen.cache.maxEntries": "2000",
+}
+_JAVA_OPTIONS = ("Tier4InvocationThreshold=15000", "Tier4MinInvocationThreshold=3000", "Tier4CompileThreshold=40000")
+"""Three times Java's own: planning calls thousands of methods some thousand times in the life of a session, and to
+compile each of them well took a quarter of the work of a batch of many tables. Loops are compiled as soon as ever."""
+_JOINED = {"spark.jars": ",", "spark.driver.extraJavaOptions": " "}
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What this machine adds to a target: its JDK, the jars' paths, where the JVM's log goes, further Java options."""
+
+    jdk: Jdk
+    jars: Sequence[Path]
+    log_file: Path
+    java_options: Sequence[str] = ()
+
+
+def is_local(master: str) -> bool:
+    """Whether driver and executors all run on this machine.
+
+    >>> is_local("local[*]"), is_local("local-cluster[2,1,1024]"), is_local("yarn")
+    (True, True, False)
+    """
+    return master.startswith("local")
+
+
+def local_cores(master: str) -> int:
+    """Cores that a local master uses.
+
+    >>> local_cores("local"), local_cores("local[3]"), local_cores("local[2,1]"), local_cores("local-cluster[2,3,1024]")
+    (1, 3, 2, 6)
+    """
+    if cluster := re.fullmatch(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,.*]", master):
+        return int(cluster[1]) * int(cluster[2])
+    threads = re.fullmatch(r"local\[\s*(\d+|\*)\s*(?:,.*)?]", master)
+    if not threads:
+        return 1
+    return int(threads[1]) if threads[1] != "*" else os.cpu_count() or 1
+
+
+def spark_settings(target: Target, machine: Machine) -> dict[str, str]:
+    """All settings of a session for this target, by name. Raises ProjectError where the target changes a fixed one."""
+    fixed = {**FIXED, "spark.master": target.master}
+    for name, value in target.spark.items():
+        if name in fixed and value != fixed[name]:
+            raise _is_fixed(target, name, fixed[name])
+    settings = {**_DEFAULTS, **_of_target(target), **target.spark, **fixed}
+    for name, ours in _of_machine(machine).items():
+        theirs = target.spark.get(name)
+        settings[name] = _JOINED[name].join([ours, theirs]) if theirs else ours
+    return settings
+
+
+def _is_fixed(target: Target, name: str, value: str) -> ProjectError:
+    instead = "set `master:` instead" if name == "spark.master" else "remove it from `spark:` in profiles.yml"
+    return ProjectError(
+        f"profile {target.profile!r}, target {target.name!r}: Spark setting {name!r} is fixed to {value!r}",
+        hint=instead,
+    )
+
+
+def _of_target(target: Target) -> dict[str, str]:
+    settings = {"spark.sql.warehouse.dir": target.warehouse} if target.warehouse else {}
+    if is_local(target.master):
+        settings["spark.sql.shuffle.partitions"] = str(2 * local_cores(target.master))
+        settings["spark.pyspark.python"] = sys.executable
+    return settings
+
+
+def _of_machine(machine: Machine) -> dict[str, str]:
+    log_config = resources.files("sqlmesh_like.spark.jvm").joinpath("log4j2.properties")
+    options = {
+        "log4j2.configurationFile": str(log_config),
+        "sml.log.file": str(machine.log_file),
+        # Hudi's size estimator otherwise starts helper processes that try to attach to this JVM, in vain.
+        "jol.skipHotspotSAAttach": "true",
+        "jol.skipDynamicAttach": "true",
+    }
+    if machine.jdk.trust_store:
+        options["javax.net.ssl.trustStore"] = str(machine.jdk.trust_store)
+    java_options = [f"-D{key}={value}" for key, value in options.items()]
+    java_options += [*(f"-XX:{option}" for option in _JAVA_OPTIONS), *machine.java_options]
+    return {
+        "spark.jars": ",".join(str(jar) for jar in machine.jars),
+        "spark.driver.extraJavaOptions": " ".join(map(shlex.quote, java_options)),
+    }

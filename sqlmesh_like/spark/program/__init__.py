@@ -1,0 +1,4 @@
+"""A delta program on Spark: `view_bindings` binds its inputs to snapshots and changes, `program_runner` runs its steps.
+
+Steps are SQL over temporary views; results are signed rows, which `writer` commits.
+"""

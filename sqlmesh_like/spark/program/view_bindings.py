@@ -1,0 +1,252 @@
+"""Relations of a program → Spark views. Owns how `changes.x`, `current.x`, `target.this` and table names are bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from sqlglot import exp
+
+from sqlmesh_like.analyze.expressions.clock import frozen
+from sqlmesh_like.classify.rules import TIED
+from sqlmesh_like.delta.clock_boundary import at_clocks
+from sqlmesh_like.delta.emptiness import without_empty
+from sqlmesh_like.delta.program import Prune, RelationRole, name_of, split_relation
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import KEY, WEIGHT, TableName, is_hidden
+from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
+from sqlmesh_like.spark.change_feed.change_feed import change_feed
+from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
+from sqlmesh_like.spark.change_feed.shared_changes import SharedChanges, Span
+from sqlmesh_like.spark.frames.cached_frame import CachedFrame, cached
+from sqlmesh_like.spark.frames.partition_paths import pruned_paths
+
+
+@dataclass(frozen=True)
+class ValueRange:
+    """The smallest and the largest value of a step's column, spelt as Spark casts them to text, and its type."""
+
+    low: str
+    high: str
+    has_null: bool
+    type: str
+
+
+Bounds = tuple[tuple[str, ValueRange], ...]
+"""Columns of a relation with the range that their values must be in."""
+
+
+@dataclass
+class Bindings:
+    """Views of one model's run in a Spark session of its own.
+
+    `shared` names the inputs that other models of the run read as well: their change is kept with all columns.
+    `started`: when work on the model began.
+    """
+
+    session: SparkSession
+    planned: PlannedModel
+    changes: SharedChanges = field(default_factory=SharedChanges)
+    shared: Collection[str] = ()
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    steps: dict[str, DataFrame] = field(default_factory=dict)
+    _cached: list[CachedFrame] = field(default_factory=list)
+    _views: dict[tuple[RelationRole, str, frozenset[str] | None, Bounds], str] = field(default_factory=dict)
+
+    def run(self, query: exp.Query, prunes: Sequence[Prune] = ()) -> DataFrame:
+        """The frame of a query over outside relations and steps."""
+        return self.bound(self._at_clocks(query), prunes)
+
+    def simplified(self, query: exp.Query, is_empty: Callable[[str], bool]) -> exp.Query | None:
+        """A query of this run without what yields no rows; None where that is all of it."""
+        return without_empty(self._at_clocks(query), lambda table: is_empty(name_of(table)))
+
+    def bound(
+        self,
+        query: exp.Query,
+        prunes: Sequence[Prune] = (),
+        ranges: Mapping[str, Mapping[str, ValueRange]] | None = None,
+    ) -> DataFrame:
+        """The frame of a query (changed on the way) whose clocks are those of the run.
+
+        `ranges`: of steps that prunes name, by step and column.
+        """
+        views = {
+            table: self._bound(*outside, prunes, ranges or {})
+            for table in query.find_all(exp.Table)
+            if (outside := split_relation(table))
+        }
+
+        def bind(node: exp.Expr) -> exp.Expr:
+            view = views.get(node) if isinstance(node, exp.Table) else None
+            return node if view is None else exp.table_(view, alias=node.alias or None)
+
+        return self.session.sql(query.transform(bind, copy=False).sql("spark"))
+
+    def _at_clocks(self, query: exp.Query) -> exp.Query:
+        record = self.planned.target.record
+        then = datetime.fromisoformat(record.now) if record else None
+        return at_clocks(query, self.planned.now, then)
+
+    def keep(self, name: str, frame: DataFrame, *, persist: bool) -> None:
+        """Make a step readable by name."""
+        if persist:
+            frame = frame.persist()
+        frame.createOrReplaceTempView(name)
+        self.steps[name] = frame
+
+    def cache(self, frame: DataFrame) -> DataFrame:
+        """The frame kept in memory until `release`; what is built on it is planned without its history."""
+        kept = cached(frame)
+        self._cached.append(kept)
+        return kept.frame
+
+    def as_written(self) -> DataFrame:
+        """The model's own query over its inputs where they end, visible columns only."""
+        ends = {item.ref.table: replace(item.state, frontier=item.end) for item in self.planned.inputs}
+        return bound(self.session, frozen(self.planned.compiled.facts.tree, self.planned.now), ends)
+
+    def recomputed(self) -> DataFrame:
+        """The rows that the table must hold, visible columns only.
+
+        Where its query leaves ties open they are those of the derived plan, whose row keys decide them.
+        """
+        compiled = self.planned.compiled
+        if not any(reason.rule in TIED for reason in compiled.classification.reasons):
+            return self.as_written()
+        assert compiled.table.build is not None
+        return visible_rows(self.run(compiled.table.build))
+
+    def release(self) -> None:
+        """Drop what was persisted."""
+        for frame in self.steps.values():
+            frame.unpersist()
+        for kept in self._cached:
+            kept.release()
+
+    def _bound(
+        self, role: RelationRole, name: str, prunes: Sequence[Prune], ranges: Mapping[str, Mapping[str, ValueRange]]
+    ) -> str:
+        """The view of a relation: one for all steps that read the same part of it."""
+        if role == "changes":
+            return self._view(role, name, None, ())
+        state = self.planned.target if role == "target" else self._input(name).state
+        paths = self._paths(prunes, name, state)
+        bounds = tuple(
+            (own, ranges[prune.step][theirs])
+            for prune in prunes
+            for own, theirs in prune.columns.get(name, ())
+            if theirs in ranges.get(prune.step, {})
+        )
+        return self._view(role, name, None if paths is None else frozenset(paths), bounds)
+
+    def _view(self, role: RelationRole, name: str, paths: frozenset[str] | None, bounds: Bounds) -> str:
+        known = (role, name, paths, bounds)
+        if known not in self._views:
+            view = f"_sml_relation_{len(self._views)}"
+            state = self.planned.target if role == "target" else self._input(name).state
+            frame = self._relation(role, name, state, paths)
+            within_bounds(frame, bounds).createOrReplaceTempView(view)
+            self._views[known] = view
+        return self._views[known]
+
+    def _relation(self, role: RelationRole, name: str, state: TableState, paths: frozenset[str] | None) -> DataFrame:
+        timeline = Timeline(state.uri)
+        feed = change_feed(self.session, timeline)
+        if role == "changes":
+            return self._change(self._input(name), feed)
+        frontier = timeline.frontier if role == "target" else self._input(name).end
+        assert frontier is not None
+        return feed.current(frontier, paths, hidden=role == "target")
+
+    def _change(self, item: InputVersion, feed: CopyOnWriteFeed) -> DataFrame:
+        start, end = item.start, item.end
+        assert start is not None and end is not None
+        columns = None if item.ref.unique_id in self.shared else self._named_of(item)
+
+        def read() -> DataFrame:
+            frame = feed.changes(start, end)
+            return frame if columns is None else frame.select(*[f"`{name}`" for name in (*columns, KEY, WEIGHT)])
+
+        if start == end:
+            return read()
+        span = Span(item.state.uri, start, end, columns)
+        return self.changes.frame(self.session, span, item.change.rows, read)
+
+    def _named_of(self, item: InputVersion) -> tuple[str, ...]:
+        """Columns of an input that the plan's SQL names anywhere: no other one can be read."""
+        return tuple(column.name for column in item.state.schema or () if column.name.lower() in self._named)
+
+    def is_large(self, prune: Prune, bytes_: int) -> bool:
+        """Whether a prune is of a table of more bytes."""
+        volumes = {item.ref.unique_id: item.volume for item in self.planned.inputs}
+        known = (volumes.get(name) for name in prune.columns)
+        return any(volume is not None and volume.bytes > bytes_ for volume in known)
+
+    @property
+    def unmoved(self) -> frozenset[str]:
+        return frozenset(item.ref.unique_id for item in self.planned.inputs if item.start == item.end)
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        return frozenset(
+            column.name.lower()
+            for query in self.planned.compiled.table.queries
+            for column in query.find_all(exp.Column)
+        )
+
+    def _paths(self, prunes: Sequence[Prune], relation: str, state: TableState) -> set[str] | None:
+        entries = [pruned_paths(self.session.table(p.step), p, relation, state.layout) for p in prunes]
+        known = [paths for paths in entries if paths is not None]
+        return set.intersection(*known) if known else None
+
+    def _input(self, unique_id: str) -> InputVersion:
+        return next(item for item in self.planned.inputs if item.ref.unique_id == unique_id)
+
+
+def within_bounds(frame: DataFrame, bounds: Bounds) -> DataFrame:
+    """Rows of a frame whose columns are within these bounds: a filter that statistics of files can answer."""
+    types = {field.name.lower(): field.dataType.simpleString() for field in frame.schema.fields}
+    for name, result in bounds:
+        if types.get(name.lower()) != result.type:
+            continue  # a text is ordered otherwise than a number
+        column = F.col(f"`{name}`")
+        condition = column.between(F.lit(result.low).cast(result.type), F.lit(result.high).cast(result.type))
+        frame = frame.where(condition | column.isNull() if result.has_null else condition)
+    return frame
+
+
+def bound(session: SparkSession, tree: exp.Expr, tables: Mapping[TableName, TableState]) -> DataFrame:
+    """The frame of a query that names whole tables, each as of the frontier of its state; visible columns only."""
+    by_name = {(table.schema.lower(), table.identifier.lower()): state for table, state in tables.items()}
+
+    def bind(node: exp.Expr) -> exp.Expr:
+        key = (node.db.lower(), node.name.lower()) if isinstance(node, exp.Table) else None
+        if key not in by_name:
+            return node
+        view = f"_sml_table_{'__'.join(key)}"
+        snapshot(session, by_name[key]).drop(KEY).createOrReplaceTempView(f"`{view}`")
+        return exp.table_(view, quoted=True, alias=exp.to_identifier(node.alias or node.name, quoted=True))
+
+    return session.sql(tree.copy().transform(bind).sql("spark"))
+
+
+def snapshot(session: SparkSession, state: TableState) -> DataFrame:
+    """A table's rows as of its frontier; a Hudi table's with `_sml_key`."""
+    if state.kind == "missing" or state.frontier is None:
+        raise NodeError(f"the table {state.uri} does not exist", hint="run `sml ingest` or build its model first")
+    if state.kind != "files":
+        return change_feed(session, Timeline(state.uri)).current(state.frontier)
+    frame = session.read.format(state.format).options(header=True, inferSchema=True).load(state.uri)
+    return visible_rows(frame)
+
+
+def visible_rows(frame: DataFrame) -> DataFrame:
+    """A frame without bookkeeping columns."""
+    return frame.drop(*[name for name in frame.columns if is_hidden(name)])

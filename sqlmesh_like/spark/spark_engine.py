@@ -1,0 +1,194 @@
+"""The `Engine` port on Spark and Hudi. Owns sessions and what is asked of Spark; `materializer` owns the strategies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from sqlglot import exp
+
+from sqlmesh_like.duckdb.local_program import LocalPrograms
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.change_log import remove_logs
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import KEY, PARTITION, TableName
+from sqlmesh_like.plan.catalog import TablePlace
+from sqlmesh_like.plan.history import History, TableState
+from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.project.nodes import Target
+from sqlmesh_like.run.ports import Export, Rebucketed, RowDifference, Rows, WriteResult
+from sqlmesh_like.run.seeds import SeedTable
+from sqlmesh_like.spark.change_feed.change_feed import change_feed
+from sqlmesh_like.spark.change_feed.change_listing import described
+from sqlmesh_like.spark.change_feed.shared_changes import SharedChanges
+from sqlmesh_like.spark.export import exported
+from sqlmesh_like.spark.frames.comparison import difference
+from sqlmesh_like.spark.frames.content_key import keyed_by_content
+from sqlmesh_like.spark.jvm.jars import Progress
+from sqlmesh_like.spark.jvm.session import start_session
+from sqlmesh_like.spark.jvm.spark_errors import failing, failing_model, first_line
+from sqlmesh_like.spark.jvm.spark_settings import is_local
+from sqlmesh_like.spark.program.view_bindings import Bindings, bound
+from sqlmesh_like.spark.tables.catalog_sync import sync
+from sqlmesh_like.spark.tables.cleaner import clean_history
+from sqlmesh_like.spark.tables.compaction import compact
+from sqlmesh_like.spark.tables.named_tables import register
+from sqlmesh_like.spark.writer import upsert as sinks
+from sqlmesh_like.spark.writer.materializer import Materializer
+from sqlmesh_like.spark.writer.rebucket import rebucket
+from sqlmesh_like.spark.writer.seeds import load_seed
+from sqlmesh_like.spark.writer.stored_failures import store_failing_rows
+
+
+class SparkEngine:
+    """Starts Spark when first used: a run in which nothing changed never does."""
+
+    def __init__(self, target: Target, history: History, start: Callable[[], SparkSession]) -> None:
+        self._target = target
+        self._history = history
+        # Where executors are on other machines, so may be the files, and their work is not this machine's.
+        self._local = LocalPrograms() if is_local(target.master) and target.delta_engine == "auto" else None
+        self._materializer = Materializer(target.hudi, history, self._local)
+        self._start = start
+        self._lock = Lock()
+        self._changes = SharedChanges()
+        self._shared: SparkSession | None = None
+
+    def session(self) -> SparkSession:
+        """A session with its own views, on the one Spark of this process."""
+        with self._lock:
+            if self._shared is None:
+                self._shared = self._start()
+        return self._shared.newSession()
+
+    def release(self) -> None:
+        self._changes.release()
+        if self._local is not None:
+            self._local.release()
+
+    def stop(self) -> None:
+        self.release()
+        with self._lock:
+            if self._shared is not None:
+                self._shared.stop()
+                self._shared = None
+
+    def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> WriteResult:
+        began = datetime.now(UTC)
+        with failing_model(planned):
+            here = self._materializer.found_here(planned)
+            spent = datetime.now(UTC) - began
+            if here is not None and self._materializer.is_done(planned, here):
+                return WriteResult(planned.strategy, 0, 0, committed=False, engine="duckdb")  # Spark need not be there
+        session = self.session()  # a JVM that starts for it is none of the model's work
+        bindings = Bindings(session, planned, self._changes, shared, datetime.now(UTC) - spent)
+        return self._done(planned, bindings, lambda plan, views: self._materializer.apply(plan, views, here))
+
+    def _done(
+        self, planned: PlannedModel, bindings: Bindings, work: Callable[[PlannedModel, Bindings], WriteResult]
+    ) -> WriteResult:
+        try:
+            with failing_model(planned):
+                applied = work(planned, bindings)
+                if applied.committed:
+                    self._register(bindings.session, planned)
+                return applied
+        finally:
+            bindings.release()
+
+    def _register(self, session: SparkSession, planned: PlannedModel) -> None:
+        model = planned.compiled.model
+        partition_field = PARTITION if model.config.partition_by else None
+        sync(session, self._target, model.table, planned.target.uri, partition_field)
+
+    def write_snapshot(self, planned: PlannedModel) -> WriteResult:
+        return self._done(planned, Bindings(self.session(), planned), self._materializer.write_snapshot)
+
+    def load(self, table: SeedTable, state: TableState, now: datetime) -> None:
+        with failing(table.seed.path):
+            session = self.session()
+            load_seed(session, table, state, now, self._target.hudi)
+            sync(session, self._target, table.seed.table, state.uri, None)
+
+    def verify(self, planned: PlannedModel, limit: int) -> RowDifference:
+        record = planned.target.record
+        if record is None:
+            raise NodeError(f"{planned.compiled.model.table} was not written by a run", hint="run it first")
+        inputs = tuple(replace(item, end=record.frontier.get(item.ref.unique_id)) for item in planned.inputs)
+        now = datetime.fromisoformat(record.now)
+        bindings = Bindings(self.session(), replace(planned, inputs=inputs, now=now))
+        with failing_model(planned):
+            expected = bindings.recomputed()
+            timeline = Timeline(planned.target.uri)
+            assert timeline.frontier is not None
+            stored = change_feed(bindings.session, timeline).current(timeline.frontier).drop(KEY)
+            return difference(stored.select(*[f"`{name}`" for name in expected.columns]), expected, limit)
+
+    def query(self, tree: exp.Expr, tables: Mapping[TableName, TableState], limit: int) -> Rows:
+        with failing("the query failed"):
+            return _rows(bound(self.session(), tree, tables), limit)
+
+    def changes(self, state: TableState, since: str, limit: int) -> Rows:
+        assert state.frontier is not None
+        with failing(f"the changes of {state.uri} cannot be read"):
+            feed = change_feed(self.session(), Timeline(state.uri))
+            return _rows(described(feed.changes(since, state.frontier)), limit)
+
+    @contextmanager
+    def export(self, state: TableState, since: str | None, staging: str) -> Iterator[Export]:
+        with failing(f"{state.uri} cannot be published"), exported(self.session(), state, since, staging) as export:
+            yield export
+
+    def compact(self, uri: str) -> int:
+        with failing(f"compacting {uri} failed"):
+            return compact(self.session(), uri)
+
+    def rebucket(self, uri: str, options: Mapping[str, str]) -> Rebucketed | None:
+        with failing(f"rewriting {uri} failed"):
+            return rebucket(self.session(), uri, options)
+
+    def store_failures(
+        self, tree: exp.Expr, tables: Mapping[TableName, TableState], place: TablePlace, now: datetime
+    ) -> bool:
+        with failing(f"the failures cannot be stored in {place.table}"):
+            frame = bound(self.session(), tree, tables)
+            return store_failing_rows(
+                keyed_by_content(frame), place, self._history.state(place.uri), now, self._target.hudi
+            )
+
+    def execute(self, statement: str, tables: Mapping[TableName, TableState]) -> None:
+        session = self.session()
+        try:
+            register(session, tables)
+            session.sql(statement).collect()
+        except (Py4JJavaError, PySparkException) as error:
+            raise NodeError(first_line(error)) from error
+
+    def clean(self, uri: str, retain: int) -> None:
+        with failing(f"cleaning {uri} failed"):
+            clean_history(self.session(), uri, retain)
+            remove_logs(Timeline(uri))
+
+
+def open_engine(
+    target: Target, history: History, log_file: Path, progress: Callable[[], AbstractContextManager[Progress]]
+) -> SparkEngine:
+    """An engine that starts Spark when it is first used, showing downloads by `progress`."""
+
+    def start() -> SparkSession:
+        with progress() as shown:
+            return start_session(target, log_file=log_file, progress=shown)
+
+    return SparkEngine(target, history, start)
+
+
+def _rows(frame: DataFrame, limit: int) -> Rows:
+    rows = (frame if limit < 0 else frame.limit(limit)).collect()
+    return Rows(sinks.frame_schema(frame), tuple(tuple(row) for row in rows))

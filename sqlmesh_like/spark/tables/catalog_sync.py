@@ -1,0 +1,55 @@
+"""Tables made known to a catalog other engines ask. Owns calling Hudi's sync tool; `catalog_settings` has its options.
+
+After a commit the tool compares what the catalog knows with the table: columns and partitions that are new go in, and
+nothing is written where nothing is.
+"""
+
+from __future__ import annotations
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.sql import SparkSession
+
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.catalog_settings import metastore_uri, sync_options
+from sqlmesh_like.names import TableName
+from sqlmesh_like.project.nodes import Target
+
+
+def sync(spark: SparkSession, target: Target, table: TableName, uri: str, partition_field: str | None) -> None:
+    """Make a table as it stands known to the target's catalog; nothing where it has none.
+
+    Raises NodeError where the catalog cannot take it: the table is written, and the next commit tries again.
+    """
+    if target.catalog == "none":
+        return
+    jvm, jsc = spark.sparkContext._jvm, spark.sparkContext._jsc
+    assert jvm is not None and jsc is not None
+    properties = jvm.java.util.Properties()
+    for name, value in sync_options(target, table, uri, partition_field).items():
+        properties.setProperty(name, value)
+    conf = jvm.org.apache.hadoop.hive.conf.HiveConf
+    hadoop = conf(jsc.hadoopConfiguration(), jvm.java.lang.Class.forName("org.apache.hadoop.hive.conf.HiveConf"))
+    if address := metastore_uri(target):
+        hadoop.set("hive.metastore.uris", address)
+    is_hive = target.catalog == "hive"
+    try:
+        tool = jvm.org.apache.hudi.hive.HiveSyncTool if is_hive else jvm.org.apache.hudi.aws.sync.AwsGlueCatalogSyncTool
+        running = tool(properties, hadoop)
+        try:
+            running.syncHoodieTable()
+        finally:
+            running.close()
+    except (Py4JError, TypeError) as error:  # a class that is not there is a package, which cannot be called
+        raise NodeError(
+            f"{table} is written, but the {target.catalog} catalog did not take it: {_cause(error)}",
+            hint="`sml debug` checks the catalog; the next commit of the table tries again",
+        ) from error
+
+
+def _cause(error: Exception) -> str:
+    if not isinstance(error, Py4JJavaError):
+        return "its classes are not there: add their jar by `spark.jars` in the target's `spark:`"
+    cause = error.java_exception
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    return str(cause.getMessage() or cause.getClass().getName()).splitlines()[0]

@@ -1,0 +1,75 @@
+"""A table whose files became too many or too large gets another number of buckets. Owns the rewrite of its rows.
+
+With another number of buckets an upsert would look for a key in the wrong file and double it: all rows move in one
+commit, which also records the number. It is a service, as clustering is: no row changes, so no frontier moves, and what
+consumers have read stays read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from sqlmesh_like.errors import RetryableError
+from sqlmesh_like.hudi.bucket_count import BUCKETS_KEY, CARRIED, best_buckets, known_buckets
+from sqlmesh_like.hudi.commits import REWRITE, STATE_PREFIX
+from sqlmesh_like.hudi.file_sizing import tasks_for
+from sqlmesh_like.hudi.history import LakeHistory
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import KEY
+from sqlmesh_like.plan.history import RECORD_KEY, TableRecord
+from sqlmesh_like.run.ports import Rebucketed
+from sqlmesh_like.spark.change_feed.change_feed import change_feed
+from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable, write
+
+
+def rebucket(session: SparkSession, uri: str, options: Mapping[str, str]) -> Rebucketed | None:
+    """Rewrite the table where its size asks for another number of buckets. Raises RetryableError in mid-commit."""
+    timeline = Timeline(uri)
+    frontier, known = timeline.frontier, known_buckets(timeline)
+    if frontier is None or known is None or timeline.properties.get("hoodie.table.recordkey.fields") != KEY:
+        return None
+    newest = next(commit for commit in timeline.newest_first() if commit.is_data)
+    if timeline.pending or newest.instant.frontier != frontier:
+        raise RetryableError(f"a commit to {uri} is under way or was cut short", hint="let its writer run once more")
+    if not newest.is_ours:
+        return None
+    before = LakeHistory().volume(uri, frontier)
+    buckets = best_buckets(before, known, options)
+    if buckets == known or not before.rows:
+        return None
+    feed = change_feed(session, timeline)
+    names = [column.name for column in feed.schema(frontier) if not column.name.startswith("_hoodie_")]
+    rows = feed.current(frontier, hidden=True).select(*[F.col(f"`{name}`") for name in names])
+    table = replace(_as_it_is(timeline, options), buckets=buckets, tasks=tasks_for(before.bytes, options))
+    metadata = {**_carried(timeline, buckets), REWRITE: f"{known} buckets → {buckets}"}
+    write(rows.withColumn(IS_DELETED, F.lit(False)), table, "insert_overwrite_table", metadata)
+    after = LakeHistory().volume(uri, frontier)
+    return Rebucketed((known, buckets), (before.files, after.files))
+
+
+def _as_it_is(timeline: Timeline, options: Mapping[str, str]) -> HudiTable:
+    properties = timeline.properties
+    ordering = properties.get("hoodie.table.ordering.fields", "")
+    return HudiTable(
+        uri=timeline.uri,
+        name=properties["hoodie.table.name"],
+        key=(KEY,),
+        partition_field=next(iter(timeline.partition_fields), None),
+        ordering=tuple(ordering.split(",")) if ordering else (),
+        table_type="cow" if timeline.is_cow else "mor",
+        options=options,
+    )
+
+
+def _carried(timeline: Timeline, buckets: int) -> dict[str, str]:
+    """What the table's newest commits say of it, with the new number of buckets."""
+    text = {key: timeline.extra(STATE_PREFIX + key) for key in CARRIED}
+    if record := timeline.extra(STATE_PREFIX + RECORD_KEY):
+        text[RECORD_KEY] = replace(TableRecord.from_json(record), buckets=buckets).to_json()
+    if timeline.extra(STATE_PREFIX + BUCKETS_KEY) is not None:
+        text[BUCKETS_KEY] = str(buckets)
+    return {key: value for key, value in text.items() if value is not None}

@@ -1,0 +1,49 @@
+"""A seed's rows → its Hudi table. Owns keys and the commit's record; `run.seeds` has read and checked the file.
+
+The table looks like a derived one, so that models over it follow its changes: a row that stays keeps its key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from sqlmesh_like.names import KEY
+from sqlmesh_like.plan.history import RECORD_KEY, TableRecord, TableState
+from sqlmesh_like.run.seeds import SeedTable
+from sqlmesh_like.spark.tables.hudi_table import HudiTable
+from sqlmesh_like.spark.tables.table_swap import recover
+from sqlmesh_like.spark.writer import upsert as sinks
+from sqlmesh_like.spark.writer.upsert import TableSpec
+
+
+def load_seed(
+    session: SparkSession, table: SeedTable, state: TableState, now: datetime, hudi: Mapping[str, str]
+) -> None:
+    """Make the table equal to the seed, in one commit; readers see the old rows or the new ones."""
+    recover(state.uri)
+    seed = table.seed
+    options = {key: str(value) for key, value in hudi.items()}
+    hudi_table = HudiTable(state.uri, str(seed.table).replace(".", "_"), (KEY,), options=options)
+    record = TableRecord(
+        seed.unique_id, table.fingerprint, {}, now.isoformat(), "seed", rows={"upserts": len(table.rows)}
+    )  # fmt: skip
+    sink = TableSpec(hudi_table, (), table.unique_key, state)
+    sinks.rebuild(_keyed(_frame(session, table), table), sink, {RECORD_KEY: record.to_json()})
+
+
+def _frame(session: SparkSession, table: SeedTable) -> DataFrame:
+    types = ", ".join(f"`{column.name}` {column.type}" for column in table.schema)
+    return session.createDataFrame(list(table.rows), types).coalesce(1)
+
+
+def _keyed(frame: DataFrame, table: SeedTable) -> DataFrame:
+    """Keyed by a hash of `unique_key` or of the whole row, and by a number among equal rows."""
+    names = table.unique_key or tuple(frame.columns)
+    content = F.to_json(F.struct(*[F.col(f"`{name}`") for name in names]), {"ignoreNullFields": "false"})
+    hashed = frame.withColumn(KEY, F.sha2(content, 256))
+    ordinal = F.row_number().over(Window.partitionBy(KEY).orderBy(KEY))
+    return hashed.withColumn(KEY, F.concat_ws(".", F.col(KEY), ordinal.cast("string")))

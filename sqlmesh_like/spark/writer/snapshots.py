@@ -1,0 +1,84 @@
+"""A snapshot's new versions → one Hudi commit. Owns running its program and the checks before; the SQL is `delta`'s."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sqlmesh_like.delta.snapshot import SOURCE, STORED, snapshot_program
+from sqlmesh_like.errors import NodeError, RetryableError
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import KEY, Schema
+from sqlmesh_like.plan.history import RECORD_KEY
+from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.run.ports import WriteResult
+from sqlmesh_like.spark.change_feed.change_feed import change_feed
+from sqlmesh_like.spark.program.view_bindings import Bindings, visible_rows
+from sqlmesh_like.spark.tables.hudi_table import IS_DELETED
+from sqlmesh_like.spark.tables.table_swap import recover
+from sqlmesh_like.spark.writer import upsert as sinks
+from sqlmesh_like.spark.writer.upsert import TableSpec
+
+
+def take_snapshot(planned: PlannedModel, bindings: Bindings, target: TableSpec, must_carry: bool) -> WriteResult:
+    """Bring a snapshot's table up to its query. Raises NodeError where a key is NULL or repeats, or a type changed."""
+    config, model = planned.compiled.model.config.snapshot, planned.compiled.model
+    assert config is not None
+    if recover(planned.target.uri):
+        raise RetryableError(f"{model.table}: a swap cut short by a crash was finished: plan anew")
+    source = bindings.as_written().persist()
+    bindings.steps["_source"] = source
+    sinks.check_rows(source, target)
+    source.createOrReplaceTempView(SOURCE)
+    kept = _stored(planned, bindings)
+    stored = None if kept is None else visible_rows(kept)
+    now = planned.now.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
+    columns = sinks.frame_schema(stored) if stored is not None else None
+    _refuse_changed_types(planned, sinks.frame_schema(source), columns or ())
+    program = snapshot_program(config, sinks.frame_schema(source), columns, now)
+    record = replace(planned.record("full_refresh", target.table.buckets, {}), strategy="snapshot")
+    if kept is None or stored is None:
+        rows = bindings.session.sql(program.first)
+        sinks.rebuild(rows, target, {RECORD_KEY: record.to_json()})
+        return WriteResult("full_refresh", source.count(), 0, committed=True)
+    stored.createOrReplaceTempView(STORED)
+    rows = bindings.session.sql(program.changes).persist()
+    bindings.steps["_rows"] = rows
+    count = _count(rows, planned)
+    if not count and not must_carry:
+        return WriteResult("full_refresh", 0, 0, committed=False)
+    record = replace(record, rows={"upserts": count})
+    actions = target.prepared(rows).withColumn(IS_DELETED, F.lit(False))
+    log = sinks.log_changes(actions, sinks.WriteCounts(count, 0), target, kept)
+    sinks.upsert_rows(actions, target, {RECORD_KEY: record.to_json()}, log)
+    return WriteResult("full_refresh", count, 0, committed=True)
+
+
+def _stored(planned: PlannedModel, bindings: Bindings) -> DataFrame | None:
+    if not planned.target.exists:
+        return None
+    timeline = Timeline(planned.target.uri)
+    assert timeline.frontier is not None
+    return change_feed(bindings.session, timeline).current(timeline.frontier, hidden=True)
+
+
+def _count(rows: DataFrame, planned: PlannedModel) -> int:
+    result = rows.agg(F.count(F.lit(1)), F.count_distinct(KEY)).collect()[0]
+    if result[0] != result[1]:
+        hint = "run again later, or with another --now: a version must have a beginning of its own"
+        raise NodeError(f"{planned.compiled.model.table}: two versions of a row begin at the same time", hint=hint)
+    return int(result[0])
+
+
+def _refuse_changed_types(planned: PlannedModel, source: Schema, stored: Schema) -> None:
+    """Versions of one table have one type: a cast could lose values of old ones or of new ones."""
+    known = {column.name.lower(): column.type for column in stored}
+    for column in source:
+        now, then = sinks.as_stored(column.type), known.get(column.name.lower())
+        if then is not None and now != then:
+            hint = f"cast it to {then} in the snapshot's query, or give it another name"
+            message = f"{planned.compiled.model.table}: the column {column.name!r} was {then} and is {now}"
+            raise NodeError(message, hint=hint)

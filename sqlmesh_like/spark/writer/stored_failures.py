@@ -1,0 +1,30 @@
+"""Rows that a data test found, as a table of their own. Owns when it is written; what they are is the test's matter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from pyspark.sql import DataFrame
+
+from sqlmesh_like.names import KEY
+from sqlmesh_like.plan.catalog import TablePlace
+from sqlmesh_like.plan.history import RECORD_KEY, TableRecord, TableState
+from sqlmesh_like.spark.tables.hudi_table import HudiTable
+from sqlmesh_like.spark.tables.table_swap import recover
+from sqlmesh_like.spark.writer import upsert as sinks
+from sqlmesh_like.spark.writer.upsert import TableSpec
+
+
+def store_failing_rows(
+    rows: DataFrame, place: TablePlace, state: TableState, now: datetime, hudi: Mapping[str, str]
+) -> bool:
+    """Make the table equal to these keyed rows; whether it is there now: for no rows none is made."""
+    recover(state.uri)
+    if not state.exists and rows.isEmpty():
+        return False
+    options = {key: str(value) for key, value in hudi.items()}
+    table = HudiTable(place.uri, str(place.table).replace(".", "_"), (KEY,), options=options)
+    record = TableRecord(place.unique_id, "", {}, now.isoformat(), "test")
+    sinks.rebuild(rows, TableSpec(table, (), (), state), {RECORD_KEY: record.to_json()})
+    return True

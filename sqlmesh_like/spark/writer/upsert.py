@@ -1,0 +1,195 @@
+"""Signed rows → one Hudi commit. Owns netting to one action a key, checks before writing, how a table is replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.change_log import ChangeLog
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import KEY, PARTITION, WEIGHT, Column, Schema, visible
+from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.spark.change_feed.logged_changes import log_of_images, log_of_upsert, merges_as_written
+from sqlmesh_like.spark.frames.partition_paths import encoded
+from sqlmesh_like.spark.tables import hudi_table
+from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable
+from sqlmesh_like.spark.tables.table_swap import replace_table
+
+BEFORE = "_sml_before"
+"""Of an action: the row as it was, a struct; NULL where there was none."""
+_ROW = "_sml_row"
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """Where a model's rows go. `table` has the key `_sml_key` and, where partitioned, `_sml_partition`."""
+
+    table: HudiTable
+    partition_by: tuple[str, ...]
+    unique_key: tuple[str, ...]
+    state: TableState
+
+    def prepared(self, frame: DataFrame) -> DataFrame:
+        """The frame with the derived partition column and Hudi's marker column."""
+        if self.partition_by:
+            frame = frame.withColumn(PARTITION, encoded(self.partition_by))
+        return frame
+
+
+@dataclass(frozen=True)
+class WriteCounts:
+    upserts: int
+    deletes: int
+
+
+def one_action_a_key(signed: DataFrame, sink: TableSpec) -> DataFrame:
+    """Signed rows netted to at most one upsert or delete per (partition, key); rows that stay as they are drop out.
+
+    A row that moves partition is a delete in the old one and an upsert in the new one. Beside its visible columns and
+    state an action has the row as it was.
+    """
+    frame = sink.prepared(signed)
+    names = [name for name in frame.columns if name != WEIGHT]
+    keys = [KEY, *([PARTITION] if sink.partition_by else [])]
+    row = F.struct(*[F.col(f"`{name}`") for name in names])
+    grouped = frame.groupBy(*keys).agg(
+        F.max_by(row, F.col(WEIGHT)).alias(_ROW),
+        F.min_by(row, F.col(WEIGHT)).alias("_sml_old"),
+        F.max(WEIGHT).alias("_sml_high"),
+        F.min(WEIGHT).alias("_sml_low"),
+        F.sum(F.when(F.col(WEIGHT) > 0, F.col(WEIGHT)).otherwise(0)).alias("_sml_copies"),
+    )
+    unchanged = (F.col("_sml_low") < 0) & (F.col("_sml_high") > 0) & F.col(_ROW).eqNullSafe(F.col("_sml_old"))
+    changed = grouped.where(~unchanged)
+    before = F.when(F.col("_sml_low") < 0, F.col("_sml_old")).alias(BEFORE)
+    return changed.select(f"{_ROW}.*", (F.col("_sml_high") < 0).alias(IS_DELETED), "_sml_copies", before)
+
+
+def count_actions(actions: DataFrame, sink: TableSpec) -> WriteCounts:
+    """Upserts and deletes. Raises NodeError where a key has two rows or is NULL."""
+    row = actions.agg(
+        F.count_if(~F.col(IS_DELETED)), F.count_if(F.col(IS_DELETED)), F.max("_sml_copies"), _null_keys(sink.unique_key)
+    ).collect()[0]
+    _refuse_bad_keys(sink, nulls=row[3] or 0, copies=row[2] or 0)
+    return WriteCounts(row[0], row[1])
+
+
+def upsert_rows(actions: DataFrame, sink: TableSpec, metadata: Mapping[str, str], log: ChangeLog | None = None) -> None:
+    """Commit the actions as one upsert, which names the log of what it changes."""
+    named = {**metadata, **(log.metadata if log else {})}
+    hudi_table.write(actions.drop("_sml_copies", BEFORE), sink.table, "upsert", named)
+
+
+def merge_nothing(frame: DataFrame, sink: TableSpec, metadata: Mapping[str, str]) -> None:
+    """Commit metadata alone to a table with the columns of `frame`."""
+    log = ChangeLog(sink.state.frontier) if sink.state.frontier else None
+    upsert_rows(_no_actions(frame, sink), sink, metadata, log)
+
+
+def log_changes(actions: DataFrame, counts: WriteCounts, sink: TableSpec, stored: DataFrame | None) -> ChangeLog | None:
+    """Write the log of actions (see `one_action_a_key`); None where it is not sure what the table will hold.
+
+    `stored`: the table's rows, where actions do not have the rows as they were in every bit.
+    """
+    timeline, previous, count = Timeline(sink.table.uri), sink.state.frontier, counts.upserts + counts.deletes
+    if previous is None or not count:
+        return ChangeLog(previous) if previous else None
+    if stored is not None:
+        plain = actions.drop("_sml_copies", BEFORE)
+        return log_of_upsert(plain, stored, timeline, sink.table, previous, count)
+    types = {column.name: column.type for column in sink.state.stored or ()}
+    is_alike = all(types.get(column.name) == as_stored(column.type) for column in visible(frame_schema(actions)))
+    if not is_alike or not merges_as_written(timeline, sink.table):
+        return None
+    return log_of_images(actions, BEFORE, timeline, previous, count)
+
+
+def _no_actions(frame: DataFrame, sink: TableSpec) -> DataFrame:
+    return sink.prepared(frame).withColumn(IS_DELETED, F.lit(False)).withColumn("_sml_copies", F.lit(0)).limit(0)
+
+
+def check_rows(frame: DataFrame, sink: TableSpec) -> int:
+    """Number of rows of a whole table. Raises NodeError where its declared key is NULL or repeats."""
+    keys = list(sink.unique_key)
+    if not keys:
+        return frame.count()
+    grouped = frame.groupBy(*[F.col(f"`{name}`") for name in keys]).count()
+    row = grouped.agg(F.sum("count"), F.max("count"), _null_keys(sink.unique_key)).collect()[0]
+    _refuse_bad_keys(sink, nulls=row[2] or 0, copies=row[1] or 0)
+    return int(row[0] or 0)
+
+
+def check_entering(entering: DataFrame, staying: DataFrame, sink: TableSpec) -> None:
+    """Raises NodeError where a declared key of the entering rows is NULL, or repeats among them and those that stay."""
+    keys = [F.col(f"`{name}`") for name in sink.unique_key]
+    own = entering.select(*keys)
+    shared = staying.select(*keys).join(own.distinct(), list(sink.unique_key), "left_semi")
+    check_rows(shared.unionByName(own), sink)
+
+
+def rebuild(frame: DataFrame, sink: TableSpec, metadata: Mapping[str, str]) -> None:
+    """Make the whole table equal to the frame, atomically for readers."""
+    rows = sink.prepared(frame).withColumn(IS_DELETED, F.lit(False))
+    if not sink.state.exists:
+        hudi_table.write(rows, sink.table, "bulk_insert", metadata)
+        return
+    if _keeps_layout(sink, rows):
+        hudi_table.write(rows, sink.table, "insert_overwrite_table", metadata)
+        return
+    replace_table(sink.table, lambda beside: hudi_table.write(rows, beside, "bulk_insert", metadata))
+
+
+def overwrite(frame: DataFrame, sink: TableSpec, paths: Sequence[str], metadata: Mapping[str, str]) -> None:
+    """Replace whole partitions."""
+    rows = sink.prepared(frame).withColumn(IS_DELETED, F.lit(False))
+    hudi_table.overwrite_partitions(rows, sink.table, list(paths), metadata)
+
+
+def frame_schema(frame: DataFrame) -> Schema:
+    return tuple(Column(field.name, field.dataType.simpleString()) for field in frame.schema.fields)
+
+
+def have_same_columns(one: DataFrame, other: DataFrame) -> bool:
+    """Whether a reader sees the same columns of both, of the same types in the same order."""
+    return visible(frame_schema(one)) == visible(frame_schema(other))
+
+
+def _keeps_layout(sink: TableSpec, rows: DataFrame) -> bool:
+    """Whether columns, types and partitions are those of the table: then its files can be replaced in place."""
+    record = sink.state.record
+    if record is None or record.partition_by != sink.partition_by or record.buckets != sink.table.buckets:
+        return False
+    if (sink.table.table_type == "cow") != (sink.state.kind == "cow"):
+        return False
+    now = {c.name: as_stored(c.type) for c in frame_schema(rows) if not c.name.startswith("_hoodie_")}
+    stored = {c.name: c.type for c in sink.state.stored or () if not c.name.startswith("_hoodie_")}
+    return now == stored
+
+
+def as_stored(type_: str | None) -> str | None:
+    """A type as a table shows it: Avro has no small integers."""
+    return "int" if type_ in ("tinyint", "smallint") else type_
+
+
+def _null_keys(names: Sequence[str]) -> SparkColumn:
+    if not names:
+        return F.lit(0)
+    condition = F.lit(False)
+    for name in names:
+        condition = condition | F.col(f"`{name}`").isNull()
+    return F.count_if(condition)
+
+
+def _refuse_bad_keys(sink: TableSpec, *, nulls: int, copies: int) -> None:
+    names = ", ".join(sink.unique_key) or KEY
+    if nulls:
+        hint = "filter these rows out or choose another unique_key; the table was left as it was"
+        raise NodeError(f"{nulls} rows of {sink.table.name} have NULL in unique_key ({names})", hint=hint)
+    if copies > 1:
+        hint = "choose a unique_key that identifies a row; the table was left as it was"
+        raise NodeError(f"unique_key ({names}) of {sink.table.name} repeats: up to {copies} rows share one", hint=hint)

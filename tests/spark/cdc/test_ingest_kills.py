@@ -1,0 +1,154 @@
+"""The ingesting process is killed at random moments: nothing lost or doubled, no table ahead of what it records."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sqlmesh_like.hudi.history import table_state
+from sqlmesh_like.hudi.table_reader import read_table_rows
+from sqlmesh_like.hudi.timeline import Timeline
+from tests.spark.ingest_lake import Lake, event, table
+
+REPOSITORY = Path(__file__).parents[3]
+KILLS = 30 if os.environ.get("SML_DEEP") == "1" else 5
+BATCHES = KILLS + 2
+FILES_OF_A_BATCH = 70
+"""About how many files a batch makes: a moment is when so many more are there, which no slow machine moves."""
+TABLES = (table("a", order_by=("m",)), table("b"))
+
+CHILD = """
+import sys
+from pathlib import Path
+from sqlmesh_like.spark.jvm.session import start_session
+from sqlmesh_like.project.nodes import Target
+from tests.spark.cdc.test_ingest_kills import lake_in
+
+root = Path(sys.argv[1])
+settings = {"spark.sql.shuffle.partitions": "1", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+target = Target("test", "test", "spark", warehouse=str(root / "warehouse"), master="local[2]", spark=settings)
+lake_in(start_session(target, "child", log_file=root / "child.log"), root).run()
+"""
+
+Rows = dict[int, int]
+
+
+def lake_in(spark: SparkSession, root: Path) -> Lake:
+    return Lake(spark, root, TABLES, {"max_files_per_batch": 1})
+
+
+def land(lake: Lake, dice: random.Random) -> list[dict[str, Rows]]:
+    """A file of events for each batch; what each table must hold after it."""
+    now: dict[str, Rows] = {"a": {}, "b": {}}
+    states = []
+    for batch in range(BATCHES):
+        lines = [line for name in now for line in _events(name, now[name], batch, dice)]
+        lake.land(*lines, "{no event")
+        states.append({name: dict(rows) for name, rows in now.items()})
+    return states
+
+
+def _events(name: str, rows: Rows, batch: int, dice: random.Random) -> list[str]:
+    lines = []
+    for number in range(6):
+        m, key = 10 * batch + number, dice.randrange(8)
+        before = {"id": key, "m": rows[key]} if key in rows else None
+        if before is not None and dice.random() < 0.4:
+            lines.append(event("d", None, before, table=name))
+            del rows[key]
+        else:
+            lines.append(event("u" if before else "c", {"id": key, "m": m}, before, table=name))
+            rows[key] = m
+    return lines
+
+
+def files_below(root: Path) -> int:
+    return sum(len(names) for _, _, names in os.walk(root))
+
+
+def run_until_killed(root: Path, files: int, *, whole: bool) -> None:
+    """Ingest in another process, and kill it (the `whole` group with its JVM, or Python alone) after so many files."""
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    before = files_below(root / "warehouse")
+    with (root / "child.err").open("wb") as errors:
+        child = subprocess.Popen(
+            [sys.executable, "-c", CHILD, str(root)],
+            env=environment,
+            cwd=REPOSITORY,
+            stdout=errors,
+            stderr=errors,
+            start_new_session=True,
+        )
+        limit = time.monotonic() + 120
+        while files_below(root / "warehouse") < before + files and child.poll() is None and time.monotonic() < limit:
+            time.sleep(0.01)
+        (os.killpg if whole else os.kill)(child.pid, signal.SIGKILL)
+        assert child.wait() == -signal.SIGKILL, (root / "child.err").read_text()[-2000:]
+        while _is_there(child.pid):  # the JVM sees that its Python is gone; until then it may write
+            assert time.monotonic() < limit
+            time.sleep(0.05)
+
+
+def _is_there(group: int) -> bool:
+    """Whether a process of the group still runs; one that nobody has buried yet does not."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, owner = stat.read_text().rpartition(")")[2].split()[:3]
+        except OSError:  # it ended while we looked
+            continue
+        if int(owner) == group and state != "Z":
+            return True
+    return False
+
+
+def assert_as_recorded(lake: Lake, states: list[dict[str, Rows]]) -> None:
+    """Each table holds exactly what the events leave up to the file that its newest commit records.
+
+    A batch may hold two files: Spark, killed after it listed a batch's files and before it planned the batch, takes
+    the next batch's files along.
+    """
+    for name in ("a", "b"):
+        timeline = Timeline(lake.uri(name))
+        recorded = timeline.extra("sml.ingest") if timeline.frontier else None
+        expected = {} if recorded is None else states[_file_number(json.loads(recorded))][name]
+        assert rows_of(timeline) == sorted(expected.items()), name
+
+
+def _file_number(recorded: dict[str, Any]) -> int:
+    return int(Path(recorded["offsets"]["last"]).stem)
+
+
+def rows_of(timeline: Timeline) -> list[tuple[Any, ...]]:
+    if timeline.frontier is None:
+        return []
+    found = read_table_rows(table_state(timeline), -1)
+    assert found is not None
+    return sorted(found.rows)  # type: ignore[type-var]
+
+
+@pytest.mark.checklist(6, 15, 39, 56)
+@pytest.mark.timeout(200 * KILLS)
+def test_killed_at_any_moment_every_event_counts_once(spark: SparkSession, tmp_path: Path) -> None:
+    seed = int(os.environ.get("SML_SEED", "20240501"))
+    dice = random.Random(seed)
+    lake = lake_in(spark, tmp_path)
+    states = land(lake, dice)
+    for kill in range(KILLS):
+        run_until_killed(tmp_path, dice.randint(1, FILES_OF_A_BATCH), whole=kill % 2 == 0)
+        assert_as_recorded(lake, states)
+    report = lake.run()
+    assert not report.failed, report
+    assert_as_recorded(lake, states)
+    assert {name: dict(rows_of(Timeline(lake.uri(name)))) for name in ("a", "b")} == states[-1]
+    assert [text for _, _, _, text in lake.dead_letters()] == ["{no event"] * BATCHES
+    assert lake.run().tables == ()

@@ -1,0 +1,98 @@
+"""Events in any order: what was older loses wherever its row stands now, and no key ever has two rows."""
+
+from __future__ import annotations
+
+import os
+import random
+from dataclasses import replace
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from sqlmesh_like.cdc.merge import merge_sql
+from sqlmesh_like.cdc.merge.counts import count
+from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
+from sqlmesh_like.names import Column
+from tests.spark.ingest_lake import BY_MONTH, Lake, event, table
+
+BATCHES = 3
+TYPES = {"id": "int", "m": "int", "at": "timestamp"}
+PARTS = replace(BY_MONTH, column="at")
+
+Row = dict[str, object]
+
+
+def row(id: int, m: int, month: int) -> Row:
+    return {"id": id, "m": m, "at": f"2022-{month:02d}-01T00:00:00Z"}
+
+
+def history(dice: random.Random) -> tuple[list[tuple[str, Row | None, Row | None]], dict[int, Row]]:
+    """What happened to a source's table, in order (op, row after, row before), and its rows in the end."""
+    rows: dict[int, Row] = {}
+    found: list[tuple[str, Row | None, Row | None]] = []
+    for m in range(1, 90):
+        id = dice.randrange(14)
+        after, before = row(id, m, dice.randint(1, 3)), rows.get(id)
+        if before is not None and dice.random() < 0.3:
+            found.append(("d", None, {**before, "m": m}))
+            del rows[id]
+        elif before is not None and dice.random() < 0.2 and (other := dice.randrange(14)) not in rows:
+            found.append(("u", {**after, "id": other}, {**before, "m": m}))
+            rows[other] = {**after, "id": other}
+            del rows[id]
+        else:
+            found.append(("u" if before else "c", after, before))
+            rows[id] = after
+    return found, rows
+
+
+def test_whatever_order_events_come_in_the_newest_of_a_key_stays(spark: SparkSession, tmp_path: Path) -> None:
+    dice = random.Random(int(os.environ.get("SML_SEED", "7")))
+    happened, rows = history(dice)
+    dice.shuffle(happened)
+    shop = Lake(spark, tmp_path, (table(columns=TYPES, order_by=("m",), partition_by=PARTS),))
+    for batch in range(BATCHES):
+        lines = [logged(dice, *each) for each in happened[batch::BATCHES]]
+        assert not shop.ingest(*lines).dead_letters
+        ids = [id for (id,) in shop.rows("t", "id")]
+        assert len(ids) == len(set(ids)), (batch, ids)
+    wanted = sorted((id, each["m"], str(each["at"])[:7].replace("-", "")) for id, each in rows.items())
+    assert sorted(shop.rows("t", "id", "m", "year_month")) == wanted
+
+
+def logged(dice: random.Random, op: str, after: Row | None, before: Row | None) -> str:
+    """The event; every other update that keeps its key does not tell the row before."""
+    keeps = after is not None and before is not None and after["id"] == before["id"]
+    return event(op, after, None if keeps and dice.random() < 0.5 else before)
+
+
+def test_keys_that_come_once_become_the_same_without_grouping(spark: SparkSession) -> None:
+    declared = table(columns=TYPES, order_by=("m",), partition_by=PARTS)
+    assert declared.ingest is not None
+    layout = OdsLayout(declared, declared.ingest, tuple(Column(name, kind) for name, kind in TYPES.items()))
+    image = "named_struct('id', cast(id as int), 'm', cast(id as int), 'at', timestamp(concat('2022-0', {}, '-01')))"
+    told = {
+        "position": "lpad(id, 3, '0')",
+        "kind": "if(id % 3 = 0, 'delete', 'upsert')",
+        "before": f"if(id % 2 = 0 or id % 3 = 0, {image.format('1 + id % 2')}, null)",
+        "after": f"if(id % 3 = 0, null, {image.format('1 + id % 4')})",
+    }
+    events = spark.range(30).selectExpr(*(f"{sql} as {name}" for name, sql in told.items()))
+    events = events.selectExpr("*", "coalesce(after, before) as row", "before is null as lacks_before_position")
+    events = events.selectExpr("*", "cast(null as string) as reason", "cast(array() as array<string>) as missing")
+    events = events.selectExpr("*", "cast(null as int) as unsure")
+    counts = count(events, layout)
+    assert (counts.good, counts.deletes, counts.moves, counts.rekeyed, counts.of_a_key) == (30, 10, 5, 0, 1)
+    assert count(events.union(events.limit(1)), layout).of_a_key == 2
+    grouped = spark.sql(
+        merge_sql.decisions(layout, with_floors=False, with_places=False),
+        versions=spark.sql(merge_sql.versions(layout), events=events),
+    )
+    single = spark.sql(merge_sql.decisions_of_one(layout), events=events)
+    assert single.where(merge_sql.IS_REMEMBERED).count() == counts.deletes + counts.moves
+    for text in (
+        merge_sql.net_rows(layout, with_floors=False),
+        merge_sql.new_floors(layout).replace("current_timestamp()", "1"),
+    ):
+        found = [sorted(map(str, spark.sql(text, decisions=each).collect())) for each in (grouped, single)]
+        assert found[0] == found[1]

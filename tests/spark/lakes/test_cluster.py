@@ -1,0 +1,87 @@
+"""The command line on a standalone cluster: driver and executors are processes of their own on one file system."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.properties.case import DEEP
+from tests.services.cluster import WORKERS, cluster
+
+pytestmark = pytest.mark.skipif(not DEEP, reason="six JVMs: part of make test-deep")
+
+REPOSITORY = Path(__file__).parents[3]
+MODELS = {
+    "paid": "select id, buyer, amount * 2 as twice from {{ ref('orders') }} where amount > 1",
+    "by_city": "select p.city, count(*) as n, sum(o.amount) as total from {{ ref('orders') }} o"
+    " join {{ ref('people') }} p on o.buyer = p.id group by p.city",
+    "buyers": "select day, count(distinct buyer) as buyers from {{ ref('orders') }} group by day",
+    "best": "select id, day, amount from {{ ref('orders') }}"
+    " qualify row_number() over (partition by day order by amount desc, id) <= 2",
+}
+FIRST = [(number, number % 7, number % 50, f"2024-01-{1 + number % 28:02}") for number in range(300)]
+THEN = [row for row in FIRST if row[0] % 40] + [(1000, 3, 900, "2024-01-05")]
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the cluster's logs and of what its workers write."""
+    return tmp_path_factory.mktemp("cluster")
+
+
+@pytest.fixture(scope="module")
+def master(work: Path) -> Iterator[str]:
+    with cluster(work) as address:
+        yield address
+
+
+def project(root: Path, master: str) -> None:
+    (root / "models").mkdir(parents=True)
+    (root / "seeds").mkdir()
+    (root / "pyproject.toml").write_text('[tool.sqlmesh_like]\nname = "shop"\nprofile = "lake"\n')
+    settings = "{spark.sql.shuffle.partitions: 2, spark.executor.memory: 768m}"
+    output = f"{{type: spark, warehouse: warehouse, schema: dws, master: '{master}', spark: {settings}}}"
+    (root / "profiles.yml").write_text(f"lake: {{target: cluster, outputs: {{cluster: {output}}}}}\n")
+    people = "".join(f"{number},c{number % 3}\n" for number in range(7))
+    (root / "seeds" / "people.csv").write_text(f"id,city\n{people}")
+    for name, sql in MODELS.items():
+        (root / "models" / f"{name}.sql").write_text(f"{{{{ config(refresh='incremental') }}}} {sql}")
+
+
+def write_orders(root: Path, rows: list[tuple[int, int, int, str]]) -> None:
+    lines = "".join(f"{','.join(map(str, row))}\n" for row in rows)
+    (root / "seeds" / "orders.csv").write_text(f"id,buyer,amount,day\n{lines}")
+
+
+def sml(root: Path, *arguments: str) -> dict[str, str]:
+    """The strategy of each model of a call that must end well."""
+    words = [sys.executable, "-m", "sqlmesh_like", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(words, cwd=root, capture_output=True, text=True, timeout=500, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = json.loads((root / "target" / "run_results.json").read_text())["results"]
+    return {row["unique_id"].split(".")[-1]: row["adapter_response"].get("strategy", row["status"]) for row in results}
+
+
+@pytest.mark.timeout(900)
+def test_models_are_built_followed_and_verified_by_the_executors_of_a_cluster(
+    master: str, work: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "shop"
+    project(root, master)
+    write_orders(root, FIRST)
+    sml(root, "build")
+    write_orders(root, THEN)
+    found = sml(root, "build")
+    assert {name: found[name] for name in MODELS} == {
+        "paid": "row_based", "by_city": "aggregate_merge", "buyers": "group_recompute", "best": "group_recompute",
+    }  # fmt: skip
+    sml(root, "verify")
+    had_executors = {path.parent.name for path in work.glob("worker_*/app-*")}
+    assert len(had_executors) == WORKERS

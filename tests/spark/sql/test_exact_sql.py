@@ -1,0 +1,191 @@
+# ruff: noqa: E501
+"""DuckDB computes what Spark computes: values and types, of written and of random expressions."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date, datetime
+from decimal import Decimal
+
+import duckdb
+import pytest
+import sqlglot
+from pyspark.sql import SparkSession
+
+from sqlmesh_like.duckdb.duck_types import duck_type
+from sqlmesh_like.duckdb.exact_sql import SETUP, Unproven, exact
+from sqlmesh_like.names import Column
+from tests.properties.case import DEEP
+
+COLUMNS = {
+    "b": "boolean", "t": "tinyint", "i": "int", "j": "int", "n": "bigint", "d": "decimal(12,2)", "e": "decimal(15,4)",
+    "f": "decimal(38,6)", "x": "double", "y": "double", "s": "string", "u": "string", "dt": "date", "du": "date", "ts": "timestamp",
+}  # fmt: skip
+SCHEMA = tuple(Column(name, type_) for name, type_ in COLUMNS.items())
+_BIG = Decimal("99999999999999999999999999999999.999999")
+ROWS = [
+    (True, 1, 1, 2, 1, Decimal("1.00"), Decimal("0.5000"), Decimal(1), 0.5, -0.25, "a", "b", date(2024, 2, 29), date(2024, 3, 1),
+     datetime(2024, 2, 29, 12, 30, 1, 500000)),
+    (False, -128, -7, 2, -(2**62), Decimal("-0.05"), Decimal("3.0000"), Decimal("-0.000001"), -0.0, 0.0, "", "%", date(1, 1, 1),
+     date(1582, 10, 10), datetime(1969, 12, 31, 23, 59, 59, 999999)),
+    (None,) * 15,
+    (True, 127, 2**31 - 1, -1, 2**63 - 1, Decimal("9999999999.99"), Decimal("99999999999.9999"), _BIG, 1e300, float("inf"), "ß,:%/ñ🤦", "a",
+     date(9999, 12, 31), date(1969, 12, 31), datetime(9999, 12, 31, 23, 59, 59)),
+    (False, 0, 0, 0, 0, Decimal("0.00"), Decimal("0.0000"), Decimal(0), 0.1, 0.2, "A_b", "a%", date(2023, 1, 31),
+     date(2024, 1, 31), datetime(2023, 1, 31)),
+    (True, 5, 100, 3, 7, Decimal("12.34"), Decimal("-7.0001"), Decimal("2.5"), float("nan"), 1.0, "abc", "abc", date(1995, 3, 15),
+     date(1995, 3, 15), datetime(1995, 3, 15, 0, 0, 0, 120000)),
+    (False, 5, 100, 7, 7, Decimal("0.01"), Decimal("0.0003"), Decimal("0.333333"), 100.0, 3.0, "ab", "b", date(2024, 12, 31),
+     date(2025, 1, 1), datetime(2024, 12, 31, 23, 59, 59, 1)),
+]  # fmt: skip
+WRITTEN = """
+i + j | i - j | i * j | i / j | n + i | n * n | t + t | i % j | -i | abs(j) | d + e | d - e | d * e | d / e | e / d | d * i | i - d
+1 - d | (1 - d) * e | d * (1 - d) * (1 + d) | d / 3 | 100 * d / e | n / 7 | f + 1 | f * 2 | f / d | d / f | d + 0.05 | 0.5 * e
+cast(i as string) | cast(n as string) | cast(d as string) | cast(e as string) | cast(f as string) | cast(dt as string) | cast(ts as string)
+cast(b as string) | cast(i as bigint) | cast(i as decimal(20,3)) | cast(d as decimal(14,1)) | cast(d as decimal(3,2))
+cast(e as decimal(12,0)) | cast(f as decimal(10,2)) | cast(dt as timestamp) | cast(ts as date) | cast(i as double) | cast(f as bigint)
+dt + interval 1 month | dt - interval 90 days | dt + interval 1 year | ts - interval 3 hours | ts + interval 1 month | date_add(dt, i)
+date_add(dt, 3) | date_sub(dt, 3) | datediff(dt, du) | year(dt) | month(dt) | day(dt) | quarter(ts) | year(to_date(dt)) | to_date(ts)
+date_trunc('month', dt) | date_trunc('hour', ts) | date_format(dt, 'yyyy-MM') | date_format(ts, 'yyyy-MM-dd HH:mm:ss')
+length(s) | upper(s) | lower(u) | cast(f as double) | cast(e as double) | n / 7 | n > x | replace(s, '%', '%25') | s || u | substring(s, 2, 1) | substring(s, 1, 100) | s like 'a%' | s like '_b%' | s = u | s < u | s <=> u
+i = j | i < d | d = e | d < f | n > e | dt < du | dt = '2024-02-29' | ts >= '1995-03-15 00:00:00' | ts < dt | s in ('a', 'b', null) | i in (1, 2)
+d in (1, 0.01) | dt between '1995-01-01' and '2024-06-30' | d between 0.00 and 12.34 | s is null | not b | b and i > 1 | b or s is null
+case when b then d else 0 end | case when i > 1 then e when b then d end | coalesce(d, 0) | coalesce(i, n) | if(b, i, 0) | nullif(i, 100)
+x + y | x - y | x * y | x / y | -x | x * i | x + d | x > 0.1 | x = y | x <=> -0.0 | d > x | x * 0.5 | cast(d as double) | i / x | greatest(x, y)
+greatest(i, j) | least(s, u) | greatest(dt, du) | round(d, 1) | round(e, 2) | round(e) | round(f, 3)
+"""  # fmt: skip
+AGGREGATES = """
+count(*) | count(d) | count(distinct s) | sum(i) | sum(n) | sum(d) | sum(e) | sum(f) | sum(case when b then d else 0 end) | min(s) | max(dt)
+min(e) | max(ts) | min(b) | count_if(b) | sum(d * (1 - d)) | sum(d) / sum(e) | sum(i) / count(*) | avg(d) | avg(e) | sum(d) filter (where b)
+count(*) filter (where i > 1) | cast(sum(d) as decimal(38,2)) / cast(count(d) as decimal(20,0)) | bool_and(b) | every(i > 0) | 100 * sum(d) / sum(e)
+sum(distinct i) | cast(sum(i) as double) / count(i) | sum(x) | min(x) | max(x) | sum(x * i) | count(distinct x) | sum(x) / count(x) | 0.2 * avg(e) | max(d) - min(d)
+"""
+CASES = 3000 if DEEP else 300
+
+
+def _items(text: str) -> list[str]:
+    return [item.strip() for line in text.strip().splitlines() for item in line.split("|") if item.strip()]
+
+
+@pytest.fixture(scope="module")
+def duck() -> Iterator[duckdb.DuckDBPyConnection]:
+    with closing(duckdb.connect(":memory:")) as db:
+        db.execute("SET TimeZone = 'UTC'")
+        for statement in SETUP:
+            db.execute(statement)
+        columns = ", ".join(f"{name} {duck_type(type_)}" for name, type_ in COLUMNS.items())
+        db.execute(f"CREATE TABLE v ({columns}, k INT)")
+        for number, row in enumerate(ROWS):
+            db.execute(f"INSERT INTO v VALUES ({', '.join('?' * (len(row) + 1))})", [*row, number])
+        yield db
+
+
+@pytest.fixture(scope="module")
+def values(spark: SparkSession) -> str:
+    texts = [(*(None if value is None else str(value) for value in row), number) for number, row in enumerate(ROWS)]
+    typed = [f"cast({name} as {type_}) as {name}" for name, type_ in COLUMNS.items()]
+    frame = spark.createDataFrame(texts, ", ".join(f"{name} string" for name in COLUMNS) + ", k int")
+    frame.selectExpr(*typed, "k").createOrReplaceTempView("v")
+    return "v"
+
+
+def compare(spark: SparkSession, duck: duckdb.DuckDBPyConnection, items: list[str], tail: str) -> tuple[int, int]:
+    """Each item in both engines; how many DuckDB computed, and how many of them failed there by value."""
+    proven: list[tuple[str, str, str]] = []
+    for item in items:
+        text = f"select {item} as x from v {tail}" if tail else f"select k, {item} as x from v"
+        query = sqlglot.parse_one(text, dialect="spark")
+        try:
+            made = exact(query, lambda _: (*SCHEMA, Column("k", "int")))  # type: ignore[arg-type]
+        except Unproven:
+            continue
+        proven.append((item, made.sql, made.columns[-1].type or ""))
+    names = [f"{item} as x{number}" for number, (item, _, _) in enumerate(proven)]
+    keys = [] if tail else ["k"]
+    frame = spark.sql(f"select {', '.join([*keys, *names])} from v {tail}")
+    types = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+    numbers = {"date": "unix_date({})", "timestamp": "unix_micros({})"}  # Python has no year 10,000
+    shown = frame.selectExpr(*[f"{numbers.get(type_, '{}').format(name)} as {name}" for name, type_ in types.items()])
+    rows = [row.asDict() for row in shown.collect()]
+    failed = 0
+    for number, (item, sql, type_) in enumerate(proven):
+        found = types[f"x{number}"]
+        assert type_ in (found, "null"), (item, type_, found)
+        value = "x" if found == "void" else f"CAST(x AS {duck_type(found)})"
+        value = {"date": f"{value} - DATE '1970-01-01'", "timestamp": f"epoch_us({value})"}.get(found, value)
+        try:
+            mine = duck.execute(f"SELECT {'k, ' if keys else ''}{value} FROM ({sql})").fetchall()
+        except duckdb.Error:
+            failed += 1
+            continue
+        theirs = {row["k"] if keys else 0: row[f"x{number}"] for row in rows}
+        own = {row[0] if keys else 0: row[-1] for row in mine}
+        assert _plain(own) == _plain(theirs), (item, sql)
+    return len(proven), failed
+
+
+def _plain(values: dict[object, object]) -> dict[object, object]:
+    """Doubles by all their digits, but for the sign of zero."""
+    return {k: repr(value + 0.0) if isinstance(value, float) else value for k, value in values.items()}
+
+
+def test_written_expressions(spark: SparkSession, duck: duckdb.DuckDBPyConnection, values: str) -> None:
+    items = _items(WRITTEN)
+    proven, failed = compare(spark, duck, items, "")
+    assert proven > len(items) * 0.85
+    assert failed < proven / 3  # the rows are chosen to overflow
+
+
+def test_aggregates_of_all_rows(spark: SparkSession, duck: duckdb.DuckDBPyConnection, values: str) -> None:
+    items = _items(AGGREGATES)
+    for condition in ("where k not in (1, 3)", "where k = 2", "where false", "where abs(i) < 1000"):
+        proven, failed = compare(spark, duck, items, condition)
+        assert proven > len(items) * 0.85
+        assert failed <= 2, condition
+
+
+def test_random_expressions(spark: SparkSession, duck: duckdb.DuckDBPyConnection, values: str) -> None:
+    draw = random.Random(7)
+    for _ in range(0, CASES, 100):
+        items = [_random(draw, draw.choice(("int", "decimal", "string", "date", "boolean")), 3) for _ in range(100)]
+        proven, failed = compare(spark, duck, items, "")
+        assert proven - failed > 20
+
+
+def _random(draw: random.Random, kind: str, depth: int) -> str:
+    leaves = {
+        "int": ["i", "j", "n", "t", "1", "-3", "0"], "decimal": ["d", "e", "f", "0.05", "1.5", "i"],
+        "string": ["s", "u", "'a'", "'%'"], "date": ["dt", "du", "date '1995-03-15'", "cast(ts as date)"],
+        "boolean": ["b", "s is null", "i > 1"],
+    }  # fmt: skip
+    if depth == 0 or draw.random() < 0.15:
+        return draw.choice(leaves[kind])
+
+    def part(of: str) -> str:
+        return _random(draw, of, depth - 1)
+
+    forms = {
+        "int": ["({int} + {int})", "({int} - {int})", "({int} * {int})", "year({date})", "length({string})",
+                "datediff({date}, {date})", "coalesce({int}, {int})", "case when {boolean} then {int} else {int} end",
+                "abs({int})", "nullif({int}, {int})"],
+        "decimal": ["({decimal} + {decimal})", "({decimal} - {int})", "({decimal} * {decimal})",
+                    "({decimal} / {decimal})", "case when {boolean} then {decimal} else 0 end", "(-{decimal})",
+                    "coalesce({decimal}, 0)", "cast({decimal} as decimal(18,3))", "round({decimal}, 1)",
+                    "cast({int} as decimal(12,2))"],
+        "string": ["({string} || {string})", "cast({int} as string)", "cast({decimal} as string)",
+                   "cast({date} as string)", "replace({string}, 'a', 'bb')", "substring({string}, 2, 2)",
+                   "coalesce({string}, 'N')", "date_format({date}, 'yyyy-MM')", "if({boolean}, {string}, {string})"],
+        "date": ["({date} + interval 1 month)", "({date} - interval 2 days)", "coalesce({date}, {date})",
+                 "greatest({date}, {date})", "cast(date_trunc('month', {date}) as date)"],
+        "boolean": ["({int} < {int})", "({decimal} >= {decimal})", "({string} = {string})", "({date} <=> {date})",
+                    "({boolean} and {boolean})", "(not {boolean})", "({boolean} or {boolean})",
+                    "({decimal} = {int})", "({string} like 'a%')", "({int} in (1, {int}))",
+                    "({date} between {date} and {date})"],
+    }  # fmt: skip
+    text = draw.choice(forms[kind])
+    for name in leaves:
+        while "{" + name + "}" in text:
+            text = text.replace("{" + name + "}", part(name), 1)
+    return text

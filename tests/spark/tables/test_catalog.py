@@ -1,0 +1,122 @@
+"""Tables in a real Hive metastore: a Spark that knows their names alone sees rows, partitions, new columns."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.names import TableName
+from sqlmesh_like.project.nodes import Target
+from sqlmesh_like.spark.jvm.jars import ensure_jars
+from sqlmesh_like.spark.tables.catalog_sync import sync
+from sqlmesh_like.spark.tables.hudi_table import HudiTable, write
+from tests.services.metastore import metastore
+from tests.spark.ingest_lake import BY_MONTH, Lake, event, table
+from tests.spark.lake import Lake as ModelLake
+
+READER = """
+import json, sys
+from pyspark.sql import SparkSession
+from sqlmesh_like.spark.jvm.spark_settings import FIXED
+
+uri, jars, questions = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+builder = SparkSession.builder.master("local[1]").config("spark.jars", jars).config("spark.ui.enabled", "false")
+own = {"spark.sql.catalogImplementation": "hive", "spark.hadoop.hive.metastore.uris": uri}
+for name, value in {**FIXED, **own}.items():
+    builder = builder.config(name, value)
+spark = builder.getOrCreate()
+print("ANSWERS " + json.dumps([[[str(v) for v in row] for row in spark.sql(q).collect()] for q in questions]))
+"""
+
+
+@pytest.fixture(scope="module")
+def hive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with metastore(tmp_path_factory.mktemp("hive")) as uri:
+        yield uri
+
+
+def asked(uri: str, *questions: str) -> list[Any]:
+    """What Spark SQL answers in a process of its own, which has the metastore and nothing else."""
+    jars = ",".join(map(str, ensure_jars()))
+    command = [sys.executable, "-c", READER, uri, jars, json.dumps(questions)]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False, env={**os.environ})
+    lines = [line for line in found.stdout.splitlines() if line.startswith("ANSWERS ")]
+    assert lines, found.stderr[-3000:]
+    return json.loads(lines[0].removeprefix("ANSWERS "))  # type: ignore[no-any-return]
+
+
+class HiveLake(Lake):
+    """A lake whose target has a Hive metastore."""
+
+    hive = ""
+
+    def declared(self) -> Any:
+        project, target, source = super().declared()
+        return project, of_hive(target, self.hive), source
+
+
+def of_hive(target: Target, uri: str) -> Target:
+    return replace(target, catalog="hive", options={"catalog": {"hive": {"uri": uri}}})
+
+
+@pytest.mark.checklist(28, 52, 53, 54, 69)
+def test_tables_partitions_and_new_columns_are_seen(spark: SparkSession, tmp_path: Path, hive: str) -> None:
+    shop = HiveLake(spark, tmp_path, (table("flat", columns={"id": "int"}), table("parted", partition_by=BY_MONTH,
+        columns={"create_time": "timestamp"}, table_type="mor")))  # fmt: skip
+    shop.hive = hive
+    first = {"id": 1, "create_time": "2024-01-05 00:00:00"}
+    shop.ingest(event("c", {"id": 1}, table="flat"), event("c", first, table="parted"))
+    later = {"id": 2, "create_time": "2024-02-05 10:00:00", "age": 7}
+    report = shop.ingest(event("c", {"id": 2, "note": "new"}, table="flat"), event("c", later, table="parted"))
+    assert not report.failed
+    models = ModelLake(spark, tmp_path / "models")
+    profile = (tmp_path / "models" / "profiles.yml").read_text()
+    named = profile.replace("schema: dws", f"schema: dws, catalog: {{hive: {{uri: '{hive}'}}}}")
+    (tmp_path / "models" / "profiles.yml").write_text(named)
+    people = models.source("people", "id int, ym string", partition="ym")
+    people.write((1, "a"), (2, "b"))
+    models.model("folk", "{{ config(partition_by='ym') }} select id, ym from @people")
+    models.run_well()
+    found = asked(
+        hive,
+        "select id, note from ods.flat order by id",
+        "select id, cast(create_time as string), age from ods.parted order by id",
+        "show partitions ods.parted",
+        "select id from ods.parted where year_month = '202402'",
+        "select id, ym from dws.folk order by id",
+    )
+    found[2].sort()
+    assert found == [
+        [["1", "None"], ["2", "new"]],
+        [["1", "2024-01-05 00:00:00", "None"], ["2", "2024-02-05 10:00:00", "7"]],
+        [["year_month=202401"], ["year_month=202402"]],
+        [["2"]],
+        [["1", "a"], ["2", "b"]],
+    ]
+
+
+@pytest.mark.checklist(52)
+def test_a_metastore_that_does_not_answer_is_told_and_the_table_stands(spark: SparkSession, tmp_path: Path) -> None:
+    uri = str(tmp_path / "t")
+    frame = spark.createDataFrame([("1", 1)], "k string, n int")
+    write(frame, HudiTable(uri, "t", ("k",)), "upsert", {})
+    options = {"catalog": {"hive": {"uri": "thrift://127.0.0.1:9"}}}
+    target = Target("p", "t", "spark", catalog="hive", options=options)
+    with pytest.raises(NodeError, match=r"ods\.t is written, but the hive catalog did not take it"):
+        sync(spark, target, TableName("ods", "t"), uri, None)
+    assert spark.read.format("hudi").load(uri).count() == 1
+
+
+def test_glue_without_its_jar_says_so(spark: SparkSession) -> None:
+    with pytest.raises(NodeError, match="its classes are not there"):
+        sync(spark, Target("p", "t", "spark", catalog="glue"), TableName("ods", "t"), "x", None)

@@ -1,0 +1,105 @@
+"""The process dies: a run killed at any moment leaves the old table or the new one, and the next run is right."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from tests.spark.lake import ORDERS, Lake, Table
+
+D = Decimal
+REPOSITORY = Path(__file__).parents[3]
+
+CHILD = """
+import os, signal, sys
+from pathlib import Path
+from sqlmesh_like.spark.tables import hudi_table as tables
+from sqlmesh_like.spark.jvm.session import start_session
+from tests.spark.lake import Lake
+
+root, moment = Path(sys.argv[1]), sys.argv[2]
+
+def session():
+    from sqlmesh_like.project.nodes import Target
+    settings = {"spark.sql.shuffle.partitions": "2"}
+    target = Target("test", "test", "spark", warehouse=str(root / "warehouse"), master="local[2]", spark=settings)
+    return start_session(target, "child", log_file=root / "child.log")
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+spark = session()
+if moment == "after the commit":
+    real = tables.write
+    def write(*arguments):
+        real(*arguments)
+        die()
+    tables.write = write
+else:
+    # A task of the write itself kills the process: its files are begun, its commit never is.
+    from pyspark.sql import functions as F
+    parent = os.getpid()
+    real = tables.write
+    def write(frame, *rest):
+        @F.udf("boolean")
+        def last_words(_):
+            os.kill(parent, signal.SIGKILL)
+            return False
+        poisoned = frame.withColumn("_hoodie_is_deleted", last_words(frame["_sml_key"]))
+        real(poisoned, *rest)
+    tables.write = write
+Lake(spark, root, fresh=False).run()
+"""
+
+
+@pytest.fixture
+def orders(lake: Lake) -> Table:
+    lake.model("agg", "select city, sum(amount) as total, count(*) as n from @orders group by city")
+    table = lake.source("orders", ORDERS, partition="ym")
+    table.upsert((1, 1, D("5.00"), "x", "m1"), (2, 2, D("6.00"), "y", "m2"))
+    return table
+
+
+def run_and_die(lake: Lake, moment: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "-c", CHILD, str(lake.root), moment]
+    done = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
+    assert done.returncode == -signal.SIGKILL, done.stderr[-2000:]
+
+
+def test_killed_right_after_the_commit_nothing_is_applied_twice(lake: Lake, orders: Table) -> None:
+    lake.run_well()
+    orders.upsert((1, 1, D("7.00"), "x", "m1"), (3, 3, D("1.00"), "x", "m1"))
+    run_and_die(lake, "after the commit")
+    assert lake.rows("agg") == [("x", D("8.00"), 2), ("y", D("6.00"), 1)]
+    assert lake.run_well() == {"agg": "no_op"}
+    orders.upsert((4, 4, D("1.00"), "y", "m1"))
+    assert lake.run_well() == {"agg": "aggregate_merge"}
+    lake.assert_maintained()
+    assert lake.rows("agg") == [("x", D("8.00"), 2), ("y", D("7.00"), 2)]
+
+
+@pytest.mark.checklist(39)
+def test_killed_in_the_middle_of_a_write_the_next_run_does_it_again(lake: Lake, orders: Table) -> None:
+    lake.run_well()
+    orders.upsert((1, 1, D("7.00"), "x", "m1"), (3, 3, D("1.00"), "x", "m1"))
+    run_and_die(lake, "in the middle")
+    assert lake.timeline("agg").pending, "an inflight commit was left behind"
+    assert lake.rows("agg") == [("x", D("5.00"), 1), ("y", D("6.00"), 1)]
+    assert lake.run_well() == {"agg": "aggregate_merge"}
+    assert not lake.timeline("agg").pending
+    lake.assert_maintained()
+    assert lake.rows("agg") == [("x", D("8.00"), 2), ("y", D("6.00"), 1)]
+
+
+def test_killed_in_the_middle_of_the_first_build_the_next_run_builds(lake: Lake, orders: Table) -> None:
+    run_and_die(lake, "in the middle")
+    assert lake.run_well() == {"agg": "full_refresh"}
+    lake.assert_maintained()
+    assert lake.rows("agg") == [("x", D("5.00"), 1), ("y", D("6.00"), 1)]

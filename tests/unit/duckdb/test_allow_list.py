@@ -1,0 +1,105 @@
+"""What unit tests trust DuckDB with: forms and functions by a list, and of some of these only values by a guard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, datetime
+from decimal import Decimal
+
+import duckdb
+import pytest
+import sqlglot
+
+from sqlmesh_like.duckdb.allow_list import first_unproven, guard_in, guarded
+from sqlmesh_like.duckdb.dialect import duck_text
+
+
+@pytest.fixture(scope="module")
+def table() -> Iterator[duckdb.DuckDBPyConnection]:
+    row = "('12', '1.9', '2024-01-02', 1.50::decimal(5,2), 2.5::double, date '2024-01-02', 7)"
+    nulls = f"({', '.join(['NULL'] * 7)})"
+    with duckdb.connect(":memory:") as connection:
+        connection.execute(f"create table t as select * from (values {row}, {nulls}) v(n, s, day, c, f, d, i)")
+        yield connection
+
+
+# What Spark 3.5 gives for the same expression over the row that is not all NULL.
+AGREED = {
+    "cast(n as int)": 12,
+    "cast(cast(n as int) as string)": "12",
+    "cast(day as date)": date(2024, 1, 2),
+    "to_date(day)": date(2024, 1, 2),
+    "cast(c as string)": "1.50",
+    "cast(s as decimal(5,2))": Decimal("1.90"),
+    "concat(n, '-', d)": "12-2024-01-02",
+    "cast(date_add(d, 1) as string)": "2024-01-03",
+    "date_add(date_add(d, 1), 1)": date(2024, 1, 4),
+    "date_trunc('MONTH', d)": datetime(2024, 1, 1),
+    "round(c, 1)": Decimal("1.5"),
+    "n = '12'": True,
+    "i > 6": True,
+    "d = '2024-01-02'": True,
+    "timestamp '2024-03-31 01:30:00' - interval 24 hours = timestamp '2024-03-30 01:30:00'": True,
+    "greatest(i, null, 3)": 7,
+    "md5(n)": "c20ad4d76fe97759aa27a0c99bff6710",
+    "md5(concat(n, '-', coalesce(cast(c as string), '')))": "5e4ae5ab28aea3fa26477bcc986495c2",
+    "power(2, 10)": 1024.0,
+    "row_number() over (partition by cast(n as int) order by cast(day as date))": 1,
+}
+DOUBTED = {
+    "cast(s as int)": "the cast to INT of 1.9",
+    "cast(c as int)": "the cast to INT of 1.50",
+    "cast(f as int)": "the cast to INT of 2.5",
+    "cast(f as string)": "the cast to STRING of 2.5",
+    "cast(f as decimal(5,2))": "the cast to DECIMAL(5, 2) of 2.5",
+    "cast(cast(s as int) as string)": "the cast to INT of 1.9",
+    "to_date(n)": "the date of 12",
+    "round(f, 1)": "ROUND of the double 2.5",
+    "concat('x', f)": "the text of 2.5",
+    "sum(i) over (partition by cast(s as int))": "the cast to INT of 1.9",
+}
+UNPROVEN = {
+    "soundex(n)": "function SOUNDEX",
+    "power(i, 2)": "POWER of other than whole numbers as written",
+    "n rlike 'a'": "function REGEXP_LIKE",
+    "my_function(n)": "function MY_FUNCTION",
+    "date_format(d, 'EEE')": "this pattern of DATE_FORMAT",
+    "substring(n, -2)": "SUBSTRING from a position that is not a positive number",
+    "n like s": "LIKE with a pattern that is computed or has a backslash",
+    "i = '1.9'": "the text '1.9', which may be compared with a number",
+    "d + interval 1 day": "form INTERVAL",
+    "datediff(month, d, d)": "DATEDIFF by a unit",
+    "timestampdiff(hour, d, d)": "function TIMESTAMPDIFF",
+    "to_date(n, 'yyyy')": "TO_DATE with a pattern",
+}
+
+
+@pytest.mark.parametrize("expression", AGREED)
+def test_what_both_engines_compute_alike_passes(table: duckdb.DuckDBPyConnection, expression: str) -> None:
+    tree = sqlglot.parse_one(f"select {expression} as x from t where i is not null", dialect="spark")
+    assert first_unproven(tree) is None
+    (found,) = table.execute(duck_text(guarded(tree))).fetchall()
+    assert found == (AGREED[expression],)
+
+
+@pytest.mark.parametrize("expression", DOUBTED)
+def test_a_value_on_which_they_may_differ_fails_with_the_value(
+    table: duckdb.DuckDBPyConnection, expression: str
+) -> None:
+    tree = sqlglot.parse_one(f"select {expression} as x from t", dialect="spark")
+    assert first_unproven(tree) is None
+    with pytest.raises(duckdb.Error) as caught:
+        table.execute(duck_text(guarded(tree))).fetchall()
+    assert guard_in(str(caught.value)) == DOUBTED[expression]
+
+
+@pytest.mark.parametrize("expression", UNPROVEN)
+def test_a_function_or_form_that_is_not_listed_is_named(expression: str) -> None:
+    assert (
+        first_unproven(sqlglot.parse_one(f"select {expression} as x from t", dialect="spark")) == UNPROVEN[expression]
+    )
+
+
+def test_text_is_not_compared_with_numbers(table: duckdb.DuckDBPyConnection) -> None:
+    with pytest.raises(duckdb.BinderException, match="Cannot compare"):
+        table.execute(duck_text(guarded(sqlglot.parse_one("select s > i as x from t", dialect="spark"))))

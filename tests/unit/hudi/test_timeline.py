@@ -1,0 +1,237 @@
+"""Timelines read from files alone: commits, frontiers, file slices, and what is missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import fastavro
+import pytest
+
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.timeline import Timeline
+
+
+def at(second: int) -> str:
+    """An instant of the day, 17 digits."""
+    return f"20240101000{second:03d}000"
+
+
+class Lake:
+    """A table's folder with hand-made timeline files and empty data files."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.folder = root / ".hoodie" / "timeline"
+        self.folder.mkdir(parents=True)
+        text = "#comment\nhoodie.table.type=COPY_ON_WRITE\nhoodie.table.partition.fields=p:SIMPLE\nhoodie.x=a\\:b\n"
+        (root / ".hoodie" / "hoodie.properties").write_text(text)
+
+    @property
+    def timeline(self) -> Timeline:
+        return Timeline(str(self.root))
+
+    def commit(
+        self,
+        requested: int,
+        files: Sequence[str] = (),
+        *,
+        operation: str = "UPSERT",
+        replaced: Mapping[str, Sequence[str]] | None = None,
+        merged_from: Mapping[str, int] | None = None,
+        action: str = "commit",
+        extra: Mapping[str, str] | None = None,
+        completed: int | None = None,
+    ) -> str:
+        """A commit that wrote a file group for each of `files` (in partition p=1); returns its frontier."""
+        stats = [self.file(file_id, requested, (merged_from or {}).get(file_id)) for file_id in files]
+        record = {
+            "partitionToWriteStats": {"p=1": stats} if stats else {},
+            "partitionToReplaceFileIds": replaced or {},
+            "operationType": operation,
+            "extraMetadata": extra or {},
+        }
+        frontier = f"{at(requested)}_{at(completed or requested + 1)}"
+        (self.folder / f"{frontier}.{action}").write_text(json.dumps(record))
+        return frontier
+
+    def file(self, file_id: str, instant: int, merged_from: int | None = None) -> Mapping[str, object]:
+        path = f"p=1/{file_id}_0-1-2_{at(instant)}.parquet"
+        (self.root / "p=1").mkdir(exist_ok=True)
+        (self.root / path).touch()
+        previous = at(merged_from) if merged_from is not None else "null"
+        return {"fileId": file_id, "path": path, "prevCommit": previous, "numWrites": 2, "numDeletes": 1}
+
+    def mark(self, name: str) -> None:
+        (self.folder / name).touch()
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path / "t")
+
+
+def paths(timeline: Timeline, frontier: str) -> dict[str, str]:
+    return {found.file_id: found.instant for found in timeline.slices(frontier).values()}
+
+
+def test_a_folder_without_hudi_is_no_table(tmp_path: Path) -> None:
+    timeline = Timeline(str(tmp_path / "nothing"))
+    assert (timeline.exists, timeline.frontier, timeline.commits) == (False, None, ())
+
+
+def test_properties_are_read_with_their_escapes(lake: Lake) -> None:
+    assert lake.timeline.properties["hoodie.x"] == "a:b"
+    assert lake.timeline.partition_fields == ("p",)
+    assert lake.timeline.is_cow
+
+
+def test_the_frontier_is_the_last_data_commit(lake: Lake) -> None:
+    lake.commit(1, ["a"])
+    last = lake.commit(3, ["a"], merged_from={"a": 1})
+    lake.commit(5, ["b"], operation="CLUSTER", action="replacecommit", replaced={"p=1": ["a"]})
+    lake.mark(f"{at(7)}_{at(8)}.clean")
+    assert lake.timeline.frontier == last
+
+
+@pytest.mark.parametrize("name", ["{t}.commit.requested", "{t}.inflight", "{t}.deltacommit.inflight",
+                                  "{t}.replacecommit.requested"])  # fmt: skip
+def test_an_incomplete_data_instant_holds_the_frontier_back(lake: Lake, name: str) -> None:
+    first = lake.commit(1, ["a"])
+    lake.commit(5, ["b"])
+    lake.mark(name.format(t=at(3)))
+    assert lake.timeline.pending == (at(3),)
+    assert lake.timeline.frontier == first
+
+
+@pytest.mark.parametrize("action", ["compaction", "clustering", "clean", "rollback", "logcompaction", "indexing"])
+def test_an_incomplete_service_does_not(lake: Lake, action: str) -> None:
+    lake.mark(f"{at(1)}.{action}.requested")
+    lake.mark(f"{at(1)}.{action}.inflight")
+    last = lake.commit(5, ["b"])
+    assert lake.timeline.pending == ()
+    assert lake.timeline.frontier == last
+
+
+def test_instants_order_by_request_whatever_completes_first(lake: Lake) -> None:
+    early = lake.commit(1, ["a"], completed=9)
+    late = lake.commit(2, ["b"], completed=3)
+    assert [commit.instant.frontier for commit in lake.timeline.commits] == [early, late]
+    assert lake.timeline.frontier == late
+    assert [commit.instant.frontier for commit in lake.timeline.between(early, late)] == [late]
+
+
+def test_slices_are_those_of_the_frontier_not_of_today(lake: Lake) -> None:
+    first = lake.commit(1, ["a", "b"])
+    second = lake.commit(3, ["a", "c"], merged_from={"a": 1})
+    third = lake.commit(5, ["d"], replaced={"p=1": ["a", "b"]}, action="replacecommit", operation="INSERT_OVERWRITE")
+    timeline = lake.timeline
+    assert paths(timeline, first) == {"a": at(1), "b": at(1)}
+    assert paths(timeline, second) == {"a": at(3), "b": at(1), "c": at(3)}
+    assert paths(timeline, third) == {"c": at(3), "d": at(5)}
+
+
+def test_files_of_archived_commits_come_from_the_listing(lake: Lake) -> None:
+    lake.file("old", 1)
+    lake.file("old", 2)
+    frontier = lake.commit(5, ["a"])
+    assert paths(lake.timeline, frontier) == {"old": at(2), "a": at(5)}
+
+
+def test_what_a_crashed_writer_left_is_no_archived_file(lake: Lake) -> None:
+    lake.file("begun", 3)
+    lake.mark(f"{at(3)}.commit.requested")
+    lake.mark(f"{at(3)}.inflight")
+    frontier = lake.commit(5, ["a"])
+    assert paths(lake.timeline, frontier) == {"a": at(5)}
+
+
+def test_a_cleaned_slice_is_missing(lake: Lake) -> None:
+    first = lake.commit(1, ["a", "b"])
+    second = lake.commit(3, ["a"], merged_from={"a": 1})
+    (lake.root / f"p=1/a_0-1-2_{at(1)}.parquet").unlink()
+    timeline = lake.timeline
+    assert timeline.missing(first) == [f"p=1/a_0-1-2_{at(1)}.parquet"]
+    assert timeline.missing(first, {("p=1", "b")}) == []
+    assert timeline.missing(second) == []
+
+
+def test_a_cleaned_slice_of_an_archived_commit_is_missing_though_nothing_names_it(lake: Lake) -> None:
+    first = lake.commit(3, ["other"])
+    second = lake.commit(5, ["merged"], merged_from={"merged": 1})
+    lake.commit(7, ["new"], replaced={"p=1": ["replaced", "merged"]}, action="replacecommit")
+    timeline = lake.timeline
+    assert timeline.missing(first) == [f"p=1/merged of {at(1)}", "p=1/replaced"]
+    assert timeline.missing(second) == ["p=1/replaced"]
+    assert timeline.missing(first, {("p=1", "other")}) == []
+
+
+def test_a_group_born_and_replaced_later_is_not_missing(lake: Lake) -> None:
+    first = lake.commit(1, ["a"])
+    lake.commit(3, ["b"])
+    lake.commit(5, ["c"], replaced={"p=1": ["b"]}, action="replacecommit")
+    assert lake.timeline.missing(first) == []
+
+
+def test_a_restore_after_a_frontier_ends_its_history(lake: Lake) -> None:
+    first = lake.commit(1, ["a"])
+    assert lake.timeline.holds(first)
+    lake.mark(f"{at(5)}_{at(6)}.restore")
+    assert not lake.timeline.holds(first)
+    later = lake.commit(7, ["a"])
+    assert lake.timeline.holds(later)
+
+
+def test_a_frontier_of_another_table_is_not_held(lake: Lake) -> None:
+    lake.commit(1, ["a"])
+    assert not lake.timeline.holds(f"{at(1)}_{at(9)}")
+
+
+def test_our_keys_and_the_schema_are_found_behind_services(lake: Lake) -> None:
+    frontier = lake.commit(1, ["a"], extra={"sml.record": "mine", "schema": "{}"})
+    lake.commit(3, ["b"], operation="CLUSTER", action="replacecommit", replaced={"p=1": ["a"]})
+    assert lake.timeline.extra("sml.record") == "mine"
+    assert lake.timeline.extra("sml.other") is None
+    assert lake.timeline.schema_json(frontier) == "{}"
+    assert lake.timeline.schema_json(f"{at(0)}_{at(0)}") is None
+
+
+def test_metadata_in_avro_is_read_too(lake: Lake) -> None:
+    schema = {
+        "type": "record", "name": "HoodieCommitMetadata",
+        "fields": [{"name": "operationType", "type": "string"},
+                   {"name": "extraMetadata", "type": {"type": "map", "values": "string"}}],
+    }  # fmt: skip
+    with (lake.folder / f"{at(1)}_{at(2)}.commit").open("wb") as file:
+        fastavro.writer(file, schema, [{"operationType": "BULK_INSERT", "extraMetadata": {"k": "v"}}])
+    (commit,) = lake.timeline.commits
+    assert (commit.operation, commit.extra, commit.writes) == ("BULK_INSERT", {"k": "v"}, ())
+
+
+def test_unreadable_metadata_is_an_error_that_names_the_file(lake: Lake) -> None:
+    (lake.folder / f"{at(1)}_{at(2)}.commit").write_bytes(b"")
+    with pytest.raises(NodeError, match=f"{at(1)}_{at(2)}.commit"):
+        _ = lake.timeline.commits
+
+
+def test_a_rewrite_of_all_rows_is_no_change_and_stands_for_what_it_rewrote(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    first = lake.commit(1, ["a", "b"], extra={"sml.buckets": "1", "sml.ingest": "mark"})
+    second = lake.commit(3, ["a"], merged_from={"a": 1}, extra={"sml.buckets": "1", "sml.ingest": "later"})
+    known = {"sml.buckets": "3", "sml.ingest": "later", "sml.rewrite": "1 buckets → 3"}
+    lake.commit(5, ["c"], operation="INSERT_OVERWRITE_TABLE", replaced={"p=1": ["a", "b"]}, extra=known)
+    timeline = lake.timeline
+    assert timeline.frontier == second, "no row changed"
+    assert timeline.extra("sml.buckets") == "3", "what the next writer must know"
+    assert {group for _, group in timeline.slices(second)} == {"c"}
+    assert {group for _, group in timeline.slices(first)} == {"a", "b"}
+    assert timeline.missing(second) == [] and timeline.sizes(second).keys() == timeline.slices(second).keys()
+    third = lake.commit(7, ["c"], merged_from={"c": 5}, extra={"sml.buckets": "3"})
+    timeline = lake.timeline
+    assert [commit.operation for commit in timeline.between(second, third)] == ["UPSERT"]
+    assert [commit.operation for commit in timeline.between(first, third)] == [
+        "UPSERT",
+        "INSERT_OVERWRITE_TABLE",
+        "UPSERT",
+    ]
