@@ -16,7 +16,8 @@ Shown = pytest.CaptureFixture[str]
 FILES = {
     "dbt_project.yml": """
 name: shop
-on-run-start: ["create table if not exists hook_log (said string) using parquet location '{{ target.warehouse }}/log'"]
+on-run-start: ["create table if not exists hook_log (said string) using parquet location '{{ target.warehouse }}/log'",
+               "select 1 as a, 2 as a from range(3)"]
 on-run-end: ["insert into hook_log values ('end {% for r in results %}{{ r.node.name }}={{ r.status }} {% endfor %}')"]
 """,
     "profiles.yml": "lake: {target: a, outputs: {a: {type: spark, warehouse: warehouse, schema: dws}}}\n",
