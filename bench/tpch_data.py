@@ -58,7 +58,8 @@ def statements(change: Change, number: int) -> list[str]:
             " if(o_orderstatus = 'F', 'O', 'F') as o_orderstatus, {moved} as o_orderdate", "o_orderdate"),
         *_changed("lineitem", "l_orderkey", number, "l_quantity + 1 as l_quantity,"
             " l_extendedprice + 100 as l_extendedprice, {moved} as l_shipdate", "l_shipdate"),
-        "create or replace temp table d_customer as select 'U' as Op, * replace (c_acctbal + 1 as c_acctbal,"
+        "create or replace temp table d_customer as select 'U' as Op, * replace ("
+        " cast(c_acctbal + 1 as decimal(15, 2)) as c_acctbal,"  # of the same type, or the batch changes the schema too
         " if(c_mktsegment = 'BUILDING', 'MACHINERY', 'BUILDING') as c_mktsegment) from customer"
         f" order by hash(c_custkey, {number})"
         f" limit (select cast(ceil(count(*) * {change.share} / 10) as bigint) from customer)",
