@@ -17,6 +17,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from sqlmesh_like.cdc.decode.decode import Decoded, decode
@@ -192,6 +194,8 @@ def short(error: Exception) -> str:
     """The cause at the bottom of a Java stack in one line; our own errors whole."""
     if isinstance(error, NodeError):
         return str(error)
+    if not isinstance(error, (PySparkException, Py4JError)):
+        return f"unexpected {type(error).__name__}: {error}"[:500]
     causes = [line for line in str(error).splitlines() if line.startswith("Caused by: ")]
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return (causes[-1].removeprefix("Caused by: ") if causes else lines[0])[:500]

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from sqlmesh_like.cdc.stream import batch
 from sqlmesh_like.cdc.stream.continuous import run_until_stopped
-from sqlmesh_like.errors import NodeError
+from sqlmesh_like.errors import NodeError, ProjectError
 from sqlmesh_like.hudi.timeline import Timeline
 from tests.spark.ingest_lake import Lake, event, report_of, table
 
@@ -59,12 +59,12 @@ def test_a_crash_between_two_tables_of_a_topic_is_made_whole(
 
     def dies(place: Any, decoded: Any, mark: Any) -> Any:
         if decoded.layout.table.name == "b":
-            raise RuntimeError("killed")
+            raise ProjectError("killed")  # other errors of a table end its part of the batch alone
         return real(place, decoded, mark)
 
     with monkeypatch.context() as patch:
         patch.setattr(batch, "commit", dies)
-        with pytest.raises(RuntimeError, match="killed"):
+        with pytest.raises(ProjectError, match="killed"):
             shop.run()
     assert not Path(shop.uri("b")).exists()
     again = shop.run()
