@@ -20,6 +20,10 @@ from sqlmesh_like.hudi.file_sizing import BUCKETS
 Operation = Literal["bulk_insert", "upsert", "insert_overwrite", "insert_overwrite_table"]
 
 _KEY_GENERATOR = "org.apache.hudi.keygen."
+_MERGE_HANDLE = "hoodie.write.merge.handle.class"
+_PLAIN_MERGE = "org.apache.hudi.io.HoodieWriteMergeHandle"
+"""Hudi 1.2.0's default handle builds a map of the schema's fields for each row of a file that it rewrites: twice the
+time of the plain one, which leaves the same rows where the last commit wins. By an order it deletes other rows."""
 
 IS_DELETED = "_hoodie_is_deleted"
 """Hudi's marker column: a row of an upsert in which it is true is deleted, in the same commit."""
@@ -116,6 +120,8 @@ def write_options(table: HudiTable) -> dict[str, str]:
     else:
         # A derived row that is recomputed may well have a lower value in any column: the last commit wins.
         options["hoodie.record.merge.mode"] = "COMMIT_TIME_ORDERING"
+        if table.table_type == "cow":
+            options[_MERGE_HANDLE] = _PLAIN_MERGE
     return options
 
 
