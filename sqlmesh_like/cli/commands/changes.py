@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
+from sqlmesh_like.app.lakes.lake import built_table, open_lake
 from sqlmesh_like.cli.commands.show import print_rows
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.wiring.lake import built_table, open_lake
 from sqlmesh_like.errors import UsageError
 
 

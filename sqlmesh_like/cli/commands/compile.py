@@ -58,7 +58,7 @@ def _compile(flags: Flags, no_check: bool, *, prints: bool = True) -> tuple[Type
     warnings: tuple[TypeWarning, ...] = ()
     if not no_check:
         # Imported here: rendering alone must not wait for the SQL parser.
-        from sqlmesh_like.cli.preflight import check_project
+        from sqlmesh_like.app.loading.preflight import check_project
 
         warnings = check_project(loaded, [model.unique_id for model in models])
     analyses = tuple(analysis for analysis in loaded.rendered.analyses if analysis.unique_id in chosen)

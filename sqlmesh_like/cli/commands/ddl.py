@@ -6,10 +6,10 @@ from typing import cast
 
 import click
 
+from sqlmesh_like.app.lakes.lake import open_lake
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.wiring.lake import open_lake
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.external_table import DdlDialect, external_ddl
 

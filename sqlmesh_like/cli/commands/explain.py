@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import click
 
+from sqlmesh_like.app.lakes.lake import Lake, clock, hudi_options, open_lake
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.plan_tree import plan_summary, plan_tree, write_costs_text
-from sqlmesh_like.cli.wiring.lake import Lake, clock, hudi_options, open_lake
 from sqlmesh_like.hudi.write_cost import write_cost_of
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.explain import explain_model, program_text

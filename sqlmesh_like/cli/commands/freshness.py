@@ -11,11 +11,12 @@ from time import perf_counter
 
 import click
 
+from sqlmesh_like.app.lakes.lake import Lake, clock, open_lake
+from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.artifacts.sources import FreshnessResult, write_sources
-from sqlmesh_like.cli.context import Loaded, load, make_output
+from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.output import DisplayStatus, LogStep, Output
-from sqlmesh_like.cli.wiring.lake import Lake, clock, open_lake
 from sqlmesh_like.errors import NodeError, SmlError
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.plan.history import TableState

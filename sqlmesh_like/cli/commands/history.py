@@ -7,13 +7,13 @@ from dataclasses import asdict
 
 import click
 
+from sqlmesh_like.app.lakes.lake import open_lake
+from sqlmesh_like.app.loading.source_discovery import with_discovered_tables
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.output import size
 from sqlmesh_like.cli.printing.rows import as_table
-from sqlmesh_like.cli.wiring.lake import open_lake
-from sqlmesh_like.cli.wiring.source_discovery import with_discovered_tables
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.table_facts import commit_facts
 from sqlmesh_like.hudi.timeline import Timeline

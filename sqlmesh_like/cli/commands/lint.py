@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from sqlmesh_like.app.loading.preflight import input_schemas
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.preflight import input_schemas
 from sqlmesh_like.cli.printing.diagnostics import FORMS, Diagnostic, formatted
 from sqlmesh_like.compiler import Compiler
 from sqlmesh_like.errors import UsageError

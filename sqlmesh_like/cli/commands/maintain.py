@@ -6,11 +6,12 @@ from time import perf_counter
 
 import click
 
-from sqlmesh_like.cli.context import Loaded, load, make_output
+from sqlmesh_like.app.lakes.lake import Lake, hudi_options, lake_lock, open_lake
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.source_discovery import discovered_tables, with_discovered_tables
+from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.output import DisplayStatus, LogStep, Output
-from sqlmesh_like.cli.wiring.lake import Lake, hudi_options, lake_lock, open_lake
-from sqlmesh_like.cli.wiring.source_discovery import discovered_tables, with_discovered_tables
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.change_log import remove_logs
 from sqlmesh_like.hudi.timeline import Timeline

@@ -6,11 +6,11 @@ from time import perf_counter
 
 import click
 
+from sqlmesh_like.app.lakes.lake import lake_lock, open_lake
+from sqlmesh_like.app.operations.publish_setup import publisher_of
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.output import DisplayStatus, LogStep, Output
-from sqlmesh_like.cli.wiring.lake import lake_lock, open_lake
-from sqlmesh_like.cli.wiring.publish_setup import publisher_of
 from sqlmesh_like.errors import SelectionError, SmlError
 from sqlmesh_like.publish.publisher import LakePublisher
 from sqlmesh_like.render.rendered import RenderedModel

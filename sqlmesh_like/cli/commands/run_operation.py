@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from sqlmesh_like.app.lakes.lake import clock, lake_lock, open_lake
+from sqlmesh_like.app.operations.hooks import operations
 from sqlmesh_like.cli.context import load, make_output
-from sqlmesh_like.cli.hooks import operations
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.wiring.lake import clock, lake_lock, open_lake
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.project.reading.values import parse_vars
 

@@ -8,12 +8,13 @@ import sys
 
 import click
 
+from sqlmesh_like.app.lakes.lake import Lake, built_table, clock
+from sqlmesh_like.app.lakes.read_session import read_session
+from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.cli.completion import complete_names
-from sqlmesh_like.cli.context import Loaded, load, make_output
+from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.rows import as_csv, as_json, as_table
-from sqlmesh_like.cli.wiring.lake import Lake, built_table, clock
-from sqlmesh_like.cli.wiring.read_session import read_session
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.render.renderer import render_inline

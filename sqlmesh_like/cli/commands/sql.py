@@ -6,11 +6,11 @@ import sys
 
 import click
 
-from sqlmesh_like.cli.adhoc_query import adhoc_model, run_query
+from sqlmesh_like.app.lakes.read_session import read_session
+from sqlmesh_like.app.operations.adhoc_query import adhoc_model, run_query
 from sqlmesh_like.cli.commands.show import print_rows
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.wiring.read_session import read_session
 from sqlmesh_like.errors import UsageError
 
 

@@ -7,16 +7,16 @@ from typing import Literal
 
 import click
 
+from sqlmesh_like.app.lakes.lake import clock, open_lake
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.output import DisplayStatus, LogStep, Output
-from sqlmesh_like.cli.printing.rows import plain
-from sqlmesh_like.cli.wiring.lake import clock, open_lake
 from sqlmesh_like.errors import NodeError, SmlError
 from sqlmesh_like.plan.fingerprint import fingerprint
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.render.rendered import RenderedModel
+from sqlmesh_like.run.plain_values import plain
 from sqlmesh_like.run.ports import Engine, RowDifference
 
 

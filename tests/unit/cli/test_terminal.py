@@ -210,7 +210,7 @@ def test_verify_prints_so_many_of_the_differing_rows(monkeypatch: pytest.MonkeyP
         def stop(self) -> None:
             """Nothing was started."""
 
-    monkeypatch.setattr("sqlmesh_like.cli.wiring.lake._spark_engine", lambda *given: Engine())
+    monkeypatch.setattr("sqlmesh_like.app.lakes.lake.spark_engine", lambda *given: Engine())
     monkeypatch.setattr(verify, "_verifiable", lambda planned: planned)
     assert main(["verify", "one", "-t", "s", "--limit", "2"]) == 1
     shown = capsys.readouterr().out

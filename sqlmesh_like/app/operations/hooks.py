@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from sqlmesh_like.cli.printing.output import Output
-from sqlmesh_like.cli.wiring.lake import Lake
+from sqlmesh_like.app.lakes.lake import Lake
+from sqlmesh_like.app.reporter import Notify
 from sqlmesh_like.render.operations import Operations
 from sqlmesh_like.render.renderer import Renderer
 from sqlmesh_like.run.hooks import Hooks
@@ -14,7 +14,7 @@ from sqlmesh_like.run.lake_query import LakeQuery
 from sqlmesh_like.run.result import RunResult
 
 
-def hooks_of(lake: Lake, written: Collection[str], now: datetime, output: Output) -> Hooks | None:
+def hooks_of(lake: Lake, written: Collection[str], now: datetime, notify: Notify) -> Hooks | None:
     """The hooks of the nodes that are written and of the run, None where there are none."""
     loaded = lake.loaded
     models = sum(
@@ -26,7 +26,7 @@ def hooks_of(lake: Lake, written: Collection[str], now: datetime, output: Output
     if not count:
         return None
     if loaded.target.type == "duckdb":
-        output.line("warning: hooks are statements for Spark: they are not run on DuckDB", "warn")
+        notify("warning: hooks are statements for Spark: they are not run on DuckDB", "warn")
         return None
     return Hooks(operations(lake, now), LakeQuery(lake.planner(now), lake.engine, may_write=True))
 
@@ -34,7 +34,7 @@ def hooks_of(lake: Lake, written: Collection[str], now: datetime, output: Output
 def operations(lake: Lake, now: datetime) -> Operations:
     """Renders hooks and operations with answers of the lake, which they may change."""
     loaded = lake.loaded
-    renderer = Renderer(loaded.project, loaded.target, now=now, full_refresh=loaded.flags.full_refresh)
+    renderer = Renderer(loaded.project, loaded.target, now=now, full_refresh=loaded.invocation.full_refresh)
     answers = LakeQuery(lake.planner(now), lake.engine, may_write=True)
     return Operations(renderer, loaded.project, loaded.target, answers)
 

@@ -1,4 +1,4 @@
-"""The lake behind a command: history, catalog, planner and, where needed, Spark. Owns wiring them and the lock."""
+"""The lake behind an operation: history, catalog, planner and, where needed, Spark. Owns wiring them and the lock."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
-from sqlmesh_like.cli.context import Loaded
+from sqlmesh_like.app.lakes.spark_session import start_spark
+from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import MachineError, NodeError, RetryableError, UsageError
 from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.plan.catalog import Catalog, TablePlace, build_catalog
@@ -25,6 +27,7 @@ from sqlmesh_like.run.ports import Engine
 
 if TYPE_CHECKING:
     from sqlmesh_like.spark.jvm.session import Session
+    from sqlmesh_like.spark.spark_engine import SparkEngine
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,11 @@ class Lake:
     def planner(self, now: datetime) -> Planner:
         """Plans models; those that ask the lake while they are rendered get answers by its engine."""
         loaded = self.loaded
-        plain = Planner(loaded.rendered, self.catalog, now, loaded.flags.full_refresh)
+        plain = Planner(loaded.rendered, self.catalog, now, loaded.invocation.full_refresh)
         models, tests = loaded.rendered.models, loaded.rendered.tests
         if not any(model.asks_lake for model in models) and not any(test.asks_lake for test in tests):
             return plain
-        renderer = Renderer(loaded.project, loaded.target, now=now, full_refresh=loaded.flags.full_refresh)
+        renderer = Renderer(loaded.project, loaded.target, now=now, full_refresh=loaded.invocation.full_refresh)
         return replace(plain, rerender=Rerenderer(renderer, loaded.project, LakeQuery(plain, self.engine)))
 
 
@@ -63,7 +66,7 @@ def open_lake(loaded: Loaded, writes: Collection[str] = (), session: Session | N
     require_lake(loaded)
     history = LakeHistory()
     catalog = build_catalog(loaded.project, loaded.rendered, loaded.target, history)
-    if loaded.flags.defer:
+    if loaded.invocation.defer:
         catalog = _deferred(loaded, catalog, writes)
     return Lake(loaded, catalog, _engine(loaded, history, session))
 
@@ -101,20 +104,22 @@ def _engine(loaded: Loaded, history: LakeHistory, session: Session | None) -> En
             if self._engine is None:
                 if name in ("stop", "release"):
                     return lambda: None
-                self._engine = _spark_engine(loaded, history, session)
+                self._engine = spark_engine(loaded, history, session)
             return getattr(self._engine, name)
 
     return _Lazy()  # type: ignore[return-value]
 
 
-def _spark_engine(loaded: Loaded, history: LakeHistory, session: Session | None) -> Engine:
-    from sqlmesh_like.cli.printing.download_progress import show_progress
-    from sqlmesh_like.spark.spark_engine import SparkEngine, open_engine
+def spark_engine(loaded: Loaded, history: LakeHistory, session: Session | None = None) -> SparkEngine:
+    """The engine of a target: on a Spark that is there, on that of the calls before, or on one of its own."""
+    from sqlmesh_like.spark.spark_engine import SparkEngine
 
+    start, shared = partial(start_spark, loaded), loaded.spark
     if session is not None:
         return SparkEngine(loaded.target, history, lambda: session)
-    log_file = loaded.target_folder / "logs" / "spark.log"
-    return open_engine(loaded.target, history, log_file, show_progress)
+    if shared is not None:
+        return SparkEngine(loaded.target, history, lambda: shared.session(start), stops_spark=False)
+    return SparkEngine(loaded.target, history, start)
 
 
 @contextmanager

@@ -5,12 +5,11 @@ Nothing outlives the process, so what a command reads is built first, whether it
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 
-from sqlmesh_like.cli.context import Loaded, make_output
-from sqlmesh_like.cli.wiring.lake import Lake
+from sqlmesh_like.app.lakes.lake import Lake
+from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.duckdb.duck_engine import DuckEngine
 from sqlmesh_like.duckdb.duck_history import DuckHistory
 from sqlmesh_like.errors import NodeError, ProjectError, UsageError
@@ -48,7 +47,7 @@ def computed_lake(loaded: Loaded, read: Callable[[Lake], Collection[str]], now: 
 
 
 def _without_rows(loaded: Loaded, now: datetime) -> Lake:
-    if loaded.flags.defer:
+    if loaded.invocation.defer:
         raise UsageError(f"the target {loaded.target.name!r} computes all it reads: --defer has no meaning there")
     _warn_of_unused(loaded)
     history = DuckHistory()
@@ -93,10 +92,9 @@ def _fixtures(loaded: Loaded, wanted: Collection[str]) -> list[tuple[SourceTable
 
 def _warn_of_unused(loaded: Loaded) -> None:
     sources = [(t.source_name, t.name) for source in loaded.project.sources for t in source.tables]
-    output = make_output(loaded.flags, sys.stderr)
     for path, hint in unused(loaded.project.root, sources, [model.name for model in loaded.rendered.models]):
         said = f" ({hint})" if hint else ""
-        output.line(f"warning: {path} is not the fixture of any source or model{said}", "warn")
+        loaded.reporter.notify(f"warning: {path} is not the fixture of any source or model{said}", "warn")
 
 
 class _SilentListener:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.binding.scope import offset_of
 from sqlmesh_like.analyze.query_analysis import QUESTION, locate, parse
-from sqlmesh_like.cli.wiring.lake import Lake, clock, require_built
+from sqlmesh_like.app.lakes.lake import Lake, clock, require_built
 from sqlmesh_like.errors import SqlError, nearest
 from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.checks.check import check_models
