@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
+from sqlmesh_like.app.lakes.lazy_engine import LazyEngine
 from sqlmesh_like.app.lakes.spark_session import start_spark
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import MachineError, NodeError, RetryableError, UsageError
@@ -23,7 +24,7 @@ from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.render.renderer import Renderer
 from sqlmesh_like.render.rerender import Rerenderer
 from sqlmesh_like.run.lake_query import LakeQuery
-from sqlmesh_like.run.ports import Engine
+from sqlmesh_like.run.ports import Engine, LakeEngine
 
 if TYPE_CHECKING:
     from sqlmesh_like.spark.jvm.session import Session
@@ -49,6 +50,13 @@ class Lake:
         return replace(plain, rerender=Rerenderer(renderer, loaded.project, LakeQuery(plain, self.engine)))
 
 
+@dataclass(frozen=True)
+class HudiLake(Lake):
+    """The lake of a Spark target: its tables outlive the call."""
+
+    engine: LakeEngine
+
+
 def require_lake(loaded: Loaded) -> None:
     """Raises UsageError where the target is not a Spark target."""
     if loaded.target.type != "spark":
@@ -56,7 +64,7 @@ def require_lake(loaded: Loaded) -> None:
         raise UsageError(f"the target {loaded.target.name!r} has no lake: its type is {loaded.target.type}", hint=hint)
 
 
-def open_lake(loaded: Loaded, writes: Collection[str] = (), session: Session | None = None) -> Lake:
+def open_lake(loaded: Loaded, writes: Collection[str] = (), session: Session | None = None) -> HudiLake:
     """The lake of a Spark target; Spark starts when it is first used, but for one that is there (`session`).
 
     Raises UsageError for other targets.
@@ -68,7 +76,7 @@ def open_lake(loaded: Loaded, writes: Collection[str] = (), session: Session | N
     catalog = build_catalog(loaded.project, loaded.rendered, loaded.target, history)
     if loaded.invocation.defer:
         catalog = _deferred(loaded, catalog, writes)
-    return Lake(loaded, catalog, _engine(loaded, history, session))
+    return HudiLake(loaded, catalog, LazyEngine(lambda: spark_engine(loaded, history, session)))
 
 
 def built_table(lake: Lake, name: str) -> tuple[TablePlace, TableState]:
@@ -91,23 +99,6 @@ def _deferred(loaded: Loaded, catalog: Catalog, writes: Collection[str]) -> Cata
     graph = loaded.graph
     wanted = frozenset(catalog.places) if not writes else frozenset[str]().union(*map(graph.ancestors, writes))
     return catalog.deferred(wanted.difference(writes), loaded.state.locations(loaded.target.warehouse))
-
-
-def _engine(loaded: Loaded, history: LakeHistory, session: Session | None) -> Engine:
-    class _Lazy:
-        """Imports pyspark on the first call: a command that needs no Spark never pays for it."""
-
-        def __init__(self) -> None:
-            self._engine: Engine | None = None
-
-        def __getattr__(self, name: str) -> object:
-            if self._engine is None:
-                if name in ("stop", "release"):
-                    return lambda: None
-                self._engine = spark_engine(loaded, history, session)
-            return getattr(self._engine, name)
-
-    return _Lazy()  # type: ignore[return-value]
 
 
 def spark_engine(loaded: Loaded, history: LakeHistory, session: Session | None = None) -> SparkEngine:

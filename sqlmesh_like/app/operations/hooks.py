@@ -1,12 +1,12 @@
-"""The hooks of one call. Owns wiring them, and that a target without Spark says that it runs none."""
+"""The hooks of one call. Owns which of them it has, and wiring them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from sqlmesh_like.app.lakes.lake import Lake
-from sqlmesh_like.app.reporter import Notify
+from sqlmesh_like.app.lakes.lake import HudiLake
+from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.render.operations import Operations
 from sqlmesh_like.render.renderer import Renderer
 from sqlmesh_like.run.hooks import Hooks
@@ -14,28 +14,29 @@ from sqlmesh_like.run.lake_query import LakeQuery
 from sqlmesh_like.run.result import RunResult
 
 
-def hooks_of(lake: Lake, written: Collection[str], now: datetime, notify: Notify) -> Hooks | None:
+def hooks_of(lake: HudiLake, written: Collection[str], now: datetime) -> Hooks | None:
     """The hooks of the nodes that are written and of the run, None where there are none."""
-    loaded = lake.loaded
+    if not has_hooks(lake.loaded, written):
+        return None
+    return Hooks(operations(lake, now), LakeQuery(lake.planner(now), lake.engine, lake.engine))
+
+
+def has_hooks(loaded: Loaded, written: Collection[str]) -> bool:
+    """Whether the run, or a node that it writes, has a hook."""
     models = sum(
         bool(m.config.pre_hook or m.config.post_hook) for m in loaded.rendered.models if m.unique_id in written
     )
     seeds = [seed for seed in loaded.rendered.seeds if seed.unique_id in written]
     count = models + sum(bool(seed.config.get("pre_hook") or seed.config.get("post_hook")) for seed in seeds)
     count += len(loaded.project.on_run_start) + len(loaded.project.on_run_end)
-    if not count:
-        return None
-    if loaded.target.type == "duckdb":
-        notify("warning: hooks are statements for Spark: they are not run on DuckDB", "warn")
-        return None
-    return Hooks(operations(lake, now), LakeQuery(lake.planner(now), lake.engine, may_write=True))
+    return bool(count)
 
 
-def operations(lake: Lake, now: datetime) -> Operations:
+def operations(lake: HudiLake, now: datetime) -> Operations:
     """Renders hooks and operations with answers of the lake, which they may change."""
     loaded = lake.loaded
     renderer = Renderer(loaded.project, loaded.target, now=now, full_refresh=loaded.invocation.full_refresh)
-    answers = LakeQuery(lake.planner(now), lake.engine, may_write=True)
+    answers = LakeQuery(lake.planner(now), lake.engine, lake.engine)
     return Operations(renderer, loaded.project, loaded.target, answers)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sqlmesh_like.app.lakes.lake import Lake
+from sqlmesh_like.app.lakes.lake import HudiLake
 from sqlmesh_like.app.loading.destinations import destinations
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.project.publishing import Destination
@@ -12,14 +12,12 @@ from sqlmesh_like.publish.publisher import LakePublisher
 from sqlmesh_like.publish.store import Store
 
 
-def publisher_of(lake: Lake, selected: Collection[str], *, afresh: bool = False) -> LakePublisher | None:
-    """Publishes the selected models; None where none of them is published, or the target has no lake.
+def publisher_of(lake: HudiLake, selected: Collection[str], *, afresh: bool = False) -> LakePublisher | None:
+    """Publishes the selected models; None where none of them is published.
 
     Raises ProjectError with the model's file for a destination that the target does not have.
     """
     loaded = lake.loaded
-    if loaded.target.type != "spark":
-        return None
     chosen = {
         model.unique_id: destinations(model, loaded)
         for model in loaded.rendered.models

@@ -14,7 +14,7 @@ from sqlmesh_like.app.lakes.lake import Lake, clock, lake_lock, open_lake
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import check_before_run
 from sqlmesh_like.app.operations.clean_tables import clean
-from sqlmesh_like.app.operations.hooks import end_context, hooks_of
+from sqlmesh_like.app.operations.hooks import end_context, has_hooks, hooks_of
 from sqlmesh_like.app.operations.publish_setup import publisher_of
 from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import Level, Notify
@@ -96,21 +96,14 @@ def _run_on_lake(
 ) -> RunResult:
     now = clock(request.now)
     written = [unique_id for unique_id in selected if loaded.graph.nodes[unique_id].resource_type not in _READING]
-    lake = _open_lake(loaded, selected, written, now)
-    seeds = _seeds(loaded, selected)
-    _warn_of_watermarks(loaded, selected, listener.notify)
-    _report_deferred(lake, listener.notify)
-    check_before_run(loaded, lake.catalog, [i for i in written if i not in seeds], seeds.values())
+    if loaded.target.type == "duckdb":
+        return _run_in_memory(loaded, selected, written, units, listener, now)
+    lake, seeds = open_lake(loaded, written), _seeds(loaded, selected)
+    _check(lake, selected, written, seeds, listener.notify)
     with _lock(loaded, request.command, selected):
-        if loaded.target.type == "duckdb":
-            _build_above(lake, selected, seeds, now)
-        planner = lake.planner(now)
-        hooks = hooks_of(lake, written, now, listener.notify)
-        publisher = publisher_of(lake, written)
-        executor = Executor(
-            planner, loaded.graph, lake.engine, listener, loaded.target.threads, loaded.invocation.fail_fast, seeds,
-            units, runs_views=loaded.target.type == "duckdb", hooks=hooks, publisher=publisher,
-        )  # fmt: skip
+        hooks, publisher = hooks_of(lake, written, now), publisher_of(lake, written)
+        executor = _executor(lake, now, listener, seeds, units)
+        executor.hooks, executor.publisher = hooks, publisher
         try:
             if hooks is not None:
                 hooks.around_run(end=False, more={})
@@ -124,6 +117,55 @@ def _run_on_lake(
                 publisher.close()
             lake.engine.stop()
     return result
+
+
+def _run_in_memory(
+    loaded: Loaded,
+    selected: Sequence[str],
+    written: Sequence[str],
+    units: UnitWork | None,
+    listener: RunListener,
+    now: datetime,
+) -> RunResult:
+    """Nothing outlives a process there: what is read is built first, whether it is selected or not."""
+    from sqlmesh_like.app.lakes.duck_lake import build_tables, open_duck_lake  # a run on Spark need not wait for DuckDB
+
+    lake, above = open_duck_lake(loaded, selected, now), loaded.graph.above(selected)
+    seeds = _seeds(loaded, above)
+    _check(lake, selected, written, seeds, listener.notify)
+    build_tables(lake, above.difference(selected), seeds, now)
+    if has_hooks(loaded, written):
+        listener.notify("warning: hooks are statements for Spark: they are not run on DuckDB", "warn")
+    try:
+        return _executor(lake, now, listener, seeds, units, runs_views=True).run(selected)
+    finally:
+        lake.engine.stop()
+
+
+def _executor(
+    lake: Lake,
+    now: datetime,
+    listener: Listener,
+    seeds: Mapping[str, SeedTable],
+    units: UnitWork | None,
+    *,
+    runs_views: bool = False,
+) -> Executor:
+    loaded = lake.loaded
+    return Executor(
+        lake.planner(now), loaded.graph, lake.engine, listener, loaded.target.threads, loaded.invocation.fail_fast,
+        seeds, units, runs_views,
+    )  # fmt: skip
+
+
+def _check(
+    lake: Lake, selected: Collection[str], written: Sequence[str], seeds: Mapping[str, SeedTable], notify: Notify
+) -> None:
+    """What is wrong, or worth a word, before anything is read or written."""
+    _warn_of_watermarks(lake.loaded, selected, notify)
+    _report_deferred(lake, notify)
+    models = [unique_id for unique_id in written if unique_id not in seeds]
+    check_before_run(lake.loaded, lake.catalog, models, seeds.values())
 
 
 def _unit_work(loaded: Loaded, selected: Collection[str], now: datetime, on: str) -> UnitWork | None:
@@ -163,31 +205,14 @@ def _report_deferred(lake: Lake, notify: Notify) -> None:
         notify(f"read from {lake.loaded.invocation.state}: {', '.join(tables)}")
 
 
-def _open_lake(loaded: Loaded, selected: Collection[str], written: Collection[str], now: datetime) -> Lake:
-    if loaded.target.type == "spark":
-        return open_lake(loaded, written)
-    from sqlmesh_like.app.lakes.duck_lake import open_duck_lake  # a run on Spark need not wait for DuckDB
-
-    return open_duck_lake(loaded, selected, now)
-
-
-def _build_above(lake: Lake, selected: Collection[str], seeds: Mapping[str, SeedTable], now: datetime) -> None:
-    """Nothing outlives a process there: what is read is built first, whether it is selected or not."""
-    from sqlmesh_like.app.lakes.duck_lake import build_tables
-
-    build_tables(lake, lake.loaded.graph.above(selected).difference(selected), seeds, now)
-
-
-def _seeds(loaded: Loaded, selected: Collection[str]) -> dict[str, SeedTable]:
-    wanted = loaded.graph.above(selected) if loaded.target.type == "duckdb" else selected
+def _seeds(loaded: Loaded, wanted: Collection[str]) -> dict[str, SeedTable]:
     return {s.unique_id: read_seed(s, loaded.project.root) for s in loaded.rendered.seeds if s.unique_id in wanted}
 
 
 def _lock(loaded: Loaded, command: str, selected: Collection[str]) -> AbstractContextManager[None]:
-    """Tests that store nothing may run beside anything: they read pinned states. A lake in memory is nobody else's."""
+    """Tests that store nothing may run beside anything: they read pinned states."""
     stores = any(test.table is not None and test.unique_id in selected for test in loaded.rendered.tests)
-    is_alone = (command == "test" and not stores) or loaded.target.type == "duckdb"
-    return nullcontext() if is_alone else lake_lock(loaded, "run")
+    return nullcontext() if command == "test" and not stores else lake_lock(loaded, "run")
 
 
 def _warn_of_watermarks(loaded: Loaded, selected: Collection[str], notify: Notify) -> None:

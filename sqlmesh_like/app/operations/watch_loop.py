@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from threading import Event
 from time import monotonic, perf_counter
 
-from sqlmesh_like.app.lakes.lake import Lake, clock
+from sqlmesh_like.app.lakes.lake import HudiLake, clock
 from sqlmesh_like.app.operations.clean_tables import clean_built, clean_ingested
 from sqlmesh_like.app.operations.run_nodes import RunListener
 from sqlmesh_like.app.operations.run_results import write_results
@@ -30,7 +30,7 @@ IDLE_SECONDS = 30.0
 class WatchLoop:
     """The rounds of one watch. `gates` keep every source from writing while its tables are cleaned."""
 
-    lake: Lake
+    lake: HudiLake
     selected: Sequence[str]
     listener: RunListener
     gates: Callable[[], ExitStack]

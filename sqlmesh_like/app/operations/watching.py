@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from sqlmesh_like.app.lakes.lake import Lake, lake_lock, open_lake, require_lake
+from sqlmesh_like.app.lakes.lake import HudiLake, lake_lock, open_lake, require_lake
 from sqlmesh_like.app.lakes.spark_session import session_for
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import check_before_run
@@ -64,7 +64,7 @@ def _sources(loaded: Loaded, models: list[str]) -> list[Source]:
 
 def _watch(
     spark: Session,
-    lake: Lake,
+    lake: HudiLake,
     models: list[str],
     sources: list[Source],
     trigger: str | None,
