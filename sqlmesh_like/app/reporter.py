@@ -35,10 +35,15 @@ class Reporter(Protocol):
 
 
 class LogReporter:
-    """Hands what is told to the logger `sqlmesh_like`, as libraries do."""
+    """Hands what is told to the logger `sqlmesh_like`, as libraries do; each text once."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
 
     def notify(self, text: str, level: Level = "info") -> None:
-        _LOGGER.log(_LEVELS[level], "%s", text)
+        if text not in self._said:
+            self._said.add(text)
+            _LOGGER.log(_LEVELS[level], "%s", text)
 
     @contextmanager
     def downloading(self) -> Iterator[OnProgress]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import datetime
+import gc
 import os
 import sys
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TextIO
 
 from sqlmesh_like.app.loading import loaded
 from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.project_cache import without_collector
 from sqlmesh_like.app.reporter import Level, OnProgress
 from sqlmesh_like.cli.options import Flags
 from sqlmesh_like.cli.printing.output import Output
@@ -34,7 +37,23 @@ class TerminalReporter:
 
 def load(flags: Flags, *, now: datetime.datetime = EPOCH) -> Loaded:
     """Reads and renders the project. `now` is the clock of templates. Raises ProjectError or UsageError."""
-    return loaded.load(flags, now=now, reporter=TerminalReporter(flags))
+    with staying():
+        return loaded.load(flags, now=now, reporter=TerminalReporter(flags))
+
+
+@contextmanager
+def staying() -> Iterator[None]:
+    """What is made within stays to the end of the process: cycles are not looked for among it, now and later.
+
+    But not where Spark has been used: what is set aside is never freed, and keeps alive the Java objects that it stands
+    for.
+    """
+    with without_collector():
+        try:
+            yield
+        finally:
+            if "py4j" not in sys.modules:
+                gc.freeze()
 
 
 def make_output(flags: Flags, stream: TextIO | None = None, *, bar: bool = False) -> Output:

@@ -78,18 +78,12 @@ def cached_project(
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Within, cycles are not looked for: thousands of values that stay would be walked through again and again.
-
-    Afterwards they are set aside, but not where Spark has been used: what is set aside is never freed, and keeps alive
-    the Java objects that it stands for.
-    """
+    """Within, cycles are not looked for: thousands of values that stay would be walked through again and again."""
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if "py4j" not in sys.modules:
-            gc.freeze()
         if was_on:
             gc.enable()
 

@@ -129,4 +129,7 @@ def _unbuilt_columns(lake: Lake, selected: Collection[str]) -> Mapping[str, Sche
     seeds = [seed for seed in loaded.rendered.seeds if seed.unique_id in above]
     missing = [seed for seed in seeds if not lake.catalog.state(seed.unique_id).exists]
     fixtures = fixture_schemas(loaded, above) if loaded.target.type == "duckdb" else {}
-    return {**{i: schema for i, schema in fixtures.items() if schema}, **seed_schemas(missing, loaded.project.root)}
+    return {
+        **{i: schema for i, schema in fixtures.items() if schema},
+        **seed_schemas(missing, loaded.project.root),
+    }

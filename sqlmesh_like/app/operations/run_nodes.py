@@ -133,7 +133,8 @@ def _run_in_memory(
     lake, above = open_duck_lake(loaded, selected, now), loaded.graph.above(selected)
     seeds = _seeds(loaded, above)
     _check(lake, selected, written, seeds, listener.notify)
-    build_tables(lake, above.difference(selected), seeds, now)
+    # What is selected may be above what is only read: it is then built twice, first for its reader.
+    build_tables(lake, loaded.graph.above(above.difference(selected)), seeds, now)
     if has_hooks(loaded, written):
         listener.notify("warning: hooks are statements for Spark: they are not run on DuckDB", "warn")
     try:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sqlglot import exp
 
-from sqlmesh_like.app.lakes.lake import Lake, built_table, clock
+from sqlmesh_like.app.arrow_rows import arrow_schema, arrow_table
+from sqlmesh_like.app.lakes.lake import Lake, built_table, clock, open_lake
 from sqlmesh_like.app.lakes.read_session import read_session
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import UsageError
+from sqlmesh_like.names import visible
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.render.renderer import render_inline
@@ -28,6 +31,20 @@ def table_rows(loaded: Loaded, name: str, limit: int, as_of: str | None = None) 
         raise _no_past()
     with read_session(_with_failures(loaded, name), lambda lake: _read(lake, view, name)) as lake:
         return _query(lake, view, limit) if view is not None else _rows(lake, name, limit, as_of)
+
+
+def table_arrow(loaded: Loaded, name: str, limit: int, as_of: str | None = None) -> Any:
+    """The same as a `pyarrow.Table`: columns have the types that `arrow_rows` names, whoever read them."""
+    view = _view(loaded, name)
+    if view is None and loaded.target.type == "spark":
+        from sqlmesh_like.hudi.table_reader import read_arrow_table
+
+        lake = open_lake(_with_failures(loaded, name))
+        state = _state_at(built_table(lake, name)[1], as_of)
+        table = read_arrow_table(state, limit)  # values do not become Python's on the way
+        if table is not None:
+            return table.cast(arrow_schema(visible(state.schema or ())))
+    return arrow_table(table_rows(loaded, name, limit, as_of))
 
 
 def inline_rows(loaded: Loaded, sql: str, limit: int, as_of: str | None = None) -> Rows:
@@ -63,11 +80,16 @@ def _no_past() -> UsageError:
 def _rows(lake: Lake, name: str, limit: int, as_of: str | None) -> Rows:
     place, state = built_table(lake, name)
     from sqlmesh_like.hudi.table_reader import read_table_rows
-    from sqlmesh_like.hudi.time_travel import state_at
 
-    state = state if as_of is None else state_at(state, as_of)
+    state = _state_at(state, as_of)
     whole = exp.select("*").from_(exp.table_(place.table.identifier, db=place.table.schema, quoted=True))
     return read_table_rows(state, limit) or lake.engine.query(whole, {place.table: state}, limit)
+
+
+def _state_at(state: TableState, as_of: str | None) -> TableState:
+    from sqlmesh_like.hudi.time_travel import state_at
+
+    return state if as_of is None else state_at(state, as_of)
 
 
 def _with_failures(loaded: Loaded, name: str) -> Loaded:

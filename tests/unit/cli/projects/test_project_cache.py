@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.app.loading import loaded
-from sqlmesh_like.app.loading.project_cache import without_collector
 from sqlmesh_like.cli.app import main
+from sqlmesh_like.cli.context import staying
 
 Put = Callable[..., None]
 KAFKA = ", ingest: {format: canal, kafka: {bootstrap_servers: b, topics: [t], options: {password: w}}}"
@@ -139,6 +139,6 @@ def test_the_cache_is_the_users_own_and_damage_costs_time_only(put: Put, reading
 def test_what_stands_for_java_objects_is_never_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "py4j", object())
     before = gc.get_freeze_count()
-    with without_collector():
+    with staying():
         assert not gc.isenabled()
     assert (gc.isenabled(), gc.get_freeze_count()) == (True, before)
