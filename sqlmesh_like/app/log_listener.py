@@ -41,6 +41,6 @@ class LogListener(LogReporter):
         if report.dead_letters:
             _LOGGER.warning("%s dead letters in %s", report.dead_letters, report.dead_letter_table)
 
-    def verified(self, number: int, total: int, found: Verification) -> None:
-        level = logging.INFO if found.status == "pass" else logging.ERROR
-        _LOGGER.log(level, "%s of %s: %s %s", number, total, found.model.table, found.error or found.status)
+    def verified(self, number: int, total: int, result: Verification) -> None:
+        level = logging.INFO if result.status == "pass" else logging.ERROR
+        _LOGGER.log(level, "%s of %s: %s %s", number, total, result.model.table, result.error or result.status)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from sqlmesh_like.app.lakes.lake import HudiLake
+from sqlmesh_like.app.lakes.lake import HudiLake, clock, lake_lock, open_lake
 from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.errors import UsageError
 from sqlmesh_like.render.operations import Operations
 from sqlmesh_like.render.renderer import Renderer
 from sqlmesh_like.run.hooks import Hooks
@@ -38,6 +39,22 @@ def operations(lake: HudiLake, now: datetime) -> Operations:
     renderer = Renderer(loaded.project, loaded.target, now=now, full_refresh=loaded.invocation.full_refresh)
     answers = LakeQuery(lake.planner(now), lake.engine, lake.engine)
     return Operations(renderer, loaded.project, loaded.target, answers)
+
+
+def run_operation(loaded: Loaded, macro: str, arguments: Mapping[str, object]) -> str:
+    """Call a macro, `name` or `package.name`, that may query and change the lake; what it says.
+
+    Raises UsageError where the target has no lake.
+    """
+    if loaded.target.type != "spark":
+        hint = "choose a target of type spark with -t"
+        raise UsageError(f"the target {loaded.target.name!r} has no lake that an operation could change", hint=hint)
+    lake = open_lake(loaded)
+    try:
+        with lake_lock(loaded, "run"):
+            return operations(lake, clock(None)).call(macro, arguments)
+    finally:
+        lake.engine.stop()
 
 
 def end_context(result: RunResult) -> Mapping[str, object]:

@@ -15,7 +15,7 @@ from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import check_before_run
 from sqlmesh_like.app.operations.clean_tables import clean
 from sqlmesh_like.app.operations.hooks import end_context, has_hooks, hooks_of
-from sqlmesh_like.app.operations.publish_setup import publisher_of
+from sqlmesh_like.app.operations.publishing import publisher_of
 from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import Level, Notify
 from sqlmesh_like.classify.rules import RULES

@@ -47,6 +47,23 @@ def table_arrow(loaded: Loaded, name: str, limit: int, as_of: str | None = None)
     return arrow_table(table_rows(loaded, name, limit, as_of))
 
 
+def changed_rows(loaded: Loaded, name: str, since: str, until: str | None, limit: int) -> Rows:
+    """What changed in a table between two commits or times: see `ChangeReader.changes`; `until` None: the newest.
+
+    Raises UsageError where the target has no lake, or `until` lies before `since`.
+    """
+    lake = open_lake(loaded)
+    _, state = built_table(lake, name)
+    start, end = _state_at(state, since), _state_at(state, until)
+    assert start.frontier is not None and end.frontier is not None
+    if start.frontier > end.frontier:
+        raise UsageError(f"--until {until} lies before --since {since}", hint="exchange the two")
+    try:
+        return lake.engine.changes(end, start.frontier, limit)
+    finally:
+        lake.engine.stop()
+
+
 def inline_rows(loaded: Loaded, sql: str, limit: int, as_of: str | None = None) -> Rows:
     """Rows of a SELECT with `ref()` and `source()`."""
     view = render_inline(loaded.project, loaded.target, sql)

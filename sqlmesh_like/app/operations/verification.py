@@ -34,7 +34,7 @@ class Verification:
 
 
 OnVerified = Callable[[int, int, Verification], None]
-"""Called with the number of a table, how many there are, and what was found."""
+"""Called with the number of a table, how many there are, and its result."""
 
 
 def verify_tables(loaded: Loaded, limit: int, on_verified: OnVerified) -> tuple[Verification, ...]:
@@ -46,14 +46,14 @@ def verify_tables(loaded: Loaded, limit: int, on_verified: OnVerified) -> tuple[
     lake = open_lake(loaded, selected)
     planner = lake.planner(clock(None))
     tables = [planner.rendered.model(unique_id) for unique_id in selected if unique_id in lake.catalog.places]
-    found: list[Verification] = []
+    results: list[Verification] = []
     try:
         for number, model in enumerate(tables, 1):
-            found.append(_verify(model, planner, lake.engine, limit))
-            on_verified(number, len(tables), found[-1])
+            results.append(_verify(model, planner, lake.engine, limit))
+            on_verified(number, len(tables), results[-1])
     finally:
         lake.engine.stop()
-    return tuple(found)
+    return tuple(results)
 
 
 def _verify(model: RenderedModel, planner: Planner, engine: ModelVerifier, limit: int) -> Verification:

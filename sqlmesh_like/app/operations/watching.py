@@ -11,7 +11,7 @@ from sqlmesh_like.app.lakes.spark_session import session_for
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import check_before_run
 from sqlmesh_like.app.operations.ingestion import IngestListener, selected_sources, triggers
-from sqlmesh_like.app.operations.publish_setup import publisher_of
+from sqlmesh_like.app.operations.publishing import publisher_of
 from sqlmesh_like.app.operations.run_nodes import RunListener
 from sqlmesh_like.app.operations.watch_loop import WatchLoop
 from sqlmesh_like.cdc.report import IngestReport

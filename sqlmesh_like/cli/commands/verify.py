@@ -24,15 +24,15 @@ def command(flags: Flags, models: tuple[str, ...], limit: int) -> int:
     Of models that are brought up to date by their author's incremental SQL it shows what that lost.
     """
     loaded, output = load(replace(flags, select=(*flags.select, *models))), make_output(flags)
-    found = verify_tables(loaded, limit, lambda number, total, each: _print(output, number, total, each))
-    output.end([each.status for each in found])
-    return 0 if all(each.status == "pass" for each in found) else 1
+    results = verify_tables(loaded, limit, lambda number, total, each: _print(output, number, total, each))
+    output.end([each.status for each in results])
+    return 0 if all(each.status == "pass" for each in results) else 1
 
 
-def _print(output: Output, number: int, total: int, found: Verification) -> None:
-    step = LogStep(number, total, "table", f"table {found.model.table}")
-    output.tested(step, found.status, found.difference.total if found.difference else 0, found.seconds)
-    for line in [f"  {found.error}"] if found.difference is None else _lines(found.difference):
+def _print(output: Output, number: int, total: int, result: Verification) -> None:
+    step = LogStep(number, total, "table", f"table {result.model.table}")
+    output.tested(step, result.status, result.difference.total if result.difference else 0, result.seconds)
+    for line in [f"  {result.error}"] if result.difference is None else _lines(result.difference):
         output.line(line, "error")
 
 

@@ -28,7 +28,8 @@ Shown = pytest.CaptureFixture[str]
 
 FILES = {
     "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\n',
-    "profiles.yml": "lake: {target: t, outputs: {t: {type: duckdb, schema: dws}, s: {type: spark, schema: dws, warehouse: w}}}\n",
+    "profiles.yml": "lake: {target: t, outputs: {t: {type: duckdb, schema: dws},\n"
+    "  s: {type: spark, schema: dws, warehouse: w}}}\n",
     "models/s.yml": """
 sources:
   - name: ods

@@ -262,7 +262,7 @@ def test_a_wrong_config_is_told_at_its_place(config: str, tmp_path: Path, capsys
 def test_a_wrong_destination_is_told_without_its_url(
     block: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from sqlmesh_like.app.operations.publish_setup import open_store
+    from sqlmesh_like.app.operations.publishing import open_store
     from sqlmesh_like.errors import UsageError
     from sqlmesh_like.project.loader import load_project
     from sqlmesh_like.project.profile import load_target
