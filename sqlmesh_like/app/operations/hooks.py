@@ -24,13 +24,14 @@ def hooks_of(lake: HudiLake, written: Collection[str], now: datetime) -> Hooks |
 
 def has_hooks(loaded: Loaded, written: Collection[str]) -> bool:
     """Whether the run, or a node that it writes, has a hook."""
-    models = sum(
-        bool(m.config.pre_hook or m.config.post_hook) for m in loaded.rendered.models if m.unique_id in written
+    rendered, project = loaded.rendered, loaded.project
+    models = [model.config for model in rendered.models if model.unique_id in written]
+    seeds = [seed.config for seed in rendered.seeds if seed.unique_id in written]
+    return (
+        bool(project.on_run_start or project.on_run_end)
+        or any(config.pre_hook or config.post_hook for config in models)
+        or any(config.get("pre_hook") or config.get("post_hook") for config in seeds)
     )
-    seeds = [seed for seed in loaded.rendered.seeds if seed.unique_id in written]
-    count = models + sum(bool(seed.config.get("pre_hook") or seed.config.get("post_hook")) for seed in seeds)
-    count += len(loaded.project.on_run_start) + len(loaded.project.on_run_end)
-    return bool(count)
 
 
 def operations(lake: HudiLake, now: datetime) -> Operations:
