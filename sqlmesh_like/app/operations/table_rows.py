@@ -12,7 +12,7 @@ from sqlmesh_like.app.lakes.lake import Lake, built_table, clock, open_lake
 from sqlmesh_like.app.lakes.read_session import read_session
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import UsageError
-from sqlmesh_like.names import visible
+from sqlmesh_like.names import Schema, visible
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.render.renderer import render_inline
@@ -86,7 +86,7 @@ def table_state(loaded: Loaded, name: str) -> TableState:
     with read_session(loaded, lambda lake: _read(lake, view, name)) as lake:
         if view is None:
             return lake.catalog.state(lake.catalog.find(name).unique_id)
-        return TableState("", "missing", schema=_query(lake, view, 0).schema)
+        return TableState("", "missing", schema=_schema(lake, view))
 
 
 def _no_past() -> UsageError:
@@ -125,6 +125,14 @@ def _view(loaded: Loaded, name: str) -> RenderedModel | None:
 
 def _read(lake: Lake, view: RenderedModel | None, name: str) -> Sequence[str]:
     return [lake.catalog.find(name).unique_id] if view is None else [ref.unique_id for ref in view.inputs]
+
+
+def _schema(lake: Lake, view: RenderedModel) -> Schema:
+    """What follows from the query alone needs no engine."""
+    planner = lake.planner(clock(None))
+    live = planner.live(view)
+    facts = planner.compile(live, lake.catalog.states(planner.inputs(live))).facts
+    return facts.schema or _query(lake, view, 0).schema
 
 
 def _query(lake: Lake, model: RenderedModel, limit: int) -> Rows:

@@ -181,6 +181,7 @@ def test_a_table_of_a_lake_is_read_without_a_jvm(shop: Path) -> None:
         assert (table.state.kind, [c.name for c in table.schema]) == ("cow", ["id", "at", "amount"])
         assert table.to_arrow().equals(_orders())
         assert table.to_arrow(limit=1).num_rows == 1
+        assert [(c.name, c.type) for c in project.table("recent").schema] == [("id", "int")]
         with pytest.raises(NodeError, match="does not exist yet"):
             project.table("orders").to_arrow()
         with pytest.raises(SelectionError, match="no ingested source"):
