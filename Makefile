@@ -5,7 +5,7 @@ EXTRAS ?= speed,report
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-CODE := sqlmesh_like tests demo docs bench tools
+CODE := sqlmesh_like tests demo docs bench tools examples
 WITHOUT_JVM := $(wildcard tests/unit tests/properties tests/security)
 NO_TESTS := $(addprefix tests/,__pycache__ data no_jvm)
 WITH_JVM := $(filter-out $(WITHOUT_JVM) $(NO_TESTS),$(patsubst %/,%,$(wildcard tests/*/)))

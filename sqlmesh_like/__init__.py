@@ -1,3 +1,20 @@
 """sqlmesh_like: write a SELECT; its Hudi table stays exactly equal to it, at a cost that follows the change."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlmesh_like.app.api import Project
+
 __version__ = "0.1.0"
+__all__ = ["Project", "__version__"]
+
+
+def __getattr__(name: str) -> object:
+    """`Project`, imported when it is first asked for: the command line, and `__version__`, need not wait for it."""
+    if name == "Project":
+        from sqlmesh_like.app.api import Project
+
+        return Project
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

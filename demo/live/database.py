@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlmesh_like.cli.printing.rows import plain
+from sqlmesh_like.run.plain_values import plain
 from tests.services.mariadb import Server
 
 TABLES = ("user", "product", "user_order")

@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
+from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.cli.completion import complete_selectors
-from sqlmesh_like.project.selection import INDIRECT, Indirect
+from sqlmesh_like.project.selection import INDIRECT
 
 _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 _MULTI = frozenset(
@@ -23,23 +24,9 @@ _MULTI = frozenset(
 
 
 @dataclass(frozen=True)
-class Flags:
-    """The shared flags of one call, as the user gave them."""
+class Flags(Invocation):
+    """The shared flags of one call, as the user gave them: what it asks for, and how it prints."""
 
-    select: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    selector: str | None = None
-    indirect_selection: Indirect = "eager"
-    target: str | None = None
-    profile: str | None = None
-    profiles_dir: Path | None = None
-    project_dir: Path | None = None
-    vars: str = "{}"
-    threads: int | None = None
-    full_refresh: bool = False
-    fail_fast: bool = False
-    state: Path | None = None
-    defer: bool = False
     log_format: str = "text"
     quiet: bool = False
     no_color: bool = False

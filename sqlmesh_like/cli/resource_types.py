@@ -1,34 +1,16 @@
-"""`--resource-type` and `--exclude-resource-type`. Owns the two options, and which nodes they leave."""
+"""`--resource-type` and `--exclude-resource-type`. Owns the options; `ResourceTypes` knows what they leave."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
 import click
 
+from sqlmesh_like.app.invocation import ResourceTypes
+
 TYPES = ("model", "seed", "snapshot", "source", "test", "unit_test", "exposure", "analysis", "all", "default")
-
-
-@dataclass(frozen=True)
-class ResourceTypes:
-    """Types to take, none given: all, and types to leave out."""
-
-    only: tuple[str, ...] = ()
-    but: tuple[str, ...] = ()
-
-    def take(self, resource_type: str) -> bool:
-        """
-        >>> ResourceTypes(("model", "test"), ("test",)).take("test")
-        False
-        """
-        is_wanted = not self.only or bool({"all", "default", resource_type} & set(self.only))
-        return is_wanted and resource_type not in self.but
-
-
-ALL_TYPES = ResourceTypes()
 
 
 def resource_types(command: Callable[..., object]) -> Callable[..., object]:

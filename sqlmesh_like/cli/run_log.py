@@ -1,17 +1,13 @@
-"""A run's lines, end block and run_results.json. Owns what is said of each node's outcome; `output` has the layout."""
+"""A run's lines and end block. Owns what is said of each node's outcome; `output` has the layout."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
-
-from sqlmesh_like.cli.context import Loaded
+from sqlmesh_like.app.operations.run_results import detail
+from sqlmesh_like.app.reporter import Level
 from sqlmesh_like.cli.printing.output import LogLevel, LogStep, Output
 from sqlmesh_like.cli.printing.rows import as_table
-from sqlmesh_like.plan.history import CommitSummary
-from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest, RenderedUnitTest
-from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult, SeedResult, TestResult
+from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult, TestResult
 
 
 class RunLog:
@@ -42,6 +38,12 @@ class RunLog:
                 self._output.tested(step, result.status, failures or 0, result.seconds)
                 self._show_failures(result)
 
+    def notify(self, text: str, level: Level = "info") -> None:
+        self._output.line(text, level)
+
+    def finished(self, result: RunResult) -> None:
+        self._output.end([node_result.status for node_result in result.results], problems(result))
+
     def _explain_full_refresh(self, result: NodeResult) -> None:
         """Where a run must rescan it says why."""
         if isinstance(result, ModelResult) and result.strategy in (
@@ -62,24 +64,6 @@ class RunLog:
         rest = (result.failures or 0) - len(result.sample.rows)
         if rest > 0:
             self._output.line(f"       … and {rest} more", level)
-
-
-def detail(result: NodeResult) -> str:
-    """What was done, for the brackets of a line."""
-    match result:
-        case ModelResult() if result.model.config.snapshot is not None:
-            return f"SNAPSHOT {result.upserts}"
-        case ModelResult():
-            return (f"{result.strategy} {result.rows} rows" if result.strategy else "VIEW") + _published(result)
-        case SeedResult():
-            return f"INSERT {result.rows}"
-        case TestResult():
-            return result.status.upper()
-
-
-def _published(result: ModelResult) -> str:
-    places = [each.destination for each in result.sent if each.rows is not None]
-    return f", published to {' and '.join(places)}" if places else ""
 
 
 def problems(result: RunResult) -> list[str]:
@@ -115,53 +99,3 @@ def _step(number: int, total: int, node: RenderedNode) -> LogStep:
             return LogStep(number, total, "test", node.name)
         case RenderedUnitTest():
             return LogStep(number, total, "unit_test", f"{node.model.name}::{node.name}")
-
-
-def write_results(loaded: Loaded, result: RunResult, elapsed: float, call: Mapping[str, object]) -> None:
-    """Write run_results.json and, to be a state with it, manifest.json. `call` is what `retry` repeats."""
-    from sqlmesh_like.artifacts.manifest import write_manifest
-    from sqlmesh_like.artifacts.run_results import ResultRow as Row
-    from sqlmesh_like.artifacts.run_results import write_run_results
-
-    rows = [
-        Row(
-            unique_id=node_result.node.unique_id,
-            status=node_result.status,
-            message=node_result.message or detail(node_result),
-            execution_time=node_result.seconds,
-            adapter_response=response(node_result),
-            failures=node_result.failures if isinstance(node_result, TestResult) else None,
-        )
-        for node_result in result.results
-    ]
-    has_vars = bool(parse_vars(loaded.flags.vars))
-    args = {**vars(loaded.flags), **call, "has_vars": has_vars}
-    write_run_results(loaded.target_folder / "run_results.json", rows, elapsed, args, loaded.rendered)
-    write_manifest(loaded.target_folder / "manifest.json", loaded.project, loaded.manifest_text())
-
-
-def response(result: NodeResult) -> Mapping[str, object]:
-    """What `adapter_response` reports of a node beyond dbt's fields: strategy, reasons, and the work of its commit."""
-    match result:
-        case ModelResult():
-            reasons = [{"rule": reason.rule, "message": reason.message} for reason in result.reasons]
-            return {
-                "strategy": result.strategy, "engine": result.engine, "rows_affected": result.rows,
-                "upserts": result.upserts, "deletes": result.deletes, "reasons": reasons,
-                **_write_summary(result.written),
-                "estimate": result.estimate, "published": [asdict(each) for each in result.sent],
-            }  # fmt: skip
-        case SeedResult():
-            return {"rows_affected": result.rows, **_write_summary(result.written)}
-        case TestResult():
-            return {"strategy": result.strategy} if result.strategy else {}
-
-
-def _write_summary(written: CommitSummary | None) -> Mapping[str, object]:
-    """The work of a commit: files are written whole, so `rows_written` is more than the rows that changed."""
-    if written is None:
-        return {"rows_written": 0, "files_written": 0, "bytes_written": 0}
-    return {
-        "commit": written.instant, "rows_written": written.rows,
-        "files_written": written.files, "bytes_written": written.bytes,
-    }  # fmt: skip

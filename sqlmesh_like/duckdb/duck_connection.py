@@ -76,3 +76,4 @@ def time_limit(db: duckdb.DuckDBPyConnection, seconds: float = SECONDS) -> Itera
         raise NodeError(f"DuckDB: this takes longer than {seconds:g} s", hint=hint) from None
     finally:
         timer.cancel()
+        timer.join()  # a thread that is still there when Python ends would take the process down with it

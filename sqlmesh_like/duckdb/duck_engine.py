@@ -29,7 +29,7 @@ from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.render.rendered import RenderedModel
-from sqlmesh_like.run.ports import Export, RowDifference, Rows, WriteResult
+from sqlmesh_like.run.ports import Rows, WriteResult
 from sqlmesh_like.run.seeds import SeedTable
 from sqlmesh_like.run.source_fixtures import MODELS, FixtureTable
 
@@ -110,9 +110,6 @@ class DuckEngine:
     def load(self, table: SeedTable, state: TableState, now: datetime) -> None:  # noqa: ARG002
         self.put(table.seed.table, state.uri, table.schema, [_naive(row) for row in table.rows])
 
-    def verify(self, planned: PlannedModel, limit: int) -> RowDifference:  # noqa: ARG002
-        raise NodeError(f"{planned.compiled.model.table} is not maintained here: it is built in full each time")
-
     def query(self, tree: exp.Expr, tables: Mapping[TableName, TableState], limit: int) -> Rows:
         known = {column.name.lower(): column.type for state in tables.values() for column in state.schema or ()}
         try:
@@ -129,18 +126,6 @@ class DuckEngine:
         is_plain = isinstance(tree, exp.Select) and tree.is_star
         return Rows(tuple(Column(n, (is_plain and known.get(n.lower())) or spark_name(t)) for n, t in names), rows)
 
-    def changes(self, state: TableState, since: str, limit: int) -> Rows:  # noqa: ARG002 - there is no past
-        raise NodeError(f"{state.uri} has no past: it is built anew in each call")
-
-    def export(self, state: TableState, since: str | None, staging: str) -> AbstractContextManager[Export]:  # noqa: ARG002
-        raise NodeError(f"{state.uri} is built anew in each call: it is not published")
-
-    def rebucket(self, uri: str, options: Mapping[str, str]) -> None:  # noqa: ARG002 - there are no buckets
-        return None
-
-    def compact(self, uri: str) -> int:  # noqa: ARG002 - there are no log files
-        return 0
-
     def store_failures(
         self,
         tree: exp.Expr,  # noqa: ARG002
@@ -150,12 +135,6 @@ class DuckEngine:
     ) -> bool:
         """Nothing outlives the process: the rows that are shown are all there is."""
         return False
-
-    def execute(self, statement: str, tables: Mapping[TableName, TableState]) -> None:  # noqa: ARG002
-        raise NodeError("statements for Spark are not run on DuckDB", hint="choose a target of type spark")
-
-    def clean(self, uri: str, retain: int) -> None:
-        """There is no history."""
 
     def stop(self) -> None:
         self._db.close()

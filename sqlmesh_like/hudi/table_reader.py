@@ -21,14 +21,22 @@ def read_table_rows(state: TableState, limit: int) -> Rows | None:
     paths = whole_files(state)
     if paths is None or state.schema is None:
         return None
-    names = [column.name for column in visible(state.schema)]
     if not paths:
         return Rows(visible(state.schema), ())
+    table = _scanned(state, paths, limit)
+    return Rows(visible(state.schema), tuple(zip(*(column.to_pylist() for column in table.columns), strict=True)))
+
+
+def read_arrow_table(state: TableState, limit: int) -> Any | None:
+    """The same as a `pyarrow.Table`, in the types of the files; None also where the table has no file."""
+    paths = whole_files(state)
+    return _scanned(state, paths, limit) if paths else None
+
+
+def _scanned(state: TableState, paths: list[str], limit: int) -> Any:
     files = dataset.dataset(paths, format="parquet", filesystem=folder(state.uri).fs)
-    scanner = files.scanner(columns=names)
-    table = scanner.to_table() if limit < 0 else scanner.head(limit)
-    columns = [table.column(name).to_pylist() for name in names]
-    return Rows(visible(state.schema), tuple(zip(*columns, strict=True)))
+    scanner = files.scanner(columns=[column.name for column in visible(state.schema or ())])
+    return scanner.to_table() if limit < 0 else scanner.head(limit)
 
 
 def whole_files(state: TableState) -> list[str] | None:

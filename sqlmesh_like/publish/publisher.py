@@ -18,7 +18,7 @@ from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.store import Published, Store, columns_of
 from sqlmesh_like.render.rendered import RenderedModel
-from sqlmesh_like.run.ports import Engine, Export, PublishResult
+from sqlmesh_like.run.ports import ChangeExporter, Export, PublishResult
 
 OpenStore = Callable[[Destination], Store]
 
@@ -27,7 +27,7 @@ OpenStore = Callable[[Destination], Store]
 class _Exports:
     """Exports of one table, open until it is published everywhere: places that show one commit share the change."""
 
-    engine: Engine
+    engine: ChangeExporter
     staging: str
     held: ExitStack
     _made: dict[tuple[str | None, str | None], Export] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class LakePublisher:
     """
 
     catalog: Catalog
-    engine: Engine
+    engine: ChangeExporter
     chosen: Mapping[str, tuple[Destination, ...]]
     open_store: OpenStore
     staging: str

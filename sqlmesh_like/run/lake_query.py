@@ -14,21 +14,27 @@ from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.adapter_functions import QueryResult
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap
-from sqlmesh_like.run.ports import Engine
+from sqlmesh_like.run.ports import QueryEngine, StatementEngine
 
 _ASKED = "model.asked.question"
+_STATEMENTS = "statements are for hooks and run-operation; while a model is rendered only a SELECT may run"
 
 
 @dataclass(frozen=True)
 class LakeQuery:
-    """The `Lake` of templates: tables as they are when it is asked, views by their query."""
+    """The `Lake` of templates: tables as they are when it is asked, views by their query.
+
+    `statements` runs what is not a SELECT; without it nothing but a SELECT may run.
+    """
 
     planner: Planner
-    engine: Engine
-    may_write: bool = False
+    engine: QueryEngine
+    statements: StatementEngine | None = None
 
     def execute(self, sql: str) -> None:
         """Run one or more statements of any kind. Raises NodeError."""
+        if self.statements is None:
+            raise NodeError("a statement may not run here", hint=_STATEMENTS)
         for statement in _statements(sql):
             named = _tables(statement)
             places = self.planner.catalog.places.values()
@@ -37,7 +43,7 @@ class LakeQuery:
                 for place in places
                 if (place.table.schema.lower(), place.table.identifier.lower()) in named
             }
-            self.engine.execute(statement, states)
+            self.statements.execute(statement, states)
 
     def columns(self, table: TableName) -> Schema | None:
         """Visible columns of a table or view, None where there is none."""
@@ -61,12 +67,11 @@ class LakeQuery:
             tree = sqlglot.parse_one(sql, dialect="spark")
         except SqlglotError as error:
             raise NodeError(f"run_query: invalid SQL: {str(error).splitlines()[0]}") from None
-        if not only_reads(tree) and self.may_write:
+        if not only_reads(tree) and self.statements is not None:
             self.execute(sql)
             return QueryResult((), ())
         if not only_reads(tree):
-            hint = "statements are for hooks and run-operation; while a model is rendered only a SELECT may run"
-            raise NodeError(f"run_query takes a SELECT here, not {tree.key.upper()}", hint=hint)
+            raise NodeError(f"run_query takes a SELECT here, not {tree.key.upper()}", hint=_STATEMENTS)
         schema, rows = self._rows(self._view(sql), -1)
         return QueryResult(tuple(column.name for column in schema), rows)
 

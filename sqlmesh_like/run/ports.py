@@ -1,4 +1,7 @@
-"""What running needs of an engine. Owns the port and the outcome of one model; Spark implements it."""
+"""What is needed of an engine, a protocol for each use. Owns them and the outcome of one model.
+
+DuckDB is an `Engine`, Spark over Hudi a `LakeEngine`; who uses one names the smallest protocol that will do.
+"""
 
 from __future__ import annotations
 
@@ -98,8 +101,8 @@ class Rebucketed:
     files: tuple[int, int]
 
 
-class Engine(Protocol):
-    """Executes planned models. Every method may raise NodeError or RetryableError, having changed nothing."""
+class ModelWriter(Protocol):
+    """Brings tables of models and seeds up to date, each in one commit."""
 
     def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> WriteResult:
         """Bring the model's table from its recorded frontier to the pinned one, in one commit.
@@ -112,21 +115,51 @@ class Engine(Protocol):
         """Write the new versions of a snapshot's rows, and the ends of those that they replace, in one commit."""
         ...
 
+    def load(self, table: SeedTable, state: TableState, now: datetime) -> None:
+        """Replace a seed's table, whose state is given, by its rows in one commit that records the fingerprint."""
+        ...
+
     def release(self) -> None:
         """Forget what was read for the models of a run."""
         ...
 
-    def load(self, table: SeedTable, state: TableState, now: datetime) -> None:
-        """Replace a seed's table, whose state is given, by its rows in one commit that records the fingerprint."""
+
+class QueryEngine(Protocol):
+    """Answers questions over tables."""
+
+    def query(self, tree: exp.Expr, tables: Mapping[TableName, TableState], limit: int) -> Rows:
+        """Rows of any SELECT over whole tables as they were when their state was read; `limit` -1: all."""
         ...
+
+
+class FailureStore(Protocol):
+    """Keeps the rows that a data test found."""
+
+    def store_failures(
+        self, tree: exp.Expr, tables: Mapping[TableName, TableState], place: TablePlace, now: datetime
+    ) -> bool:
+        """Make a table equal to the rows of any SELECT; whether there is one now. Of no rows none is made."""
+        ...
+
+
+class StatementEngine(Protocol):
+    """Runs the statements of hooks and operations."""
+
+    def execute(self, statement: str, tables: Mapping[TableName, TableState]) -> None:
+        """Run one statement of any kind, in which these tables may be named; no rows are returned."""
+        ...
+
+
+class ModelVerifier(Protocol):
+    """Compares tables with a full recompute."""
 
     def verify(self, planned: PlannedModel, limit: int) -> RowDifference:
         """Compare the table with its query, recomputed at the table's own frontier and clock."""
         ...
 
-    def query(self, tree: exp.Expr, tables: Mapping[TableName, TableState], limit: int) -> Rows:
-        """Rows of any SELECT over whole tables as they were when their state was read; `limit` -1: all."""
-        ...
+
+class ChangeReader(Protocol):
+    """Reads what changed in a table, for people."""
 
     def changes(self, state: TableState, since: str, limit: int) -> Rows:
         """What changed in a table between a frontier and that of its state; `limit` -1: all.
@@ -136,6 +169,10 @@ class Engine(Protocol):
         """
         ...
 
+
+class ChangeExporter(Protocol):
+    """Reads what changed in a table, for publishing."""
+
     def export(self, state: TableState, since: str | None, staging: str) -> AbstractContextManager[Export]:
         """What changed in a derived table between a frontier and that of its state (`since` None: all its rows).
 
@@ -143,6 +180,10 @@ class Engine(Protocol):
         never holds them all. The folder goes with the context.
         """
         ...
+
+
+class TableMaintenance(Protocol):
+    """Table services."""
 
     def compact(self, uri: str) -> int:
         """Merge the log files of a merge-on-read table into base files; how many file groups had some."""
@@ -155,18 +196,16 @@ class Engine(Protocol):
         """
         ...
 
-    def store_failures(
-        self, tree: exp.Expr, tables: Mapping[TableName, TableState], place: TablePlace, now: datetime
-    ) -> bool:
-        """Make a table equal to the rows of any SELECT; whether there is one now. Of no rows none is made."""
-        ...
-
-    def execute(self, statement: str, tables: Mapping[TableName, TableState]) -> None:
-        """Run one statement of any kind, in which these tables may be named; no rows are returned."""
-        ...
-
     def clean(self, uri: str, retain: int) -> None:
         """Remove history of a table but its newest `retain` data commits."""
         ...
 
+
+class Engine(ModelWriter, QueryEngine, FailureStore, Protocol):
+    """What a run needs of an engine. Every method may raise NodeError or RetryableError, having changed nothing."""
+
     def stop(self) -> None: ...
+
+
+class LakeEngine(Engine, StatementEngine, ModelVerifier, ChangeReader, ChangeExporter, TableMaintenance, Protocol):
+    """An engine whose tables outlive the process and have a past."""

@@ -35,7 +35,7 @@ _LEFT_OVER_SECONDS = 24 * 3600
 
 @contextmanager
 def exported(session: SparkSession, state: TableState, since: str | None, staging: str) -> Iterator[Export]:
-    """See `Engine.export`."""
+    """See `ChangeExporter.export`."""
     frame = _rows(session, state, since)
     place = folder(f"{staging}/{int(time.time())}-{uuid.uuid4().hex}")
     _remove_left_overs(staging)

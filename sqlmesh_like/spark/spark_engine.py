@@ -1,12 +1,11 @@
-"""The `Engine` port on Spark and Hudi. Owns sessions and what is asked of Spark; `materializer` owns the strategies."""
+"""The `LakeEngine` port on Spark and Hudi. Owns what is asked of Spark; `materializer` owns the strategies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from threading import Lock
 
 from py4j.protocol import Py4JJavaError
@@ -31,8 +30,6 @@ from sqlmesh_like.spark.change_feed.shared_changes import SharedChanges
 from sqlmesh_like.spark.export import exported
 from sqlmesh_like.spark.frames.comparison import difference
 from sqlmesh_like.spark.frames.content_key import keyed_by_content
-from sqlmesh_like.spark.jvm.jars import Progress
-from sqlmesh_like.spark.jvm.session import start_session
 from sqlmesh_like.spark.jvm.spark_errors import failing, failing_model, first_line
 from sqlmesh_like.spark.jvm.spark_settings import is_local
 from sqlmesh_like.spark.program.view_bindings import Bindings, bound
@@ -50,13 +47,16 @@ from sqlmesh_like.spark.writer.stored_failures import store_failing_rows
 class SparkEngine:
     """Starts Spark when first used: a run in which nothing changed never does."""
 
-    def __init__(self, target: Target, history: History, start: Callable[[], SparkSession]) -> None:
+    def __init__(
+        self, target: Target, history: History, start: Callable[[], SparkSession], *, stops_spark: bool = True
+    ) -> None:
         self._target = target
         self._history = history
         # Where executors are on other machines, so may be the files, and their work is not this machine's.
         self._local = LocalPrograms() if is_local(target.master) and target.delta_engine == "auto" else None
         self._materializer = Materializer(target.hudi, history, self._local)
         self._start = start
+        self._stops_spark = stops_spark
         self._lock = Lock()
         self._changes = SharedChanges()
         self._shared: SparkSession | None = None
@@ -76,9 +76,9 @@ class SparkEngine:
     def stop(self) -> None:
         self.release()
         with self._lock:
-            if self._shared is not None:
+            if self._shared is not None and self._stops_spark:
                 self._shared.stop()
-                self._shared = None
+            self._shared = None
 
     def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> WriteResult:
         began = datetime.now(UTC)
@@ -178,18 +178,6 @@ class SparkEngine:
         with failing(f"cleaning {uri} failed"):
             clean_history(self.session(), uri, retain)
             remove_logs(Timeline(uri))
-
-
-def open_engine(
-    target: Target, history: History, log_file: Path, progress: Callable[[], AbstractContextManager[Progress]]
-) -> SparkEngine:
-    """An engine that starts Spark when it is first used, showing downloads by `progress`."""
-
-    def start() -> SparkSession:
-        with progress() as shown:
-            return start_session(target, log_file=log_file, progress=shown)
-
-    return SparkEngine(target, history, start)
 
 
 def _rows(frame: DataFrame, limit: int) -> Rows:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sqlmesh_like.cli import archive
+from sqlmesh_like.app.setup import archive
+from sqlmesh_like.app.setup.archive import ArchiveError, extract
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.archive import ArchiveError, extract
 from tests.projects import enter_project
 
 SETTINGS = "name: shop\n"

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from sqlmesh_like.app.lakes import lake as cli_lake
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.operations import ingestion
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.commands import ingest
-from sqlmesh_like.cli.context import Loaded
-from sqlmesh_like.cli.wiring import lake as cli_lake
 from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.spark.spark_engine import SparkEngine
@@ -39,7 +39,7 @@ def share(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     def engine(loaded: Loaded, history: LakeHistory, _session: object = None) -> SparkEngine:
         return Shared(loaded.target, history, lambda: spark)
 
-    monkeypatch.setattr(cli_lake, "_spark_engine", engine)
+    monkeypatch.setattr(cli_lake, "spark_engine", engine)
 
 
 @dataclass
@@ -66,7 +66,7 @@ class DemoLake:
             yield spark
 
         share(spark, monkeypatch)
-        monkeypatch.setattr(ingest, "session_for", session)
+        monkeypatch.setattr(ingestion, "session_for", session)
         return cls(spark, root)
 
     def sml(self, *words: str) -> None:

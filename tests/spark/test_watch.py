@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.cli import watch_loop
+from sqlmesh_like.app.operations import watch_loop, watching
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.commands import watch
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.spark.spark_engine import SparkEngine
 from tests.spark.ingest_lake import event
@@ -109,7 +108,7 @@ def test_models_follow_and_idle_rounds_do_nothing(
         applied.append(planned.compiled.model.name)
         return real_apply(self, planned, *rest)
 
-    monkeypatch.setattr(watch, "session_for", shared)
+    monkeypatch.setattr(watching, "session_for", shared)
     monkeypatch.setattr(watch_loop, "IDLE_SECONDS", 0.2)
     monkeypatch.setattr(watch_loop.WatchLoop, "_run", counted)
     monkeypatch.setattr(SparkEngine, "apply", noted)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import click
 
+from sqlmesh_like.app.operations.table_rows import changed_rows
 from sqlmesh_like.cli.commands.show import print_rows
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.wiring.lake import built_table, open_lake
-from sqlmesh_like.errors import UsageError
 
 
 @click.command("changes")
@@ -21,17 +20,5 @@ from sqlmesh_like.errors import UsageError
 @shared_options
 def command(flags: Flags, table: str, since: str, until: str | None, output: str, limit: int) -> int:
     """Print what changed in a table since a commit or time: inserts, deletes, and updates before and after."""
-    lake = open_lake(load(flags))
-    _, state = built_table(lake, table)
-    from sqlmesh_like.hudi.time_travel import state_at
-
-    start, end = state_at(state, since), state_at(state, until) if until else state
-    assert start.frontier is not None and end.frontier is not None
-    if start.frontier > end.frontier:
-        raise UsageError(f"--until {until} lies before --since {since}", hint="exchange the two")
-    try:
-        rows = lake.engine.changes(end, start.frontier, limit)
-    finally:
-        lake.engine.stop()
-    print_rows(rows, output, limit, flags)
+    print_rows(changed_rows(load(flags), table, since, until or None, limit), output, limit, flags)
     return 0

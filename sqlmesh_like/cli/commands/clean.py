@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from sqlmesh_like.cli.context import load_parsed, make_output
+from sqlmesh_like.app.loading.loaded import load_parsed
+from sqlmesh_like.cli.context import make_output
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.project.nodes import ParsedProject

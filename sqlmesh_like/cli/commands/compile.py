@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import click
 
-from sqlmesh_like.artifacts.files import write_compiled
-from sqlmesh_like.artifacts.manifest import write_manifest
+from sqlmesh_like.app.operations.compiling import compile_project
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.diagnostics import FORMS, formatted, from_error, from_type_warning
@@ -52,30 +51,18 @@ def command(flags: Flags, no_check: bool, form: str, inline: str | None) -> int:
 
 def _compile(flags: Flags, no_check: bool, *, prints: bool = True) -> tuple[TypeWarning, ...]:
     loaded = load(flags)
-    chosen = frozenset(node.unique_id for node in loaded.selected())
-    models = tuple(model for model in loaded.rendered.models if model.unique_id in chosen)
-    tests = tuple(test for test in loaded.rendered.tests if test.unique_id in chosen)
-    warnings: tuple[TypeWarning, ...] = ()
-    if not no_check:
-        # Imported here: rendering alone must not wait for the SQL parser.
-        from sqlmesh_like.cli.preflight import check_project
-
-        warnings = check_project(loaded, [model.unique_id for model in models])
-    analyses = tuple(analysis for analysis in loaded.rendered.analyses if analysis.unique_id in chosen)
-    rendered = replace(loaded.rendered, models=models, tests=tests, analyses=analyses)
-    written = write_compiled(loaded.target_folder, rendered)
-    write_manifest(loaded.target_folder / "manifest.json", loaded.project, loaded.manifest_text())
+    compiled = compile_project(loaded, checks=not no_check)
+    rendered, output = compiled.rendered, make_output(flags)
     if flags.select and prints:
-        for model in (*models, *analyses):
+        for model in (*rendered.models, *rendered.analyses):
             _print(model)
-    if asking := ", ".join(model.name for model in models if model.asks_lake):
+    if asking := ", ".join(model.name for model in compiled.asking):
         message = f"warning: {asking} ask the lake while they are rendered: their SQL is final, and checked, in a run"
-        make_output(flags).line(message, "warn")
+        output.line(message, "warn")
     folder = f"{loaded.project.target_path}/compiled/{loaded.project.name}"
-    make_output(flags).line(
-        f"Compiled {len(models)} models and {len(tests)} tests; wrote {len(written)} files to {folder}"
-    )
-    return warnings
+    counted = f"{len(rendered.models)} models and {len(rendered.tests)} tests"
+    output.line(f"Compiled {counted}; wrote {compiled.files} files to {folder}")
+    return compiled.warnings
 
 
 def _print(model: RenderedModel) -> None:

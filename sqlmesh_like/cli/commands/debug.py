@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sqlmesh_like.cli.doctor import ProjectFlags, run_checks
+from sqlmesh_like.app.setup.doctor import ProjectFlags, run_checks
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.project.reading.values import parse_vars
 

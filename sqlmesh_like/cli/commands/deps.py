@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from sqlmesh_like.cli.context import load_target_of
+from sqlmesh_like.app.loading.loaded import load_target_of
+from sqlmesh_like.app.setup.packages import fetch_packages
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.packages import fetch_packages
 from sqlmesh_like.cli.printing.download_progress import show_progress
 from sqlmesh_like.errors import MachineError, ProjectError
 from sqlmesh_like.project.reading.values import parse_vars

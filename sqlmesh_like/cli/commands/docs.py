@@ -12,12 +12,12 @@ from typing import BinaryIO
 
 import click
 
+from sqlmesh_like.app.operations.docs_content import catalog_of, lake_tables, site_content
 from sqlmesh_like.artifacts.catalog import write_catalog
 from sqlmesh_like.artifacts.files import write_compiled, write_text
 from sqlmesh_like.artifacts.manifest import write_manifest
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.wiring.docs_content import catalog_of, lake_tables, site_content
 from sqlmesh_like.docs.content import content
 from sqlmesh_like.docs.site import site_page
 from sqlmesh_like.errors import MachineError, UsageError

@@ -1,27 +1,18 @@
-"""`sml freshness`: how old the newest rows of sources are. Owns asking the tables; thresholds are `artifacts.sources`'.
-
-Starts Spark only for a `loaded_at_field` that is an expression, a `filter`, or a table that only Spark reads.
-"""
+"""`sml freshness`: how old the newest rows of sources are. Owns the command and its lines."""
 
 from __future__ import annotations
 
-import datetime
 from pathlib import Path
 from time import perf_counter
 
 import click
 
-from sqlmesh_like.artifacts.sources import FreshnessResult, write_sources
-from sqlmesh_like.cli.context import Loaded, load, make_output
+from sqlmesh_like.app.operations.freshness import source_freshness
+from sqlmesh_like.artifacts.sources import FreshnessResult
+from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.output import DisplayStatus, LogStep, Output
-from sqlmesh_like.cli.wiring.lake import Lake, clock, open_lake
-from sqlmesh_like.errors import NodeError, SmlError
-from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.project.nodes import SourceTable
-
-_NEVER = datetime.datetime(1, 1, 1, tzinfo=datetime.UTC)
 
 
 @click.command("freshness")
@@ -30,95 +21,30 @@ _NEVER = datetime.datetime(1, 1, 1, tzinfo=datetime.UTC)
 def command(flags: Flags, path: str | None) -> int:
     """Compare the age of the newest rows of sources with their `freshness`. Exit code 1 where one is stale."""
     started, loaded, output = perf_counter(), load(flags), make_output(flags)
-    tables = _asked(loaded)
-    lake = open_lake(loaded)
-    try:
-        results = [_result(lake, table, n, len(tables), output) for n, table in enumerate(tables, 1)]
-    finally:
-        lake.engine.stop()
-    place = loaded.target_folder / "sources.json" if path is None else Path(path)
-    write_sources(place, results, perf_counter() - started, clock(None))
+    results = source_freshness(loaded, _Log(output), None if path is None else Path(path), started)
     if not results:
         output.line("Nothing to do: no selected source table has `freshness`.")
-    output.end(
-        [_outcome(each) for each in results], [f"{each.unique_id}: {each.error}" for each in results if each.error]
-    )
-    return 1 if any(_outcome(each) in ("error", "fail") for each in results) else 0
+    outcomes = [_outcome(each) for each in results]
+    output.end(outcomes, [f"{each.unique_id}: {each.error}" for each in results if each.error])
+    return 1 if any(outcome in ("error", "fail") for outcome in outcomes) else 0
 
 
-def _asked(loaded: Loaded) -> list[SourceTable]:
-    selected = {node.unique_id for node in loaded.selected("source")}
-    tables = (table for source in loaded.project.sources for table in source.tables)
-    return [table for table in tables if table.unique_id in selected and table.freshness.is_asked]
+class _Log:
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    def started(self, number: int, total: int, table: SourceTable) -> None:
+        self._output.start(LogStep(number, total, "freshness of", _name(table)))
+
+    def ended(self, number: int, total: int, table: SourceTable, result: FreshnessResult) -> None:
+        words = {"error": "ERROR STALE", "runtime error": "ERROR"}.get(result.status, result.status.upper())
+        step = LogStep(number, total, "freshness", f"freshness of {_name(table)}")
+        self._output.checked(step, words, _outcome(result), result.seconds)
+
+
+def _name(table: SourceTable) -> str:
+    return f"{table.source_name}.{table.name}"
 
 
 def _outcome(result: FreshnessResult) -> DisplayStatus:
     return "error" if result.status == "runtime error" else "fail" if result.status == "error" else result.status
-
-
-def _result(lake: Lake, table: SourceTable, number: int, total: int, output: Output) -> FreshnessResult:
-    step = LogStep(number, total, "freshness", f"freshness of {table.source_name}.{table.name}")
-    output.start(LogStep(number, total, "freshness of", f"{table.source_name}.{table.name}"))
-    started, asked, error, newest = perf_counter(), clock(None), None, _NEVER
-    try:
-        newest = _newest(lake, table)
-    except SmlError as problem:
-        error = str(problem)
-    result = FreshnessResult(table.unique_id, table.freshness, newest, asked, perf_counter() - started, error)
-    words = {"error": "ERROR STALE", "runtime error": "ERROR"}.get(result.status, result.status.upper())
-    output.checked(step, words, _outcome(result), result.seconds)
-    return result
-
-
-def _newest(lake: Lake, table: SourceTable) -> datetime.datetime:
-    """When the newest row of a table came (UTC); the year 1 where it has none, as dbt says it."""
-    state = lake.catalog.state(table.unique_id)
-    if not state.exists:
-        raise NodeError(f"the table {table.table} does not exist yet", hint="run `sml ingest` first")
-    if table.freshness.loaded_at is None:
-        if state.format != "hudi":
-            raise NodeError(f"{table.table} has no commits to ask", hint="declare its loaded_at_field")
-        return _last_commit(state)
-    value = _largest(lake, table, state)
-    return _NEVER if value is None else _moment(value, table)
-
-
-def _last_commit(state: TableState) -> datetime.datetime:
-    newest = next((each for each in Timeline(state.uri).newest_first() if each.is_data), None)
-    if newest is None:
-        return _NEVER
-    text = newest.instant.completed or newest.instant.requested
-    return datetime.datetime.strptime(text[:14], "%Y%m%d%H%M%S").replace(tzinfo=datetime.UTC)
-
-
-def _largest(lake: Lake, table: SourceTable, state: TableState) -> object:
-    from sqlglot import exp, parse_one
-    from sqlglot.errors import SqlglotError
-
-    from sqlmesh_like.hudi.table_reader import largest
-
-    asked = table.freshness
-    if asked.filter is None and (newest := largest(state, (asked.loaded_at or "").strip("`"))) is not None:
-        return newest[0]
-    place = exp.table_(table.table.identifier, db=table.table.schema, quoted=True)
-    try:
-        tree = exp.select(exp.Max(this=parse_one(asked.loaded_at or "", dialect="spark"))).from_(place)
-        tree = tree if asked.filter is None else tree.where(parse_one(asked.filter, dialect="spark"))
-    except SqlglotError as error:
-        raise NodeError(f"loaded_at_field or filter of {table.table} is not valid SQL: {error}") from error
-    return lake.engine.query(tree, {table.table: state}, 1).rows[0][0]
-
-
-def _moment(value: object, table: SourceTable) -> datetime.datetime:
-    if isinstance(value, str):
-        try:
-            value = datetime.datetime.fromisoformat(value)
-        except ValueError:
-            raise NodeError(f"loaded_at_field of {table.table} is not a point in time: {value!r}") from None
-    if isinstance(value, datetime.datetime):
-        return value.replace(tzinfo=datetime.UTC) if value.tzinfo is None else value.astimezone(datetime.UTC)
-    if isinstance(value, datetime.date):
-        return datetime.datetime(value.year, value.month, value.day, tzinfo=datetime.UTC)
-    raise NodeError(
-        f"loaded_at_field of {table.table} is not a point in time: {value!r}", hint="name a timestamp or a date"
-    )

@@ -7,16 +7,12 @@ from dataclasses import asdict
 
 import click
 
+from sqlmesh_like.app.operations.table_history import table_commits
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.output import size
 from sqlmesh_like.cli.printing.rows import as_table
-from sqlmesh_like.cli.wiring.lake import open_lake
-from sqlmesh_like.cli.wiring.source_discovery import with_discovered_tables
-from sqlmesh_like.errors import NodeError
-from sqlmesh_like.hudi.table_facts import commit_facts
-from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import Column
 from sqlmesh_like.run.ports import Rows
 
@@ -34,18 +30,13 @@ _COLUMNS = (
 @shared_options
 def command(flags: Flags, table: str, output: str, limit: int) -> int:
     """Show a table's commits: time, kind, rows, bytes, strategy, frontier."""
-    lake = open_lake(with_discovered_tables(load(flags)))
-    place = lake.catalog.find(table)
-    timeline = Timeline(place.uri)
-    if not timeline.commits:
-        raise NodeError(f"the table {place.table} has no commits", hint="run `sml ingest` or `sml run` first")
-    commits = timeline.commits if limit < 0 else timeline.commits[-limit:]
-    entries = [asdict(commit_facts(commit)) for commit in commits]
+    name, commits = table_commits(load(flags), table, limit)
+    entries = [asdict(commit) for commit in commits]
     if output == "json":
         click.echo(json.dumps(entries, indent=2))
     else:
         rows = tuple(tuple(_shown(c.name, entry[c.name]) for c in _COLUMNS) for entry in entries)
-        click.echo(as_table(Rows(_COLUMNS, rows), title=str(place.table)))
+        click.echo(as_table(Rows(_COLUMNS, rows), title=str(name)))
     return 0
 
 

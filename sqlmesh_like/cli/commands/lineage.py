@@ -6,10 +6,11 @@ import json
 
 import click
 
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.preflight import input_schemas
 from sqlmesh_like.cli.completion import complete_names
-from sqlmesh_like.cli.context import Loaded, load
+from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.preflight import input_schemas
 from sqlmesh_like.errors import UsageError, nearest
 from sqlmesh_like.plan.lineage import Lineage, TracedColumn
 from sqlmesh_like.render.rendered import RenderedModel

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import click
 
+from sqlmesh_like.app.operations.linting import lint_models
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.preflight import input_schemas
 from sqlmesh_like.cli.printing.diagnostics import FORMS, Diagnostic, formatted
-from sqlmesh_like.compiler import Compiler
 from sqlmesh_like.errors import UsageError
-from sqlmesh_like.plan.checks.lint import LINT_RULES, lint
+from sqlmesh_like.plan.checks.lint import LINT_RULES, Suspicion
 
 
 @click.command("lint")
@@ -25,29 +24,15 @@ def command(flags: Flags, form: str, off: tuple[str, ...]) -> int:
     known = {rule.id for rule in LINT_RULES}
     if unknown := set(off) - known:
         raise UsageError(f"there is no rule {sorted(unknown)[0]!r}", hint=f"rules: {', '.join(sorted(known))}")
-    loaded = load(flags)
-    chosen = {node.unique_id for node in loaded.selected("model", "snapshot")}
-    compiler = Compiler(input_schemas(loaded, chosen))
-    diagnostics: list[Diagnostic] = []
-    models = {model.unique_id: model for model in loaded.rendered.models}
-    above = loaded.graph.above(chosen)
-    for unique_id in loaded.graph.order(above & models.keys()):
-        model = models[unique_id]
-        if model.asks_lake:
-            continue
-        compiler.compile(model)
-        if unique_id in chosen:
-            schemas = {ref.unique_id: compiler.columns(ref) for ref in model.inputs}
-            left_out = frozenset({*off, *_texts(model.config.meta.get("lint_off"))})
-            for said in lint(model, schemas, left_out):
-                place = said.location
-                diagnostics.append(Diagnostic(said.rule, "warning", said.message, place.path, place.line, place.column))
+    linted = lint_models(load(flags), off)
+    diagnostics = [_diagnostic(warning) for warning in linted.warnings]
     if diagnostics or form in ("json", "sarif"):
         click.echo(formatted(diagnostics, form))
     if form == "text":
-        make_output(flags).line(f"Linted {len(chosen)} models: {len(diagnostics)} findings")
+        make_output(flags).line(f"Linted {linted.models} models: {len(diagnostics)} findings")
     return 1 if diagnostics else 0
 
 
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),) if value else ()
+def _diagnostic(warning: Suspicion) -> Diagnostic:
+    place = warning.location
+    return Diagnostic(warning.rule, "warning", warning.message, place.path, place.line, place.column)

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable
 
 import click
 
+from sqlmesh_like.app.invocation import ResourceTypes
+from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.artifacts.json_objects import mapping_of
-from sqlmesh_like.cli.context import Loaded, load
+from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.resource_types import ResourceTypes, resource_types
+from sqlmesh_like.cli.resource_types import resource_types
 from sqlmesh_like.plan.graph import Node
 
 _KINDS = ("nodes", "sources", "exposures", "unit_tests")

@@ -1,18 +1,13 @@
-"""`sml publish`: tables of models to where people look. Owns the command; `publish` does it."""
+"""`sml publish`: tables of models to where people look. Owns the command and its lines; `publish` does it."""
 
 from __future__ import annotations
 
-from time import perf_counter
-
 import click
 
+from sqlmesh_like.app.operations.publishing import Publication, publish_tables
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.output import DisplayStatus, LogStep, Output
-from sqlmesh_like.cli.wiring.lake import lake_lock, open_lake
-from sqlmesh_like.cli.wiring.publish_setup import publisher_of
-from sqlmesh_like.errors import SelectionError, SmlError
-from sqlmesh_like.publish.publisher import LakePublisher
 from sqlmesh_like.render.rendered import RenderedModel
 
 
@@ -24,43 +19,38 @@ def command(flags: Flags) -> int:
     For tables that are there: after a failure, or where another destination was declared. What is up to date costs a
     look. With --full-refresh tables are sent whole.
     """
-    loaded = load(flags)
-    selected = [node.unique_id for node in loaded.selected("model", "snapshot")]
-    lake = open_lake(loaded)
-    publisher = publisher_of(lake, selected, afresh=flags.full_refresh)
-    if publisher is None:
-        hint = "set config(publish=true) in a model, or +publish: true in the project's settings"
-        raise SelectionError("no selected model is published", hint=hint)
-    models = [model for model in loaded.rendered.models if model.unique_id in publisher.chosen]
-    output = make_output(flags, bar=True)
-    problems: list[str] = []
-    with lake_lock(loaded, "run"):
-        try:
-            statuses = [
-                _publish(n, len(models), model, publisher, output, problems) for n, model in enumerate(models, 1)
-            ]
-        finally:
-            publisher.close()
-            lake.engine.stop()
-    output.end(statuses, problems)
+    loaded, output = load(flags), make_output(flags, bar=True)
+    results = publish_tables(loaded, _Log(output))
+    problems = [f"{each.model.name}: {each.error}" for each in results if each.error is not None]
+    output.end(map(_status, results), problems)
     return 0 if not problems else 1
 
 
-def _publish(
-    number: int, total: int, model: RenderedModel, publisher: LakePublisher, output: Output, problems: list[str]
-) -> DisplayStatus:
-    step = LogStep(number, total, "table", f"published {model.table}")
-    output.start(step)
-    started = perf_counter()
-    try:
-        sent = publisher.publish(model)
-    except SmlError as error:
-        problems.append(f"{model.name}: {error}")
-        output.checked(step, "ERROR", "error", perf_counter() - started)
+class _Log:
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    def started(self, number: int, total: int, model: RenderedModel) -> None:
+        self._output.start(_step(number, total, model))
+
+    def ended(self, number: int, total: int, result: Publication) -> None:
+        step, status = _step(number, total, result.model), _status(result)
+        if status == "no-op":
+            self._output.no_op(step, result.seconds)
+        else:
+            words = "ERROR" if status == "error" else f"OK {' and '.join(_sent(result))}"
+            self._output.checked(step, words, status, result.seconds)
+
+
+def _step(number: int, total: int, model: RenderedModel) -> LogStep:
+    return LogStep(number, total, "table", f"published {model.table}")
+
+
+def _status(result: Publication) -> DisplayStatus:
+    if result.error is not None:
         return "error"
-    rows = [f"{each.rows} rows to {each.destination}" for each in sent if each.rows is not None]
-    if not rows:
-        output.no_op(step, perf_counter() - started)
-        return "no-op"
-    output.checked(step, f"OK {' and '.join(rows)}", "success", perf_counter() - started)
-    return "success"
+    return "success" if _sent(result) else "no-op"
+
+
+def _sent(result: Publication) -> list[str]:
+    return [f"{each.rows} rows to {each.destination}" for each in result.sent if each.rows is not None]

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
+from sqlmesh_like.app.lakes.read_session import read_session
+from sqlmesh_like.app.operations.report_setup import report_charts, report_heading, tables_read
 from sqlmesh_like.artifacts.files import write_text
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.wiring.read_session import read_session
-from sqlmesh_like.cli.wiring.report_setup import report_charts, report_heading, tables_read
 from sqlmesh_like.report.chart import read_report
 from sqlmesh_like.report.page import report_page
 

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import click
 
+from sqlmesh_like.app.loading.loaded import load_parsed
+from sqlmesh_like.app.operations.run_nodes import COMMAND_TYPES
 from sqlmesh_like.artifacts.state import RESULTS, read_artifact, statuses
-from sqlmesh_like.cli.context import load, load_parsed, make_output
+from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.run_service import COMMAND_TYPES, run_selected
+from sqlmesh_like.cli.run_service import run_selected
 from sqlmesh_like.errors import UsageError
 
 _AGAIN = frozenset({"error", "fail", "skipped", "runtime error"})

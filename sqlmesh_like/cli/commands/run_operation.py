@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
+from sqlmesh_like.app.lakes.lake import clock
+from sqlmesh_like.app.operations.hooks import run_operation
 from sqlmesh_like.cli.context import load, make_output
-from sqlmesh_like.cli.hooks import operations
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.wiring.lake import clock, lake_lock, open_lake
-from sqlmesh_like.errors import UsageError
 from sqlmesh_like.project.reading.values import parse_vars
 
 
@@ -19,15 +18,7 @@ from sqlmesh_like.project.reading.values import parse_vars
 def command(flags: Flags, macro: str, arguments: str) -> int:
     """Call a macro, `name` or `package.name`; it may query and change the lake by run_query and statement."""
     loaded = load(flags, now=clock(None))
-    if loaded.target.type != "spark":
-        hint = "choose a target of type spark with -t"
-        raise UsageError(f"the target {loaded.target.name!r} has no lake that an operation could change", hint=hint)
-    lake = open_lake(loaded)
-    try:
-        with lake_lock(loaded, "run"):
-            said = operations(lake, clock(None)).call(macro, parse_vars(arguments))
-    finally:
-        lake.engine.stop()
+    said = run_operation(loaded, macro, parse_vars(arguments))
     if said:
         click.echo(said)
     make_output(flags).line(f"Done: {macro}")

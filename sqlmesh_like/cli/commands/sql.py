@@ -6,11 +6,10 @@ import sys
 
 import click
 
-from sqlmesh_like.cli.adhoc_query import adhoc_model, run_query
+from sqlmesh_like.app.operations.adhoc_query import query_rows
 from sqlmesh_like.cli.commands.show import print_rows
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.wiring.read_session import read_session
 from sqlmesh_like.errors import UsageError
 
 
@@ -29,8 +28,5 @@ def command(flags: Flags, query: str, output: str, limit: int) -> int:
     text = sys.stdin.read() if query == "-" else query
     if not text.strip():
         raise UsageError("there is no query", hint='e.g. sml sql "select * from dws.user_agg"')
-    loaded = load(flags)
-    with read_session(loaded, lambda lake: [ref.unique_id for ref in adhoc_model(lake, text).inputs]) as lake:
-        rows = run_query(lake, adhoc_model(lake, text), limit)
-    print_rows(rows, output, limit, flags)
+    print_rows(query_rows(load(flags), text, limit), output, limit, flags)
     return 0

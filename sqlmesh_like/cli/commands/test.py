@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
+from sqlmesh_like.app.invocation import ResourceTypes
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.resource_types import ResourceTypes, resource_types
+from sqlmesh_like.cli.resource_types import resource_types
 from sqlmesh_like.cli.run_service import run_selected
 
 

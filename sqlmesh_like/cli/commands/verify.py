@@ -1,23 +1,17 @@
-"""`sml verify`: compare tables with a full recompute of their query. Owns the command; the engine compares."""
+"""`sml verify`: compare tables with a full recompute of their query. Owns the command and its lines."""
 
 from __future__ import annotations
 
-from time import perf_counter
-from typing import Literal
+from dataclasses import replace
 
 import click
 
+from sqlmesh_like.app.operations.verification import Verification, verify_tables
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.cli.printing.output import DisplayStatus, LogStep, Output
-from sqlmesh_like.cli.printing.rows import plain
-from sqlmesh_like.cli.wiring.lake import clock, open_lake
-from sqlmesh_like.errors import NodeError, SmlError
-from sqlmesh_like.plan.fingerprint import fingerprint
-from sqlmesh_like.plan.model_plan import PlannedModel
-from sqlmesh_like.plan.planner import Planner
-from sqlmesh_like.render.rendered import RenderedModel
-from sqlmesh_like.run.ports import Engine, RowDifference
+from sqlmesh_like.cli.printing.output import LogStep, Output
+from sqlmesh_like.run.plain_values import plain
+from sqlmesh_like.run.ports import RowDifference
 
 
 @click.command("verify")
@@ -29,46 +23,17 @@ def command(flags: Flags, models: tuple[str, ...], limit: int) -> int:
 
     Of models that are brought up to date by their author's incremental SQL it shows what that lost.
     """
-    loaded = load(Flags(**{**vars(flags), "select": (*flags.select, *models)}))
-    selected = [node.unique_id for node in loaded.selected("model")]
-    lake = open_lake(loaded, selected)
-    planner = lake.planner(clock(None))
-    tables = [planner.rendered.model(unique_id) for unique_id in selected if unique_id in lake.catalog.places]
-    output = make_output(flags)
-    try:
-        statuses = [_verify(n, len(tables), m, planner, lake.engine, output, limit) for n, m in enumerate(tables, 1)]
-    finally:
-        lake.engine.stop()
-    output.end(statuses)
-    return 0 if all(status == "pass" for status in statuses) else 1
+    loaded, output = load(replace(flags, select=(*flags.select, *models))), make_output(flags)
+    results = verify_tables(loaded, limit, lambda number, total, each: _print(output, number, total, each))
+    output.end([each.status for each in results])
+    return 0 if all(each.status == "pass" for each in results) else 1
 
 
-def _verify(
-    number: int, total: int, model: RenderedModel, planner: Planner, engine: Engine, output: Output, limit: int
-) -> DisplayStatus:
-    step = LogStep(number, total, "table", f"table {model.table}")
-    started = perf_counter()
-    try:
-        difference = engine.verify(_verifiable(planner.plan(model, {}, whole=True)), limit)
-    except SmlError as error:
-        output.tested(step, "error", 0, perf_counter() - started)
-        output.line(f"  {error}", "error")
-        return "error"
-    status: Literal["pass", "fail"] = "pass" if difference.total == 0 else "fail"
-    output.tested(step, status, difference.total, perf_counter() - started)
-    for line in _lines(difference):
+def _print(output: Output, number: int, total: int, result: Verification) -> None:
+    step = LogStep(number, total, "table", f"table {result.model.table}")
+    output.tested(step, result.status, result.difference.total if result.difference else 0, result.seconds)
+    for line in [f"  {result.error}"] if result.difference is None else _lines(result.difference):
         output.line(line, "error")
-    return status
-
-
-def _verifiable(planned: PlannedModel) -> PlannedModel:
-    name = planned.compiled.model.table
-    record = planned.target.record
-    if record is None:
-        raise NodeError(f"{name} has not been built by a run", hint="run it first: sml run")
-    if record.fingerprint.partition(":")[0] != fingerprint(planned.compiled):
-        raise NodeError(f"the query of {name} changed since its last run", hint="run it first: sml run")
-    return planned
 
 
 def _lines(difference: RowDifference) -> list[str]:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 import json
-import math
-from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 
+from sqlmesh_like.run.plain_values import flat, plain
 from sqlmesh_like.run.ports import Rows
 
 
 def as_json(rows: Rows) -> str:
     """One list of objects: numbers as numbers, decimals as text, times in ISO 8601 and UTC.
 
+    >>> from decimal import Decimal
     >>> from sqlmesh_like.names import Column
     >>> as_json(Rows((Column("a", "decimal(3,1)"),), ((Decimal("1.5"),),)))
     '[{"a": "1.5"}]'
@@ -49,40 +46,6 @@ def as_table(rows: Rows, title: str | None = None, width: int = 200) -> str:
     console.print(table)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in str(text).splitlines())
-
-
-def plain(value: object) -> object:
-    """A value as JSON holds it."""
-    match value:
-        case Decimal():
-            return format(value, "f")
-        case datetime():
-            moment = value.astimezone(UTC) if value.tzinfo else value
-            return moment.replace(tzinfo=None).isoformat() + "Z"
-        case date():
-            return value.isoformat()
-        case bytes() | bytearray():
-            return base64.b64encode(value).decode()
-        case float() if not math.isfinite(value):
-            return str(value)
-        case timedelta():
-            return str(value)
-        case dict():
-            return {str(key): plain(item) for key, item in value.items()}
-        case list() | tuple():
-            return _sequence(value)
-    return value
-
-
-def _sequence(values: Sequence[object]) -> object:
-    as_dict = getattr(values, "asDict", None)  # a struct of Spark
-    return plain(as_dict(recursive=True)) if as_dict else [plain(item) for item in values]
-
-
-def flat(value: object) -> str:
-    """A value on one line, as tables show it."""
-    shown = plain(value)
-    return json.dumps(shown, ensure_ascii=False) if isinstance(shown, dict | list | bool) else str(shown)
 
 
 def _is_number(type_: str | None) -> bool:

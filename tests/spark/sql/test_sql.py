@@ -11,8 +11,8 @@ import pytest
 from hudi import HudiTableBuilder
 from pyspark.sql import SparkSession
 
+from sqlmesh_like.app.lakes import lake as cli_lake
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.wiring import lake as cli_lake
 from tests.spark.demo_lake import share
 from tests.spark.lake import ORDERS, Lake
 
@@ -38,7 +38,7 @@ def test_a_query_has_the_same_rows_with_spark_and_without(
         return found
 
     with monkeypatch.context() as without:
-        without.setattr(cli_lake, "_spark_engine", lambda *_: pytest.fail("Spark was asked"))
+        without.setattr(cli_lake, "spark_engine", lambda *_: pytest.fail("Spark was asked"))
         alone = answer(query)
     share(spark, monkeypatch)
     with monkeypatch.context() as with_spark:

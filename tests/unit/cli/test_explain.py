@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from sqlmesh_like.app.invocation import Invocation
+from sqlmesh_like.app.lakes.lake import clock, open_lake
+from sqlmesh_like.app.loading.loaded import load
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.context import load
-from sqlmesh_like.cli.options import Flags
-from sqlmesh_like.cli.wiring.lake import clock, open_lake
 from sqlmesh_like.plan.history import TableRecord
 from tests.unit.hudi.test_timeline import Lake, at
 
@@ -49,7 +49,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Sized:
     monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
     source = _Sized(tmp_path / "w/ods/users")
     frontier = source.commit(1, ["a", "b"], extra={"schema": SCHEMA, "sml.batch": "1"})
-    planned = open_lake(load(Flags())).planner(clock(None))
+    planned = open_lake(load(Invocation())).planner(clock(None))
     plan = planned.plan(planned.rendered.model("model.shop.m"), {})
     read = {"source.shop.shop.users": frontier}
     record = TableRecord("model.shop.m", plan.fingerprint, read, "2024-01-01T00:00:00+00:00", "full_refresh")

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from sqlmesh_like.app.invocation import Invocation
+from sqlmesh_like.app.loading.loaded import load
+from sqlmesh_like.app.loading.source_discovery import discovered_tables, with_discovered_tables
 from sqlmesh_like.cdc.sources.discover import discover
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.context import load
-from sqlmesh_like.cli.options import Flags
-from sqlmesh_like.cli.wiring.source_discovery import discovered_tables, with_discovered_tables
 from tests.unit.hudi.test_history import record
 from tests.unit.hudi.test_timeline import Lake, at
 
@@ -57,7 +57,7 @@ def test_a_table_that_nobody_declared_has_a_history_and_services(
     block = "{format: canal, files: {path: landing/*.jsonl}, discover: true}"
     sources = f"version: 2\nsources: [{{name: shop, schema: ods, ingest: {block}}}]\n"
     (tmp_path / "models/sources.yml").write_text(sources)
-    loaded = load(Flags())
+    loaded = load(Invocation())
     discover(SourcePaths(loaded.target, loaded.project.sources[0]), {("db", None, "orders"): ["id"]})
     lake.commit(1, ["a"], extra=record("full_refresh"))
     found = _Sized(tmp_path / "w/ods/orders")
@@ -68,4 +68,4 @@ def test_a_table_that_nobody_declared_has_a_history_and_services(
     assert discovered_tables(known) == {"shop.orders"}
     # Who reads it declares it: then its history is theirs.
     (tmp_path / "models/sources.yml").write_text(sources.replace("ingest:", "tables: [{name: orders}], ingest:"))
-    assert discovered_tables(with_discovered_tables(load(Flags()))) == frozenset()
+    assert discovered_tables(with_discovered_tables(load(Invocation()))) == frozenset()

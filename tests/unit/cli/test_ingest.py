@@ -8,7 +8,7 @@ import pytest
 
 from sqlmesh_like.cdc.report import TableReport
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.commands.ingest import _line
+from sqlmesh_like.cli.ingest_log import _line
 from sqlmesh_like.names import TableName
 
 PROFILES = "lake: {target: t, outputs: {t: {type: spark, warehouse: w}, d: {type: duckdb}}}"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from sqlmesh_like.app.setup.doctor import Check, ProjectFlags
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.commands import debug, deps
-from sqlmesh_like.cli.doctor import Check, ProjectFlags
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.spark.jvm.jars import Jar
 from sqlmesh_like.spark.jvm.java import Jdk

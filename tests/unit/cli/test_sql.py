@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from sqlmesh_like.app.lakes import lake as cli_lake
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.wiring import lake as cli_lake
 from sqlmesh_like.names import Column
 from sqlmesh_like.run.ports import Rows
 from tests.local_lake import make_table
@@ -115,7 +115,7 @@ def test_spark_is_asked_where_duckdb_might_say_otherwise(
 
         def stop(self) -> None: ...
 
-    monkeypatch.setattr(cli_lake, "_spark_engine", lambda *_: Spark())
+    monkeypatch.setattr(cli_lake, "spark_engine", lambda *_: Spark())
     assert rows_of(root, capsys, query) == [{"by": "spark"}]
 
 

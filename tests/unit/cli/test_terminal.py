@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from sqlmesh_like.app.operations import verification
 from sqlmesh_like.cli import app
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.commands import deps, verify
+from sqlmesh_like.cli.commands import deps
 from sqlmesh_like.cli.context import make_output
 from sqlmesh_like.cli.options import Flags
 from sqlmesh_like.cli.printing.output import LogStep
@@ -210,8 +211,8 @@ def test_verify_prints_so_many_of_the_differing_rows(monkeypatch: pytest.MonkeyP
         def stop(self) -> None:
             """Nothing was started."""
 
-    monkeypatch.setattr("sqlmesh_like.cli.wiring.lake._spark_engine", lambda *given: Engine())
-    monkeypatch.setattr(verify, "_verifiable", lambda planned: planned)
+    monkeypatch.setattr("sqlmesh_like.app.lakes.lake.spark_engine", lambda *given: Engine())
+    monkeypatch.setattr(verification, "_verifiable", lambda planned: planned)
     assert main(["verify", "one", "-t", "s", "--limit", "2"]) == 1
     shown = capsys.readouterr().out
     assert shown.count("+ id=") == 2 and "… and 3 more" in shown

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
+from sqlmesh_like.app.operations import watch_loop
+from sqlmesh_like.app.operations.watch_loop import WatchLoop
 from sqlmesh_like.cdc.report import IngestReport, TableReport
-from sqlmesh_like.cli import watch_loop
-from sqlmesh_like.cli.watch_loop import WatchLoop
 from sqlmesh_like.names import TableName
 from sqlmesh_like.run.result import RunResult
 

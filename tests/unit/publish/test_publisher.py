@@ -12,11 +12,11 @@ from time import sleep
 import pyarrow as pa
 import pytest
 
+from sqlmesh_like.app.invocation import Invocation
+from sqlmesh_like.app.loading.destinations import destinations
+from sqlmesh_like.app.loading.loaded import load
+from sqlmesh_like.app.operations.run_results import detail, response
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.context import load
-from sqlmesh_like.cli.options import Flags
-from sqlmesh_like.cli.run_log import detail, response
-from sqlmesh_like.cli.wiring.publish_setup import destinations
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.names import Column
 from sqlmesh_like.plan.catalog import Catalog, TablePlace
@@ -262,7 +262,7 @@ def test_a_wrong_config_is_told_at_its_place(config: str, tmp_path: Path, capsys
 def test_a_wrong_destination_is_told_without_its_url(
     block: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from sqlmesh_like.cli.wiring.publish_setup import open_store
+    from sqlmesh_like.app.operations.publishing import open_store
     from sqlmesh_like.errors import UsageError
     from sqlmesh_like.project.loader import load_project
     from sqlmesh_like.project.profile import load_target
@@ -287,13 +287,13 @@ def test_files_of_properties_and_settings_say_it_too(tmp_path: Path) -> None:
     (tmp_path / "models/p.yml").write_text(properties)
     settings = '[tool.sqlmesh_like]\nname = "shop"\n[tool.sqlmesh_like.models.shop]\n"+publish" = "file"\n'
     (tmp_path / "pyproject.toml").write_text(settings)
-    loaded = load(Flags(project_dir=tmp_path, profiles_dir=tmp_path))
+    loaded = load(Invocation(project_dir=tmp_path, profiles_dir=tmp_path))
     found = {model.name: model.config.publish for model in loaded.rendered.models}
     assert found == {"m": Publish(("file",)), "other": None, "third": Publish(("bi", "file"), "shown")}
 
 
 def test_a_target_that_declares_nothing_has_a_file_in_its_warehouse(tmp_path: Path) -> None:
     project(tmp_path, "publish=true", "{}")
-    loaded = load(Flags(project_dir=tmp_path, profiles_dir=tmp_path))
+    loaded = load(Invocation(project_dir=tmp_path, profiles_dir=tmp_path))
     wanted = Destination("serving", "duckdb", str(tmp_path / "w/serving.duckdb"))
     assert destinations(loaded.rendered.models[0], loaded) == (wanted,)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from sqlmesh_like.cli.adhoc_query import adhoc_model
+from sqlmesh_like.app.invocation import Invocation
+from sqlmesh_like.app.lakes.lake import clock, open_lake
+from sqlmesh_like.app.loading.loaded import load
+from sqlmesh_like.app.operations.adhoc_query import adhoc_model
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.context import load
-from sqlmesh_like.cli.options import Flags
-from sqlmesh_like.cli.wiring.lake import clock, open_lake
 from sqlmesh_like.names import Column
 from sqlmesh_like.report.chart import Chart, read_report
 from sqlmesh_like.report.chart_inference import infer_chart
@@ -171,7 +171,7 @@ def test_without_tables_or_the_library_it_says_what_to_do(
 @pytest.mark.parametrize("demo", ["estate", "retail"])
 def test_the_charts_of_a_demo_name_its_tables_and_columns(demo: str) -> None:
     root = ROOT / "demo" / demo
-    lake = open_lake(load(Flags(project_dir=root)))
+    lake = open_lake(load(Invocation(project_dir=root)))
     declared, planner = read_report(root), lake.planner(clock(None))
     assert declared is not None and len(declared.charts) >= 4
     for wanted in declared.charts:

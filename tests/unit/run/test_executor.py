@@ -10,7 +10,7 @@ from threading import Barrier, Lock
 import networkx as nx
 import pytest
 
-from sqlmesh_like.cli.run_log import response
+from sqlmesh_like.app.operations.run_results import response
 from sqlmesh_like.names import Column, TableName
 from sqlmesh_like.plan.catalog import Catalog, TablePlace
 from sqlmesh_like.plan.graph import Graph, Node

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlmesh_like.cli import check_cache, preflight
+from sqlmesh_like.app.loading import check_cache, preflight
 from sqlmesh_like.cli.app import main
 
 Text = Callable[[str, str], object]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from sqlmesh_like.app.invocation import Invocation
+from sqlmesh_like.app.lakes.lake import open_lake
+from sqlmesh_like.app.loading.loaded import load
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.context import load
-from sqlmesh_like.cli.options import Flags
-from sqlmesh_like.cli.wiring.lake import open_lake
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.run.retention import AT_LEAST, SLACK, due
 from tests.projects import enter_project
@@ -51,7 +51,7 @@ def production(tmp_path: Path) -> Path:
 
 
 def catalog(*writes: str, target: str = "dev") -> Catalog:
-    flags = Flags(target=target, state=Path("state"), defer=True)
+    flags = Invocation(target=target, state=Path("state"), defer=True)
     return open_lake(load(flags), writes).catalog
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from sqlmesh_like.cli import context
+from sqlmesh_like.app.loading import loaded
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.project_cache import without_collector
+from sqlmesh_like.cli.context import staying
 
 Put = Callable[..., None]
 KAFKA = ", ingest: {format: canal, kafka: {bootstrap_servers: b, topics: [t], options: {password: w}}}"
@@ -46,13 +46,13 @@ def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Put:
 def readings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """One entry for each time that the project was really read."""
     found: list[int] = []
-    render = context.render_project
+    render = loaded.render_project
 
     def counted(*given: object, **named: object) -> object:
         found.append(1)
         return render(*given, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(context, "render_project", counted)
+    monkeypatch.setattr(loaded, "render_project", counted)
     return found
 
 
@@ -139,6 +139,6 @@ def test_the_cache_is_the_users_own_and_damage_costs_time_only(put: Put, reading
 def test_what_stands_for_java_objects_is_never_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "py4j", object())
     before = gc.get_freeze_count()
-    with without_collector():
+    with staying():
         assert not gc.isenabled()
     assert (gc.isenabled(), gc.get_freeze_count()) == (True, before)

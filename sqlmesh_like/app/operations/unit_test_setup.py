@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
-from sqlmesh_like.cli.context import Loaded
-from sqlmesh_like.cli.preflight import source_schemas
-from sqlmesh_like.cli.printing.rows import flat
-from sqlmesh_like.cli.wiring.lake import open_lake
+from sqlmesh_like.app.lakes.lake import require_lake, spark_engine
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.preflight import source_schemas
 from sqlmesh_like.compiler import Compiler, declared_schema
 from sqlmesh_like.duckdb.duck_units import DuckUnits
+from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.names import Schema
 from sqlmesh_like.render.rendered import RenderedUnitTest
+from sqlmesh_like.run.plain_values import flat
 from sqlmesh_like.run.seeds import SeedTable, read_seed
 from sqlmesh_like.run.table_keys import table_keys
 from sqlmesh_like.run.unit_cases import Known, prepare
@@ -32,11 +32,10 @@ def unit_work(loaded: Loaded, selected: Collection[str], now: datetime, on: str 
 
 
 def _on_spark(loaded: Loaded) -> UnitEngine:
-    lake = open_lake(loaded)
+    require_lake(loaded)
     from sqlmesh_like.spark.spark_units import SparkUnits
 
-    session: Callable[[], Any] = lambda: lake.engine.session()  # type: ignore[attr-defined]  # noqa: E731
-    return SparkUnits(session)
+    return SparkUnits(spark_engine(loaded, LakeHistory()).session)
 
 
 def _known(loaded: Loaded, tests: Sequence[RenderedUnitTest]) -> Known:

@@ -1,4 +1,4 @@
-"""The lake behind a command: history, catalog, planner and, where needed, Spark. Owns wiring them and the lock."""
+"""The lake behind an operation: history, catalog, planner and, where needed, Spark. Owns wiring them and the lock."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
-from sqlmesh_like.cli.context import Loaded
+from sqlmesh_like.app.lakes.lazy_engine import LazyEngine
+from sqlmesh_like.app.lakes.spark_session import start_spark
+from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import MachineError, NodeError, RetryableError, UsageError
 from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.plan.catalog import Catalog, TablePlace, build_catalog
@@ -21,10 +24,11 @@ from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.render.renderer import Renderer
 from sqlmesh_like.render.rerender import Rerenderer
 from sqlmesh_like.run.lake_query import LakeQuery
-from sqlmesh_like.run.ports import Engine
+from sqlmesh_like.run.ports import Engine, LakeEngine
 
 if TYPE_CHECKING:
     from sqlmesh_like.spark.jvm.session import Session
+    from sqlmesh_like.spark.spark_engine import SparkEngine
 
 
 @dataclass(frozen=True)
@@ -38,12 +42,19 @@ class Lake:
     def planner(self, now: datetime) -> Planner:
         """Plans models; those that ask the lake while they are rendered get answers by its engine."""
         loaded = self.loaded
-        plain = Planner(loaded.rendered, self.catalog, now, loaded.flags.full_refresh)
+        plain = Planner(loaded.rendered, self.catalog, now, loaded.invocation.full_refresh)
         models, tests = loaded.rendered.models, loaded.rendered.tests
         if not any(model.asks_lake for model in models) and not any(test.asks_lake for test in tests):
             return plain
-        renderer = Renderer(loaded.project, loaded.target, now=now, full_refresh=loaded.flags.full_refresh)
+        renderer = Renderer(loaded.project, loaded.target, now=now, full_refresh=loaded.invocation.full_refresh)
         return replace(plain, rerender=Rerenderer(renderer, loaded.project, LakeQuery(plain, self.engine)))
+
+
+@dataclass(frozen=True)
+class HudiLake(Lake):
+    """The lake of a Spark target: its tables outlive the call."""
+
+    engine: LakeEngine
 
 
 def require_lake(loaded: Loaded) -> None:
@@ -53,7 +64,7 @@ def require_lake(loaded: Loaded) -> None:
         raise UsageError(f"the target {loaded.target.name!r} has no lake: its type is {loaded.target.type}", hint=hint)
 
 
-def open_lake(loaded: Loaded, writes: Collection[str] = (), session: Session | None = None) -> Lake:
+def open_lake(loaded: Loaded, writes: Collection[str] = (), session: Session | None = None) -> HudiLake:
     """The lake of a Spark target; Spark starts when it is first used, but for one that is there (`session`).
 
     Raises UsageError for other targets.
@@ -63,9 +74,9 @@ def open_lake(loaded: Loaded, writes: Collection[str] = (), session: Session | N
     require_lake(loaded)
     history = LakeHistory()
     catalog = build_catalog(loaded.project, loaded.rendered, loaded.target, history)
-    if loaded.flags.defer:
+    if loaded.invocation.defer:
         catalog = _deferred(loaded, catalog, writes)
-    return Lake(loaded, catalog, _engine(loaded, history, session))
+    return HudiLake(loaded, catalog, LazyEngine(lambda: spark_engine(loaded, history, session)))
 
 
 def built_table(lake: Lake, name: str) -> tuple[TablePlace, TableState]:
@@ -90,31 +101,16 @@ def _deferred(loaded: Loaded, catalog: Catalog, writes: Collection[str]) -> Cata
     return catalog.deferred(wanted.difference(writes), loaded.state.locations(loaded.target.warehouse))
 
 
-def _engine(loaded: Loaded, history: LakeHistory, session: Session | None) -> Engine:
-    class _Lazy:
-        """Imports pyspark on the first call: a command that needs no Spark never pays for it."""
+def spark_engine(loaded: Loaded, history: LakeHistory, session: Session | None = None) -> SparkEngine:
+    """The engine of a target: on a Spark that is there, on that of the calls before, or on one of its own."""
+    from sqlmesh_like.spark.spark_engine import SparkEngine
 
-        def __init__(self) -> None:
-            self._engine: Engine | None = None
-
-        def __getattr__(self, name: str) -> object:
-            if self._engine is None:
-                if name in ("stop", "release"):
-                    return lambda: None
-                self._engine = _spark_engine(loaded, history, session)
-            return getattr(self._engine, name)
-
-    return _Lazy()  # type: ignore[return-value]
-
-
-def _spark_engine(loaded: Loaded, history: LakeHistory, session: Session | None) -> Engine:
-    from sqlmesh_like.cli.printing.download_progress import show_progress
-    from sqlmesh_like.spark.spark_engine import SparkEngine, open_engine
-
+    start, shared = partial(start_spark, loaded), loaded.spark
     if session is not None:
         return SparkEngine(loaded.target, history, lambda: session)
-    log_file = loaded.target_folder / "logs" / "spark.log"
-    return open_engine(loaded.target, history, log_file, show_progress)
+    if shared is not None:
+        return SparkEngine(loaded.target, history, lambda: shared.session(start), stops_spark=False)
+    return SparkEngine(loaded.target, history, start)
 
 
 @contextmanager

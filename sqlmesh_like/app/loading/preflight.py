@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from sqlmesh_like.cli.check_cache import cached_warnings, check_key, store_warnings
-from sqlmesh_like.cli.context import Loaded
+from sqlmesh_like.app.loading.check_cache import cached_warnings, check_key, store_warnings
+from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.catalog import Catalog, build_catalog
 from sqlmesh_like.plan.checks.check import check_models
@@ -22,7 +22,7 @@ def check_project(loaded: Loaded, selected: Collection[str]) -> tuple[TypeWarnin
     Gives what runs and is likely a mistake. Raises ProjectError with file, line and column.
     """
     if any(model.config.publish for model in loaded.rendered.models):
-        from sqlmesh_like.cli.wiring.publish_setup import check_destinations  # few projects have one
+        from sqlmesh_like.app.loading.destinations import check_destinations  # few projects have one
 
         check_destinations(loaded, selected)
     above = loaded.graph.above(selected)

@@ -4,37 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sqlmesh_like.cli.printing.output import Output
-from sqlmesh_like.cli.wiring.lake import Lake, lake_lock
+from sqlmesh_like.app.lakes.lake import HudiLake, lake_lock
+from sqlmesh_like.app.reporter import Notify
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.run.retention import Cleaning, due
 
 
-def clean(lake: Lake, output: Output) -> None:
+def clean(lake: HudiLake, notify: Notify) -> None:
     """Clean all tables of the project. A failure is a warning: the tables are right."""
-    clean_built(lake, output)
+    clean_built(lake, notify)
     if due(lake.catalog, lake.loaded.project.ingested):
         try:
             with lake_lock(lake.loaded, "ingest"):
-                clean_ingested(lake, output)
+                clean_ingested(lake, notify)
         except RetryableError:
-            output.line("the history of source tables is left to the next run: an ingestion is writing")
+            notify("the history of source tables is left to the next run: an ingestion is writing")
 
 
-def clean_built(lake: Lake, output: Output) -> None:
+def clean_built(lake: HudiLake, notify: Notify) -> None:
     """Clean what runs build."""
     built = [unique_id for unique_id in lake.catalog.places if not unique_id.startswith("source.")]
-    _clean_tables(lake, due(lake.catalog, built), output)
+    _clean_tables(lake, due(lake.catalog, built), notify)
 
 
-def clean_ingested(lake: Lake, output: Output) -> None:
+def clean_ingested(lake: HudiLake, notify: Notify) -> None:
     """Clean what is ingested, while nobody writes to it."""
-    _clean_tables(lake, due(lake.catalog, lake.loaded.project.ingested), output)
+    _clean_tables(lake, due(lake.catalog, lake.loaded.project.ingested), notify)
 
 
-def _clean_tables(lake: Lake, cleanings: Iterable[Cleaning], output: Output) -> None:
+def _clean_tables(lake: HudiLake, cleanings: Iterable[Cleaning], notify: Notify) -> None:
     for cleaning in cleanings:
         try:
             lake.engine.clean(cleaning.uri, cleaning.retain)
         except NodeError as error:
-            output.line(f"warning: {error}", "warn")
+            notify(f"warning: {error}", "warn")

@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlmesh_like.cli.check_cache import program_version
-from sqlmesh_like.cli.options import Flags
+from sqlmesh_like.app.invocation import Invocation
+from sqlmesh_like.app.loading.check_cache import program_version
 from sqlmesh_like.own_files import read_own, require_own
 from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.project.nodes import IngestSource, ParsedProject, Target
@@ -53,14 +53,14 @@ class _Entry:
 
 def cached_project(
     root: Path,
-    flags: Flags,
+    invocation: Invocation,
     load: Callable[[], ParsedProject],
     resolve_target: Callable[[ParsedProject], Target],
     render: Callable[[ParsedProject, Target], tuple[RenderedProject, Graph]],
     is_silent: Callable[[], bool],
 ) -> CachedProject:
     """The project, from the cache where that holds. `is_silent`: nothing was logged meanwhile."""
-    path = _cache_path(root, flags)
+    path = _cache_path(root, invocation)
     is_wanted = os.environ.get("DBT_PARTIAL_PARSE", "true").lower() not in ("0", "false", "f", "no")
     entry = _load_entry(path) if is_wanted else None
     if entry is not None and entry.reads.are_unchanged():
@@ -78,18 +78,12 @@ def cached_project(
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Within, cycles are not looked for: thousands of values that stay would be walked through again and again.
-
-    Afterwards they are set aside, but not where Spark has been used: what is set aside is never freed, and keeps alive
-    the Java objects that it stands for.
-    """
+    """Within, cycles are not looked for: thousands of values that stay would be walked through again and again."""
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if "py4j" not in sys.modules:
-            gc.freeze()
         if was_on:
             gc.enable()
 
@@ -109,10 +103,11 @@ def cached_text(cache_path: Path | None, name: str, make: Callable[[], str]) -> 
     return text
 
 
-def _cache_path(root: Path, flags: Flags) -> Path:
+def _cache_path(root: Path, invocation: Invocation) -> Path:
     from sqlmesh_like.spark.jvm.jars import cache_dir
 
-    chosen = (flags.vars, flags.target, flags.profile, flags.profiles_dir, flags.full_refresh, flags.threads)
+    asked = invocation
+    chosen = (asked.vars, asked.target, asked.profile, asked.profiles_dir, asked.full_refresh, asked.threads)
     text = repr((str(root), chosen, sys.version, program_version()))
     return cache_dir() / "projects" / f"{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:32]}.pickle"
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.preflight import input_schemas
 from sqlmesh_like.artifacts.catalog import catalog
 from sqlmesh_like.artifacts.state import read_artifact
-from sqlmesh_like.cli.context import Loaded
-from sqlmesh_like.cli.preflight import input_schemas
 from sqlmesh_like.docs.columns import column_edges
 from sqlmesh_like.docs.content import SiteData
 from sqlmesh_like.docs.plans import documented

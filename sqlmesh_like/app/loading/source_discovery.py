@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.cdc.sources.discover import is_discovered, with_discovered
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
-from sqlmesh_like.cli.context import Loaded
 
 
 def with_discovered_tables(loaded: Loaded) -> Loaded:
@@ -22,8 +22,7 @@ def with_discovered_tables(loaded: Loaded) -> Loaded:
 
 def discovered_tables(loaded: Loaded) -> frozenset[str]:
     """The discovered tables (by unique id) among a project's that nobody reads; none where something was selected."""
-    flags = loaded.flags
-    if flags.select or flags.exclude or flags.selector:
+    if loaded.invocation.is_selecting:
         return frozenset()
     tables = [table for source in loaded.project.sources for table in source.tables]
     # Whoever reads one has declared it, without `ingest`: its history is what they have not read yet.

@@ -1,39 +1,17 @@
-"""Publishing behind a command. Owns which destinations a model's config means, and opening them."""
+"""Where models are published. Owns which destinations of the target a model's config means."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from sqlmesh_like.cli.context import Loaded
-from sqlmesh_like.cli.wiring.lake import Lake
-from sqlmesh_like.errors import Location, MachineError, ProjectError, nearest
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.publishing import Destination
-from sqlmesh_like.publish.publisher import LakePublisher
-from sqlmesh_like.publish.store import Store
 from sqlmesh_like.render.rendered import RenderedModel
 
 DEFAULT = "serving"
 """Name of the destination of targets that declare none: a DuckDB file."""
-
-
-def publisher_of(lake: Lake, selected: Collection[str], *, afresh: bool = False) -> LakePublisher | None:
-    """Publishes the selected models; None where none of them is published, or the target has no lake.
-
-    Raises ProjectError with the model's file for a destination that the target does not have.
-    """
-    loaded = lake.loaded
-    if loaded.target.type != "spark":
-        return None
-    chosen = {
-        model.unique_id: destinations(model, loaded)
-        for model in loaded.rendered.models
-        if model.unique_id in selected and model.config.publish is not None
-    }
-    if not chosen:
-        return None
-    staging = f"{loaded.target.warehouse.rstrip('/')}/_sml/publish"
-    return LakePublisher(lake.catalog, lake.engine, chosen, open_store, staging, afresh)
 
 
 def check_destinations(loaded: Loaded, selected: Collection[str]) -> None:
@@ -70,24 +48,3 @@ def _known(target: Target, root: str) -> Mapping[str, Destination]:
         return target.publish
     place = root if "://" in target.warehouse else target.warehouse
     return {DEFAULT: Destination(DEFAULT, "duckdb", f"{place}/serving.duckdb")}
-
-
-def open_store(destination: Destination) -> Store:
-    """The store of a destination. Raises ProjectError or MachineError where it cannot be reached as it is declared."""
-    match destination.kind:
-        case "duckdb":
-            from sqlmesh_like.publish.duckdb_file import DuckDBStore  # a run that publishes nothing need not wait
-
-            return DuckDBStore(destination)
-        case "parquet":
-            from sqlmesh_like.publish.parquet_file import ParquetStore
-
-            return ParquetStore(destination)
-        case "url":
-            try:
-                from sqlmesh_like.publish.database import DatabaseStore
-            except ImportError:
-                hint = "pip install 'sqlmesh_like[publish]', and the driver of your database"
-                message = f"publish destination {destination.name!r} needs SQLAlchemy"
-                raise MachineError(message, hint=hint) from None
-            return DatabaseStore(destination)

@@ -9,7 +9,9 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.binding.scope import offset_of
 from sqlmesh_like.analyze.query_analysis import QUESTION, locate, parse
-from sqlmesh_like.cli.wiring.lake import Lake, clock, require_built
+from sqlmesh_like.app.lakes.lake import Lake, clock, require_built
+from sqlmesh_like.app.lakes.read_session import read_session
+from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import SqlError, nearest
 from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.checks.check import check_models
@@ -18,6 +20,12 @@ from sqlmesh_like.render.rendered import InputRef, RenderedModel
 from sqlmesh_like.render.renderer import render_inline
 from sqlmesh_like.run.lake_query import LakeQuery
 from sqlmesh_like.run.ports import Rows
+
+
+def query_rows(loaded: Loaded, sql: str, limit: int) -> Rows:
+    """Rows of a SELECT over the project's tables and views (`limit` -1: all). Raises SqlError, NodeError."""
+    with read_session(loaded, lambda lake: [ref.unique_id for ref in adhoc_model(lake, sql).inputs]) as lake:
+        return run_query(lake, adhoc_model(lake, sql), limit)
 
 
 def adhoc_model(lake: Lake, sql: str) -> RenderedModel:

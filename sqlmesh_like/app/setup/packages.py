@@ -18,7 +18,7 @@ from pathlib import Path
 import requests
 import yaml
 
-from sqlmesh_like.cli.archive import ArchiveError, extract
+from sqlmesh_like.app.setup.archive import ArchiveError, extract
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.project.packages import PACKAGE_FILES, WantedPackage, wanted_packages
 from sqlmesh_like.project.paths import folder_inside, links_out

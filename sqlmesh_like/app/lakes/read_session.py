@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
-from sqlmesh_like.cli.context import Loaded
-from sqlmesh_like.cli.wiring.lake import Lake, clock, open_lake
+from sqlmesh_like.app.lakes.lake import Lake, clock, open_lake
+from sqlmesh_like.app.loading.loaded import Loaded
 
 
 @contextmanager
@@ -23,6 +23,6 @@ def read_session(loaded: Loaded, read: Callable[[Lake], Collection[str]]) -> Ite
 
 
 def _computed(loaded: Loaded, read: Callable[[Lake], Collection[str]]) -> Lake:
-    from sqlmesh_like.cli.wiring.duck_lake import computed_lake  # a command on a lake need not wait for DuckDB
+    from sqlmesh_like.app.lakes.duck_lake import computed_lake  # a command on a lake need not wait for DuckDB
 
     return computed_lake(loaded, read, clock(None))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlmesh_like.cli.adhoc_query import adhoc_model, run_query
-from sqlmesh_like.cli.wiring.lake import Lake
+from sqlmesh_like.app.lakes.lake import Lake
+from sqlmesh_like.app.operations.adhoc_query import adhoc_model, run_query
 from sqlmesh_like.errors import NodeError, ProjectError, SqlError
 from sqlmesh_like.hudi.table_facts import table_facts
 from sqlmesh_like.render.rendered import RenderedModel

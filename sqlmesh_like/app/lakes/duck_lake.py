@@ -5,12 +5,12 @@ Nothing outlives the process, so what a command reads is built first, whether it
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
-from sqlmesh_like.cli.context import Loaded, make_output
-from sqlmesh_like.cli.wiring.lake import Lake
+from sqlmesh_like.app.lakes.lake import Lake
+from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.duckdb.duck_engine import DuckEngine
 from sqlmesh_like.duckdb.duck_history import DuckHistory
 from sqlmesh_like.errors import NodeError, ProjectError, UsageError
@@ -24,22 +24,29 @@ from sqlmesh_like.run.seeds import SeedTable, read_seed
 from sqlmesh_like.run.source_fixtures import FixtureTable, expected_path, model_fixture, source_fixture, unused
 
 
-def open_duck_lake(loaded: Loaded, selected: Collection[str], now: datetime) -> Lake:
+@dataclass(frozen=True)
+class DuckLake(Lake):
+    """The lake of a `duckdb` target: tables of this process."""
+
+    engine: DuckEngine
+
+
+def open_duck_lake(loaded: Loaded, selected: Collection[str], now: datetime) -> DuckLake:
     """A lake in memory with the fixtures of all sources above the selected nodes.
 
     Raises ProjectError where one has none, or holds what is not a value of its column.
     """
-    lake = _without_rows(loaded, now)
+    lake = lake_without_rows(loaded, now)
     _load_fixtures(lake, selected)
     return lake
 
 
-def computed_lake(loaded: Loaded, read: Callable[[Lake], Collection[str]], now: datetime) -> Lake:
+def computed_lake(loaded: Loaded, read: Callable[[Lake], Collection[str]], now: datetime) -> DuckLake:
     """A lake in memory with what is `read` (unique ids, found in the lake while it has no rows) and all above it.
 
     Raises ProjectError as `open_duck_lake` does, NodeError where a table cannot be computed.
     """
-    lake = _without_rows(loaded, now)
+    lake = lake_without_rows(loaded, now)
     wanted = loaded.graph.above(read(lake))
     _load_fixtures(lake, wanted)
     seeds = {s.unique_id: read_seed(s, loaded.project.root) for s in loaded.rendered.seeds if s.unique_id in wanted}
@@ -47,8 +54,8 @@ def computed_lake(loaded: Loaded, read: Callable[[Lake], Collection[str]], now: 
     return lake
 
 
-def _without_rows(loaded: Loaded, now: datetime) -> Lake:
-    if loaded.flags.defer:
+def lake_without_rows(loaded: Loaded, now: datetime) -> DuckLake:
+    if loaded.invocation.defer:
         raise UsageError(f"the target {loaded.target.name!r} computes all it reads: --defer has no meaning there")
     _warn_of_unused(loaded)
     history = DuckHistory()
@@ -57,14 +64,12 @@ def _without_rows(loaded: Loaded, now: datetime) -> Lake:
     def stand_in(model: RenderedModel, known: Schema | None) -> FixtureTable | None:
         return model_fixture(loaded.project.root, model, known)
 
-    return Lake(loaded, catalog, DuckEngine(history, stand_in, now))
+    return DuckLake(loaded, catalog, DuckEngine(history, stand_in, now))
 
 
-def _load_fixtures(lake: Lake, selected: Collection[str]) -> None:
-    engine = lake.engine
-    assert isinstance(engine, DuckEngine)
+def _load_fixtures(lake: DuckLake, selected: Collection[str]) -> None:
     for table, fixture in _fixtures(lake.loaded, lake.loaded.graph.above(selected)):
-        engine.put(table.table, lake.catalog.places[table.unique_id].uri, fixture.schema, fixture.rows)
+        lake.engine.put(table.table, lake.catalog.places[table.unique_id].uri, fixture.schema, fixture.rows)
 
 
 def build_tables(lake: Lake, wanted: Collection[str], seeds: Mapping[str, SeedTable], now: datetime) -> None:
@@ -93,10 +98,9 @@ def _fixtures(loaded: Loaded, wanted: Collection[str]) -> list[tuple[SourceTable
 
 def _warn_of_unused(loaded: Loaded) -> None:
     sources = [(t.source_name, t.name) for source in loaded.project.sources for t in source.tables]
-    output = make_output(loaded.flags, sys.stderr)
     for path, hint in unused(loaded.project.root, sources, [model.name for model in loaded.rendered.models]):
         said = f" ({hint})" if hint else ""
-        output.line(f"warning: {path} is not the fixture of any source or model{said}", "warn")
+        loaded.reporter.notify(f"warning: {path} is not the fixture of any source or model{said}", "warn")
 
 
 class _SilentListener:

@@ -1,4 +1,4 @@
-"""Models that follow an ingestion in the same process. Owns when they run; the executor runs them, `watch` wires.
+"""Models that follow an ingestion in the same process. Owns when they run; the executor runs them.
 
 A round runs the selected models whose sources are there. It comes as soon as a batch has changed a table, and every
 half minute besides, for tables that others write and for models that read the clock. Where nothing changed it reads the
@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from threading import Event
 from time import monotonic, perf_counter
 
+from sqlmesh_like.app.lakes.lake import HudiLake, clock
+from sqlmesh_like.app.operations.clean_tables import clean_built, clean_ingested
+from sqlmesh_like.app.operations.run_nodes import RunListener
+from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.cdc.report import IngestReport
-from sqlmesh_like.cli.clean_tables import clean_built, clean_ingested
-from sqlmesh_like.cli.printing.output import DisplayStatus, Output
-from sqlmesh_like.cli.run_log import RunLog, problems, write_results
-from sqlmesh_like.cli.wiring.lake import Lake, clock
 from sqlmesh_like.run.executor import Executor
 from sqlmesh_like.run.ports import Publisher
 from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult
@@ -30,9 +30,9 @@ IDLE_SECONDS = 30.0
 class WatchLoop:
     """The rounds of one watch. `gates` keep every source from writing while its tables are cleaned."""
 
-    lake: Lake
+    lake: HudiLake
     selected: Sequence[str]
-    output: Output
+    listener: RunListener
     gates: Callable[[], ExitStack]
     publisher: Publisher | None = None
     result: RunResult = field(default_factory=RunResult)
@@ -58,17 +58,16 @@ class WatchLoop:
         started, lake = perf_counter(), self.lake
         now = clock(None)
         executor = Executor(
-            lake.planner(now), lake.loaded.graph, lake.engine, _CompletedLog(self.output), self._threads
+            lake.planner(now), lake.loaded.graph, lake.engine, _CompletedListener(self.listener), self._threads
         )
         executor.publisher = self.publisher
         self.result = executor.run(self._ready())
-        for problem in problems(self.result):
-            self.output.line(problem, "error")
+        self.listener.finished(self.result)
         if self.result.has_written:
             write_results(lake.loaded, self.result, perf_counter() - started, {"which": "run", "now": now.isoformat()})
-            clean_built(lake, self.output)
+            clean_built(lake, self.listener.notify)
             with self.gates():
-                clean_ingested(lake, self.output)
+                clean_ingested(lake, self.listener.notify)
 
     @property
     def _threads(self) -> int:
@@ -85,21 +84,17 @@ class WatchLoop:
         waiting = frozenset[str]().union(*map(graph.descendants, missing))
         return [unique_id for unique_id in self.selected if unique_id not in waiting]
 
-    def statuses(self) -> list[DisplayStatus]:
-        """Of the last round, node by node."""
-        return [node_result.status for node_result in self.result.results]
 
+class _CompletedListener:
+    """Told of models that did something: a model that had nothing to do is not worth a word."""
 
-class _CompletedLog:
-    """The lines of models that did something: a model that had nothing to do is silent."""
-
-    def __init__(self, output: Output) -> None:
-        self._lines = RunLog(output)
+    def __init__(self, listener: RunListener) -> None:
+        self._listener = listener
 
     def started(self, number: int, total: int, node: RenderedNode) -> None:
-        """Said when it has ended."""
+        """Told when it has ended."""
 
     def ended(self, number: int, total: int, result: NodeResult) -> None:
         is_view = isinstance(result, ModelResult) and result.status == "success" and result.strategy is None
         if result.status != "no-op" and not is_view:
-            self._lines.ended(number, total, result)
+            self._listener.ended(number, total, result)

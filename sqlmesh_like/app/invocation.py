@@ -1,0 +1,52 @@
+"""What a call asks for, whoever makes it: project, target, selection. `loading` finds what it means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlmesh_like.project.selection import Indirect
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """What one call has in common with all others. `vars` is a YAML mapping, as text."""
+
+    select: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    selector: str | None = None
+    indirect_selection: Indirect = "eager"
+    target: str | None = None
+    profile: str | None = None
+    profiles_dir: Path | None = None
+    project_dir: Path | None = None
+    vars: str = "{}"
+    threads: int | None = None
+    full_refresh: bool = False
+    fail_fast: bool = False
+    state: Path | None = None
+    defer: bool = False
+
+    @property
+    def is_selecting(self) -> bool:
+        """Whether nodes are named; else all are meant."""
+        return bool(self.select or self.exclude or self.selector)
+
+
+@dataclass(frozen=True)
+class ResourceTypes:
+    """Types to take, none given: all, and types to leave out."""
+
+    only: tuple[str, ...] = ()
+    but: tuple[str, ...] = ()
+
+    def take(self, resource_type: str) -> bool:
+        """
+        >>> ResourceTypes(("model", "test"), ("test",)).take("test")
+        False
+        """
+        is_wanted = not self.only or bool({"all", "default", resource_type} & set(self.only))
+        return is_wanted and resource_type not in self.but
+
+
+ALL_TYPES = ResourceTypes()

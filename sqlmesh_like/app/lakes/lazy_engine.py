@@ -1,0 +1,78 @@
+"""An engine that is made when it is first asked for something: a call that needs no Spark never imports pyspark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
+from datetime import datetime
+from functools import cached_property
+
+from sqlglot import exp
+
+from sqlmesh_like.names import TableName
+from sqlmesh_like.plan.catalog import TablePlace
+from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.run.ports import Export, LakeEngine, Rebucketed, RowDifference, Rows, WriteResult
+from sqlmesh_like.run.seeds import SeedTable
+
+Tables = Mapping[TableName, TableState]
+
+
+class LazyEngine:
+    """The protocol `LakeEngine`, passed on."""
+
+    def __init__(self, make: Callable[[], LakeEngine]) -> None:
+        self._make = make
+
+    @cached_property
+    def _engine(self) -> LakeEngine:
+        return self._make()
+
+    @property
+    def _is_made(self) -> bool:
+        return "_engine" in self.__dict__
+
+    def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> WriteResult:
+        return self._engine.apply(planned, shared)
+
+    def write_snapshot(self, planned: PlannedModel) -> WriteResult:
+        return self._engine.write_snapshot(planned)
+
+    def load(self, table: SeedTable, state: TableState, now: datetime) -> None:
+        self._engine.load(table, state, now)
+
+    def query(self, tree: exp.Expr, tables: Tables, limit: int) -> Rows:
+        return self._engine.query(tree, tables, limit)
+
+    def store_failures(self, tree: exp.Expr, tables: Tables, place: TablePlace, now: datetime) -> bool:
+        return self._engine.store_failures(tree, tables, place, now)
+
+    def execute(self, statement: str, tables: Tables) -> None:
+        self._engine.execute(statement, tables)
+
+    def verify(self, planned: PlannedModel, limit: int) -> RowDifference:
+        return self._engine.verify(planned, limit)
+
+    def changes(self, state: TableState, since: str, limit: int) -> Rows:
+        return self._engine.changes(state, since, limit)
+
+    def export(self, state: TableState, since: str | None, staging: str) -> AbstractContextManager[Export]:
+        return self._engine.export(state, since, staging)
+
+    def compact(self, uri: str) -> int:
+        return self._engine.compact(uri)
+
+    def rebucket(self, uri: str, options: Mapping[str, str]) -> Rebucketed | None:
+        return self._engine.rebucket(uri, options)
+
+    def clean(self, uri: str, retain: int) -> None:
+        self._engine.clean(uri, retain)
+
+    def release(self) -> None:
+        if self._is_made:
+            self._engine.release()
+
+    def stop(self) -> None:
+        if self._is_made:
+            self._engine.stop()

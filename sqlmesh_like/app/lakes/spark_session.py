@@ -1,0 +1,38 @@
+"""Spark for an operation: that of the calls before it, or one of its own. Owns starting it for a target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.project.nodes import Source
+
+if TYPE_CHECKING:
+    from sqlmesh_like.spark.jvm.session import Session
+
+
+def start_spark(loaded: Loaded, *, with_kafka: bool = False) -> Session:
+    """A new Spark for the target; the reporter is told of downloads. Raises MachineError and ProjectError."""
+    # Imported here: a wrong call, and whatever needs no Spark, must not wait for it.
+    from sqlmesh_like.spark.jvm.session import start_session
+
+    log_file = loaded.target_folder / "logs" / "spark.log"
+    with loaded.reporter.downloading() as progress:
+        return start_session(loaded.target, log_file=log_file, progress=progress, with_kafka=with_kafka)
+
+
+@contextmanager
+def session_for(loaded: Loaded, sources: Sequence[Source]) -> Iterator[Session]:
+    """Spark with what these sources need, while the context is open."""
+    with_kafka = any(source.ingest and source.ingest.kafka is not None for source in sources)
+    if loaded.spark is not None:
+        yield loaded.spark.session(partial(start_spark, loaded), with_kafka=with_kafka)
+        return
+    spark = start_spark(loaded, with_kafka=with_kafka)
+    try:
+        yield spark
+    finally:
+        spark.stop()

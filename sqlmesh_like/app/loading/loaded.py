@@ -1,0 +1,195 @@
+"""What most operations start from: project, target, rendered models, graph. Owns loading them in this order."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from sqlmesh_like.app.invocation import Invocation
+from sqlmesh_like.app.loading.project_cache import cached_project, cached_text
+from sqlmesh_like.app.reporter import Level, LogReporter, Notify, Reporter
+from sqlmesh_like.app.shared_spark import SharedSpark
+from sqlmesh_like.artifacts.files import json_text
+from sqlmesh_like.artifacts.state import SOURCES, SavedState, read_artifact, read_state
+from sqlmesh_like.errors import UsageError
+from sqlmesh_like.plan.catalog import locations
+from sqlmesh_like.plan.graph import Graph, Node, build_graph
+from sqlmesh_like.plan.selector import compares, select
+from sqlmesh_like.plan.state_comparison import ComparisonState
+from sqlmesh_like.project.loader import find_project, load_project
+from sqlmesh_like.project.nodes import ParsedProject, Target
+from sqlmesh_like.project.profile import ProfileRequest, load_target
+from sqlmesh_like.project.reading.values import parse_vars
+from sqlmesh_like.project.selection import Selector
+from sqlmesh_like.project.selectors import load_selectors
+from sqlmesh_like.render.rendered import RenderedProject
+from sqlmesh_like.render.renderer import EPOCH, render_project
+from sqlmesh_like.render.tests import storing_failures
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A project as one call sees it. `spark`: what calls after this one use too; without it each has its own."""
+
+    invocation: Invocation
+    project: ParsedProject
+    target: Target
+    rendered: RenderedProject
+    graph: Graph
+    cache_path: Path | None = None  # where what follows from the project alone may be kept
+    reporter: Reporter = field(default_factory=LogReporter)
+    spark: SharedSpark | None = None
+
+    @property
+    def target_folder(self) -> Path:
+        """The absolute folder of artifacts."""
+        return self.project.root / self.project.target_path
+
+    def selected(self, *resource_types: str) -> tuple[Node, ...]:
+        """The selected nodes of these types (none given: of all), every one after its inputs.
+
+        Raises SelectionError where the selection matches nothing at all; of these types there may be none. Where a
+        comparison with `--state` found nothing, a warning says so and there is nothing to do.
+        """
+        call = self.invocation
+        chosen = select(
+            self.graph,
+            call.select,
+            call.exclude,
+            named=self._named(),
+            past=self.past,
+            indirect=call.indirect_selection,
+        )
+        if not chosen:
+            asked = f"--selector {call.selector}" if call.selector else " ".join(call.select) or "the selection"
+            message = f"warning: compared with {call.state}, {asked} matches nothing: there is nothing to do"
+            self.reporter.notify(message, "warn")
+        nodes = (self.graph.nodes[unique_id] for unique_id in chosen)
+        return tuple(node for node in nodes if not resource_types or node.resource_type in resource_types)
+
+    def storing_failures(self) -> Loaded:
+        """With a table for the failing rows of each data test that does not say no."""
+        tests = storing_failures(self.rendered.tests, self.target.schema)
+        return replace(self, rendered=replace(self.rendered, tests=tests), cache_path=None)
+
+    @property
+    def is_comparing(self) -> bool:
+        """Whether the selection asks what differs from `--state`: then it may hold nothing."""
+        return compares((*self.invocation.select, *self.invocation.exclude), self._named())
+
+    def _named(self) -> Selector | None:
+        """The selector of selectors.yml that the call names, or the default one where it chooses nothing."""
+        call = self.invocation
+        if call.selector is None and (call.select or call.exclude):
+            return None
+        known = load_selectors(self.project.root, self.project.vars)
+        if call.selector is None:
+            return known.default
+        if call.select or call.exclude:
+            hint = "name what to take and leave out in selectors.yml, or leave --selector out"
+            raise UsageError("--selector replaces --select and --exclude", hint=hint)
+        return known.find(call.selector)
+
+    @cached_property
+    def state(self) -> SavedState | None:
+        """The artifacts of `--state`. Raises UsageError where they cannot be read."""
+        return None if self.invocation.state is None else read_state(self.invocation.state)
+
+    @cached_property
+    def past(self) -> ComparisonState | None:
+        """The project as `--state` knows it, compared with this one."""
+        if self.state is None:
+            return None
+        return self.state.past(self.manifest, read_artifact(self.target_folder / SOURCES))
+
+    def manifest_text(self) -> str:
+        """The manifest as the JSON that a file has, without what each call says of itself."""
+        return cached_text(self.cache_path, "manifest", lambda: json_text(self.manifest))
+
+    @cached_property
+    def manifest(self) -> Mapping[str, object]:
+        """What manifest.json says of the project as it is."""
+        from sqlmesh_like.artifacts.manifest import manifest
+
+        return manifest(self.project, self.rendered, self.graph, locations(self.project, self.rendered, self.target))
+
+
+def load(
+    invocation: Invocation,
+    *,
+    now: datetime.datetime = EPOCH,
+    reporter: Reporter | None = None,
+    spark: SharedSpark | None = None,
+) -> Loaded:
+    """Reads and renders the project. `now` is the clock of templates. Raises ProjectError or UsageError."""
+    reporter = reporter or LogReporter()
+    log = _log_to(reporter.notify)
+    root, variables = find_project(_start(invocation)), parse_vars(invocation.vars)
+
+    def resolve_target(project: ParsedProject | ProfileRequest) -> Target:
+        target = load_target(project, invocation.profiles_dir, invocation.profile, invocation.target, variables)
+        return target if invocation.threads is None else replace(target, threads=invocation.threads)
+
+    def render(project: ParsedProject, target: Target) -> tuple[RenderedProject, Graph]:
+        rendered = render_project(project, target, now=now, full_refresh=invocation.full_refresh)
+        return rendered, build_graph(project, rendered)
+
+    cached = cached_project(
+        root,
+        invocation,
+        lambda: load_project(root, variables, resolve_target),
+        resolve_target,
+        render,
+        lambda: not log.records,
+    )
+    for warning in cached.project.warnings:
+        reporter.notify(f"warning: {warning}", "warn")
+    project, target = cached.project, cached.target
+    return Loaded(invocation, project, target, cached.rendered, cached.graph, cached.cache_path, reporter, spark)
+
+
+def load_parsed(invocation: Invocation) -> ParsedProject:
+    """The project's files alone: no profile, no Jinja in SQL."""
+    variables = parse_vars(invocation.vars)
+
+    def resolve_target(project: ProfileRequest) -> Target:
+        return load_target(project, invocation.profiles_dir, invocation.profile, invocation.target, variables)
+
+    return load_project(find_project(_start(invocation)), variables, resolve_target)
+
+
+def _start(invocation: Invocation) -> Path:
+    return (invocation.project_dir or Path.cwd()).resolve()
+
+
+def load_target_of(invocation: Invocation) -> Target:
+    """The target that a call chooses. Raises ProjectError or UsageError."""
+    project, call = load_parsed(invocation), invocation
+    return load_target(project, call.profiles_dir, call.profile, call.target, parse_vars(call.vars))
+
+
+class _LogHandler(logging.Handler):
+    """Passes on what templates say by `log()` and `exceptions.warn()`."""
+
+    def __init__(self, notify: Notify) -> None:
+        super().__init__(logging.INFO)
+        self._notify = notify
+        self.records = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records += 1
+        level: Level = "warn" if record.levelno >= logging.WARNING else "info"
+        self._notify(record.getMessage(), level)
+
+
+def _log_to(notify: Notify) -> _LogHandler:
+    logger = logging.getLogger("sqlmesh_like.render")
+    handler = _LogHandler(notify)
+    logger.handlers = [handler]
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    return handler

@@ -1,0 +1,46 @@
+"""Progress of operations for `logging`: what a library says. Owns the words; the logger is `sqlmesh_like`."""
+
+from __future__ import annotations
+
+import logging
+
+from sqlmesh_like.app.operations.run_results import detail
+from sqlmesh_like.app.operations.verification import Verification
+from sqlmesh_like.app.reporter import LogReporter
+from sqlmesh_like.cdc.report import IngestReport
+from sqlmesh_like.project.nodes import Source
+from sqlmesh_like.run.result import NodeResult, RenderedNode, RunResult
+
+_LOGGER = logging.getLogger("sqlmesh_like")
+_BAD = frozenset({"error", "fail"})
+
+
+class LogListener(LogReporter):
+    """Listens to runs, ingestions and comparisons: failures are errors, the rest is `info`."""
+
+    def started(self, number: int, total: int, node: RenderedNode) -> None:
+        _LOGGER.debug("%s of %s: %s", number, total, node.unique_id)
+
+    def ended(self, number: int, total: int, result: NodeResult) -> None:
+        level = logging.ERROR if result.status in _BAD else logging.INFO
+        words = result.message or detail(result)
+        _LOGGER.log(level, "%s of %s: %s %s: %s", number, total, result.node.unique_id, result.status, words)
+
+    def finished(self, result: RunResult) -> None:
+        _LOGGER.info("%s nodes, %s", len(result.results), "all well" if result.ok else "with failures")
+
+    def reading(self, source: Source, *, dead_letters: bool = False) -> None:
+        _LOGGER.info("reading %s of source %s", "dead letters" if dead_letters else "events", source.name)
+
+    def ingested(self, report: IngestReport) -> None:
+        for table in report.tables:
+            if table.error is not None:
+                _LOGGER.error("%s: %s", table.table, table.error)
+            else:
+                _LOGGER.info("%s: %s upserts, %s deletes", table.table, table.upserts, table.deletes)
+        if report.dead_letters:
+            _LOGGER.warning("%s dead letters in %s", report.dead_letters, report.dead_letter_table)
+
+    def verified(self, number: int, total: int, result: Verification) -> None:
+        level = logging.INFO if result.status == "pass" else logging.ERROR
+        _LOGGER.log(level, "%s of %s: %s %s", number, total, result.model.table, result.error or result.status)

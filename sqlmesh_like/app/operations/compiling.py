@@ -1,0 +1,49 @@
+"""Rendered SQL of the selected nodes as files, checked. Owns what is written and what is checked; no JVM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.artifacts.files import write_compiled
+from sqlmesh_like.artifacts.manifest import write_manifest
+from sqlmesh_like.plan.checks.type_warning import TypeWarning
+from sqlmesh_like.render.rendered import RenderedModel, RenderedProject
+
+
+@dataclass(frozen=True)
+class CompiledProject:
+    """The selected models, tests and analyses as they are rendered, how many files they are, and what is suspicious."""
+
+    rendered: RenderedProject
+    files: int
+    warnings: tuple[TypeWarning, ...]
+
+    @property
+    def asking(self) -> tuple[RenderedModel, ...]:
+        """Models that ask the lake while they are rendered: their SQL is final in a run alone."""
+        return tuple(model for model in self.rendered.models if model.asks_lake)
+
+
+def compile_project(loaded: Loaded, *, checks: bool = True) -> CompiledProject:
+    """Write the SQL of the selected nodes into <target-path>/compiled, and manifest.json.
+
+    `checks`: names and types are bound. Raises ProjectError with file, line and column.
+    """
+    chosen = frozenset(node.unique_id for node in loaded.selected())
+    everything = loaded.rendered
+    rendered = replace(
+        everything,
+        models=tuple(model for model in everything.models if model.unique_id in chosen),
+        tests=tuple(test for test in everything.tests if test.unique_id in chosen),
+        analyses=tuple(analysis for analysis in everything.analyses if analysis.unique_id in chosen),
+    )
+    warnings: tuple[TypeWarning, ...] = ()
+    if checks:
+        # Imported here: rendering alone must not wait for the SQL parser.
+        from sqlmesh_like.app.loading.preflight import check_project
+
+        warnings = check_project(loaded, [model.unique_id for model in rendered.models])
+    written = write_compiled(loaded.target_folder, rendered)
+    write_manifest(loaded.target_folder / "manifest.json", loaded.project, loaded.manifest_text())
+    return CompiledProject(rendered, len(written), warnings)

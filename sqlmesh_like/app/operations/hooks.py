@@ -1,0 +1,75 @@
+"""The hooks of one call. Owns which of them it has, and wiring them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+from sqlmesh_like.app.lakes.lake import HudiLake, clock, lake_lock, open_lake
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.errors import UsageError
+from sqlmesh_like.render.operations import Operations
+from sqlmesh_like.render.renderer import Renderer
+from sqlmesh_like.run.hooks import Hooks
+from sqlmesh_like.run.lake_query import LakeQuery
+from sqlmesh_like.run.result import RunResult
+
+
+def hooks_of(lake: HudiLake, written: Collection[str], now: datetime) -> Hooks | None:
+    """The hooks of the nodes that are written and of the run, None where there are none."""
+    if not has_hooks(lake.loaded, written):
+        return None
+    return Hooks(operations(lake, now), LakeQuery(lake.planner(now), lake.engine, lake.engine))
+
+
+def has_hooks(loaded: Loaded, written: Collection[str]) -> bool:
+    """Whether the run, or a node that it writes, has a hook."""
+    rendered, project = loaded.rendered, loaded.project
+    models = [model.config for model in rendered.models if model.unique_id in written]
+    seeds = [seed.config for seed in rendered.seeds if seed.unique_id in written]
+    return (
+        bool(project.on_run_start or project.on_run_end)
+        or any(config.pre_hook or config.post_hook for config in models)
+        or any(config.get("pre_hook") or config.get("post_hook") for config in seeds)
+    )
+
+
+def operations(lake: HudiLake, now: datetime) -> Operations:
+    """Renders hooks and operations with answers of the lake, which they may change."""
+    loaded = lake.loaded
+    renderer = Renderer(loaded.project, loaded.target, now=now, full_refresh=loaded.invocation.full_refresh)
+    answers = LakeQuery(lake.planner(now), lake.engine, lake.engine)
+    return Operations(renderer, loaded.project, loaded.target, answers)
+
+
+def run_operation(loaded: Loaded, macro: str, arguments: Mapping[str, object]) -> str:
+    """Call a macro, `name` or `package.name`, that may query and change the lake; what it says.
+
+    Raises UsageError where the target has no lake.
+    """
+    if loaded.target.type != "spark":
+        hint = "choose a target of type spark with -t"
+        raise UsageError(f"the target {loaded.target.name!r} has no lake that an operation could change", hint=hint)
+    lake = open_lake(loaded)
+    try:
+        with lake_lock(loaded, "run"):
+            return operations(lake, clock(None)).call(macro, arguments)
+    finally:
+        lake.engine.stop()
+
+
+def end_context(result: RunResult) -> Mapping[str, object]:
+    """What templates of `on-run-end` know of the run."""
+    results = [
+        {
+            "node": {"unique_id": node_result.node.unique_id, "name": node_result.node.name},
+            "unique_id": node_result.node.unique_id,
+            "status": node_result.status,
+            "message": node_result.message,
+            "execution_time": node_result.seconds,
+        }
+        for node_result in result.results
+    ]
+    tables = (getattr(node_result.node, "table", None) for node_result in result.results)
+    schemas = sorted({table.schema for table in tables if table is not None})
+    return {"results": results, "schemas": schemas, "database_schemas": [(None, schema) for schema in schemas]}

@@ -1,0 +1,145 @@
+"""Ingestion of the pending events, or of all that arrive. Owns which sources are meant; `cdc.stream` does it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from sqlmesh_like.app.lakes.lake import lake_lock, require_lake
+from sqlmesh_like.app.lakes.spark_session import session_for
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.cdc.report import IngestReport
+from sqlmesh_like.cdc.sources.source_check import check_source, check_start, check_trigger
+from sqlmesh_like.cdc.stream.metrics import Metrics
+from sqlmesh_like.errors import SelectionError, UsageError
+from sqlmesh_like.project.nodes import Source
+
+if TYPE_CHECKING:
+    from sqlmesh_like.spark.jvm.session import Session
+
+
+@dataclass(frozen=True)
+class IngestRequest:
+    """What an ingestion does. `trigger`: time between batches of a continuous one; `start`: where to read again from.
+
+    `metrics` are files that each batch is measured in.
+    """
+
+    continuous: bool = False
+    trigger: str | None = None
+    start: str | None = None
+    replays_dead_letters: bool = False
+    metrics: tuple[str, ...] = ()
+
+
+class IngestListener(Protocol):
+    """Told of sources and of what was ingested, a source or a batch at a time, from any thread."""
+
+    def reading(self, source: Source, *, dead_letters: bool = False) -> None: ...
+
+    def ingested(self, report: IngestReport) -> None: ...
+
+
+def ingest(loaded: Loaded, request: IngestRequest, listener: IngestListener) -> list[IngestReport]:
+    """Ingest the selected sources, a report each. Raises UsageError before anything is read.
+
+    A continuous ingestion ends by SIGTERM or Ctrl-C after the batch. A selected table selects its whole source.
+    """
+    sources = _selected(loaded)
+    for source in sources:
+        check_source(loaded.project, source)
+        check_start(source, request.start)
+    check_trigger(request.trigger, continuous=request.continuous)
+    if request.replays_dead_letters and (request.continuous or request.start):
+        raise UsageError("--replay-dead-letters goes with neither --continuous nor --from")
+    metrics = Metrics(request.metrics)
+    with lake_lock(loaded, "ingest"), session_for(loaded, sources) as spark:
+        if request.continuous:
+            return _run_continuously(spark, loaded, sources, request, listener, metrics)
+        if request.replays_dead_letters:
+            return list(_replay_dead_letters(spark, loaded, sources, listener))
+        return list(_ingest_pending(spark, loaded, sources, request, listener, metrics))
+
+
+def _selected(loaded: Loaded) -> list[Source]:
+    require_lake(loaded)
+    sources = selected_sources(loaded, {node.unique_id for node in loaded.selected("source")})
+    if not sources:
+        hint = "give a source an `ingest:` block, or select one that has it, e.g. -s source:shop"
+        raise SelectionError("no ingested source is selected", hint=hint)
+    return sources
+
+
+def selected_sources(loaded: Loaded, wanted: Collection[str]) -> list[Source]:
+    """The ingested sources that have a wanted table (by unique id)."""
+    return [
+        source
+        for source in loaded.project.sources
+        if source.ingest
+        and (any(table.ingest and table.unique_id in wanted for table in source.tables) or _takes_all(loaded, source))
+    ]
+
+
+def _takes_all(loaded: Loaded, source: Source) -> bool:
+    """Whether a source without tables that could be selected is meant: nothing was selected at all."""
+    return bool(source.ingest and source.ingest.discover) and not loaded.invocation.is_selecting
+
+
+def _ingest_pending(
+    spark: Session,
+    loaded: Loaded,
+    sources: Sequence[Source],
+    request: IngestRequest,
+    listener: IngestListener,
+    metrics: Metrics,
+) -> Iterator[IngestReport]:
+    """Source after source; each is told before and after."""
+    from sqlmesh_like.cdc.stream.ingest_run import ingest_source
+
+    for source in sources:
+        listener.reading(source)
+        report = ingest_source(spark, loaded.project, loaded.target, source, request.start, metrics.report)
+        listener.ingested(report)
+        yield report
+
+
+def _replay_dead_letters(
+    spark: Session, loaded: Loaded, sources: Sequence[Source], listener: IngestListener
+) -> Iterator[IngestReport]:
+    """Ingest the dead letters of source after source again."""
+    from sqlmesh_like.cdc.stream.replay import replay
+
+    for source in sources:
+        listener.reading(source, dead_letters=True)
+        report = replay(spark, loaded.project, loaded.target, source)
+        listener.ingested(report)
+        yield report
+
+
+def _run_continuously(
+    spark: Session,
+    loaded: Loaded,
+    sources: Sequence[Source],
+    request: IngestRequest,
+    listener: IngestListener,
+    metrics: Metrics,
+) -> list[IngestReport]:
+    """All sources side by side until a signal says stop or one of them fails."""
+    from sqlmesh_like.cdc.stream.continuous import run_until_stopped
+    from sqlmesh_like.cdc.stream.ingest_run import open_run
+
+    for source in sources:
+        listener.reading(source)
+
+    def on_batch(report: IngestReport) -> None:
+        listener.ingested(report)
+        metrics.report(report)
+
+    runs = [open_run(spark, loaded.project, loaded.target, source, on_batch) for source in sources]
+    return run_until_stopped(runs, triggers(sources, request.trigger), request.start)
+
+
+def triggers(sources: Sequence[Source], trigger: str | None) -> list[str]:
+    """The time between batches of each source: that of the call, or its own."""
+    return [trigger or (source.ingest.trigger if source.ingest else "") for source in sources]

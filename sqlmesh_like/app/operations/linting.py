@@ -1,0 +1,41 @@
+"""What is likely a mistake in queries that run. Owns which models are looked at; `plan.checks.lint` has the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.preflight import input_schemas
+from sqlmesh_like.compiler import Compiler
+from sqlmesh_like.plan.checks.lint import Suspicion, lint
+
+
+@dataclass(frozen=True)
+class Linted:
+    """How many models were looked at, and what is likely a mistake in them."""
+
+    models: int
+    warnings: tuple[Suspicion, ...]
+
+
+def lint_models(loaded: Loaded, off: Collection[str] = ()) -> Linted:
+    """Look at the selected models, without the rules that are `off` or that a model's `meta.lint_off` names."""
+    chosen = {node.unique_id for node in loaded.selected("model", "snapshot")}
+    compiler = Compiler(input_schemas(loaded, chosen))
+    models = {model.unique_id: model for model in loaded.rendered.models}
+    warnings: list[Suspicion] = []
+    for unique_id in loaded.graph.order(loaded.graph.above(chosen) & models.keys()):
+        model = models[unique_id]
+        if model.asks_lake:
+            continue
+        compiler.compile(model)
+        if unique_id in chosen:
+            schemas = {ref.unique_id: compiler.columns(ref) for ref in model.inputs}
+            left_out = frozenset({*off, *_texts(model.config.meta.get("lint_off"))})
+            warnings += lint(model, schemas, left_out)
+    return Linted(len(chosen), tuple(warnings))
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),) if value else ()

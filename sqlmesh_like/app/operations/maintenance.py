@@ -1,0 +1,91 @@
+"""Table services. Owns which tables they are for; retention says what may go, the engine does it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Literal, Protocol
+
+from sqlmesh_like.app.lakes.lake import HudiLake, hudi_options, lake_lock, open_lake
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.source_discovery import discovered_tables, with_discovered_tables
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.change_log import remove_logs
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.plan.catalog import TablePlace
+from sqlmesh_like.run.retention import due
+
+
+@dataclass(frozen=True)
+class Maintained:
+    """What was done to one table, in words; nothing where it needed nothing. `error`: why it was left as it is."""
+
+    place: TablePlace
+    done: tuple[str, ...]
+    seconds: float
+    error: str | None = None
+
+    @property
+    def status(self) -> Literal["success", "no-op", "error"]:
+        if self.error is not None:
+            return "error"
+        return "success" if self.done else "no-op"
+
+
+class MaintenanceListener(Protocol):
+    """Told of each table before and after."""
+
+    def started(self, number: int, total: int, place: TablePlace) -> None: ...
+
+    def ended(self, number: int, total: int, result: Maintained) -> None: ...
+
+
+def maintain(loaded: Loaded, listener: MaintenanceListener, *, rebucket: bool = False) -> tuple[Maintained, ...]:
+    """Compact the selected tables and remove history that nothing needs; `rebucket`: rewrite where that is better.
+
+    Raises UsageError where the target has no lake, RetryableError where another process is writing.
+    """
+    loaded = with_discovered_tables(loaded)
+    selected = {node.unique_id for node in loaded.selected("model", "seed", "source")} | discovered_tables(loaded)
+    lake = open_lake(loaded)
+    ours = [place for place in lake.catalog.places.values() if place.unique_id in selected & _written(loaded)]
+    there = [place for place in ours if lake.catalog.state(place.unique_id).kind in ("cow", "mor")]
+    results: list[Maintained] = []
+    with lake_lock(loaded, "run"), lake_lock(loaded, "ingest"):
+        try:
+            for number, place in enumerate(there, 1):
+                listener.started(number, len(there), place)
+                results.append(_maintain(lake, place, rebucket))
+                listener.ended(number, len(there), results[-1])
+        finally:
+            lake.engine.stop()
+    return tuple(results)
+
+
+def _written(loaded: Loaded) -> frozenset[str]:
+    """Tables that only we write: others have services of their own."""
+    return loaded.project.ingested | {node_id for node_id in loaded.graph.nodes if not node_id.startswith("source.")}
+
+
+def _maintain(lake: HudiLake, place: TablePlace, rebucket: bool) -> Maintained:
+    started = perf_counter()
+    try:
+        done = _services(lake, place, rebucket)
+    except NodeError as error:
+        return Maintained(place, (), perf_counter() - started, str(error))
+    return Maintained(place, tuple(done), perf_counter() - started)
+
+
+def _services(lake: HudiLake, place: TablePlace, rebucket: bool) -> list[str]:
+    """What was done to one table, in words."""
+    done = []
+    if lake.catalog.state(place.unique_id).kind == "mor" and (groups := lake.engine.compact(place.uri)):
+        done.append(f"{groups} file group{'s' if groups > 1 else ''} compacted")
+    if rebucket and (changed := lake.engine.rebucket(place.uri, hudi_options(lake.loaded, place.unique_id))):
+        done.append("{} → {} buckets, {:,} → {:,} files".format(*changed.buckets, *changed.files))
+    for cleaning in due(lake.catalog, [place.unique_id], slack=0):
+        lake.engine.clean(cleaning.uri, cleaning.retain)
+        done.append(f"{cleaning.retain} commits kept")
+    if removed := remove_logs(Timeline(place.uri)):
+        done.append(f"{removed} change log{'s' if removed > 1 else ''} removed")
+    return done

@@ -1,0 +1,135 @@
+"""The plan of the next run, before spending. Owns gathering it; `plan` decides, `plan.explain` has its JSON form."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from sqlmesh_like.app.lakes.lake import Lake, clock, hudi_options, open_lake
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.preflight import fixture_schemas
+from sqlmesh_like.classify.rules import Reason
+from sqlmesh_like.classify.strategy import Strategy
+from sqlmesh_like.hudi.write_cost import write_cost_of
+from sqlmesh_like.names import Schema, TableName
+from sqlmesh_like.plan.catalog import Catalog
+from sqlmesh_like.plan.cost import Estimate
+from sqlmesh_like.plan.explain import explain_model, program_text
+from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
+from sqlmesh_like.plan.write_cost import WriteCost, describe_cost
+from sqlmesh_like.run.seeds import seed_schemas
+
+
+@dataclass(frozen=True)
+class ModelPlan:
+    """The next run of one model: `strategy` is what its SQL allows, `next_run` what a run would do now."""
+
+    planned: PlannedModel
+
+    @property
+    def unique_id(self) -> str:
+        return self.planned.compiled.model.unique_id
+
+    @property
+    def table(self) -> TableName:
+        return self.planned.compiled.model.table
+
+    @property
+    def strategy(self) -> Strategy:
+        return self.planned.compiled.classification.strategy
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """Why this strategy, each with the place in the model's file."""
+        return self.planned.compiled.classification.reasons
+
+    @property
+    def next_run(self) -> Strategy:
+        return self.planned.strategy
+
+    @property
+    def next_run_reasons(self) -> tuple[Reason, ...]:
+        return self.planned.reasons
+
+    @property
+    def inputs(self) -> tuple[InputVersion, ...]:
+        """What it reads, from the commit that it has seen to the newest one, with the change in between."""
+        return self.planned.inputs
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """Rows, files and bytes of the next run; None where they are not known before, or there is nothing to do."""
+        return self.planned.estimate
+
+    @property
+    def program(self) -> str:
+        """The SQL that follows a change, and that of a full build."""
+        return program_text(self.planned.compiled.table)
+
+    def to_dict(self) -> dict[str, object]:
+        """As in `models` of `sml explain --output json`."""
+        return explain_model(self.planned)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Plans in the order of the graph, each as one run of all of them would find it.
+
+    `writes`: what the newest commits of the tables, and of those they read, rewrote for what they changed.
+    """
+
+    models: tuple[ModelPlan, ...]
+    writes: tuple[WriteCost, ...]
+    catalog: Catalog
+
+    def to_dict(self) -> dict[str, object]:
+        """The same as `sml explain --output json`."""
+        return {
+            "models": [model.to_dict() for model in self.models],
+            "writes": [describe_cost(cost) for cost in self.writes],
+        }
+
+
+def plan_models(loaded: Loaded) -> Plan:
+    """Plans of the selected models that have a table. Starts no JVM. Raises UsageError where there is no lake."""
+    selected = [node.unique_id for node in loaded.selected("model")]
+    lake = open_lake(loaded, selected)
+    plans = _plans(lake, selected)
+    return Plan(tuple(map(ModelPlan, plans)), tuple(_write_costs(lake, plans)), lake.catalog)
+
+
+def plan_in_memory(loaded: Loaded) -> Plan:
+    """The same for a `duckdb` target, where nothing is there before a run: every model is built in full."""
+    from sqlmesh_like.app.lakes.duck_lake import lake_without_rows  # a plan for a lake need not wait for DuckDB
+
+    selected = [node.unique_id for node in loaded.selected("model")]
+    lake = lake_without_rows(loaded, clock(None))
+    return Plan(tuple(map(ModelPlan, _plans(lake, selected))), (), lake.catalog)
+
+
+def _plans(lake: Lake, selected: Collection[str]) -> list[PlannedModel]:
+    planner = replace(lake.planner(clock(None)), foreseen=_unbuilt_columns(lake, selected))
+    models = [planner.rendered.model(unique_id) for unique_id in selected]
+    return planner.plan_ahead(model for model in models if model.unique_id in planner.catalog.places)
+
+
+def _write_costs(lake: Lake, plans: Iterable[PlannedModel]) -> list[WriteCost]:
+    """What commits to the tables of these plans, and to those that they read, rewrite for what they change."""
+    read = (item.ref.unique_id for plan in plans for item in plan.inputs)
+    named = dict.fromkeys([*read, *(plan.compiled.model.unique_id for plan in plans)])
+    tables = [unique_id for unique_id in named if unique_id in lake.catalog.places]
+    known = (write_cost_of(lake.catalog, unique_id, hudi_options(lake.loaded, unique_id)) for unique_id in tables)
+    return [cost for cost in known if cost is not None]
+
+
+def _unbuilt_columns(lake: Lake, selected: Collection[str]) -> Mapping[str, Schema]:
+    """Columns of seeds that are not loaded yet, and of fixtures: a plan need not wait for them."""
+    loaded = lake.loaded
+    above = loaded.graph.above(selected)
+    seeds = [seed for seed in loaded.rendered.seeds if seed.unique_id in above]
+    missing = [seed for seed in seeds if not lake.catalog.state(seed.unique_id).exists]
+    fixtures = fixture_schemas(loaded, above) if loaded.target.type == "duckdb" else {}
+    return {
+        **{i: schema for i, schema in fixtures.items() if schema},
+        **seed_schemas(missing, loaded.project.root),
+    }

@@ -1,0 +1,225 @@
+"""What `run`, `seed`, `test` and `build` have in common. Owns the way from a selection to results and artifacts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import datetime
+from time import perf_counter
+from typing import Protocol
+
+from sqlmesh_like.app.invocation import ALL_TYPES, ResourceTypes
+from sqlmesh_like.app.lakes.lake import Lake, clock, lake_lock, open_lake
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.preflight import check_before_run
+from sqlmesh_like.app.operations.clean_tables import clean
+from sqlmesh_like.app.operations.hooks import end_context, has_hooks, hooks_of
+from sqlmesh_like.app.operations.publishing import publisher_of
+from sqlmesh_like.app.operations.run_results import write_results
+from sqlmesh_like.app.reporter import Level, Notify
+from sqlmesh_like.classify.rules import RULES
+from sqlmesh_like.errors import SelectionError
+from sqlmesh_like.plan.graph import ResourceType
+from sqlmesh_like.run.executor import Executor
+from sqlmesh_like.run.result import RunResult
+from sqlmesh_like.run.schedule import Listener, Pace, Schedule, needs_of
+from sqlmesh_like.run.seeds import SeedTable, read_seed
+from sqlmesh_like.run.unit_tests import UnitWork
+
+COMMAND_TYPES: Mapping[str, tuple[ResourceType, ...]] = {
+    "seed": ("seed",),
+    "run": ("model",),
+    "test": ("test", "unit_test"),
+    "snapshot": ("snapshot",),
+    "build": ("seed", "model", "snapshot", "test", "unit_test"),
+}
+"""What each command does something with."""
+_READING = ("test", "unit_test")
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What a run does. `command` says with which kinds of nodes; `only`, unique ids, replaces a selection.
+
+    `now` is its clock, ISO 8601; `store_failures`: of every data test that does not say no; `units_on`: the engine of
+    unit tests; `types`: of which nodes.
+    """
+
+    command: str
+    now: str | None = None
+    only: Collection[str] | None = None
+    store_failures: bool = False
+    units_on: str = "duckdb"
+    types: ResourceTypes = ALL_TYPES
+
+    @property
+    def call(self) -> Mapping[str, object]:
+        """What `sml retry` repeats."""
+        return {
+            "which": self.command, "now": self.now, "store_failures": self.store_failures, "engine": self.units_on
+        }  # fmt: skip
+
+
+class RunListener(Listener, Protocol):
+    """Told of each node, of what is to be known besides, and of the end, before artifacts are written."""
+
+    def notify(self, text: str, level: Level = "info") -> None: ...
+
+    def finished(self, result: RunResult) -> None: ...
+
+
+def run_nodes(loaded: Loaded, request: RunRequest, listener: RunListener, started: float | None = None) -> RunResult:
+    """Run what is selected, in the order of the graph, and write run_results.json and manifest.json.
+
+    `started` is when the call began, by `perf_counter`. Raises UsageError, before anything is read or written, where a
+    seed or model is wrong; the errors of nodes are in their results.
+    """
+    started = perf_counter() if started is None else started
+    loaded = loaded.storing_failures() if request.store_failures else loaded
+    selected = _selected(loaded, request)
+    if not selected:  # a comparison that found nothing of this kind
+        listener.finished(RunResult())
+        return RunResult()
+    units = _unit_work(loaded, selected, clock(request.now), request.units_on)
+    if units is not None and len(units.cases) == len(selected):
+        result = _run_units(loaded, selected, units, listener)
+    else:
+        result = _run_on_lake(loaded, request, selected, units, listener)
+    listener.finished(result)
+    write_results(loaded, result, perf_counter() - started, request.call)
+    return result
+
+
+def _run_on_lake(
+    loaded: Loaded, request: RunRequest, selected: Sequence[str], units: UnitWork | None, listener: RunListener
+) -> RunResult:
+    now = clock(request.now)
+    written = [unique_id for unique_id in selected if loaded.graph.nodes[unique_id].resource_type not in _READING]
+    if loaded.target.type == "duckdb":
+        return _run_in_memory(loaded, selected, written, units, listener, now)
+    lake, seeds = open_lake(loaded, written), _seeds(loaded, selected)
+    _check(lake, selected, written, seeds, listener.notify)
+    with _lock(loaded, request.command, selected):
+        hooks, publisher = hooks_of(lake, written, now), publisher_of(lake, written)
+        executor = _executor(lake, now, listener, seeds, units)
+        executor.hooks, executor.publisher = hooks, publisher
+        try:
+            if hooks is not None:
+                hooks.around_run(end=False, more={})
+            result = executor.run(selected)
+            if hooks is not None:
+                hooks.around_run(end=True, more=end_context(result))
+            if written and result.has_written:  # where nothing was, cleaning alone would start Spark
+                clean(lake, listener.notify)
+        finally:
+            if publisher is not None:
+                publisher.close()
+            lake.engine.stop()
+    return result
+
+
+def _run_in_memory(
+    loaded: Loaded,
+    selected: Sequence[str],
+    written: Sequence[str],
+    units: UnitWork | None,
+    listener: RunListener,
+    now: datetime,
+) -> RunResult:
+    """Nothing outlives a process there: what is read is built first, whether it is selected or not."""
+    from sqlmesh_like.app.lakes.duck_lake import build_tables, open_duck_lake  # a run on Spark need not wait for DuckDB
+
+    lake, above = open_duck_lake(loaded, selected, now), loaded.graph.above(selected)
+    seeds = _seeds(loaded, above)
+    _check(lake, selected, written, seeds, listener.notify)
+    # What is selected may be above what is only read: it is then built twice, first for its reader.
+    build_tables(lake, loaded.graph.above(above.difference(selected)), seeds, now)
+    if has_hooks(loaded, written):
+        listener.notify("warning: hooks are statements for Spark: they are not run on DuckDB", "warn")
+    try:
+        return _executor(lake, now, listener, seeds, units, runs_views=True).run(selected)
+    finally:
+        lake.engine.stop()
+
+
+def _executor(
+    lake: Lake,
+    now: datetime,
+    listener: Listener,
+    seeds: Mapping[str, SeedTable],
+    units: UnitWork | None,
+    *,
+    runs_views: bool = False,
+) -> Executor:
+    loaded = lake.loaded
+    return Executor(
+        lake.planner(now), loaded.graph, lake.engine, listener, loaded.target.threads, loaded.invocation.fail_fast,
+        seeds, units, runs_views,
+    )  # fmt: skip
+
+
+def _check(
+    lake: Lake, selected: Collection[str], written: Sequence[str], seeds: Mapping[str, SeedTable], notify: Notify
+) -> None:
+    """What is wrong, or worth a word, before anything is read or written."""
+    _warn_of_watermarks(lake.loaded, selected, notify)
+    _report_deferred(lake, notify)
+    models = [unique_id for unique_id in written if unique_id not in seeds]
+    check_before_run(lake.loaded, lake.catalog, models, seeds.values())
+
+
+def _unit_work(loaded: Loaded, selected: Collection[str], now: datetime, on: str) -> UnitWork | None:
+    """The selected unit tests ready to run, None where there are none."""
+    if not any(loaded.graph.nodes[unique_id].resource_type == "unit_test" for unique_id in selected):
+        return None
+    from sqlmesh_like.app.operations.unit_test_setup import (
+        unit_work,  # a run without unit tests need not wait for DuckDB
+    )
+
+    return unit_work(loaded, selected, now, on)
+
+
+def _run_units(loaded: Loaded, selected: Collection[str], units: UnitWork, listener: Listener) -> RunResult:
+    """Unit tests alone: no lake is opened, so that a machine without one can run them."""
+    tests = [test for test in loaded.rendered.unit_tests if test.unique_id in selected]
+    needs = needs_of(loaded.graph, [test.unique_id for test in tests])
+    pace = Pace(loaded.target.threads, loaded.invocation.fail_fast)
+    return RunResult(Schedule(tests, needs, units, listener, pace).results())
+
+
+def _selected(loaded: Loaded, request: RunRequest) -> list[str]:
+    if request.only is not None:
+        return list(loaded.graph.order(request.only))
+    kinds = tuple(kind for kind in COMMAND_TYPES[request.command] if request.types.take(kind))
+    selected = [node.unique_id for node in loaded.selected() if node.resource_type in kinds]
+    if not selected and not loaded.is_comparing:
+        what = " or ".join(kinds) or "node of the types that are asked for"
+        hint = f"`sml ls --resource-type {kinds[0]}` lists them" if kinds else "see --resource-type"
+        raise SelectionError(f"the selection holds no {what}", hint=hint)
+    return selected
+
+
+def _report_deferred(lake: Lake, notify: Notify) -> None:
+    tables = [str(lake.catalog.places[unique_id].table) for unique_id in sorted(lake.catalog.borrowed)]
+    if tables:
+        notify(f"read from {lake.loaded.invocation.state}: {', '.join(tables)}")
+
+
+def _seeds(loaded: Loaded, wanted: Collection[str]) -> dict[str, SeedTable]:
+    return {s.unique_id: read_seed(s, loaded.project.root) for s in loaded.rendered.seeds if s.unique_id in wanted}
+
+
+def _lock(loaded: Loaded, command: str, selected: Collection[str]) -> AbstractContextManager[None]:
+    """Tests that store nothing may run beside anything: they read pinned states."""
+    stores = any(test.table is not None and test.unique_id in selected for test in loaded.rendered.tests)
+    return nullcontext() if command == "test" and not stores else lake_lock(loaded, "run")
+
+
+def _warn_of_watermarks(loaded: Loaded, selected: Collection[str], notify: Notify) -> None:
+    models = [m for m in loaded.rendered.models if m.unique_id in selected and m.is_handwritten_incremental]
+    is_run = loaded.target.type == "spark"  # elsewhere every table is built once, in full
+    run = [model.name for model in models if is_run and model.author_strategy is not None]
+    for rule, names in (("CFG004", [m.name for m in models if m.name not in run]), ("CFG005", run)):
+        if names:
+            notify(f"warning: {rule} {', '.join(names)}: {RULES[rule].meaning}", "warn")

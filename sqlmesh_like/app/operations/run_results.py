@@ -1,0 +1,77 @@
+"""`run_results.json` of a run. Owns what it says of each node's outcome; `artifacts.run_results` has the shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.artifacts.manifest import write_manifest
+from sqlmesh_like.artifacts.run_results import ResultRow, write_run_results
+from sqlmesh_like.plan.history import CommitSummary
+from sqlmesh_like.project.reading.values import parse_vars
+from sqlmesh_like.run.result import ModelResult, NodeResult, RunResult, SeedResult, TestResult
+
+
+def write_results(loaded: Loaded, result: RunResult, elapsed: float, call: Mapping[str, object]) -> None:
+    """Write run_results.json and, to be a state with it, manifest.json. `call` is what `retry` repeats."""
+    rows = [
+        ResultRow(
+            unique_id=node_result.node.unique_id,
+            status=node_result.status,
+            message=node_result.message or detail(node_result),
+            execution_time=node_result.seconds,
+            adapter_response=response(node_result),
+            failures=node_result.failures if isinstance(node_result, TestResult) else None,
+        )
+        for node_result in result.results
+    ]
+    has_vars = bool(parse_vars(loaded.invocation.vars))
+    args = {**vars(loaded.invocation), **call, "has_vars": has_vars}
+    write_run_results(loaded.target_folder / "run_results.json", rows, elapsed, args, loaded.rendered)
+    write_manifest(loaded.target_folder / "manifest.json", loaded.project, loaded.manifest_text())
+
+
+def response(result: NodeResult) -> Mapping[str, object]:
+    """What `adapter_response` reports of a node beyond dbt's fields: strategy, reasons, and the work of its commit."""
+    match result:
+        case ModelResult():
+            reasons = [{"rule": reason.rule, "message": reason.message} for reason in result.reasons]
+            return {
+                "strategy": result.strategy, "engine": result.engine, "rows_affected": result.rows,
+                "upserts": result.upserts, "deletes": result.deletes, "reasons": reasons,
+                **_write_summary(result.written),
+                "estimate": result.estimate, "published": [asdict(each) for each in result.sent],
+            }  # fmt: skip
+        case SeedResult():
+            return {"rows_affected": result.rows, **_write_summary(result.written)}
+        case TestResult():
+            return {"strategy": result.strategy} if result.strategy else {}
+
+
+def _write_summary(written: CommitSummary | None) -> Mapping[str, object]:
+    """The work of a commit: files are written whole, so `rows_written` is more than the rows that changed."""
+    if written is None:
+        return {"rows_written": 0, "files_written": 0, "bytes_written": 0}
+    return {
+        "commit": written.instant, "rows_written": written.rows,
+        "files_written": written.files, "bytes_written": written.bytes,
+    }  # fmt: skip
+
+
+def detail(result: NodeResult) -> str:
+    """What was done, for the brackets of a line."""
+    match result:
+        case ModelResult() if result.model.config.snapshot is not None:
+            return f"SNAPSHOT {result.upserts}"
+        case ModelResult():
+            return (f"{result.strategy} {result.rows} rows" if result.strategy else "VIEW") + _published(result)
+        case SeedResult():
+            return f"INSERT {result.rows}"
+        case TestResult():
+            return result.status.upper()
+
+
+def _published(result: ModelResult) -> str:
+    places = [each.destination for each in result.sent if each.rows is not None]
+    return f", published to {' and '.join(places)}" if places else ""

@@ -1,0 +1,143 @@
+"""Rows of one table, view or SELECT of a project. Owns who reads them: without a JVM where the table allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from sqlmesh_like.app.arrow_rows import arrow_schema, arrow_table
+from sqlmesh_like.app.lakes.lake import Lake, built_table, clock, open_lake
+from sqlmesh_like.app.lakes.read_session import read_session
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.errors import UsageError
+from sqlmesh_like.names import Schema, visible
+from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.render.rendered import RenderedModel
+from sqlmesh_like.render.renderer import render_inline
+from sqlmesh_like.run.lake_query import LakeQuery
+from sqlmesh_like.run.ports import Rows
+
+
+def table_rows(loaded: Loaded, name: str, limit: int, as_of: str | None = None) -> Rows:
+    """Rows of a model, a seed or a source table, hidden columns left out; `limit` -1: all.
+
+    `as_of`: as it was, a commit or an ISO 8601 time. Raises UsageError where the table has no past, ProjectError for
+    an unknown name, NodeError where nothing is built.
+    """
+    view = _view(loaded, name)
+    if as_of is not None and (view is not None or loaded.target.type != "spark"):
+        raise _no_past()
+    with read_session(_with_failures(loaded, name), lambda lake: _read(lake, view, name)) as lake:
+        return _query(lake, view, limit) if view is not None else _rows(lake, name, limit, as_of)
+
+
+def table_arrow(loaded: Loaded, name: str, limit: int, as_of: str | None = None) -> Any:
+    """The same as a `pyarrow.Table`: columns have the types that `arrow_rows` names, whoever read them."""
+    view = _view(loaded, name)
+    if view is None and loaded.target.type == "spark":
+        from sqlmesh_like.hudi.table_reader import read_arrow_table
+
+        lake = open_lake(_with_failures(loaded, name))
+        state = _state_at(built_table(lake, name)[1], as_of)
+        table = read_arrow_table(state, limit)  # values do not become Python's on the way
+        if table is not None:
+            return table.cast(arrow_schema(visible(state.schema or ())))
+    return arrow_table(table_rows(loaded, name, limit, as_of))
+
+
+def changed_rows(loaded: Loaded, name: str, since: str, until: str | None, limit: int) -> Rows:
+    """What changed in a table between two commits or times: see `ChangeReader.changes`; `until` None: the newest.
+
+    Raises UsageError where the target has no lake, or `until` lies before `since`.
+    """
+    lake = open_lake(loaded)
+    _, state = built_table(lake, name)
+    start, end = _state_at(state, since), _state_at(state, until)
+    assert start.frontier is not None and end.frontier is not None
+    if start.frontier > end.frontier:
+        raise UsageError(f"--until {until} lies before --since {since}", hint="exchange the two")
+    try:
+        return lake.engine.changes(end, start.frontier, limit)
+    finally:
+        lake.engine.stop()
+
+
+def inline_rows(loaded: Loaded, sql: str, limit: int, as_of: str | None = None) -> Rows:
+    """Rows of a SELECT with `ref()` and `source()`."""
+    view = render_inline(loaded.project, loaded.target, sql)
+    if as_of is not None:
+        raise _no_past()
+    with read_session(loaded, lambda _lake: [ref.unique_id for ref in view.inputs]) as lake:
+        asked = view
+        if view.asks_lake:
+            answers = LakeQuery(lake.planner(clock(None)), lake.engine)
+            asked = render_inline(loaded.project, loaded.target, sql, answers)
+        return _query(lake, asked, limit)
+
+
+def table_state(loaded: Loaded, name: str) -> TableState:
+    """A table as it stands: commit, kind, columns. Raises ProjectError for an unknown name.
+
+    That of a view has columns alone.
+    """
+    view = _view(loaded, name)
+    with read_session(loaded, lambda lake: _read(lake, view, name)) as lake:
+        if view is None:
+            return lake.catalog.state(lake.catalog.find(name).unique_id)
+        return TableState("", "missing", schema=_schema(lake, view))
+
+
+def _no_past() -> UsageError:
+    hint = "e.g. sml show user_agg --as-of 2024-05-01T00:00:00Z"
+    return UsageError("--as-of is for one table of a lake", hint=hint)
+
+
+def _rows(lake: Lake, name: str, limit: int, as_of: str | None) -> Rows:
+    place, state = built_table(lake, name)
+    from sqlmesh_like.hudi.table_reader import read_table_rows
+
+    state = _state_at(state, as_of)
+    whole = exp.select("*").from_(exp.table_(place.table.identifier, db=place.table.schema, quoted=True))
+    return read_table_rows(state, limit) or lake.engine.query(whole, {place.table: state}, limit)
+
+
+def _state_at(state: TableState, as_of: str | None) -> TableState:
+    from sqlmesh_like.hudi.time_travel import state_at
+
+    return state if as_of is None else state_at(state, as_of)
+
+
+def _with_failures(loaded: Loaded, name: str) -> Loaded:
+    """Tables of failures are known by their whole name only, whichever call stored them."""
+    stored = loaded.storing_failures() if "." in name else loaded
+    return stored if any(str(test.table) == name for test in stored.rendered.tests) else loaded
+
+
+def _view(loaded: Loaded, name: str) -> RenderedModel | None:
+    for model in loaded.rendered.models:
+        is_named = name in (model.name, model.unique_id, str(model.table))
+        if is_named and model.config.materialized in ("view", "ephemeral"):
+            return model
+    return None
+
+
+def _read(lake: Lake, view: RenderedModel | None, name: str) -> Sequence[str]:
+    return [lake.catalog.find(name).unique_id] if view is None else [ref.unique_id for ref in view.inputs]
+
+
+def _schema(lake: Lake, view: RenderedModel) -> Schema:
+    """What follows from the query alone needs no engine."""
+    planner = lake.planner(clock(None))
+    live = planner.live(view)
+    facts = planner.compile(live, lake.catalog.states(planner.inputs(live))).facts
+    return facts.schema or _query(lake, view, 0).schema
+
+
+def _query(lake: Lake, model: RenderedModel, limit: int) -> Rows:
+    planner = lake.planner(clock(None))
+    model = planner.live(model)
+    states = lake.catalog.states(planner.inputs(model))
+    facts = planner.compile(model, states).facts
+    return lake.engine.query(facts.tree, {ref.table: states[ref.unique_id] for ref in facts.inputs}, limit)

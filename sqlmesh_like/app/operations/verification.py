@@ -1,0 +1,75 @@
+"""Tables compared with a full recompute of their query. Owns which tables can be; the engine compares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Literal
+
+from sqlmesh_like.app.lakes.lake import clock, open_lake
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.errors import NodeError, SmlError
+from sqlmesh_like.plan.fingerprint import fingerprint
+from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.plan.planner import Planner
+from sqlmesh_like.render.rendered import RenderedModel
+from sqlmesh_like.run.ports import ModelVerifier, RowDifference
+
+
+@dataclass(frozen=True)
+class Verification:
+    """One table and its recompute. `difference` None: they could not be compared, `error` says why."""
+
+    model: RenderedModel
+    difference: RowDifference | None
+    error: str | None
+    seconds: float
+
+    @property
+    def status(self) -> Literal["pass", "fail", "error"]:
+        if self.difference is None:
+            return "error"
+        return "fail" if self.difference.total else "pass"
+
+
+OnVerified = Callable[[int, int, Verification], None]
+"""Called with the number of a table, how many there are, and its result."""
+
+
+def verify_tables(loaded: Loaded, limit: int, on_verified: OnVerified) -> tuple[Verification, ...]:
+    """Compare the selected tables, each at its own frontier and clock; at most `limit` differing rows are kept.
+
+    Raises UsageError where the target has no lake.
+    """
+    selected = [node.unique_id for node in loaded.selected("model")]
+    lake = open_lake(loaded, selected)
+    planner = lake.planner(clock(None))
+    tables = [planner.rendered.model(unique_id) for unique_id in selected if unique_id in lake.catalog.places]
+    results: list[Verification] = []
+    try:
+        for number, model in enumerate(tables, 1):
+            results.append(_verify(model, planner, lake.engine, limit))
+            on_verified(number, len(tables), results[-1])
+    finally:
+        lake.engine.stop()
+    return tuple(results)
+
+
+def _verify(model: RenderedModel, planner: Planner, engine: ModelVerifier, limit: int) -> Verification:
+    started = perf_counter()
+    try:
+        difference = engine.verify(_verifiable(planner.plan(model, {}, whole=True)), limit)
+    except SmlError as error:
+        return Verification(model, None, str(error), perf_counter() - started)
+    return Verification(model, difference, None, perf_counter() - started)
+
+
+def _verifiable(planned: PlannedModel) -> PlannedModel:
+    name = planned.compiled.model.table
+    record = planned.target.record
+    if record is None:
+        raise NodeError(f"{name} has not been built by a run", hint="run it first: sml run")
+    if record.fingerprint.partition(":")[0] != fingerprint(planned.compiled):
+        raise NodeError(f"the query of {name} changed since its last run", hint="run it first: sml run")
+    return planned

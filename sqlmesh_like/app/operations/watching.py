@@ -1,0 +1,95 @@
+"""Ingestion and the models that follow it, in one process. Owns wiring both; `watch_loop` owns the rounds."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from sqlmesh_like.app.lakes.lake import HudiLake, lake_lock, open_lake, require_lake
+from sqlmesh_like.app.lakes.spark_session import session_for
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.preflight import check_before_run
+from sqlmesh_like.app.operations.ingestion import IngestListener, selected_sources, triggers
+from sqlmesh_like.app.operations.publishing import publisher_of
+from sqlmesh_like.app.operations.run_nodes import RunListener
+from sqlmesh_like.app.operations.watch_loop import WatchLoop
+from sqlmesh_like.cdc.report import IngestReport
+from sqlmesh_like.cdc.sources.source_check import check_source, check_trigger
+from sqlmesh_like.cdc.stream.metrics import Metrics
+from sqlmesh_like.errors import SelectionError
+from sqlmesh_like.project.nodes import Source
+from sqlmesh_like.run.result import RunResult
+
+if TYPE_CHECKING:
+    from sqlmesh_like.spark.jvm.session import Session
+
+
+class WatchListener(IngestListener, RunListener, Protocol):
+    """Told of ingestion and of the rounds of models, of which each has an end (`finished`)."""
+
+    def watching(self, models: int) -> None: ...
+
+
+@dataclass(frozen=True)
+class WatchResult:
+    """What a watch came to: a report for each source, and the last round of the models."""
+
+    reports: tuple[IngestReport, ...]
+    last_round: RunResult
+
+
+def watch(loaded: Loaded, trigger: str | None, metrics: tuple[str, ...], listener: WatchListener) -> WatchResult:
+    """Ingest events as they arrive and run the models that read them, until SIGTERM or Ctrl-C."""
+    models = [node.unique_id for node in loaded.selected("model")]
+    sources = _sources(loaded, models)
+    for source in sources:
+        check_source(loaded.project, source)
+    check_trigger(trigger, continuous=True)
+    check_before_run(loaded, open_lake(loaded, models).catalog, models)
+    with lake_lock(loaded, "ingest"), lake_lock(loaded, "run"), session_for(loaded, sources) as spark:
+        return _watch(spark, open_lake(loaded, models, spark), models, sources, trigger, Metrics(metrics), listener)
+
+
+def _sources(loaded: Loaded, models: list[str]) -> list[Source]:
+    """The ingested sources that are selected or that the selected models read."""
+    require_lake(loaded)
+    wanted = {node.unique_id for node in loaded.selected("source")}
+    sources = selected_sources(loaded, wanted | loaded.graph.above(models))
+    if not sources:
+        hint = "give a source an `ingest:` block, or select a model that reads such a source"
+        raise SelectionError("nothing to watch: no ingested source is selected", hint=hint)
+    return sources
+
+
+def _watch(
+    spark: Session,
+    lake: HudiLake,
+    models: list[str],
+    sources: list[Source],
+    trigger: str | None,
+    metrics: Metrics,
+    listener: WatchListener,
+) -> WatchResult:
+    from sqlmesh_like.cdc.stream.continuous import run_until_stopped
+    from sqlmesh_like.cdc.stream.ingest_run import open_run
+
+    def on_batch(report: IngestReport) -> None:
+        listener.ingested(report)
+        metrics.report(report)
+        rounds.on_batch(report)
+
+    def gates() -> ExitStack:
+        held = ExitStack()
+        for run in runs:
+            held.enter_context(run.gate)
+        return held
+
+    loaded = lake.loaded
+    rounds = WatchLoop(lake, models, listener, gates, publisher_of(lake, models))
+    runs = [open_run(spark, loaded.project, loaded.target, source, on_batch) for source in sources]
+    for source in sources:
+        listener.reading(source)
+    listener.watching(len(models))
+    reports = run_until_stopped(runs, triggers(sources, trigger), between=rounds)
+    return WatchResult(tuple(reports), rounds.result)

@@ -1,0 +1,97 @@
+"""The lines of an ingestion: sources, tables, what was left out, and the end block. Owns their words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from sqlmesh_like.cdc.report import IngestReport, TableReport
+from sqlmesh_like.cli.printing.output import DisplayStatus, Output
+from sqlmesh_like.project.nodes import Source
+
+_WIDTH = 70
+
+
+class IngestLog:
+    """Prints what an ingestion tells."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    def reading(self, source: Source, *, dead_letters: bool = False) -> None:
+        """The line before a source is ingested."""
+        assert source.ingest is not None
+        what = "the dead letters" if dead_letters else source.ingest.files or "Kafka"
+        self._output.line(f"Reading {what} of source {source.name}")
+
+    def ingested(self, report: IngestReport) -> None:
+        report_batch(report, self._output)
+
+
+def report_batch(report: IngestReport, output: Output) -> None:
+    """The lines of a batch, or of a whole run: tables, changes of their columns, what was left out."""
+    for index, table in enumerate(report.tables, start=1):
+        output.line(
+            _line(index, len(report.tables), table, output.color, report.seconds), "error" if table.error else "info"
+        )
+        for change in table.changes:
+            output.line(f"  column of {table.table}: {change}")
+    for table_name in report.discovered:
+        output.line(f"discovered {table_name}: its events name its key")
+    if report.skipped:
+        output.line("Skipped lines: " + ", ".join(f"{count} {why}" for why, count in sorted(report.skipped.items())))
+    if report.resolved:
+        output.line(f"{report.resolved} dead letters resolved")
+    if report.dead_letters:
+        words = "line" if report.dead_letters == 1 else "lines"
+        output.line(
+            f"warning: {report.dead_letters} bad {words} in {report.dead_letter_table}, with the reason", "warn"
+        )
+
+
+def _line(index: int, total: int, table: TableReport, color: bool, seconds: float = 0.0) -> str:
+    """dbt's line of a finished node; `seconds` is how long the batches took in all.
+
+    >>> from sqlmesh_like.names import TableName
+    >>> _line(1, 3, TableReport(TableName("ods", "user"), upserts=2, seconds=0.61), False)
+    '1 of 3 OK ingested ods.user .......................................... [2 upserts, 0 deletes in 0.61s]'
+    """
+    late = f", {table.late} late" if table.late else ""
+    verb, detail, shade = {
+        "success": ("OK ingested", f"{table.upserts} upserts, {table.deletes} deletes{late}", "green"),
+        "no-op": ("NO-OP", f"{table.replayed} events were in already", None),
+        "error": ("ERROR ingesting", "ERROR", "red"),
+    }[_status(table)]
+    timed = f"{detail} in {table.seconds:.2f}s{_pace(table, seconds)}"
+    head = f"{index} of {total} {verb} {table.table} ".ljust(_WIDTH, ".")
+    return f"{head} [{click.style(timed, fg=shade) if color and shade else timed}]"
+
+
+def _pace(table: TableReport, seconds: float) -> str:
+    """
+    >>> from sqlmesh_like.names import TableName
+    >>> _pace(TableReport(TableName("ods", "user"), events=500, lag=2.4), 2.0)
+    ', 250 events/s, lag 2s'
+    """
+    rate = f", {table.events / seconds:.0f} events/s" if table.events and seconds else ""
+    return rate if table.lag is None else f"{rate}, lag {table.lag:.0f}s"
+
+
+def _status(table: TableReport) -> DisplayStatus:
+    if table.error:
+        return "error"
+    return "no-op" if table.replayed and not (table.upserts or table.deletes or table.late) else "success"
+
+
+def report_end(
+    output: Output, reports: Sequence[IngestReport], others: Sequence[DisplayStatus] = (), problems: Sequence[str] = ()
+) -> int:
+    """The end block, with what else was done; the exit code, 0 or 1."""
+    tables = [table for report in reports for table in report.tables]
+    warnings: list[DisplayStatus] = ["warn" for report in reports if report.dead_letters]
+    if not tables and not warnings:
+        output.line("Nothing new.")
+    problems = [*(f"{table.table}: {table.error}" for table in tables if table.error), *problems]
+    output.end([*map(_status, tables), *warnings, *others], problems)
+    return 1 if any(report.failed for report in reports) or "error" in others else 0
