@@ -19,6 +19,7 @@ from sqlmesh_like.cli.examples import EXAMPLES
 from sqlmesh_like.cli.options import global_options, spread
 from sqlmesh_like.cli.printing.output import json_line
 from sqlmesh_like.errors import SmlError, nearest
+from sqlmesh_like.secrets import scrubbing
 
 COMMANDS = {
     "init": "Make a new project that runs as it is.",
@@ -135,6 +136,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # What a call makes mostly stays to its end: looking for cycles among it each 700 values takes a third of the time.
     gc.set_threshold(50_000, 20, 20)
     words = list(sys.argv[1:] if arguments is None else arguments)
+    with scrubbing():
+        return _run(words)
+
+
+def _run(words: list[str]) -> int:
     try:
         result: object = build_app().main(words, prog_name="sml", standalone_mode=False)
     except click.ClickException as error:
@@ -164,7 +170,7 @@ def _print_click_error(error: click.ClickException, words: Sequence[str]) -> Non
 
 def _print_unexpected(error: Exception, words: Sequence[str]) -> int:
     if "--debug" in words:
-        traceback.print_exception(error)
+        sys.stderr.write("".join(traceback.format_exception(error)))
         return 1
     first_line = (str(error).strip().splitlines() or [""])[0]
     _print_error(f"unexpected {type(error).__name__}: {first_line}\n  add --debug to see where it comes from", words)

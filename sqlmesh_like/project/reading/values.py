@@ -15,11 +15,12 @@ from jinja2.exceptions import SecurityError
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 
+from sqlmesh_like import secrets
 from sqlmesh_like.errors import JinjaError, UsageError, nearest
 from sqlmesh_like.project.reading.file_dependencies import record_variable
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
-SECRET_PREFIX = "DBT_ENV_SECRET"
+SECRET_PREFIX = secrets.ENVIRONMENT_PREFIX
 _NOTHING = object()
 _WHOLE = re.compile(r"\s*\{\{-?((?:(?!\}\}|\{\{).)*?)-?\}\}\s*", re.DOTALL)
 
@@ -56,6 +57,8 @@ def env_var(name: str, default: object = _NOTHING) -> object:
     """The environment variable; raises MissingValue where it is neither set nor has a default."""
     record_variable(name)
     if name in os.environ:
+        if name.startswith(SECRET_PREFIX):
+            secrets.learn(os.environ[name])
         return os.environ[name]
     if default is not _NOTHING:
         return default
@@ -142,11 +145,15 @@ class _ValueSandbox(BoundedArithmetic, ImmutableSandboxedEnvironment):
 
 
 class ValueRenderer:
-    """Renders the strings of a YAML value that hold Jinja. A value that is one `{{ … }}` keeps its native type."""
+    """Renders the strings of a YAML value that hold Jinja. A value that is one `{{ … }}` keeps its native type.
+
+    With `secrets`, templates may read secret variables, and no message repeats what they come to.
+    """
 
     def __init__(
         self, variables: Mapping[str, object], *, secrets: bool, functions: Mapping[str, object] | None = None
     ) -> None:
+        self._is_private = secrets
         self._environment = _ValueSandbox(undefined=StrictUndefined)
         self._environment.filters.update(_FILTERS)
         self._environment.globals.clear()
@@ -158,11 +165,12 @@ class ValueRenderer:
         """The node with all its strings rendered, children under the keys of `skip` excepted."""
         if isinstance(node.value, str):
             value = self._text(node) if "{{" in node.value or "{%" in node.value else node.value
-            return YamlNode(value, node.location, node.key_location)
+            return YamlNode(value, node.location, node.key_location, is_private=self._is_private or node.is_private)
         children = {key: child if key in skip else self.render(child, skip) for key, child in node.items()}
         elements = tuple(self.render(element, skip) for element in node.elements)
         value = _assemble(node.value, children, elements)
-        return YamlNode(value, node.location, node.key_location, children, elements)
+        is_private = self._is_private or node.is_private
+        return YamlNode(value, node.location, node.key_location, children, elements, is_private)
 
     def _text(self, node: YamlNode) -> object:
         text = str(node.value)
@@ -174,13 +182,22 @@ class ValueRenderer:
             return self._environment.from_string(text).render()
         except UndefinedError as error:
             hint = f"{', '.join(self._environment.globals)} are known here"
-            raise JinjaError(str(error.message), location=node.location, hint=hint) from error
+            raise JinjaError(self._shown(str(error.message), text), location=node.location, hint=hint) from error
         except TemplateError as error:
-            raise JinjaError(f"invalid Jinja: {error.message}", location=node.location) from error
+            message = self._shown(str(error.message), text)
+            raise JinjaError(f"invalid Jinja: {message}", location=node.location) from error
         except JinjaError as error:
             raise JinjaError(error.message, location=node.location, hint=error.hint) from error
         except (TypeError, ValueError, ArithmeticError, LookupError) as error:
-            raise JinjaError(f"cannot evaluate {text!r}: {error}", location=node.location) from error
+            what = "this template" if self._is_private else repr(text)
+            message = f"cannot evaluate {what}: {self._shown(str(error), text)}"
+            raise JinjaError(message, location=node.location) from error
+
+    def _shown(self, message: str, template: str) -> str:
+        """Jinja's message, unless it quotes what the template came to: its own words are no secret."""
+        quoted = (match[1] or match[2] for match in re.finditer(r"'([^']*)'|\"([^\"]*)\"", message))
+        is_harmless = all(words in template or words.endswith(" object") for words in quoted)
+        return message if is_harmless or not self._is_private else "a value that it needs is wrong or not there"
 
 
 def _assemble(value: object, children: Mapping[str, YamlNode], elements: tuple[YamlNode, ...]) -> object:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import datetime
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
@@ -30,6 +30,8 @@ class YamlNode:
     key_location: Location
     children: Mapping[str, YamlNode] = field(default_factory=dict)
     elements: tuple[YamlNode, ...] = ()
+    is_private: bool = False
+    """The value may be a secret: no message repeats it."""
 
     def get(self, key: str) -> YamlNode | None:
         """The child under this key; None where it is absent or written as null."""
@@ -46,13 +48,13 @@ class YamlNode:
     def mapping(self, what: str) -> YamlNode:
         """Itself. Raises ProjectError where it is not a mapping."""
         if not isinstance(self.value, dict):
-            raise self.error(f"{what} must be a mapping of keys to values, not {_kind(self.value)}")
+            raise self.error(f"{what} must be a mapping of keys to values, not {self._kind()}")
         return self
 
     def sequence(self, what: str) -> tuple[YamlNode, ...]:
         """Its elements. Raises ProjectError where it is not a list."""
         if not isinstance(self.value, list):
-            raise self.error(f"{what} must be a list, not {_kind(self.value)}")
+            raise self.error(f"{what} must be a list, not {self._kind()}")
         return self.elements
 
     def text(self, what: str) -> str:
@@ -62,7 +64,7 @@ class YamlNode:
         if isinstance(self.value, int | float) and not isinstance(self.value, bool):
             return str(self.value)
         hint = "put it in quotes" if isinstance(self.value, bool | datetime.date) else None
-        raise self.error(f"{what} must be text, not {_kind(self.value)}", hint)
+        raise self.error(f"{what} must be text, not {self._kind()}", hint)
 
     def texts(self, what: str) -> tuple[str, ...]:
         """A list of texts; one text stands for a list of one."""
@@ -73,20 +75,22 @@ class YamlNode:
     def integer(self, what: str, minimum: int = 1) -> int:
         """A whole number. Raises ProjectError for anything else and below the minimum."""
         if isinstance(self.value, bool) or not isinstance(self.value, int) or self.value < minimum:
-            raise self.error(f"{what} must be a whole number of at least {minimum}, not {self.value!r}")
+            raise self.error(f"{what} must be a whole number of at least {minimum}, not {self._kind(repr)}")
         return self.value
 
     def flag(self, what: str) -> bool:
         """true or false. Raises ProjectError for anything else."""
         if not isinstance(self.value, bool):
-            raise self.error(f"{what} must be true or false, not {_kind(self.value)}")
+            raise self.error(f"{what} must be true or false, not {self._kind()}")
         return self.value
 
     def choice(self, what: str, allowed: Iterable[str]) -> str:
         """One of the allowed words. Raises ProjectError naming them all."""
         word, words = self.text(what), tuple(allowed)
         if word not in words:
-            raise self.error(f"{what} is {word!r}; it must be one of {', '.join(words)}", nearest(word, words))
+            must = f"must be one of {', '.join(words)}"
+            shown = must if self.is_private else f"is {word!r}; it {must}"
+            raise self.error(f"{what} {shown}", nearest(word, words))
         return word
 
     def settings(self, what: str) -> dict[str, str]:
@@ -99,13 +103,31 @@ class YamlNode:
             return "true" if self.value else "false"
         return self.text(what)
 
+    def private(self) -> YamlNode:
+        """The same node, of whose values no message repeats one."""
+        children = {key: child.private() for key, child in self.items()}
+        elements = tuple(element.private() for element in self.elements)
+        return replace(self, children=children, elements=elements, is_private=True)
+
+    def _kind(self, shown: Callable[[object], str] | None = None) -> str:
+        if self.is_private:
+            return _KINDS.get(type(self.value), "another value")
+        return (shown or _kind)(self.value)
+
     def expect_keys(self, what: str, allowed: Iterable[str]) -> None:
         """Raises ProjectError at the first key that is not allowed, with the nearest one."""
         words = tuple(allowed)
         for key, node in self.items():
             if key not in words:
                 hint = nearest(key, words) or f"known keys: {', '.join(words)}"
-                raise node.error(f"unknown key {key!r} in {what}", hint)
+                shown = key.partition(":")[0] if self.is_private else key  # `password:word` is one key
+                raise node.error(f"unknown key {shown!r} in {what}", hint)
+
+
+_KINDS: Mapping[type, str] = {
+    type(None): "empty", bool: "a boolean", dict: "a mapping", list: "a list", str: "a text", int: "a number",
+    float: "a number",
+}  # fmt: skip
 
 
 def _kind(value: object) -> str:
@@ -159,7 +181,8 @@ def _parsed(text: str, path: str, kind: Any) -> YamlNode:
 
 
 def _describe(error: yaml.MarkedYAMLError) -> str:
-    problem = str(error.problem or "cannot be read")
+    # The name of an alias or a tag is what stands behind * or !, which may be a password without its quotes.
+    problem = re.sub(r"(?<=alias|. tag) ['\"].*", "", str(error.problem or "cannot be read"), flags=re.DOTALL)
     if "'\\t'" in problem:
         return "a tab where YAML allows spaces only"
     return problem if error.context is None else f"{problem} ({error.context})"
