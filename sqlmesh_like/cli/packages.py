@@ -25,6 +25,7 @@ from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.project.packages import PACKAGE_FILES, WantedPackage, wanted_packages
 from sqlmesh_like.project.paths import folder_inside, links_out
 from sqlmesh_like.project.reading.values import holds_secret
+from sqlmesh_like.project.reading.yaml_node import parse_yaml
 from sqlmesh_like.project.settings import DBT_FILE, load_settings
 from sqlmesh_like.secrets import learn, scrubbed
 
@@ -252,7 +253,7 @@ def _lock_key(entry: WantedPackage) -> str:
 def _installed_names(root: Path) -> frozenset[str]:
     """Packages that an earlier call installed: nothing else of the install folder is ever removed."""
     path = root / LOCK
-    locked: object = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
+    locked = parse_yaml(path.read_text(encoding="utf-8"), LOCK).value if path.is_file() else None
     entries = locked.get("packages") if isinstance(locked, dict) else None
     names = (str(entry.get("name")) for entry in entries or () if isinstance(entry, dict))
     return frozenset(name for name in names if _NAME.fullmatch(name))
@@ -260,7 +261,7 @@ def _installed_names(root: Path) -> frozenset[str]:
 
 def _pins(root: Path, text: str) -> dict[str, str]:
     path = root / LOCK
-    locked: object = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
+    locked = parse_yaml(path.read_text(encoding="utf-8"), LOCK).value if path.is_file() else None
     if not isinstance(locked, dict) or locked.get("sha1_hash") != text:
         return {}
     entries = [entry for entry in locked.get("packages") or [] if isinstance(entry, dict) and entry.get("pin")]

@@ -152,9 +152,34 @@ def parse_yaml(text: str, path: str) -> YamlNode:
     Raises ProjectError with file, line and column for invalid YAML, duplicate keys and values that contain themselves.
     """
     try:
+        _require_shallow(text, path)
         return _parsed(text, path, _Fast)
     except yaml.YAMLError:  # whose words and places are libyaml's: Python's parser has better ones
         return _parsed_slowly(text, path)
+    except RecursionError as error:
+        raise ProjectError("invalid YAML: values are nested too deep", location=Location(path)) from error
+
+
+MAX_DEPTH = 100
+"""Of mappings and lists inside each other."""
+MAX_VALUES = 1_000_000
+"""Values of a file with each alias spelt out."""
+_MAYBE_DEEP = re.compile(r"(?:[-?:]\s+){50}|^[ \t]{100}", re.MULTILINE)
+
+
+def _require_shallow(text: str, path: str) -> None:
+    """Raises ProjectError for values nested without end: the composer in C would end the process by its stack."""
+    if text.count("[") + text.count("{") < MAX_DEPTH and not _MAYBE_DEEP.search(text):
+        return
+    depth = 0
+    for event in yaml.parse(text, Loader=_Fast):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                place = Location(path, event.start_mark.line + 1, event.start_mark.column + 1)
+                raise ProjectError(f"invalid YAML: values are nested more than {MAX_DEPTH} deep", location=place)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
 
 
 def _parsed_slowly(text: str, path: str) -> YamlNode:
@@ -193,6 +218,14 @@ def _place(error: yaml.MarkedYAMLError, path: str) -> Location:
     return Location(path) if mark is None else Location(path, mark.line + 1, mark.column + 1)
 
 
+def _children_of(node: _Marked) -> Iterator[_Marked]:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            yield from (key, value)
+    elif isinstance(node, yaml.SequenceNode):
+        yield from node.value
+
+
 class _Converter:
     """Turns PyYAML's node graph into values with places. Aliases share one value, so that none can blow up."""
 
@@ -201,6 +234,7 @@ class _Converter:
         self._path = path
         self._done: dict[int, YamlNode] = {}
         self._open: set[int] = set()
+        self._sizes: dict[int, int] = {}
 
     def convert(self, node: _Marked, key: _Marked | None = None) -> YamlNode:
         here = self._at(node)
@@ -210,6 +244,10 @@ class _Converter:
             self._open.add(id(node))
             self._done[id(node)] = self._build(node, here)
             self._open.remove(id(node))
+            self._sizes[id(node)] = size = 1 + sum(self._sizes.get(id(child), 1) for child in _children_of(node))
+            if size > MAX_VALUES:
+                message = f"invalid YAML: with its aliases spelt out, this is more than {MAX_VALUES:,} values"
+                raise ProjectError(message, location=here)
         built = self._done[id(node)]
         place = here if key is None else self._at(key)
         return YamlNode(built.value, built.location, place, built.children, built.elements)
@@ -227,7 +265,7 @@ class _Converter:
         try:
             value: object = self._loader.construct_object(node)
         except ValueError as error:  # a date such as 2024-02-31
-            raise ProjectError(f"invalid YAML: {node.value!r}: {error}", location=here) from error
+            raise ProjectError(f"invalid YAML: {node.value[:40]!r}: {str(error)[:100]}", location=here) from error
         return value
 
     def _children(self, node: yaml.MappingNode) -> dict[str, YamlNode]:
@@ -266,6 +304,8 @@ def parse_toml(text: str, path: str) -> YamlNode:
         match = re.search(r"at line (\d+), column (\d+)", str(error))
         place = Location(path, int(match[1]), int(match[2])) if match else Location(path)
         raise ProjectError(f"invalid TOML: {error}", location=place) from error
+    except (RecursionError, ValueError) as error:  # lists in lists in lists, and numbers of thousands of digits
+        raise ProjectError(f"invalid TOML: {str(error)[:100]}", location=Location(path)) from error
     return plain_node(data, Location(path, 1, 1), text)
 
 
