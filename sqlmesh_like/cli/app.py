@@ -152,6 +152,12 @@ def _run(words: list[str]) -> int:
     except SmlError as error:
         _print_error(str(error), words)
         return error.exit_code
+    except (RecursionError, MemoryError) as error:
+        if "--debug" in words:
+            return _print_unexpected(error, words)
+        what = "something is nested too deep" if isinstance(error, RecursionError) else "there is not enough memory"
+        _print_error(f"{what}\n  add --debug to see where it comes from", words)
+        return 2
     except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
         sys.stderr.close()
         return 0

@@ -125,6 +125,15 @@ class Templates:
 
         Macros are renamed inside, so that one calling another goes through the scope and `return` works in each.
         """
+        try:
+            with bounded():
+                return self._macros_of(path, raw)
+        except TemplateLimit as error:
+            raise JinjaError(_explained(error, {})[0], location=Location(path, 1, 1)) from None
+        except RecursionError as error:
+            raise JinjaError(_NESTED, location=Location(path, 1, 1), hint=_NEST_LESS) from error
+
+    def _macros_of(self, path: str, raw: str) -> tuple[Template, dict[str, int]]:
         tree = self._parse(path, raw)
         macros = list(tree.find_all(nodes.Macro))
         seen: dict[str, int] = {}
@@ -142,6 +151,15 @@ class Templates:
 
     def render(self, path: str, raw: str, scope: Mapping[str, object]) -> SourceMap:
         """The rendered text of a template with its source map. Raises JinjaError with file, line and column."""
+        try:
+            with bounded():
+                return self._render(path, raw, scope)
+        except TemplateLimit as error:  # while it was parsed
+            raise JinjaError(_explained(error, scope)[0], location=Location(path, 1, 1)) from None
+        except RecursionError as error:
+            raise JinjaError(_NESTED, location=Location(path, 1, 1), hint=_NEST_LESS) from error
+
+    def _render(self, path: str, raw: str, scope: Mapping[str, object]) -> SourceMap:
         try:
             plain = None if (path, raw) in self._compiled else render_plain(raw, scope)
         except (Exception, MacroReturn):  # noqa: BLE001 (Jinja meets it again, and knows the place)

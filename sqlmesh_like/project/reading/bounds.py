@@ -28,12 +28,13 @@ from jinja2.sandbox import SandboxedEnvironment
 
 MAX_SIZE = 10_000_000
 """Signs of a text, items of a list or bits of a number that a template may come to in one step."""
-MAX_SECONDS = 3.0
+MAX_SECONDS = 2.0
 """Of a processor; waiting for a lake is none."""
 MAX_GROWTH = 400_000_000
 """Bytes that a process may grow by while it renders one template."""
 _POLL_SECONDS = 0.02
-_SIGNAL = signal.SIGVTALRM
+_HAS_TIMER = hasattr(signal, "setitimer")
+_SIGNAL = getattr(signal, "SIGVTALRM", signal.SIGINT)
 _LONG_NUMBER = re.compile(r"\d{8,}")
 TOO_LARGE = "a value of it would be too large"
 
@@ -179,6 +180,20 @@ class BoundedSandbox(SandboxedEnvironment):
         _require(_text_size(parts))
         return str_join(parts)
 
+    def wrap_str_format(self, value: object) -> Callable[..., str] | None:
+        """`text.format`, which Jinja puts its own in place of; that refuses large widths too."""
+        formatted = super().wrap_str_format(value)
+        text = getattr(value, "__self__", None)
+        if formatted is None or not isinstance(text, str):
+            return formatted
+
+        @wraps(formatted)
+        def checked(*args: object, **named: object) -> str:
+            _check_format(text, (*args, *named.values()))
+            return formatted(*args, **named)
+
+        return checked
+
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
         """The result; raises SecurityError where it would be too large."""
         _check_binop(operator, left, right)
@@ -273,11 +288,13 @@ def unbounded() -> Iterator[None]:
 
 def _begin(thread: int) -> _Watch:
     global _watcher
-    is_main = threading.current_thread() is threading.main_thread()
+    is_main = _HAS_TIMER and threading.current_thread() is threading.main_thread()
     clock = time.pthread_getcpuclockid(thread) if hasattr(time, "pthread_getcpuclockid") else None
     watch = _Watch(thread, clock, is_main)
     if is_main:
         watch.previous = signal.signal(_SIGNAL, _raise)
+        # The system's own clock: while a regular expression is matched no other thread of Python comes to its turn.
+        signal.setitimer(signal.ITIMER_VIRTUAL, MAX_SECONDS)
     watch.begin()
     with _lock:
         _watches[thread] = watch
@@ -295,12 +312,21 @@ def _end(watch: _Watch) -> None:
         if watch.is_stopped and not watch.is_main:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(watch.thread), None)
     if watch.is_main:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(_SIGNAL, watch.previous or signal.SIG_DFL)  # type: ignore[arg-type]
 
 
 def _raise(_signal: int, _frame: FrameType | None) -> None:
-    if threading.get_ident() in _watches:
-        raise TemplateLimit
+    watch = _watches.get(threading.get_ident())
+    if watch is None:
+        return
+    watch.reason = watch.reason or ("" if watch.pauses else watch.excess())
+    if not watch.reason:  # other threads took that time
+        signal.setitimer(signal.ITIMER_VIRTUAL, MAX_SECONDS / 4)
+        return
+    error = TemplateLimit()
+    error.reason = watch.reason
+    raise error
 
 
 def _watch_all() -> None:
