@@ -11,7 +11,7 @@ NO_TESTS := $(addprefix tests/,__pycache__ data no_jvm)
 WITH_JVM := $(filter-out $(WITHOUT_JVM) $(NO_TESTS),$(patsubst %/,%,$(wildcard tests/*/)))
 # One plans while the other computes; each has a Spark of its own, of 3 GB.
 SPARKS := 2
-DEEP_WITH_JVM := $(addprefix tests/spark/lakes/test_,random_lakes.py shop_lake.py retail_lake.py estate_lake.py) tests/spark/cdc/test_ingest_kills.py tests/spark/lakes/test_cluster.py
+DEEP_WITH_JVM := $(addprefix tests/spark/lakes/test_,random_lakes.py shop_lake.py retail_lake.py estate_lake.py) tests/spark/cdc/test_ingest_kills.py tests/spark/cdc/test_event_fuzz.py tests/spark/lakes/test_cluster.py
 
 .PHONY: demo demo-shop demo-retail demo-estate demo-live test test-fast bench test-deep check lint fmt clean
 .DEFAULT_GOAL := check

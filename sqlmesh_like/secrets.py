@@ -200,7 +200,12 @@ class _ScrubbingText:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        self._stream.write(scrubbed(text))
+        found = scrubbed(text)
+        try:
+            self._stream.write(found)
+        except UnicodeEncodeError:  # a sign that the terminal has not, or half of a pair
+            encoding = self._stream.encoding or "utf-8"
+            self._stream.write(found.encode(encoding, "backslashreplace").decode(encoding))
         return len(text)
 
     def writelines(self, lines: list[str]) -> None:

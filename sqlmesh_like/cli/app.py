@@ -18,6 +18,7 @@ from sqlmesh_like import __version__
 from sqlmesh_like.cli.examples import EXAMPLES
 from sqlmesh_like.cli.options import global_options, spread
 from sqlmesh_like.cli.printing.output import json_line
+from sqlmesh_like.control_characters import shown_lines
 from sqlmesh_like.errors import SmlError, nearest
 from sqlmesh_like.secrets import scrubbing
 
@@ -188,4 +189,4 @@ def _print_error(message: str, words: Sequence[str]) -> None:
         click.echo(json_line("error", message), err=True)
         return
     label = "error:" if "--no-color" in words else click.style("error:", fg="red", bold=True)
-    click.echo(f"{label} {message}", err=True)
+    click.echo(f"{label} {shown_lines(message)}", err=True)

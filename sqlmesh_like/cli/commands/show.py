@@ -14,6 +14,7 @@ from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.rows import as_csv, as_json, as_table
 from sqlmesh_like.cli.wiring.lake import Lake, built_table, clock
 from sqlmesh_like.cli.wiring.read_session import read_session
+from sqlmesh_like.control_characters import shown_lines
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.render.renderer import render_inline
@@ -54,7 +55,9 @@ def command(flags: Flags, model: str | None, inline: str | None, output: str, li
 def print_rows(rows: Rows, output: str, limit: int, flags: Flags) -> None:
     """Rows in a form of `--output`; a table that may have more of them says so."""
     forms = {"json": as_json, "csv": as_csv, "table": _table}
-    click.echo(forms[output](rows).rstrip("\n"))
+    text = forms[output](rows).rstrip("\n")
+    # A file of CSV holds what the rows do; a terminal would act on it.
+    click.echo(shown_lines(text) if sys.stdout.isatty() else text)
     if output == "table" and len(rows.rows) == limit:
         make_output(flags, sys.stderr).line(f"the first {limit} rows; --limit -1 shows all")
 

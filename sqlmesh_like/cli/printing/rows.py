@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
+from sqlmesh_like.control_characters import shown, shown_json
 from sqlmesh_like.run.ports import Rows
 
 
@@ -22,7 +23,8 @@ def as_json(rows: Rows) -> str:
     '[{"a": "1.5"}]'
     """
     names = [column.name for column in rows.schema]
-    return json.dumps([dict(zip(names, map(plain, row), strict=True)) for row in rows.rows], ensure_ascii=False)
+    found = [dict(zip(names, map(plain, row), strict=True)) for row in rows.rows]
+    return shown_json(json.dumps(found, ensure_ascii=False))
 
 
 def as_csv(rows: Rows) -> str:
@@ -36,15 +38,15 @@ def as_csv(rows: Rows) -> str:
 
 
 def as_table(rows: Rows, title: str | None = None, width: int = 200) -> str:
-    """A table of at most so many characters a line; numbers stand right, NULL is shown as such."""
+    """A table of at most so many characters a line; numbers stand right, NULL and control characters are spelt out."""
     from rich.console import Console  # a run that prints no rows need not wait for it
     from rich.table import Table
 
     table = Table(title=title, title_justify="left")
     for column in rows.schema:
-        table.add_column(column.name, justify="right" if _is_number(column.type) else "left", overflow="fold")
+        table.add_column(shown(column.name), justify="right" if _is_number(column.type) else "left", overflow="fold")
     for row in rows.rows:
-        table.add_row(*["NULL" if value is None else flat(value) for value in row])
+        table.add_row(*["NULL" if value is None else shown(flat(value)) for value in row])
     console = Console(file=io.StringIO(), width=width, color_system=None, markup=False, highlight=False)
     console.print(table)
     text = console.file.getvalue()  # type: ignore[attr-defined]
@@ -81,8 +83,8 @@ def _sequence(values: Sequence[object]) -> object:
 
 def flat(value: object) -> str:
     """A value on one line, as tables show it."""
-    shown = plain(value)
-    return json.dumps(shown, ensure_ascii=False) if isinstance(shown, dict | list | bool) else str(shown)
+    found = plain(value)
+    return json.dumps(found, ensure_ascii=False) if isinstance(found, dict | list | bool) else str(found)
 
 
 def _is_number(type_: str | None) -> bool:

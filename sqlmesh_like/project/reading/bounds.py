@@ -160,15 +160,19 @@ class BoundedSandbox(SandboxedEnvironment):
     code_generator_class = _Generator
 
     def __init__(self, **options: object) -> None:
-        super().__init__(**options)  # type: ignore[arg-type]
-        special = {"format": _check_format_filter, "replace": _check_replace_filter, "join": _check_join_filter}
+        super().__init__(**options)
+        special: dict[str, Callable[..., None]] = {
+            "format": _check_format_filter,
+            "replace": _check_replace_filter,
+            "join": _check_join_filter,
+        }
         for name in _SIZED_FILTERS:
             self.filters[name] = _checked(self.filters[name], lambda *values: _check_numbers(values))
         for name, check in special.items():
             self.filters[name] = _checked(self.filters[name], check)
 
     @staticmethod
-    def concat(parts: Iterable[str]) -> str:  # type: ignore[override]
+    def concat(parts: Iterable[str]) -> str:
         """What is put out by a template or a macro."""
         texts = list(parts)
         _require(_text_size(texts))
@@ -199,7 +203,7 @@ class BoundedSandbox(SandboxedEnvironment):
         _check_binop(operator, left, right)
         return super().call_binop(context, operator, left, right)
 
-    def call(self, context: Context, function: object, /, *args: object, **named: object) -> object:  # type: ignore[override]
+    def call(self, context: Context, function: object, /, *args: object, **named: object) -> object:
         """The result; raises SecurityError where it would be too large."""
         _check_method(function, args)
         return super().call(context, function, *args, **named)

@@ -176,7 +176,8 @@ def _require_shallow(text: str, path: str) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                place = Location(path, event.start_mark.line + 1, event.start_mark.column + 1)
+                mark = event.start_mark
+                place = Location(path) if mark is None else Location(path, mark.line + 1, mark.column + 1)
                 raise ProjectError(f"invalid YAML: values are nested more than {MAX_DEPTH} deep", location=place)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
