@@ -56,8 +56,8 @@ def print_rows(rows: Rows, output: str, limit: int, flags: Flags) -> None:
     """Rows in a form of `--output`; a table that may have more of them says so."""
     forms = {"json": as_json, "csv": as_csv, "table": _table}
     text = forms[output](rows).rstrip("\n")
-    # A file of CSV holds what the rows do; a terminal would act on it.
-    click.echo(shown_lines(text) if sys.stdout.isatty() else text)
+    # A file of CSV holds what the rows do; a terminal would act on it. `color`: nothing is cut out.
+    click.echo(shown_lines(text) if sys.stdout.isatty() else text, color=True)
     if output == "table" and len(rows.rows) == limit:
         make_output(flags, sys.stderr).line(f"the first {limit} rows; --limit -1 shows all")
 

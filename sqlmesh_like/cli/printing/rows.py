@@ -29,12 +29,16 @@ def as_json(rows: Rows) -> str:
 
 def as_csv(rows: Rows) -> str:
     """A header and one line a row; NULL is an empty field."""
+    lines = [_csv_line([column.name for column in rows.schema])]
+    lines += [_csv_line(["" if value is None else flat(value) for value in row]) for row in rows.rows]
+    return "".join(lines)
+
+
+def _csv_line(values: list[str]) -> str:
+    """Python quotes a carriage return only where one ends lines."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([column.name for column in rows.schema])
-    for row in rows.rows:
-        writer.writerow(["" if value is None else flat(value) for value in row])
-    return text.getvalue()
+    csv.writer(text, lineterminator="\r\n").writerow(values)
+    return text.getvalue().removesuffix("\r\n") + "\n"
 
 
 def as_table(rows: Rows, title: str | None = None, width: int = 200) -> str:
