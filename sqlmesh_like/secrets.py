@@ -147,9 +147,8 @@ def scrubbed_data(data: Mapping[str, object]) -> Mapping[str, object]:
     if not _spellings:
         return data
     text = json.dumps(data, ensure_ascii=False, default=str)
-    shown = scrubbed(text)
-    found: dict[str, object] = data if shown == text else json.loads(shown)  # type: ignore[assignment]
-    return found
+    clean = scrubbed(text)
+    return data if clean == text else cast(Mapping[str, object], json.loads(clean))
 
 
 def scrubbed_bytes(data: bytes) -> bytes:
@@ -200,12 +199,12 @@ class _ScrubbingText:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        found = scrubbed(text)
+        clean = scrubbed(text)
         try:
-            self._stream.write(found)
+            self._stream.write(clean)
         except UnicodeEncodeError:  # a sign that the terminal has not, or half of a pair
             encoding = self._stream.encoding or "utf-8"
-            self._stream.write(found.encode(encoding, "backslashreplace").decode(encoding))
+            self._stream.write(clean.encode(encoding, "backslashreplace").decode(encoding))
         return len(text)
 
     def writelines(self, lines: list[str]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
+from functools import partial
 
 VALUES: tuple[object, ...] = (
     None, True, False, 0, -1, 2**31, 2**63, 2**64, -(2**63) - 1, 10**40, 1e308, -0.0, 1e-320, "", " ", "\0",
@@ -89,7 +90,8 @@ PAYLOADS = (*BROKEN, *(json.dumps({"op": "c", "after": {"id": value}}) for value
 
 def mixed(random_: random.Random, count: int, keys: Sequence[str] = ("id", "name")) -> list[str]:
     """So many messages, each mostly right and somewhere wrong."""
-    makers = (_debezium, _debezium, _with_schema, _canal, _maxwell, _dms)
+    shapes = [_shape(random_, keys) for _ in range(4)]  # each is planned by itself
+    makers = (_debezium, _debezium, partial(_with_schema, shapes), _canal, _maxwell, _dms)
     lines = [_damaged(random_, json.dumps(random_.choice(makers)(random_, keys))) for _ in range(count)]
     lines[: len(PAYLOADS)] = PAYLOADS[:count]
     random_.shuffle(lines)
@@ -119,17 +121,21 @@ def _debezium(random_: random.Random, keys: Sequence[str]) -> object:
     return {**images, "source": _of(random_), "op": op, "ts_ms": random_.choice((1, *VALUES))}
 
 
-def _with_schema(random_: random.Random, keys: Sequence[str]) -> object:
+def _with_schema(shapes: Sequence[object], random_: random.Random, keys: Sequence[str]) -> object:
+    return {"schema": random_.choice(shapes), "payload": _debezium(random_, keys)}
+
+
+def _shape(random_: random.Random, keys: Sequence[str]) -> object:
+    if random_.random() < 0.1:
+        return random_.choice(VALUES)
     fields = [
         {"field": key, "type": random_.choice(TYPES), "name": random_.choice(LOGICAL),
          "optional": random_.choice((True, 7)), "default": random_.choice(VALUES),
          "parameters": random_.choice(({"scale": "2"}, {"scale": "x"}, None, 7))}
         for key in keys
     ]  # fmt: skip
-    shape: object = [{"type": "struct", "fields": fields, "field": image} for image in ("before", "after")]
-    if random_.random() < 0.1:
-        shape = random_.choice(VALUES)
-    return {"schema": {"type": "struct", "fields": shape}, "payload": _debezium(random_, keys)}
+    images = [{"type": "struct", "fields": fields, "field": image} for image in ("before", "after")]
+    return {"type": "struct", "fields": images}
 
 
 def _canal(random_: random.Random, keys: Sequence[str]) -> object:

@@ -23,8 +23,8 @@ def as_json(rows: Rows) -> str:
     '[{"a": "1.5"}]'
     """
     names = [column.name for column in rows.schema]
-    found = [dict(zip(names, map(plain, row), strict=True)) for row in rows.rows]
-    return shown_json(json.dumps(found, ensure_ascii=False))
+    objects = [dict(zip(names, map(plain, row), strict=True)) for row in rows.rows]
+    return shown_json(json.dumps(objects, ensure_ascii=False))
 
 
 def as_csv(rows: Rows) -> str:
@@ -87,8 +87,8 @@ def _sequence(values: Sequence[object]) -> object:
 
 def flat(value: object) -> str:
     """A value on one line, as tables show it."""
-    found = plain(value)
-    return json.dumps(found, ensure_ascii=False) if isinstance(found, dict | list | bool) else str(found)
+    item = plain(value)
+    return json.dumps(item, ensure_ascii=False) if isinstance(item, dict | list | bool) else str(item)
 
 
 def _is_number(type_: str | None) -> bool:

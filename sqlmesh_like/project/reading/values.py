@@ -176,7 +176,7 @@ class ValueRenderer:
         return self._environment.from_string(text).render()
 
     def _shown(self, message: str, template: str) -> str:
-        """Jinja's message, unless it quotes what the template came to: its own words are no secret."""
+        """Jinja's message, unless it quotes what the template came to: words of its own are not secret."""
         quoted = (match[1] or match[2] for match in re.finditer(r"'([^']*)'|\"([^\"]*)\"", message))
         is_harmless = all(words in template or words.endswith(" object") for words in quoted)
         return message if is_harmless or not self._is_private else "a value that it needs is wrong or not there"
