@@ -101,9 +101,9 @@ def cached_text(cache_path: Path | None, name: str, make: Callable[[], str]) -> 
         return make()
     path = cache_path.with_suffix(f".{name}")
     try:
-        if path.stat().st_mtime_ns >= cache_path.stat().st_mtime_ns:
-            return path.read_text(encoding="utf-8")
-    except OSError:
+        if path.stat().st_mtime_ns >= cache_path.stat().st_mtime_ns and (kept := read_own(path)) is not None:
+            return kept.decode()
+    except (OSError, UnicodeDecodeError):
         pass  # not made yet
     text = make()
     _write(path, scrubbed(text).encode())

@@ -222,3 +222,15 @@ def test_sql_is_refused(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     )  # fmt: skip
     assert called.returncode == 2 and "models/m.sql:" in called.stderr, (called.returncode, called.stderr[-500:])
     assert int(called.stdout.splitlines()[-1]) < BYTES and time.monotonic() - started < 2 * SECONDS  # with its start
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "run_results.json"])
+def test_a_state_that_is_nested_too_deep_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+) -> None:
+    files = {"dbt_project.yml": "name: shop\n", "profiles.yml": PROFILES, "models/m.sql": "select 1 as a"}
+    state = {"state/manifest.json": '{"metadata": {}}', f"state/{name}": "[" * 100_000}
+    enter_project(tmp_path, monkeypatch, {**files, **state})
+    assert main(["ls", "--select", "state:modified", "--state", "state"]) == 2
+    said = capsys.readouterr().err
+    assert name in said and "unexpected" not in said
