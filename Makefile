@@ -11,9 +11,9 @@ NO_TESTS := $(addprefix tests/,__pycache__ data no_jvm)
 WITH_JVM := $(filter-out $(WITHOUT_JVM) $(NO_TESTS),$(patsubst %/,%,$(wildcard tests/*/)))
 # One plans while the other computes; each has a Spark of its own, of 3 GB.
 SPARKS := 2
-DEEP_WITH_JVM := $(addprefix tests/spark/lakes/test_,random_lakes.py shop_lake.py retail_lake.py estate_lake.py) tests/spark/cdc/test_ingest_kills.py tests/spark/lakes/test_cluster.py
+DEEP_WITH_JVM := $(addprefix tests/spark/lakes/test_,random_lakes.py shop_lake.py retail_lake.py estate_lake.py) tests/spark/cdc/test_ingest_kills.py tests/spark/cdc/test_event_fuzz.py tests/spark/lakes/test_cluster.py
 
-.PHONY: demo demo-shop demo-retail demo-estate demo-live test test-fast bench test-deep check lint fmt clean
+.PHONY: demo demo-shop demo-retail demo-estate demo-live test test-fast bench test-deep check lint fmt sbom audit clean
 .DEFAULT_GOAL := check
 
 demo: demo-shop demo-retail demo-estate
@@ -58,6 +58,13 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 	$(BIN)/python -m tools.check_words
 
+# What the product consists of (CycloneDX), and what is known to be wrong with it; a database out of reach is skipped.
+sbom: $(VENV)/.installed-audit
+	$(BIN)/python -m tools.sbom target/sbom.json
+
+audit: $(VENV)/.installed-audit
+	$(BIN)/python -m tools.audit
+
 fmt: $(VENV)/.installed-dev
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
@@ -75,6 +82,11 @@ $(VENV)/.installed-bench: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing sqlmesh_like and what its benchmarks need into $(VENV)"
 	@$(PIP) install --constraint constraints.txt --editable '.[dev,bench,$(EXTRAS)]'
 	@touch $(VENV)/.installed $(VENV)/.installed-dev $@
+
+$(VENV)/.installed-audit: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing sqlmesh_like and the tools that audit it into $(VENV)"
+	@$(PIP) install --constraint constraints.txt --editable '.[audit,$(EXTRAS)]'
+	@touch $(VENV)/.installed $@
 
 $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing sqlmesh_like into $(VENV)"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from sqlmesh_like.analyze.nesting import nesting_errors
 from sqlmesh_like.analyze.query_analysis import QueryFacts, analyze
 from sqlmesh_like.classify.strategy import Classification, classify
 from sqlmesh_like.delta.program import TablePlan
@@ -23,14 +24,16 @@ class CompiledModel:
     @cached_property
     def classification(self) -> Classification:
         """How it can be maintained: what only binds a model never asks."""
-        return classify(self.facts)
+        with nesting_errors(self.model.path):
+            return classify(self.facts)
 
     @cached_property
     def table(self) -> TablePlan:
         """What is executed; most models of a run have nothing to do and never ask, nor wait for the import."""
         from sqlmesh_like.delta.compile import compile_table
 
-        return compile_table(self.facts, self.classification)
+        with nesting_errors(self.model.path):
+            return compile_table(self.facts, self.classification)
 
     @property
     def model(self) -> RenderedModel:
@@ -53,7 +56,8 @@ class Compiler:
     def compile(self, model: RenderedModel, fresh: Mapping[str, Schema | None] | None = None) -> CompiledModel:
         """Compile one model; `fresh` schemas win over what is remembered. Raises SqlError."""
         schemas = {ref.unique_id: self._schema(ref) for ref in model.inputs} | dict(fresh or {})
-        facts = analyze(model, schemas, self._views)
+        with nesting_errors(model.path):
+            facts = analyze(model, schemas, self._views)
         if self.inlines and model.config.materialized in ("view", "ephemeral"):
             self._views[model.unique_id] = facts
         self._derived[model.unique_id] = with_versions(model, facts.schema)

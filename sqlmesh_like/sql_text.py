@@ -20,6 +20,15 @@ def spark_literal(text: str) -> str:
     return "'" + _REPLACED.sub(lambda sign: f"\\u{ord(sign[0]):04x}", quoted) + "'"
 
 
+def hive_literal(text: str) -> str:
+    r"""A text literal of Hive and Athena, which know no escapes of braces and put nothing in their place.
+
+    >>> print(hive_literal("it's ${x}"))
+    'it\'s ${x}'
+    """
+    return f"'{text.translate(_ESCAPED)}'"
+
+
 def spark_identifier(name: str) -> str:
     """A name in Spark SQL.
 

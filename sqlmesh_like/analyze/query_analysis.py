@@ -24,6 +24,7 @@ from sqlmesh_like.analyze.binding.scope import UnknownName, Unsupported, offset_
 from sqlmesh_like.analyze.expressions.node_kinds import forms_of
 from sqlmesh_like.analyze.expressions.synonyms import with_known_names
 from sqlmesh_like.analyze.illegal_clauses import first_misplaced
+from sqlmesh_like.analyze.nesting import brackets_are_shallow, is_shallow, too_deep
 from sqlmesh_like.analyze.pushdown import pushed_down
 from sqlmesh_like.errors import Location, SqlError
 from sqlmesh_like.names import Schema
@@ -103,6 +104,8 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
 
 def parse(model: RenderedModel) -> exp.Expr:
     """The one SELECT of a model as a sqlglot tree. Raises SqlError."""
+    if not brackets_are_shallow(model.sql):
+        raise too_deep(model.path)
     try:
         statements = [statement for statement in sqlglot.parse(model.sql, dialect="spark") if statement is not None]
     except ParseError as error:
@@ -115,6 +118,10 @@ def parse(model: RenderedModel) -> exp.Expr:
         raise SqlError(f"invalid SQL: {message}", location=locate(model, offset)) from None
     except TokenError as error:
         raise _unfinished(model, error) from None
+    except RecursionError:
+        raise too_deep(model.path) from None
+    if not all(map(is_shallow, statements)):
+        raise too_deep(model.path)
     if not statements:
         raise SqlError("the model is empty", location=Location(model.path, 1, 1), hint="write one SELECT")
     if len(statements) > 1:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from sqlmesh_like.analyze.nesting import parse_text
 from sqlmesh_like.artifacts.compare import compared, nodes_of
 from sqlmesh_like.artifacts.json_objects import Artifact, mapping_of
 from sqlmesh_like.plan.state_comparison import StateDifference
@@ -202,7 +202,7 @@ class _Queries:
 
     def _normalized(self, text: str) -> str:
         try:
-            tree = sqlglot.parse_one(text, dialect="spark")
+            tree = parse_text(text)
         except SqlglotError:  # refused elsewhere, with its place; here the text decides
             return text.strip()
         for table in tree.find_all(exp.Table):

@@ -1,4 +1,4 @@
-"""Writing into the target folder. Owns how: whole files or nothing, and compiled SQL by the path of its source."""
+"""Writing into the target folder. Owns how: whole files or nothing, no secrets, compiled SQL by its source's path."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.render.rendered import RenderedProject
+from sqlmesh_like.secrets import scrubbed
 
 
 def write_json(path: Path, data: object, indent: int | None = 2) -> None:
@@ -32,11 +33,16 @@ def write_text(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Made by hand: a temporary file of `tempfile` is readable by its owner alone, and artifacts are for others too.
         beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-        beside.write_text(text, encoding="utf-8")
+        beside.write_bytes(_encoded(text))
         os.replace(beside, path)
     except OSError as error:
         hint = "make the folder writable, or set target-path in the settings"
         raise MachineError(f"cannot write {path}: {error.strerror}", hint=hint) from error
+
+
+def _encoded(text: str) -> bytes:
+    """Half of a pair, which no encoding has, is spelt as JSON spells it."""
+    return scrubbed(text).encode("utf-8", "backslashreplace")
 
 
 def write_compiled(folder: Path, rendered: RenderedProject) -> tuple[Path, ...]:
@@ -71,7 +77,7 @@ def _write_at_once(root: Path, texts: Mapping[PurePosixPath, str]) -> bool:
             folder.mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
             with open(f"{beside}/{path}", "xb") as file:  # noqa: PTH123 (a Path for each costs more)
-                file.write(text.encode())
+                file.write(_encoded(text))
         os.replace(beside, root)
     except OSError:
         shutil.rmtree(beside, ignore_errors=True)
@@ -81,7 +87,7 @@ def _write_at_once(root: Path, texts: Mapping[PurePosixPath, str]) -> bool:
 
 def _holds(path: Path, text: str) -> bool:
     try:
-        return path.read_bytes() == text.encode()
+        return path.read_bytes() == _encoded(text)
     except OSError:
         return False
 

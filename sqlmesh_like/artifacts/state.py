@@ -60,7 +60,7 @@ def read_artifact(path: Path) -> Artifact | None:
         data: object = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} cannot be read: {error}", hint="write it anew") from error
     if not isinstance(data, dict) or not isinstance(data.get("metadata"), dict):
         raise UsageError(f"{path} is not an artifact of sml or dbt: it has no metadata", hint="write it anew")

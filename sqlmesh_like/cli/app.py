@@ -18,7 +18,9 @@ from sqlmesh_like import __version__
 from sqlmesh_like.cli.examples import EXAMPLES
 from sqlmesh_like.cli.options import global_options, spread
 from sqlmesh_like.cli.printing.output import json_line
+from sqlmesh_like.control_characters import shown_lines
 from sqlmesh_like.errors import SmlError, nearest
+from sqlmesh_like.secrets import scrubbing
 
 COMMANDS = {
     "init": "Make a new project that runs as it is.",
@@ -135,6 +137,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # What a call makes mostly stays to its end: looking for cycles among it each 700 values takes a third of the time.
     gc.set_threshold(50_000, 20, 20)
     words = list(sys.argv[1:] if arguments is None else arguments)
+    with scrubbing():
+        return _run(words)
+
+
+def _run(words: list[str]) -> int:
     try:
         result: object = build_app().main(words, prog_name="sml", standalone_mode=False)
     except click.ClickException as error:
@@ -146,6 +153,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SmlError as error:
         _print_error(str(error), words)
         return error.exit_code
+    except (RecursionError, MemoryError) as error:
+        if "--debug" in words:
+            return _print_unexpected(error, words)
+        what = "something is nested too deep" if isinstance(error, RecursionError) else "there is not enough memory"
+        _print_error(f"{what}\n  add --debug to see where it comes from", words)
+        return 2
     except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
         sys.stderr.close()
         return 0
@@ -164,7 +177,7 @@ def _print_click_error(error: click.ClickException, words: Sequence[str]) -> Non
 
 def _print_unexpected(error: Exception, words: Sequence[str]) -> int:
     if "--debug" in words:
-        traceback.print_exception(error)
+        sys.stderr.write("".join(traceback.format_exception(error)))
         return 1
     first_line = (str(error).strip().splitlines() or [""])[0]
     _print_error(f"unexpected {type(error).__name__}: {first_line}\n  add --debug to see where it comes from", words)
@@ -176,4 +189,4 @@ def _print_error(message: str, words: Sequence[str]) -> None:
         click.echo(json_line("error", message), err=True)
         return
     label = "error:" if "--no-color" in words else click.style("error:", fg="red", bold=True)
-    click.echo(f"{label} {message}", err=True)
+    click.echo(f"{label} {shown_lines(message)}", err=True)

@@ -13,6 +13,7 @@ from threading import Timer
 import duckdb
 
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.sql_text import standard_literal
 
 _PLAIN: dict[str, str] = {
     "autoinstall_known_extensions": "false",
@@ -40,7 +41,8 @@ def _closed(config: dict[str, str], files: Sequence[str]) -> duckdb.DuckDBPyConn
     db = duckdb.connect(":memory:", config={**_PLAIN, **config})
     db.execute(_ANSWERS)
     if files:
-        db.execute(f"SET allowed_paths = {list(map(str, files))}")
+        listed = ", ".join(standard_literal(str(file)) for file in files)
+        db.execute(f"SET allowed_paths = [{listed}]")
     db.execute("SET enable_external_access = false; SET lock_configuration = true")
     return db
 

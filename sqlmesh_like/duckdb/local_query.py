@@ -20,6 +20,7 @@ from sqlmesh_like.hudi.table_reader import whole_files
 from sqlmesh_like.names import Column, Schema, TableName, visible
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.run.ports import Rows
+from sqlmesh_like.sql_text import standard_literal
 
 
 def local_rows(
@@ -81,6 +82,7 @@ class _LocalTables(DuckEngine):
 
 def _source(paths: list[str], columns: Schema) -> str:
     if paths:
-        return f"read_parquet({paths}, hive_partitioning = false)"
+        files = ", ".join(standard_literal(path) for path in paths)
+        return f"read_parquet([{files}], hive_partitioning = false)"
     nothing = ", ".join(f"NULL AS {duck_quoted(column.name)}" for column in columns)
     return f"(SELECT {nothing}) WHERE false"

@@ -9,6 +9,7 @@ from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.sql_text import hive_literal
 from sqlmesh_like.sql_text import spark_identifier as _quoted
 
 DdlDialect = Literal["hive", "athena"]
@@ -52,7 +53,7 @@ def _create(name: str, state: TableState, fields: Sequence[str], location: str) 
             f"ROW FORMAT SERDE '{_SERDE}'",
             f"STORED AS INPUTFORMAT '{_INPUT[state.kind]}'",
             f"OUTPUTFORMAT '{_OUTPUT}'",
-            f"LOCATION {_hive_literal(location)}",
+            f"LOCATION {hive_literal(location)}",
         ]
     )
 
@@ -62,8 +63,8 @@ def _partitions(name: str, fields: Sequence[str], paths: Sequence[str], location
     for path in paths:
         values = [part.rpartition("=")[2] if "=" in part else part for part in path.split("/")]
         if len(values) == len(fields):
-            pairs = ", ".join(f"{_quoted(f)} = {_hive_literal(v)}" for f, v in zip(fields, values, strict=True))
-            place = _hive_literal(f"{location}/{path}")
+            pairs = ", ".join(f"{_quoted(f)} = {hive_literal(v)}" for f, v in zip(fields, values, strict=True))
+            place = hive_literal(f"{location}/{path}")
             yield f"ALTER TABLE {name} ADD IF NOT EXISTS PARTITION ({pairs}) LOCATION {place}"
 
 
@@ -71,9 +72,3 @@ def _location(uri: str, dialect: DdlDialect) -> str:
     """Athena knows no `s3a`."""
     full = uri if "://" in uri else f"file://{folder(uri).path}"
     return full.replace("s3a://", "s3://", 1) if dialect == "athena" else full
-
-
-def _hive_literal(value: str) -> str:
-    """Hive and Athena do not read Spark's escapes of braces, and substitute nothing in what is pasted there."""
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from sqlmesh_like import secrets as secret_values
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.project.reading.file_dependencies import record_file, record_folder
 from sqlmesh_like.project.reading.files import read_text
@@ -63,7 +64,10 @@ def wanted_packages(
     node.expect_keys(path.name, ("packages", "projects"))
     listed = node.get("packages")
     values = ValueRenderer(variables, secrets=secrets)
-    return tuple(_wanted(values.render(entry)) for entry in (listed.sequence("packages") if listed else ()))
+    entries = [values.render(entry) for entry in (listed.sequence("packages") if listed else ())]
+    for entry in entries:
+        secret_values.learn_settings(entry.value)
+    return tuple(map(_wanted, entries))
 
 
 def installed_packages(root: Path, settings: Settings, cli_vars: Mapping[str, object]) -> tuple[Settings, ...]:
@@ -91,8 +95,7 @@ def _wanted(node: YamlNode) -> WantedPackage:
     node.mapping("a package").expect_keys("a package", _KEYS)
     kinds = [kind for kind in _KINDS if kind in node.children]
     if "package" in node.children:
-        name = node.children["package"].text("package")
-        raise node.children["package"].error(f"package {name!r}: dbt's hub is not asked", _HUB)
+        raise node.children["package"].error("dbt's hub is not asked", _HUB)
     if len(kinds) != 1:
         raise node.error("a package is one of local, git and tarball", "e.g. - local: ../shared")
     kind = kinds[0]
@@ -100,7 +103,7 @@ def _wanted(node: YamlNode) -> WantedPackage:
     texts = {key: child.text(key) for key, child in node.items() if key in ("revision", "subdirectory")}
     inside = texts.get("subdirectory")
     if inside is not None and (PurePosixPath(inside).is_absolute() or ".." in PurePosixPath(inside).parts):
-        raise node.children["subdirectory"].error(f"subdirectory {inside!r} leads out of the package")
+        raise node.children["subdirectory"].error("subdirectory leads out of the package")
     match kind:
         case "git":
             return WantedPackage("git", address.text("git"), node.location, texts.get("revision"), inside)

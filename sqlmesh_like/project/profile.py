@@ -9,10 +9,11 @@ import difflib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, cast
 
+from sqlmesh_like import secrets
 from sqlmesh_like.errors import ProjectError, UsageError, nearest
 from sqlmesh_like.project.nodes import DeltaEngine, ParsedProject, Target
 from sqlmesh_like.project.publishing import read_destinations
@@ -87,7 +88,8 @@ def load_target(
     """
     path = find_profiles(project.root, profiles_dir)
     text = read_text(path, project.root)
-    node = parse_yaml(text, _shown(path, project.root)).mapping(PROFILES_FILE)
+    node = parse_yaml(text, _shown(path, project.root)).private().mapping(PROFILES_FILE)
+    secrets.learn_settings(node.value)
     profiles = {name: child for name, child in node.items() if name != "config"}
     values = ValueRenderer({**project.vars, **cli_vars}, secrets=True)
     name = _profile_name(profiles, profile or project.profile_name, path)
@@ -146,8 +148,10 @@ def _choose(profile: str, body: YamlNode, wanted: str | None, values: ValueRende
     if name not in outputs.children:
         known = ", ".join(outputs.children)
         hint = nearest(name, outputs.children) or "choose one by -t, or set target: in the profile"
-        raise UsageError(f"profile {profile!r} has no target {name!r}; it has: {known}", hint=hint)
+        shown = repr(wanted) if wanted else "of the name under `target:`"
+        raise UsageError(f"profile {profile!r} has no target {shown}; it has: {known}", hint=hint)
     output = values.render(outputs.children[name].mapping(f"output {name!r}"))
+    secrets.learn_settings(output.value)
     return _target(profile, name, output, root)
 
 
@@ -186,7 +190,8 @@ def _refuse_misspelt(output: YamlNode) -> None:
     for key, child in output.items():
         close = [] if key in _KNOWN else difflib.get_close_matches(key, _KNOWN, n=1, cutoff=0.8)
         if close:
-            raise child.error(f"unknown key {key!r} in an output", f"did you mean {close[0]!r}?")
+            shown = key.partition(":")[0]  # `password:word` is one key
+            raise child.error(f"unknown key {shown!r} in an output", f"did you mean {close[0]!r}?")
 
 
 def _text(node: YamlNode, key: str, default: str) -> str:
@@ -201,7 +206,7 @@ def _settings(node: YamlNode, key: str) -> Mapping[str, str]:
 
 def _threads(node: YamlNode) -> int:
     if isinstance(node.value, str) and node.value.strip().isdigit():  # env_var gives text
-        node = YamlNode(int(node.value), node.location, node.key_location)
+        node = replace(node, value=int(node.value))
     return node.integer("threads")
 
 

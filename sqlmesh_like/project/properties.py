@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from sqlmesh_like import secrets
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.names import Column
 from sqlmesh_like.project.config import HOOKS, canonical, merge_config
@@ -140,7 +141,9 @@ def _render_source(node: YamlNode, words: YamlWords) -> YamlNode:
     ingest = node.children.get("ingest")
     if ingest is None:
         return node
-    children = {**node.children, "ingest": words.values(secrets=True).render(ingest)}
+    rendered = words.values(secrets=True).render(ingest).private()
+    secrets.learn_settings(rendered.value)
+    children = {**node.children, "ingest": rendered}
     value = {key: child.value for key, child in children.items()}
     return YamlNode(value, node.location, node.key_location, children)
 

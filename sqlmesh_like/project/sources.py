@@ -110,7 +110,7 @@ def _stream(node: YamlNode) -> IngestSource:
         raise node.error(f"ingest has {problem}", "give exactly one: files: {path: …} or kafka: {…}")
     trigger = optional(node, "trigger") or "60 seconds"
     if not TRIGGER.fullmatch(trigger):
-        raise node.children["trigger"].error(f"trigger is {trigger!r}", "write it as: 60 seconds")
+        raise node.children["trigger"].error("trigger must be a number and a unit", "write it as: 60 seconds")
     return IngestSource(
         format=cast(CdcFormat, choice(node, "format", get_args(CdcFormat), None, "ingest")),
         files=None if files is None else _files(files),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sqlmesh_like.names import Schema, TableName
+from sqlmesh_like.project.reading.bounds import unbounded
 from sqlmesh_like.render.relations import TemplateRelation
 from sqlmesh_like.render.templates import TemplateFault
 from sqlmesh_like.sql_text import spark_identifier
@@ -179,6 +180,23 @@ class Execute:
         return str(bool(self))
 
 
+class _Waiting:
+    """A lake that takes its time: what it needs is none of the template's."""
+
+    __slots__ = ("_lake",)
+
+    def __init__(self, lake: LakeQueries) -> None:
+        self._lake = lake
+
+    def columns(self, table: TableName) -> Schema | None:
+        with unbounded():
+            return self._lake.columns(table)
+
+    def query(self, sql: str) -> QueryResult:
+        with unbounded():
+            return self._lake.query(sql)
+
+
 class AdapterFunctions:
     """The questions of one node's template. `note` is called whenever there is one.
 
@@ -189,7 +207,7 @@ class AdapterFunctions:
     __slots__ = ("_lake", "_note", "_results")
 
     def __init__(self, lake: LakeQueries | None, note: Callable[[], None]) -> None:
-        self._lake = lake
+        self._lake = None if lake is None else _Waiting(lake)
         self._note = note
         self._results: dict[str, dict[str, object]] = {}
 

@@ -21,7 +21,7 @@ from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import ConfigFault, canonical, merge_config
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.profile import target_words
-from sqlmesh_like.project.reading.values import ProjectVars, public_env_var
+from sqlmesh_like.project.reading.values import ProjectVars, public_env_var, value_of_yaml
 from sqlmesh_like.render.adapter_functions import AdapterFunctions, ColumnOf, LakeQueries
 from sqlmesh_like.render.macros import Macros, TemplateScope
 from sqlmesh_like.render.modules import MODULES
@@ -254,7 +254,7 @@ _ACTIONS: Mapping[str, object] = {
     "doc": _empty,
     "fromjson": json.loads,
     "tojson": _to_json,
-    "fromyaml": yaml.safe_load,
+    "fromyaml": value_of_yaml,
     "toyaml": _to_yaml,
     "set": set,
     "zip": zip,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import itertools
 import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
 from types import SimpleNamespace
 from zoneinfo import ZoneInfo
 
@@ -18,6 +20,17 @@ class Zone(ZoneInfo):
 
     def normalize(self, moment: datetime.datetime) -> datetime.datetime:
         return moment.astimezone(self)
+
+
+def _stepped(function: Callable[..., Iterable[object]]) -> Callable[..., Iterator[object]]:
+    """The same items, each by a step of Python: what runs in C alone cannot be stopped."""
+
+    @wraps(function, assigned=("__name__", "__doc__"))
+    def call(*args: object, **named: object) -> Iterator[object]:
+        for item in function(*args, **named):  # noqa: UP028 (`yield from` is no step)
+            yield item
+
+    return call
 
 
 # Chosen functions only: a module itself would lead out of the sandbox (`modules.datetime.sys`).
@@ -34,6 +47,9 @@ MODULES = SimpleNamespace(
         **{name: getattr(re, name) for name in ("match", "search", "fullmatch", "sub", "split", "findall", "escape")}
     ),
     itertools=SimpleNamespace(
-        **{name: getattr(itertools, name) for name in ("chain", "product", "combinations", "permutations", "islice")}
+        **{
+            name: _stepped(getattr(itertools, name))
+            for name in ("chain", "product", "combinations", "permutations", "islice")
+        }
     ),
 )

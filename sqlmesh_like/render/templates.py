@@ -13,11 +13,16 @@ from jinja2.ext import Extension
 from jinja2.parser import Parser
 
 from sqlmesh_like.errors import JinjaError, Location, SmlError, nearest
-from sqlmesh_like.project.reading.values import BoundedArithmetic, MissingValue
+from sqlmesh_like.project.reading.bounds import BoundedSandbox, TemplateLimit, bounded
+from sqlmesh_like.project.reading.values import MissingValue
 from sqlmesh_like.render.fast_render import render_plain
 from sqlmesh_like.render.rendered import SourceMap
 from sqlmesh_like.render.source_map import CLOSE, OPEN, mark, read_marks
 
+_TOO_DEEP = (RecursionError, MemoryError, SyntaxError, OverflowError, ValueError)
+"""What parsing and compiling of a template raises that nests expressions or blocks without end."""
+_NESTED = "the template is nested too deep"
+_NEST_LESS = "split it into macros"
 MACRO_PREFIX = "sml_macro__"
 BUILTIN = "<built in>/"
 
@@ -90,7 +95,7 @@ def environment(assigned: set[str]) -> Environment:
 
     As in dbt they may change lists and mappings of their own (`do names.append(…)`): a scope shares none with another.
     """
-    made = BoundedArithmetic(
+    made = BoundedSandbox(
         undefined=type("LoudUndefined", (LoudUndefined,), {"_assigned": assigned}),
         extensions=[TestTag, MaterializationTag, "jinja2.ext.do", "jinja2.ext.loopcontrols"],
     )
@@ -120,6 +125,15 @@ class Templates:
 
         Macros are renamed inside, so that one calling another goes through the scope and `return` works in each.
         """
+        try:
+            with bounded():
+                return self._macros_of(path, raw)
+        except TemplateLimit as error:
+            raise JinjaError(_explained(error, {})[0], location=Location(path, 1, 1)) from None
+        except RecursionError as error:
+            raise JinjaError(_NESTED, location=Location(path, 1, 1), hint=_NEST_LESS) from error
+
+    def _macros_of(self, path: str, raw: str) -> tuple[Template, dict[str, int]]:
         tree = self._parse(path, raw)
         macros = list(tree.find_all(nodes.Macro))
         seen: dict[str, int] = {}
@@ -137,6 +151,15 @@ class Templates:
 
     def render(self, path: str, raw: str, scope: Mapping[str, object]) -> SourceMap:
         """The rendered text of a template with its source map. Raises JinjaError with file, line and column."""
+        try:
+            with bounded():
+                return self._render(path, raw, scope)
+        except TemplateLimit as error:  # while it was parsed
+            raise JinjaError(_explained(error, scope)[0], location=Location(path, 1, 1)) from None
+        except RecursionError as error:
+            raise JinjaError(_NESTED, location=Location(path, 1, 1), hint=_NEST_LESS) from error
+
+    def _render(self, path: str, raw: str, scope: Mapping[str, object]) -> SourceMap:
         try:
             plain = None if (path, raw) in self._compiled else render_plain(raw, scope)
         except (Exception, MacroReturn):  # noqa: BLE001 (Jinja meets it again, and knows the place)
@@ -159,10 +182,11 @@ class Templates:
     def run(self, call: Callable[[], str], path: str, scope: Mapping[str, object]) -> str:
         """The result of a call that runs template code; its errors become JinjaErrors with their place."""
         try:
-            return call()
+            with bounded():
+                return call()
         except MacroReturn as error:
             raise JinjaError("return() outside of a macro", location=Location(path)) from error
-        except Exception as error:  # whatever a template's code raises is the template's error
+        except (Exception, TemplateLimit) as error:  # whatever a template's code raises is the template's error
             raise self._located(error, path, scope) from error
 
     def _parse(self, path: str, raw: str) -> nodes.Template:
@@ -171,6 +195,8 @@ class Templates:
             tree = self._environment.parse(raw, path, path)
         except TemplateSyntaxError as error:
             raise JinjaError(f"invalid Jinja: {error.message}", location=self._syntax_place(error, path)) from error
+        except _TOO_DEEP as error:
+            raise JinjaError(_NESTED, location=Location(path, 1, 1), hint=_NEST_LESS) from error
         self._assigned.update(name.name for name in tree.find_all(nodes.Name) if name.ctx == "store")
         return tree
 
@@ -183,6 +209,8 @@ class Templates:
             hint = nearest(named[1], names) if named else None
             place = self._syntax_place(error, path)
             raise JinjaError(f"invalid Jinja: {error.message}", location=place, hint=hint) from error
+        except _TOO_DEEP as error:  # Python's own compiler has limits too
+            raise JinjaError(_NESTED, location=Location(path, 1, 1), hint=_NEST_LESS) from error
         return Template.from_code(self._environment, code, self._environment.globals)
 
     def _syntax_place(self, error: TemplateSyntaxError, path: str) -> Location:
@@ -190,7 +218,7 @@ class Templates:
         pattern = rf"(?<!\w){re.escape(named[1])}(?!\w)" if named else r"\{[{%#]"
         return self._find(path, error.lineno, (pattern, r"\{[{%#]"))
 
-    def _located(self, error: Exception, path: str, scope: Mapping[str, object]) -> SmlError:
+    def _located(self, error: BaseException, path: str, scope: Mapping[str, object]) -> SmlError:
         if isinstance(error, SmlError) and error.location is not None:
             return error
         frames = [frame for frame in _frames(error.__traceback__) if frame[0] in self._raw] or [(path, 1)]
@@ -214,7 +242,7 @@ class Templates:
         return Location(path, line, 1)
 
 
-def _explained(error: Exception, scope: Mapping[str, object]) -> tuple[str, tuple[str, ...], str | None]:
+def _explained(error: BaseException, scope: Mapping[str, object]) -> tuple[str, tuple[str, ...], str | None]:
     """Message, patterns of the culprit's place, hint."""
     tag = r"\{[{%]"
     match error:
@@ -224,6 +252,10 @@ def _explained(error: Exception, scope: Mapping[str, object]) -> tuple[str, tupl
             return error.message, (tag,), error.hint
         case UndefinedError():
             return _explained_undefined(error.message or "something is undefined", scope)
+        case TemplateLimit():
+            return f"this template is not rendered: {error.reason}", (tag,), None
+        case MemoryError():
+            return "this template is not rendered: it takes too much memory", (tag,), None
         case SecurityError():
             return f"not allowed in a template: {error.message}", (tag,), None
         case RecursionError():

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
+from sqlmesh_like.control_characters import shown
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.report.chart import TIME_LIKE, Chart
 from sqlmesh_like.report.text_summary import accessible_text, format_value
@@ -44,13 +45,25 @@ def drawing(chart: Chart, rows: Rows, width: int, name: str) -> str:
     except ImportError:
         hint = "pip install 'sqlmesh_like[report]'"
         raise MachineError("charts are drawn by vl-convert-python, which is not installed", hint=hint) from None
-    svg = str(vl_convert.vegalite_to_svg(json.dumps(_specification(chart, rows, width))))
+    svg = str(vl_convert.vegalite_to_svg(json.dumps(_spelt_out(_specification(chart, rows, width)))))
     svg = re.sub(r'\bid="(clip|gradient)', rf'id="{name}-\1', svg)
     svg = re.sub(r"url\(#(clip|gradient)", rf"url(#{name}-\1", svg)
     svg = _SPOKEN.sub("", _TAGGED.sub(_tip, svg))
     for sign, ink in _INKS.items():
         svg = svg.replace(f'"{sign}"', f'"{ink}"')
     return re.sub(r"^<svg ", '<svg aria-hidden="true" focusable="false" ', svg)
+
+
+def _spelt_out(value: object) -> object:
+    """No text of an SVG holds a control character."""
+    match value:
+        case str():
+            return shown(value)
+        case Mapping():
+            return {shown(key): _spelt_out(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_spelt_out(item) for item in value]
+    return value
 
 
 def _tip(match: re.Match[str]) -> str:

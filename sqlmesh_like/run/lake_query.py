@@ -8,6 +8,7 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
+from sqlmesh_like.analyze.nesting import parse_text
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.plan.planner import Planner
@@ -64,7 +65,7 @@ class LakeQuery:
         Raises NodeError.
         """
         try:
-            tree = sqlglot.parse_one(sql, dialect="spark")
+            tree = parse_text(sql)
         except SqlglotError as error:
             raise NodeError(f"run_query: invalid SQL: {str(error).splitlines()[0]}") from None
         if not only_reads(tree) and self.statements is not None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from sqlmesh_like.analyze.nesting import parse_text
 from sqlmesh_like.errors import Location, ProjectError, SqlError
 from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.history import TableState
@@ -75,7 +75,7 @@ def _counted(tree: exp.Expr, test: RenderedTest) -> exp.Expr:
     conditions = [_condition(test, name) for name in ("warn_if", "error_if")]
     texts = [f"{count} AS failures", *(f"{count} {condition}" for condition in conditions)]
     try:
-        items = [sqlglot.parse_one(text, dialect="spark") for text in texts]
+        items = [parse_text(text) for text in texts]
     except SqlglotError:
         hint = "e.g. warn_if: '> 10', error_if: '!= 0', fail_calc: 'sum(n)'"
         message = f"data test {test.name}: cannot read {' or '.join(repr(text) for text in texts)}"

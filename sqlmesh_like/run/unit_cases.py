@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import sqlglot
 from sqlglot.errors import SqlglotError
 
+from sqlmesh_like.analyze.nesting import parse_text
 from sqlmesh_like.analyze.query_analysis import parse
 from sqlmesh_like.compiler import CompiledModel, Compiler, declared_schema
 from sqlmesh_like.errors import Location, ProjectError, nearest
@@ -162,11 +162,11 @@ class _Preparation:
 def _require_one_query(fixture: Fixture) -> None:
     """The text of a fixture is run by an engine that could do more than answer."""
     try:
-        trees = sqlglot.parse(fixture.text or "", dialect="spark")
+        tree = parse_text(fixture.text or "")
     except SqlglotError as error:
         message = f"invalid SQL: {str(error).splitlines()[0]}"
         raise ProjectError(message, location=fixture.location) from None
-    if len(trees) != 1 or trees[0] is None or not only_reads(trees[0]):
+    if not only_reads(tree):
         raise ProjectError("a fixture in SQL is one SELECT", location=fixture.location)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import re
 from pathlib import Path
 
 import pytest
 
+from sqlmesh_like.cdc.schema.limits import MAX_EVENT, is_short
 from sqlmesh_like.cdc.sources.discover import discover
 from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
@@ -15,6 +17,7 @@ from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import IngestSource, Source, Target
 from sqlmesh_like.spark.jvm.spark_settings import FIXED
 from sqlmesh_like.sql_text import spark_identifier, spark_literal, standard_identifier, standard_literal
+from tests.security.hostile_messages import PAYLOADS, mixed
 
 CODE = Path(__file__).parents[2] / "sqlmesh_like"
 PLACE = Location("models/s.yml", 1, 1)
@@ -90,3 +93,15 @@ def test_quotes_are_made_in_one_place() -> None:
         if re.search(r"replace\(\"['`]\", \"(''|``)\"\)|replace\('\"', '\"\"'\)", path.read_text())
     ]
     assert made == ["sql_text.py"]
+
+
+def test_messages_of_the_fuzz_are_many_and_are_lines() -> None:
+    """`tests/spark/cdc/test_event_fuzz.py` ingests them."""
+    assert len(set(PAYLOADS)) >= 60
+    lines = mixed(random.Random(1), 500)
+    assert len(lines) == 500 and len(set(lines)) > 400 and not any(set(line) & {"\n", "\r"} for line in lines)
+
+
+@pytest.mark.parametrize("text", ["value", "log_key"])
+def test_long_texts_are_not_read(text: str) -> None:
+    assert is_short(text) == f"coalesce(octet_length({text}) <= {MAX_EVENT}, true)"

@@ -29,7 +29,7 @@ from sqlmesh_like.render.templates import Templates, environment
 from sqlmesh_like.run.lake_query import LakeQuery
 
 TARGET = Target("lake", "local", "spark", schema="dws", warehouse="/warehouse")
-OURS = ("sqlmesh_like.render.", "sqlmesh_like.project.reading.values")
+OURS = ("sqlmesh_like.render.", "sqlmesh_like.project.reading.")
 """Where the classes of objects that templates are handed may come from."""
 FOREIGN = ("pyspark", "py4j", "duckdb", "subprocess", "os", "sys", "posix", "pathlib", "shutil", "socket", "importlib")
 

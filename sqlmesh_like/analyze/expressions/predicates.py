@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+
+from sqlmesh_like.analyze.nesting import parse_text
 
 TABLE, ROWS = "DBT_INTERNAL_DEST", "DBT_INTERNAL_SOURCE"
 
@@ -26,7 +27,7 @@ def read_predicate(text: str, stored_name: Callable[[str], str]) -> exp.Expr:
     '`old_day` > `day`'
     """
     try:
-        tree = sqlglot.parse_one(text, dialect="spark")
+        tree = parse_text(text)
     except SqlglotError as error:
         raise PredicateFault(f"incremental_predicates: {text!r} is not a condition") from error
     if isinstance(tree, exp.Query) or tree.find(exp.Subquery, exp.Select):

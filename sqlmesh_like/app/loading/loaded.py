@@ -29,6 +29,7 @@ from sqlmesh_like.project.selectors import load_selectors
 from sqlmesh_like.render.rendered import RenderedProject
 from sqlmesh_like.render.renderer import EPOCH, render_project
 from sqlmesh_like.render.tests import storing_failures
+from sqlmesh_like.secrets import scrubbed_data
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Loaded:
         """The project as `--state` knows it, compared with this one."""
         if self.state is None:
             return None
-        return self.state.past(self.manifest, read_artifact(self.target_folder / SOURCES))
+        return self.state.past(scrubbed_data(self.manifest), read_artifact(self.target_folder / SOURCES))
 
     def manifest_text(self) -> str:
         """The manifest as the JSON that a file has, without what each call says of itself."""

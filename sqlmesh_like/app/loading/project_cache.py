@@ -26,6 +26,7 @@ from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.project.nodes import IngestSource, ParsedProject, Target
 from sqlmesh_like.project.reading.file_dependencies import FileDependencies, recording
 from sqlmesh_like.render.rendered import RenderedProject
+from sqlmesh_like.secrets import scrubbed, scrubbed_bytes
 
 MAX_PROJECTS = 40
 """So many calls, of all projects of a user, are kept."""
@@ -94,12 +95,12 @@ def cached_text(cache_path: Path | None, name: str, make: Callable[[], str]) -> 
         return make()
     path = cache_path.with_suffix(f".{name}")
     try:
-        if path.stat().st_mtime_ns >= cache_path.stat().st_mtime_ns:
-            return path.read_text(encoding="utf-8")
-    except OSError:
+        if path.stat().st_mtime_ns >= cache_path.stat().st_mtime_ns and (kept := read_own(path)) is not None:
+            return kept.decode()
+    except (OSError, UnicodeDecodeError):
         pass  # not made yet
     text = make()
-    _write(path, text.encode())
+    _write(path, scrubbed(text).encode())
     return text
 
 
@@ -140,6 +141,8 @@ def _save_entry(path: Path, entry: _Entry) -> bool:
     try:
         data = pickle.dumps(entry, pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, TypeError, AttributeError):  # a value of some template's making
+        return False
+    if scrubbed_bytes(data) != data:  # a secret stands in a file of the project: it stays there alone
         return False
     return _write(path, data)
 

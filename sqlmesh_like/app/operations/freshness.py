@@ -88,9 +88,10 @@ def _last_commit(state: TableState) -> datetime.datetime:
 
 
 def _largest(lake: Lake, table: SourceTable, state: TableState) -> object:
-    from sqlglot import exp, parse_one
+    from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
+    from sqlmesh_like.analyze.nesting import parse_text
     from sqlmesh_like.hudi.table_reader import largest
 
     asked = table.freshness
@@ -98,8 +99,8 @@ def _largest(lake: Lake, table: SourceTable, state: TableState) -> object:
         return newest[0]
     place = exp.table_(table.table.identifier, db=table.table.schema, quoted=True)
     try:
-        tree = exp.select(exp.Max(this=parse_one(asked.loaded_at or "", dialect="spark"))).from_(place)
-        tree = tree if asked.filter is None else tree.where(parse_one(asked.filter, dialect="spark"))
+        tree = exp.select(exp.Max(this=parse_text(asked.loaded_at or ""))).from_(place)
+        tree = tree if asked.filter is None else tree.where(parse_text(asked.filter))
     except SqlglotError as error:
         raise NodeError(f"loaded_at_field or filter of {table.table} is not valid SQL: {error}") from error
     return lake.engine.query(tree, {table.table: state}, 1).rows[0][0]

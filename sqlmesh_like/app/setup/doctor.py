@@ -121,7 +121,8 @@ def _python() -> str:
 def _jdk() -> str:
     jdk = find_jdk()
     lacks = "".join(f", no {feature}" for feature in jdk.lacks)
-    return f"{jdk.version} from {jdk.origin} at {jdk.home}{lacks}"
+    old = "; warning: it has no fixes since October 2023: install JDK 17 of your system" if jdk.is_old else ""
+    return f"{jdk.version} from {jdk.origin} at {jdk.home}{lacks}{old}"
 
 
 def _jars() -> str:

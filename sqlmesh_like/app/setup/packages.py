@@ -5,6 +5,7 @@ What is fetched is text for the sandbox: nothing of a package is run here. A rep
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import re
@@ -14,6 +15,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 import requests
 import yaml
@@ -23,7 +25,9 @@ from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.project.packages import PACKAGE_FILES, WantedPackage, wanted_packages
 from sqlmesh_like.project.paths import folder_inside, links_out
 from sqlmesh_like.project.reading.values import holds_secret
+from sqlmesh_like.project.reading.yaml_node import parse_yaml
 from sqlmesh_like.project.settings import DBT_FILE, load_settings
+from sqlmesh_like.secrets import learn, scrubbed
 
 LOCK = "package-lock.yml"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -144,7 +148,7 @@ def _name_of(source: Path, entry: WantedPackage) -> str:
 
 
 def _clone(entry: WantedPackage, pin: str | None, place: Path) -> tuple[Path, str]:
-    _git(entry, place, "clone", "--quiet", "--", entry.where, str(place / "whole"))
+    _git(entry, place, "clone", "--quiet", "--", _without_login(entry.where), str(place / "whole"))
     whole = place / "whole"
     if wanted := pin or entry.revision:
         commit = _git(
@@ -167,7 +171,7 @@ def _git(entry: WantedPackage, folder: Path, *words: str, ok: bool = False) -> s
         called = subprocess.run(
             ["git", *words],
             cwd=folder,
-            env={**os.environ, **_GIT},
+            env={**os.environ, **_GIT, **_login(entry.where)},
             capture_output=True,
             text=True,
             timeout=300,
@@ -183,6 +187,28 @@ def _git(entry: WantedPackage, folder: Path, *words: str, ok: bool = False) -> s
         what = f"{entry.revision!r} of {spec_text(entry.where)}" if words[0] == "rev-parse" else spec_text(entry.where)
         raise ProjectError(f"cannot fetch {what}: {why}", location=entry.declared_at)
     return called.stdout.strip() if not called.returncode else ""
+
+
+def _without_login(address: str) -> str:
+    parts = urlsplit(address)
+    return address if not _login(address) else urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def _login(address: str) -> dict[str, str]:
+    """Settings of git that log in as an address says, by its environment: all users can read its arguments."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or "@" not in parts.netloc:
+        return {}
+    login, _, host = parts.netloc.rpartition("@")
+    user, _, password = login.partition(":")
+    word = base64.b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
+    learn(word)
+    number = int(os.environ.get("GIT_CONFIG_COUNT") or 0)
+    return {
+        "GIT_CONFIG_COUNT": str(number + 1),
+        f"GIT_CONFIG_KEY_{number}": f"http.{parts.scheme}://{host}/.extraHeader",
+        f"GIT_CONFIG_VALUE_{number}": f"Authorization: Basic {word}",
+    }
 
 
 def _unpack(entry: WantedPackage, pin: str | None, place: Path) -> tuple[Path, str]:
@@ -227,7 +253,7 @@ def _lock_key(entry: WantedPackage) -> str:
 def _installed_names(root: Path) -> frozenset[str]:
     """Packages that an earlier call installed: nothing else of the install folder is ever removed."""
     path = root / LOCK
-    locked: object = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
+    locked = parse_yaml(path.read_text(encoding="utf-8"), LOCK).value if path.is_file() else None
     entries = locked.get("packages") if isinstance(locked, dict) else None
     names = (str(entry.get("name")) for entry in entries or () if isinstance(entry, dict))
     return frozenset(name for name in names if _NAME.fullmatch(name))
@@ -235,7 +261,7 @@ def _installed_names(root: Path) -> frozenset[str]:
 
 def _pins(root: Path, text: str) -> dict[str, str]:
     path = root / LOCK
-    locked: object = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
+    locked = parse_yaml(path.read_text(encoding="utf-8"), LOCK).value if path.is_file() else None
     if not isinstance(locked, dict) or locked.get("sha1_hash") != text:
         return {}
     entries = [entry for entry in locked.get("packages") or [] if isinstance(entry, dict) and entry.get("pin")]
@@ -253,7 +279,7 @@ def _write_lock(root: Path, packages: tuple[FetchedPackage, ...], text: str) -> 
         for package in packages
     ]
     content = yaml.safe_dump({"packages": entries, "sha1_hash": text}, sort_keys=False)
-    (root / LOCK).write_text(content, encoding="utf-8")
+    (root / LOCK).write_text(scrubbed(content), encoding="utf-8")
 
 
 def _forget_others(folder: Path, names: frozenset[str]) -> None:

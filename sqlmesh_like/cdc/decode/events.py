@@ -14,7 +14,7 @@ from sqlmesh_like.cdc.formats.format_registry import FORMATS
 from sqlmesh_like.cdc.formats.message import CHANGES, NO_KEY, NO_MEMBERS
 from sqlmesh_like.cdc.formats.row_images import UNAVAILABLE
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
-from sqlmesh_like.cdc.schema.limits import TOO_DEEP, is_shallow
+from sqlmesh_like.cdc.schema.limits import TOO_DEEP, TOO_LONG, is_shallow, is_short
 from sqlmesh_like.cdc.sources.discover import SourceName, discover, with_discovered
 from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.cdc.sources.row_files import LOG_COLUMNS, RowFiles
@@ -33,6 +33,7 @@ _SAID_OF = ("value", *LOG_COLUMNS)
 """What an envelope is read from."""
 _NUMBER = "xxhash64(position)"
 """Of an event: two may share one, which does no harm to an example."""
+_IS_SHORT = f"{is_short('value')} and {is_short('log_key')}"
 _READ = "if(is_shallow, value, null)"
 # Spark replaces invalid bytes without a word wherever it reads text.
 _IS_UTF8 = "encode(decode(cast(value as binary), 'UTF-8'), 'UTF-8') = cast(value as binary)"
@@ -117,8 +118,8 @@ def events_of(lines: DataFrame, ingest: IngestSource, *, with_members: bool = Fa
         }
         judged = {
             "kind": "if(is_text and is_shallow, kind, 'bad')",
-            "reason": f"case when not is_text then 'invalid UTF-8' when not is_shallow then {sql_literal(TOO_DEEP)}"
-            " else reason end",
+            "reason": f"case when not ({_IS_SHORT}) then {sql_literal(TOO_LONG)} when not is_text then 'invalid UTF-8'"
+            f" when not is_shallow then {sql_literal(TOO_DEEP)} else reason end",
         }
         # All at once: Spark analyses the whole frame again for every column that is added by itself.
         described = _with_depth(lines.where(condition)).selectExpr(
@@ -130,7 +131,7 @@ def events_of(lines: DataFrame, ingest: IngestSource, *, with_members: bool = Fa
 
 def _with_depth(lines: DataFrame) -> DataFrame:
     """Lines and whether they can be read without end of Java's stack; NULL stands for the key of one that cannot."""
-    depth = f"{is_shallow('value')} and {is_shallow('log_key')} as is_shallow"
+    depth = f"{_IS_SHORT} and {is_shallow('value')} and {is_shallow('log_key')} as is_shallow"
     key = "if(is_shallow, log_key, null) as log_key"
     marked = lines.selectExpr("*", depth)
     return marked.selectExpr(*(key if name == "log_key" else quoted_name(name) for name in marked.columns))

@@ -15,6 +15,9 @@ MAX_PART = 200
 """Signs of a partition's folder; file systems take 255 bytes."""
 MAX_NAME = 100
 """Signs of a discovered table's name."""
+MAX_EVENT = 32_000_000
+"""Bytes of a message, and of its key: what is longer takes the memory that the rest of its batch needs."""
+TOO_LONG = f"longer than {MAX_EVENT:,} bytes"
 TOO_DEEP = f"JSON nested more than {MAX_DEPTH} deep"
 
 _ESCAPE = r"\\[\s\S]"
@@ -23,6 +26,11 @@ _FEW = 64
 """So few brackets cannot be too deep, and so many are counted in no time."""
 _FLAT = 8
 """Levels that are looked for first: schemas have many brackets and few levels."""
+
+
+def is_short(text: str) -> str:
+    """Spark SQL: whether a text has at most `MAX_EVENT` bytes; NULL has."""
+    return f"coalesce(octet_length({text}) <= {MAX_EVENT}, true)"
 
 
 def is_shallow(text: str) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from sqlmesh_like.artifacts.files import write_text
 from sqlmesh_like.cdc.report import IngestReport, TableReport, by_table
 from sqlmesh_like.errors import MachineError
+from sqlmesh_like.secrets import scrubbed
 
 _COUNTERS = {
     "events": "Change events read for the table.",
@@ -103,6 +104,6 @@ def _append(path: Path, lines: list[dict[str, object]]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+            file.writelines(scrubbed(json.dumps(line, ensure_ascii=False)) + "\n" for line in lines)
     except OSError as error:
         raise MachineError(f"cannot write {path}: {error.strerror}", hint="choose another --metrics-file") from error

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import socket
 import webbrowser
 from functools import partial
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import urlsplit
 
 import click
 
@@ -86,6 +89,9 @@ class _Site(SimpleHTTPRequestHandler):
     shown = frozenset({"", SITE, STATIC, "manifest.json", "catalog.json", "run_results.json", "sources.json"})
 
     def send_head(self) -> io.BytesIO | BinaryIO | None:
+        if not is_own_host(self.headers.get("Host", "")):
+            self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
+            return None
         name = self.path.partition("?")[0].strip("/")
         if name not in self.shown:
             self.send_error(HTTPStatus.NOT_FOUND)
@@ -96,10 +102,31 @@ class _Site(SimpleHTTPRequestHandler):
     def end_headers(self) -> None:
         self.send_header("Cache-Control", "no-store")
         self.send_header("X-Content-Type-Options", "nosniff")
+        # The page forbids itself the rest; this it cannot say of itself.
+        self.send_header("Content-Security-Policy", "frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+        self.send_header("X-Frame-Options", "DENY")
+        self.send_header("Referrer-Policy", "no-referrer")
         super().end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
         """Says nothing: who looks at a site does not want its requests listed."""
+
+
+def is_own_host(host: str) -> bool:
+    """Whether a request names this server. A page elsewhere, whose name was made to lead here, names another.
+
+    >>> is_own_host("localhost:8080"), is_own_host("evil.example:8080")
+    (True, False)
+    """
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return False
+    try:
+        ip_address(name)
+    except ValueError:
+        return name in ("localhost", socket.gethostname().lower())
+    return True
 
 
 def _server(site: Path, host: str, port: int) -> ThreadingHTTPServer:

@@ -14,6 +14,7 @@ from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.rows import as_csv, as_json, as_table
+from sqlmesh_like.control_characters import shown_lines
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.run.ports import Rows
 
@@ -42,7 +43,9 @@ def command(flags: Flags, model: str | None, inline: str | None, output: str, li
 def print_rows(rows: Rows, output: str, limit: int, flags: Flags) -> None:
     """Rows in a form of `--output`; a table that may have more of them says so."""
     forms = {"json": as_json, "csv": as_csv, "table": _table}
-    click.echo(forms[output](rows).rstrip("\n"))
+    text = forms[output](rows).rstrip("\n")
+    # A file of CSV holds what the rows do; a terminal would act on it. `color`: nothing is cut out.
+    click.echo(shown_lines(text) if sys.stdout.isatty() else text, color=True)
     if output == "table" and len(rows.rows) == limit:
         make_output(flags, sys.stderr).line(f"the first {limit} rows; --limit -1 shows all")
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal, TextIO
 
 import click
 
+from sqlmesh_like.control_characters import shown, shown_json, shown_lines
+
 if TYPE_CHECKING:
     from sqlmesh_like.cli.printing.progress_bar import ProgressBar
 
@@ -61,6 +63,10 @@ class Output:
 
     def line(self, text: str = "", level: LogLevel = "info") -> None:
         """One line with the time of day. With `--quiet`, errors only."""
+        self._line(shown_lines(text), level)
+
+    def _line(self, text: str, level: LogLevel = "info") -> None:
+        """Of text with colours of ours."""
         if self.quiet and level != "error":
             return
         if self.log_format == "json":
@@ -126,7 +132,7 @@ class Output:
         self.line()
         bad = any(status in ("error", "fail") for status in outcomes)
         words = "Completed with errors:" if bad else "Completed successfully"
-        self.line(self._coloured(words, "red" if bad else "green"), "error" if bad else "info")
+        self._line(self._coloured(words, "red" if bad else "green"), "error" if bad else "info")
         for problem in problems:
             self.line()
             for text in problem.splitlines():
@@ -139,11 +145,11 @@ class Output:
     ) -> None:
         if self._bar is not None and status != "RUN":
             self._bar.ended(step.name, step.total)
-        head = f"{step.index} of {step.total} {text} "
+        head = shown(f"{step.index} of {step.total} {text} ")
         # The time of day counts, so that brackets are below each other as in dbt.
         dotted = head.ljust(_WIDTH - len("HH:MM:SS  "), ".")
         colour = _COLOURS.get(outcome) if outcome else None
-        self.line(f"{dotted} [{self._coloured(status, colour)}]", level)
+        self._line(f"{dotted} [{self._coloured(shown(status), colour)}]", level)
 
     def _coloured(self, text: str, colour: str | None) -> str:
         return click.style(text, fg=colour) if self.color and colour else text
@@ -184,4 +190,4 @@ def size(count: int) -> str:
 def json_line(level: str, message: str, now: datetime.datetime | None = None) -> str:
     """One log line as JSON, in the outline of dbt's."""
     time = (now or _utc_now()).isoformat().replace("+00:00", "Z")
-    return json.dumps({"info": {"ts": time, "level": level, "msg": message}}, ensure_ascii=False)
+    return shown_json(json.dumps({"info": {"ts": time, "level": level, "msg": message}}, ensure_ascii=False))

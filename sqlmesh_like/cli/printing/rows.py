@@ -6,6 +6,7 @@ import csv
 import io
 import json
 
+from sqlmesh_like.control_characters import shown, shown_json
 from sqlmesh_like.run.plain_values import flat, plain
 from sqlmesh_like.run.ports import Rows
 
@@ -19,29 +20,34 @@ def as_json(rows: Rows) -> str:
     '[{"a": "1.5"}]'
     """
     names = [column.name for column in rows.schema]
-    return json.dumps([dict(zip(names, map(plain, row), strict=True)) for row in rows.rows], ensure_ascii=False)
+    objects = [dict(zip(names, map(plain, row), strict=True)) for row in rows.rows]
+    return shown_json(json.dumps(objects, ensure_ascii=False))
 
 
 def as_csv(rows: Rows) -> str:
     """A header and one line a row; NULL is an empty field."""
+    lines = [_csv_line([column.name for column in rows.schema])]
+    lines += [_csv_line(["" if value is None else flat(value) for value in row]) for row in rows.rows]
+    return "".join(lines)
+
+
+def _csv_line(values: list[str]) -> str:
+    """Python quotes a carriage return only where one ends lines."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([column.name for column in rows.schema])
-    for row in rows.rows:
-        writer.writerow(["" if value is None else flat(value) for value in row])
-    return text.getvalue()
+    csv.writer(text, lineterminator="\r\n").writerow(values)
+    return text.getvalue().removesuffix("\r\n") + "\n"
 
 
 def as_table(rows: Rows, title: str | None = None, width: int = 200) -> str:
-    """A table of at most so many characters a line; numbers stand right, NULL is shown as such."""
+    """A table of at most so many characters a line; numbers stand right, NULL and control characters are spelt out."""
     from rich.console import Console  # a run that prints no rows need not wait for it
     from rich.table import Table
 
     table = Table(title=title, title_justify="left")
     for column in rows.schema:
-        table.add_column(column.name, justify="right" if _is_number(column.type) else "left", overflow="fold")
+        table.add_column(shown(column.name), justify="right" if _is_number(column.type) else "left", overflow="fold")
     for row in rows.rows:
-        table.add_row(*["NULL" if value is None else flat(value) for value in row])
+        table.add_row(*["NULL" if value is None else shown(flat(value)) for value in row])
     console = Console(file=io.StringIO(), width=width, color_system=None, markup=False, highlight=False)
     console.print(table)
     text = console.file.getvalue()  # type: ignore[attr-defined]

@@ -14,6 +14,7 @@ from sqlmesh_like.analyze.expressions.gaps import first_gap
 from sqlmesh_like.analyze.expressions.predicates import PredicateFault, read_predicate
 from sqlmesh_like.analyze.expressions.spark_functions import SPARK_FUNCTIONS
 from sqlmesh_like.analyze.name_resolution import ColumnsOf, Unresolved, first_unresolved, foreign_tables, output_names
+from sqlmesh_like.analyze.nesting import nesting_errors
 from sqlmesh_like.analyze.query_analysis import QueryFacts, locate, parse
 from sqlmesh_like.compiler import Compiler, declared_schema, with_versions
 from sqlmesh_like.errors import Location, SqlError, nearest
@@ -83,13 +84,14 @@ class _Check:
         if model.asks_lake:  # its text is known when it is run
             return None
         try:
-            refuse_incomplete(model)
-            facts = self._checked(model)
-            self._check_config(facts.model)
-            shown = self._shown(facts)
-            refuse_breach(model, shown)
-            if model.branch is not None:
-                self._check_branch(model.branch, shown)
+            with nesting_errors(model.path):
+                refuse_incomplete(model)
+                facts = self._checked(model)
+                self._check_config(facts.model)
+                shown = self._shown(facts)
+                refuse_breach(model, shown)
+                if model.branch is not None:
+                    self._check_branch(model.branch, shown)
         except SqlError as error:
             return error
         return None

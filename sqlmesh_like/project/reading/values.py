@@ -9,17 +9,16 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import yaml
 from jinja2 import StrictUndefined, TemplateError, UndefinedError
-from jinja2.exceptions import SecurityError
-from jinja2.runtime import Context
-from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from sqlmesh_like.errors import JinjaError, UsageError, nearest
+from sqlmesh_like import secrets
+from sqlmesh_like.errors import JinjaError, ProjectError, SmlError, UsageError, nearest
+from sqlmesh_like.project.reading.bounds import BoundedSandbox, TemplateLimit, bounded
 from sqlmesh_like.project.reading.file_dependencies import record_variable
-from sqlmesh_like.project.reading.yaml_node import YamlNode
+from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_yaml
 
-SECRET_PREFIX = "DBT_ENV_SECRET"
+SECRET_PREFIX = secrets.ENVIRONMENT_PREFIX
 _NOTHING = object()
 _WHOLE = re.compile(r"\s*\{\{-?((?:(?!\}\}|\{\{).)*?)-?\}\}\s*", re.DOTALL)
 
@@ -56,6 +55,8 @@ def env_var(name: str, default: object = _NOTHING) -> object:
     """The environment variable; raises MissingValue where it is neither set nor has a default."""
     record_variable(name)
     if name in os.environ:
+        if name.startswith(SECRET_PREFIX):
+            secrets.learn(os.environ[name])
         return os.environ[name]
     if default is not _NOTHING:
         return default
@@ -88,13 +89,12 @@ def parse_vars(text: str) -> dict[str, object]:
     {'start': '2024-01', 'n': 3}
     """
     try:
-        data: object = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise UsageError(f"--vars is not valid YAML: {text!r}", hint="write --vars '{name: value}'") from error
-    if data is None:
-        return {}
+        data = parse_yaml(text, "--vars").value
+    except ProjectError as error:
+        shown = f"--vars is not valid YAML: {text[:200]!r}"
+        raise UsageError(shown, hint=f"{error.message}; write --vars '{{name: value}}'") from error
     if not isinstance(data, dict):
-        raise UsageError(f"--vars must be a mapping, not {text!r}", hint="write --vars '{name: value}'")
+        raise UsageError(f"--vars must be a mapping, not {text[:200]!r}", hint="write --vars '{name: value}'")
     return {str(key): value for key, value in data.items()}
 
 
@@ -112,41 +112,20 @@ class YamlWords:
         return ValueRenderer(self.vars, secrets=secrets, functions={**known, **(functions or {})})
 
 
-MAX_SIZE = 10_000_000
-"""Signs of a text, items of a list or bits of a number that a template may multiply its way to."""
-
-
-class BoundedArithmetic(SandboxedEnvironment):
-    """A sandbox in which no product and no power takes all memory, or for ever."""
-
-    intercepted_binops = frozenset({"*", "**"})
-
-    def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
-        """The result; raises SecurityError where it would be too large."""
-        if _size(operator, left, right) > MAX_SIZE:
-            raise SecurityError(f"the result of {operator} is too large")
-        return super().call_binop(context, operator, left, right)
-
-
-def _size(operator: str, left: object, right: object) -> int:
-    if operator == "**":
-        return left.bit_length() * abs(right) if isinstance(left, int) and isinstance(right, int) else 0
-    for many, times in ((left, right), (right, left)):
-        if isinstance(many, str | list | tuple) and isinstance(times, int):
-            return len(many) * times
-    return left.bit_length() + right.bit_length() if isinstance(left, int) and isinstance(right, int) else 0
-
-
-class _ValueSandbox(BoundedArithmetic, ImmutableSandboxedEnvironment):
+class _ValueSandbox(BoundedSandbox, ImmutableSandboxedEnvironment):
     """That of values in YAML: they change nothing."""
 
 
 class ValueRenderer:
-    """Renders the strings of a YAML value that hold Jinja. A value that is one `{{ … }}` keeps its native type."""
+    """Renders the strings of a YAML value that hold Jinja. A value that is one `{{ … }}` keeps its native type.
+
+    With `secrets`, templates may read secret variables, and no message repeats what they come to.
+    """
 
     def __init__(
         self, variables: Mapping[str, object], *, secrets: bool, functions: Mapping[str, object] | None = None
     ) -> None:
+        self._is_private = secrets
         self._environment = _ValueSandbox(undefined=StrictUndefined)
         self._environment.filters.update(_FILTERS)
         self._environment.globals.clear()
@@ -158,29 +137,49 @@ class ValueRenderer:
         """The node with all its strings rendered, children under the keys of `skip` excepted."""
         if isinstance(node.value, str):
             value = self._text(node) if "{{" in node.value or "{%" in node.value else node.value
-            return YamlNode(value, node.location, node.key_location)
+            return YamlNode(value, node.location, node.key_location, is_private=self._is_private or node.is_private)
         children = {key: child if key in skip else self.render(child, skip) for key, child in node.items()}
         elements = tuple(self.render(element, skip) for element in node.elements)
         value = _assemble(node.value, children, elements)
-        return YamlNode(value, node.location, node.key_location, children, elements)
+        is_private = self._is_private or node.is_private
+        return YamlNode(value, node.location, node.key_location, children, elements, is_private)
 
     def _text(self, node: YamlNode) -> object:
         text = str(node.value)
         try:
-            whole = _WHOLE.fullmatch(text)
-            if whole:
-                value: object = self._environment.compile_expression(whole[1], undefined_to_none=False)()
-                return str(value) if isinstance(value, StrictUndefined) else value
-            return self._environment.from_string(text).render()
+            with bounded():
+                return self._rendered(text)
         except UndefinedError as error:
             hint = f"{', '.join(self._environment.globals)} are known here"
-            raise JinjaError(str(error.message), location=node.location, hint=hint) from error
+            raise JinjaError(self._shown(str(error.message), text), location=node.location, hint=hint) from error
         except TemplateError as error:
-            raise JinjaError(f"invalid Jinja: {error.message}", location=node.location) from error
+            message = self._shown(str(error.message), text)
+            raise JinjaError(f"invalid Jinja: {message}", location=node.location) from error
         except JinjaError as error:
             raise JinjaError(error.message, location=node.location, hint=error.hint) from error
-        except (TypeError, ValueError, ArithmeticError, LookupError) as error:
-            raise JinjaError(f"cannot evaluate {text!r}: {error}", location=node.location) from error
+        except TemplateLimit as error:
+            raise JinjaError(f"this template is not rendered: {error.reason}", location=node.location) from None
+        except (RecursionError, MemoryError) as error:
+            raise JinjaError("this template is nested too deep", location=node.location) from error
+        except SmlError:
+            raise
+        except Exception as error:  # whatever a template's code raises is the template's error
+            what = "this template" if self._is_private else repr(text)
+            message = f"cannot evaluate {what}: {self._shown(str(error), text)}"
+            raise JinjaError(message, location=node.location) from error
+
+    def _rendered(self, text: str) -> object:
+        whole = _WHOLE.fullmatch(text)
+        if whole:
+            value: object = self._environment.compile_expression(whole[1], undefined_to_none=False)()
+            return str(value) if isinstance(value, StrictUndefined) else value
+        return self._environment.from_string(text).render()
+
+    def _shown(self, message: str, template: str) -> str:
+        """Jinja's message, unless it quotes what the template came to: words of its own are not secret."""
+        quoted = (match[1] or match[2] for match in re.finditer(r"'([^']*)'|\"([^\"]*)\"", message))
+        is_harmless = all(words in template or words.endswith(" object") for words in quoted)
+        return message if is_harmless or not self._is_private else "a value that it needs is wrong or not there"
 
 
 def _assemble(value: object, children: Mapping[str, YamlNode], elements: tuple[YamlNode, ...]) -> object:
@@ -205,7 +204,15 @@ def _as_number(value: object) -> int | float:
 
 
 def _as_native(value: object) -> object:
-    return yaml.safe_load(value) if isinstance(value, str) else value
+    return value_of_yaml(value) if isinstance(value, str) else value
+
+
+def value_of_yaml(text: str) -> object:
+    """A text of YAML as plain values. Raises ValueError."""
+    try:
+        return parse_yaml(text, "YAML").value if text.strip() else None
+    except ProjectError as error:
+        raise ValueError(error.message) from error
 
 
 _FILTERS: Mapping[str, Callable[[object], object]] = {

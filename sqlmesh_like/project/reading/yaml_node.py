@@ -9,8 +9,8 @@ from __future__ import annotations
 import datetime
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
@@ -30,6 +30,8 @@ class YamlNode:
     key_location: Location
     children: Mapping[str, YamlNode] = field(default_factory=dict)
     elements: tuple[YamlNode, ...] = ()
+    is_private: bool = False
+    """The value may be a secret: no message repeats it."""
 
     def get(self, key: str) -> YamlNode | None:
         """The child under this key; None where it is absent or written as null."""
@@ -46,13 +48,13 @@ class YamlNode:
     def mapping(self, what: str) -> YamlNode:
         """Itself. Raises ProjectError where it is not a mapping."""
         if not isinstance(self.value, dict):
-            raise self.error(f"{what} must be a mapping of keys to values, not {_kind(self.value)}")
+            raise self.error(f"{what} must be a mapping of keys to values, not {self._kind()}")
         return self
 
     def sequence(self, what: str) -> tuple[YamlNode, ...]:
         """Its elements. Raises ProjectError where it is not a list."""
         if not isinstance(self.value, list):
-            raise self.error(f"{what} must be a list, not {_kind(self.value)}")
+            raise self.error(f"{what} must be a list, not {self._kind()}")
         return self.elements
 
     def text(self, what: str) -> str:
@@ -62,7 +64,7 @@ class YamlNode:
         if isinstance(self.value, int | float) and not isinstance(self.value, bool):
             return str(self.value)
         hint = "put it in quotes" if isinstance(self.value, bool | datetime.date) else None
-        raise self.error(f"{what} must be text, not {_kind(self.value)}", hint)
+        raise self.error(f"{what} must be text, not {self._kind()}", hint)
 
     def texts(self, what: str) -> tuple[str, ...]:
         """A list of texts; one text stands for a list of one."""
@@ -73,20 +75,22 @@ class YamlNode:
     def integer(self, what: str, minimum: int = 1) -> int:
         """A whole number. Raises ProjectError for anything else and below the minimum."""
         if isinstance(self.value, bool) or not isinstance(self.value, int) or self.value < minimum:
-            raise self.error(f"{what} must be a whole number of at least {minimum}, not {self.value!r}")
+            raise self.error(f"{what} must be a whole number of at least {minimum}, not {self._kind(repr)}")
         return self.value
 
     def flag(self, what: str) -> bool:
         """true or false. Raises ProjectError for anything else."""
         if not isinstance(self.value, bool):
-            raise self.error(f"{what} must be true or false, not {_kind(self.value)}")
+            raise self.error(f"{what} must be true or false, not {self._kind()}")
         return self.value
 
     def choice(self, what: str, allowed: Iterable[str]) -> str:
         """One of the allowed words. Raises ProjectError naming them all."""
         word, words = self.text(what), tuple(allowed)
         if word not in words:
-            raise self.error(f"{what} is {word!r}; it must be one of {', '.join(words)}", nearest(word, words))
+            must = f"must be one of {', '.join(words)}"
+            shown = must if self.is_private else f"is {word!r}; it {must}"
+            raise self.error(f"{what} {shown}", nearest(word, words))
         return word
 
     def settings(self, what: str) -> dict[str, str]:
@@ -99,13 +103,31 @@ class YamlNode:
             return "true" if self.value else "false"
         return self.text(what)
 
+    def private(self) -> YamlNode:
+        """The same node, of whose values no message repeats one."""
+        children = {key: child.private() for key, child in self.items()}
+        elements = tuple(element.private() for element in self.elements)
+        return replace(self, children=children, elements=elements, is_private=True)
+
+    def _kind(self, shown: Callable[[object], str] | None = None) -> str:
+        if self.is_private:
+            return _KINDS.get(type(self.value), "another value")
+        return (shown or _kind)(self.value)
+
     def expect_keys(self, what: str, allowed: Iterable[str]) -> None:
         """Raises ProjectError at the first key that is not allowed, with the nearest one."""
         words = tuple(allowed)
         for key, node in self.items():
             if key not in words:
                 hint = nearest(key, words) or f"known keys: {', '.join(words)}"
-                raise node.error(f"unknown key {key!r} in {what}", hint)
+                shown = key.partition(":")[0] if self.is_private else key  # `password:word` is one key
+                raise node.error(f"unknown key {shown!r} in {what}", hint)
+
+
+_KINDS: Mapping[type, str] = {
+    type(None): "empty", bool: "a boolean", dict: "a mapping", list: "a list", str: "a text", int: "a number",
+    float: "a number",
+}  # fmt: skip
 
 
 def _kind(value: object) -> str:
@@ -130,9 +152,35 @@ def parse_yaml(text: str, path: str) -> YamlNode:
     Raises ProjectError with file, line and column for invalid YAML, duplicate keys and values that contain themselves.
     """
     try:
+        _require_shallow(text, path)
         return _parsed(text, path, _Fast)
     except yaml.YAMLError:  # whose words and places are libyaml's: Python's parser has better ones
         return _parsed_slowly(text, path)
+    except RecursionError as error:
+        raise ProjectError("invalid YAML: values are nested too deep", location=Location(path)) from error
+
+
+MAX_DEPTH = 100
+"""Of mappings and lists inside each other."""
+MAX_VALUES = 1_000_000
+"""Values of a file with each alias spelt out."""
+_MAYBE_DEEP = re.compile(r"(?:[-?:]\s+){50}|^[ \t]{100}", re.MULTILINE)
+
+
+def _require_shallow(text: str, path: str) -> None:
+    """Raises ProjectError for values nested without end: the composer in C would end the process by its stack."""
+    if text.count("[") + text.count("{") < MAX_DEPTH and not _MAYBE_DEEP.search(text):
+        return
+    depth = 0
+    for event in yaml.parse(text, Loader=_Fast):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                mark = event.start_mark
+                place = Location(path) if mark is None else Location(path, mark.line + 1, mark.column + 1)
+                raise ProjectError(f"invalid YAML: values are nested more than {MAX_DEPTH} deep", location=place)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
 
 
 def _parsed_slowly(text: str, path: str) -> YamlNode:
@@ -159,7 +207,8 @@ def _parsed(text: str, path: str, kind: Any) -> YamlNode:
 
 
 def _describe(error: yaml.MarkedYAMLError) -> str:
-    problem = str(error.problem or "cannot be read")
+    # The name of an alias or a tag is what stands behind * or !, which may be a password without its quotes.
+    problem = re.sub(r"(?<=alias|. tag) ['\"].*", "", str(error.problem or "cannot be read"), flags=re.DOTALL)
     if "'\\t'" in problem:
         return "a tab where YAML allows spaces only"
     return problem if error.context is None else f"{problem} ({error.context})"
@@ -170,6 +219,14 @@ def _place(error: yaml.MarkedYAMLError, path: str) -> Location:
     return Location(path) if mark is None else Location(path, mark.line + 1, mark.column + 1)
 
 
+def _children_of(node: _Marked) -> Iterator[_Marked]:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            yield from (key, value)
+    elif isinstance(node, yaml.SequenceNode):
+        yield from node.value
+
+
 class _Converter:
     """Turns PyYAML's node graph into values with places. Aliases share one value, so that none can blow up."""
 
@@ -178,6 +235,7 @@ class _Converter:
         self._path = path
         self._done: dict[int, YamlNode] = {}
         self._open: set[int] = set()
+        self._sizes: dict[int, int] = {}
 
     def convert(self, node: _Marked, key: _Marked | None = None) -> YamlNode:
         here = self._at(node)
@@ -187,6 +245,10 @@ class _Converter:
             self._open.add(id(node))
             self._done[id(node)] = self._build(node, here)
             self._open.remove(id(node))
+            self._sizes[id(node)] = size = 1 + sum(self._sizes.get(id(child), 1) for child in _children_of(node))
+            if size > MAX_VALUES:
+                message = f"invalid YAML: with its aliases spelt out, this is more than {MAX_VALUES:,} values"
+                raise ProjectError(message, location=here)
         built = self._done[id(node)]
         place = here if key is None else self._at(key)
         return YamlNode(built.value, built.location, place, built.children, built.elements)
@@ -204,7 +266,7 @@ class _Converter:
         try:
             value: object = self._loader.construct_object(node)
         except ValueError as error:  # a date such as 2024-02-31
-            raise ProjectError(f"invalid YAML: {node.value!r}: {error}", location=here) from error
+            raise ProjectError(f"invalid YAML: {node.value[:40]!r}: {str(error)[:100]}", location=here) from error
         return value
 
     def _children(self, node: yaml.MappingNode) -> dict[str, YamlNode]:
@@ -243,6 +305,8 @@ def parse_toml(text: str, path: str) -> YamlNode:
         match = re.search(r"at line (\d+), column (\d+)", str(error))
         place = Location(path, int(match[1]), int(match[2])) if match else Location(path)
         raise ProjectError(f"invalid TOML: {error}", location=place) from error
+    except (RecursionError, ValueError) as error:  # lists in lists in lists, and numbers of thousands of digits
+        raise ProjectError(f"invalid TOML: {str(error)[:100]}", location=Location(path)) from error
     return plain_node(data, Location(path, 1, 1), text)
 
 

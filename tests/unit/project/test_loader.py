@@ -241,7 +241,7 @@ BAD_YAML = {
     "source without format": ("sources:\n  - name: s\n    ingest: {files: {path: x}}\n", "ingest needs 'format'"),
     "unknown format": (
         "sources:\n  - name: s\n    ingest: {format: debezum, files: {path: x}}\n",
-        "models/p.yml:3:14: format is 'debezum'",
+        "models/p.yml:3:14: format must be one of debezium",
     ),
     "both streams": (
         "sources:\n  - name: s\n    ingest: {format: dms, files: {path: x}, kafka: {}}\n",

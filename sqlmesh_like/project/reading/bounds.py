@@ -1,0 +1,354 @@
+"""How much a template may take: size of a value, seconds of a processor, memory. Owns the limits and their enforcement.
+
+A single operation that could make a huge value is refused before it begins (`BoundedSandbox`). What many small ones
+come to is watched from a thread of its own, which ends the rendering (`bounded`): a loop in a loop, a macro that calls
+itself twice, a regular expression that goes back and forth.
+"""
+
+from __future__ import annotations
+
+import _thread
+import ctypes
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import wraps
+from pathlib import Path
+from types import FrameType
+
+from jinja2 import nodes
+from jinja2.compiler import CodeGenerator, Frame, optimizeconst
+from jinja2.exceptions import SecurityError
+from jinja2.runtime import Context, str_join
+from jinja2.sandbox import SandboxedEnvironment
+
+MAX_SIZE = 10_000_000
+"""Signs of a text, items of a list or bits of a number that a template may come to in one step."""
+MAX_SECONDS = 2.0
+"""Of a processor; waiting for a lake is none."""
+MAX_GROWTH = 400_000_000
+"""Bytes that a process may grow by while it renders one template."""
+_POLL_SECONDS = 0.02
+_HAS_TIMER = hasattr(signal, "setitimer")
+_SIGNAL = getattr(signal, "SIGVTALRM", signal.SIGINT)
+_LONG_NUMBER = re.compile(r"\d{8,}")
+TOO_LARGE = "a value of it would be too large"
+
+
+class TemplateLimit(BaseException):
+    """A template takes too much. No `Exception`: nothing on its way out may go on with it."""
+
+    reason = "it takes too long, or too much memory"
+
+
+# -- single steps --------------------------------------------------------------------------------------------------
+
+
+def _require(size: int) -> None:
+    if size > MAX_SIZE:
+        raise SecurityError(TOO_LARGE)
+
+
+def _size(value: object) -> int:
+    return len(value) if isinstance(value, str | bytes | list | tuple) else 0
+
+
+def _text_size(values: Iterable[object]) -> int:
+    return sum(len(value) if isinstance(value, str | bytes) else 1 for value in values)
+
+
+def _check_binop(operator: str, left: object, right: object) -> None:
+    if operator == "**" and isinstance(left, int) and isinstance(right, int):
+        _require(left.bit_length() * abs(right))
+    elif operator == "*":
+        for many, times in ((left, right), (right, left)):
+            if isinstance(times, int):
+                _require(_size(many) * times)
+        if isinstance(left, int) and isinstance(right, int):
+            _require(left.bit_length() + right.bit_length())
+    elif operator == "+":
+        _require(_size(left) + _size(right))
+    elif operator == "%" and isinstance(left, str):
+        _check_format(left, right if isinstance(right, tuple) else (right,))
+
+
+def _check_format(text: str, values: Iterable[object]) -> None:
+    if _LONG_NUMBER.search(text):
+        raise SecurityError(TOO_LARGE)
+    _check_numbers(values)
+
+
+def _check_numbers(values: Iterable[object]) -> None:
+    """Widths, counts and numbers of digits: none of them is a large number."""
+    for value in values:
+        if isinstance(value, int) and abs(value) > MAX_SIZE and not isinstance(value, bool):
+            raise SecurityError(TOO_LARGE)
+
+
+def _check_replace(text: object, old: object, new: object) -> None:
+    if isinstance(text, str) and isinstance(old, str) and isinstance(new, str):
+        _require(len(text) + (text.count(old) if old else len(text) + 1) * len(new))
+
+
+def _check_join(values: object, between: object) -> None:
+    if isinstance(values, list | tuple):
+        _require(_text_size(values) + len(values) * _size(between))
+
+
+_SIZED_METHODS = frozenset({"center", "ljust", "rjust", "zfill", "expandtabs", "to_bytes"})
+_SIZED_FILTERS = ("center", "indent", "wordwrap", "batch", "slice", "round", "filesizeformat")
+
+
+def _check_method(function: object, args: tuple[object, ...]) -> None:
+    owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
+    if isinstance(owner, str | bytes):
+        if name == "replace" and len(args) >= 2:
+            _check_replace(owner, args[0], args[1])
+        elif name == "join" and args:
+            _check_join(args[0], owner)
+        elif name in ("format", "format_map") and isinstance(owner, str):
+            _check_format(owner, args)
+        elif name == "translate" and args and isinstance(args[0], Mapping):
+            _require(len(owner) * max((_size(value) for value in args[0].values()), default=1))
+    if name in _SIZED_METHODS:
+        _check_numbers(args)
+    elif name == "extend" and isinstance(owner, list) and args:
+        _require(len(owner) + _size(args[0]))
+
+
+def _checked(filter_: Callable[..., object], check: Callable[..., None]) -> Callable[..., object]:
+    @wraps(filter_)  # Jinja's marks of what it passes on are attributes
+    def call(*args: object, **named: object) -> object:
+        check(*args, *named.values())
+        return filter_(*args, **named)
+
+    return call
+
+
+def _check_format_filter(text: object, *values: object) -> None:
+    _check_format(str(text), values)
+
+
+def _check_replace_filter(_: object, text: object, old: object = "", new: object = "", *_rest: object) -> None:
+    _check_replace(str(text), old, new)
+
+
+def _check_join_filter(_: object, values: object, between: object = "", *_rest: object) -> None:
+    _check_join(values, between)
+
+
+class _Generator(CodeGenerator):
+    """`a ~ b` goes through the environment, as other operators do."""
+
+    @optimizeconst
+    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:
+        self.write("environment.joined((")
+        for part in node.nodes:
+            self.visit(part, frame)
+            self.write(", ")
+        self.write("))")
+
+
+class BoundedSandbox(SandboxedEnvironment):
+    """A sandbox in which no single step takes all memory, or for ever."""
+
+    intercepted_binops = frozenset({"*", "**", "+", "%"})
+    code_generator_class = _Generator
+
+    def __init__(self, **options: object) -> None:
+        super().__init__(**options)
+        special: dict[str, Callable[..., None]] = {
+            "format": _check_format_filter,
+            "replace": _check_replace_filter,
+            "join": _check_join_filter,
+        }
+        for name in _SIZED_FILTERS:
+            self.filters[name] = _checked(self.filters[name], lambda *values: _check_numbers(values))
+        for name, check in special.items():
+            self.filters[name] = _checked(self.filters[name], check)
+
+    @staticmethod
+    def concat(parts: Iterable[str]) -> str:
+        """What is put out by a template or a macro."""
+        texts = list(parts)
+        _require(_text_size(texts))
+        return "".join(texts)
+
+    @staticmethod
+    def joined(parts: tuple[object, ...]) -> str:
+        """`a ~ b`."""
+        _require(_text_size(parts))
+        return str_join(parts)
+
+    def wrap_str_format(self, value: object) -> Callable[..., str] | None:
+        """`text.format`, which Jinja puts its own in place of; that refuses large widths too."""
+        formatted = super().wrap_str_format(value)
+        text = getattr(value, "__self__", None)
+        if formatted is None or not isinstance(text, str):
+            return formatted
+
+        @wraps(formatted)
+        def checked(*args: object, **named: object) -> str:
+            _check_format(text, (*args, *named.values()))
+            return formatted(*args, **named)
+
+        return checked
+
+    def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
+        """The result; raises SecurityError where it would be too large."""
+        _check_binop(operator, left, right)
+        return super().call_binop(context, operator, left, right)
+
+    def call(self, context: Context, function: object, /, *args: object, **named: object) -> object:
+        """The result; raises SecurityError where it would be too large."""
+        _check_method(function, args)
+        return super().call(context, function, *args, **named)
+
+
+# -- many steps ----------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Watch:
+    """A thread that renders. `pauses`: it waits for a lake so many times over."""
+
+    thread: int
+    clock: int | None
+    is_main: bool
+    started: float = 0.0
+    memory: int = 0
+    pauses: int = 0
+    is_stopped: bool = False
+    reason: str = ""
+    previous: object = field(default=None, repr=False)
+
+    def begin(self) -> None:
+        self.started, self.memory = self.seconds(), _memory()
+
+    def seconds(self) -> float:
+        return time.monotonic() if self.clock is None else time.clock_gettime(self.clock)
+
+    def excess(self) -> str:
+        if self.seconds() - self.started > MAX_SECONDS:
+            return f"it takes more than {MAX_SECONDS:.0f} seconds"
+        return "it takes too much memory" if _memory() - self.memory > MAX_GROWTH else ""
+
+
+_watches: dict[int, _Watch] = {}
+_lock = threading.RLock()
+_wake = threading.Event()
+_watcher: threading.Thread | None = None
+_STATE = Path("/proc/self/statm")
+
+
+def _memory() -> int:
+    """Bytes in memory; 0 where the system does not tell."""
+    try:
+        with _STATE.open("rb") as file:
+            return int(file.read().split()[1]) * 4096
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+@contextmanager
+def bounded() -> Iterator[None]:
+    """Within, what this thread does ends by TemplateLimit when it takes too much. If nested, the outermost counts."""
+    thread = threading.get_ident()
+    if thread in _watches:
+        yield
+        return
+    watch = _begin(thread)
+    try:
+        try:
+            yield
+        finally:
+            _end(watch)
+    except TemplateLimit as error:
+        _end(watch)  # it may have come while this was done
+        error.reason = watch.reason or error.reason
+        raise
+
+
+@contextmanager
+def unbounded() -> Iterator[None]:
+    """Within `bounded`, the wait for something that has limits of its own."""
+    watch = _watches.get(threading.get_ident())
+    if watch is None:
+        yield
+        return
+    used = watch.seconds() - watch.started
+    watch.pauses += 1
+    try:
+        yield
+    finally:
+        watch.begin()
+        watch.started -= used
+        watch.pauses -= 1
+
+
+def _begin(thread: int) -> _Watch:
+    global _watcher
+    is_main = _HAS_TIMER and threading.current_thread() is threading.main_thread()
+    clock = time.pthread_getcpuclockid(thread) if hasattr(time, "pthread_getcpuclockid") else None
+    watch = _Watch(thread, clock, is_main)
+    if is_main:
+        watch.previous = signal.signal(_SIGNAL, _raise)
+        # The system's own clock: while a regular expression is matched no other thread of Python comes to its turn.
+        signal.setitimer(signal.ITIMER_VIRTUAL, MAX_SECONDS)
+    watch.begin()
+    with _lock:
+        _watches[thread] = watch
+        if _watcher is None or not _watcher.is_alive():
+            _watcher = threading.Thread(target=_watch_all, name="sml-template-limits", daemon=True)
+            _watcher.start()
+    _wake.set()
+    return watch
+
+
+def _end(watch: _Watch) -> None:
+    with _lock:
+        if _watches.pop(watch.thread, None) is None:
+            return
+        if watch.is_stopped and not watch.is_main:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(watch.thread), None)
+    if watch.is_main:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(_SIGNAL, watch.previous or signal.SIG_DFL)  # type: ignore[arg-type]
+
+
+def _raise(_signal: int, _frame: FrameType | None) -> None:
+    watch = _watches.get(threading.get_ident())
+    if watch is None:
+        return
+    watch.reason = watch.reason or ("" if watch.pauses else watch.excess())
+    if not watch.reason:  # other threads took that time
+        signal.setitimer(signal.ITIMER_VIRTUAL, MAX_SECONDS / 4)
+        return
+    error = TemplateLimit()
+    error.reason = watch.reason
+    raise error
+
+
+def _watch_all() -> None:
+    while True:
+        _wake.wait()
+        time.sleep(_POLL_SECONDS)
+        with _lock:
+            if not _watches:
+                _wake.clear()
+            for watch in _watches.values():
+                if not watch.pauses and (reason := watch.reason or watch.excess()):
+                    watch.reason, watch.is_stopped = reason, True
+                    _stop(watch)
+
+
+def _stop(watch: _Watch) -> None:
+    """Raises TemplateLimit in that thread; in the main one even where C code runs that asks for signals."""
+    if watch.is_main:
+        _thread.interrupt_main(_SIGNAL)
+    else:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(watch.thread), ctypes.py_object(TemplateLimit))

@@ -1,0 +1,235 @@
+"""What of a call is secret, and the scrubber before all that is printed, logged and written. Owns both.
+
+Secret are the values of `DBT_ENV_SECRET_…` variables, of settings named like a password, key or token, and passwords
+within addresses and lists of options. Whoever reads such values tells them by `learn…`; whatever leaves the process as
+text goes through `scrubbed`. Values of fewer than four characters are not looked for: they are in every text.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, Any, TextIO, cast
+from urllib.parse import quote, quote_plus, unquote
+
+from sqlmesh_like.sql_text import spark_literal, standard_literal
+
+ENVIRONMENT_PREFIX = "DBT_ENV_SECRET"
+MASK = "*****"
+_SHORTEST = 4
+_SHORTEST_LINE = 16
+"""Of a secret of many lines, such as a private key: shorter ones may be in any text."""
+_PLAIN_WORDS = frozenset({"true", "false", "none", "null"})
+
+SECRET_NAME = (
+    r"(?i)passw(?:or)?d|passwd|\bpwd\b|passphrase|secret|token|credential|jaas|signature|connection[._-]?string"
+    r"|(?:access|account|api|auth|private|shared|encryption|master|sas|signing|storage)[._-]?key|^key$"
+)
+"""A regular expression, for Python and Java, that finds names of settings whose values are secret."""
+_SECRET_NAME = re.compile(SECRET_NAME)
+_ABOUT_SECRETS = re.compile(
+    r"(?i)(?:path|file|location|ur[il]|endpoint|type|algorithm|class|provider|enabled|expiry|seconds|fields?|name)$"
+)
+"""Such a setting says where a secret is or how it is used. What lies in an address is found by other means."""
+_WITHIN = (
+    re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@'\"]*:(?P<secret>[^\s'\"]+)@"),
+    re.compile(r"(?i)(?<![a-z])(?:\w*(?:password|passwd|pwd|secret|token|signature)|\w+[._-]?key|sig)\s*=\s*"
+               r"(?:\"(?P<secret>[^\"]+)\"|'(?P<single>[^']+)'|(?P<bare>[^\s&;,\"']+))"),
+    re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?P<secret>[^\s/:@'\"]+)@"),  # https://<token>@host
+)  # fmt: skip
+_PUBLIC_USERS = frozenset({"git", "oauth2", "x-access-token"})
+
+_spellings: dict[str, None] = {}
+"""Every form in which a secret may stand in a text, the longest first."""
+
+
+def learn(value: object) -> None:
+    """From now on this value is not shown. Numbers and texts of fewer than four characters are none."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return
+    text = str(value)
+    lines = [line.strip() for line in text.splitlines()] if "\n" in text else []
+    for part in (text, text.strip(), *(line for line in lines if len(line) >= _SHORTEST_LINE)):
+        if len(part) >= _SHORTEST and part.lower() not in _PLAIN_WORDS and part not in _spellings:
+            _spellings.update(dict.fromkeys(_spellings_of(part)))
+    ordered = sorted(_spellings, key=len, reverse=True)
+    _spellings.clear()
+    _spellings.update(dict.fromkeys(ordered))
+
+
+def learn_environment() -> None:
+    """All variables `DBT_ENV_SECRET_…` of the process."""
+    for name, value in os.environ.items():
+        if name.startswith(ENVIRONMENT_PREFIX):
+            learn(value)
+
+
+def learn_settings(settings: object, name: str = "") -> None:
+    """What is secret in settings of any depth, by the names of their keys and by the form of their values."""
+    if isinstance(settings, Mapping):
+        for key, value in settings.items():
+            learn_settings(value, str(key))
+    elif isinstance(settings, list | tuple):
+        for value in settings:
+            learn_settings(value, name)
+    else:
+        if is_secret_name(name):
+            learn(settings)
+        if isinstance(settings, str):
+            learn_within(settings)
+
+
+def learn_within(text: str) -> None:
+    """Passwords in an address or in a list of options, e.g. of a login module of Kafka."""
+    for secret in secrets_within(text):
+        learn(secret)
+        learn(unquote(secret))
+
+
+def secrets_within(text: str) -> Iterator[str]:
+    """
+    >>> list(secrets_within("mysql://me:w%40rd@db/shop?password=other")), list(secrets_within("https://git@host/a"))
+    (['w%40rd', 'other'], [])
+    """
+    for pattern in _WITHIN:
+        for match in pattern.finditer(text):
+            secret = next(filter(None, match.groupdict().values()))
+            if secret not in _PUBLIC_USERS:
+                yield secret
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether the value of a setting of this name is secret.
+
+    >>> [is_secret_name(name) for name in ("password", "fs.s3a.secret.key", "sslKeyPassword", "private_key_path")]
+    [True, True, True, False]
+    >>> is_secret_name("primary_key"), is_secret_name("hoodie.datasource.write.recordkey.field")
+    (False, False)
+    """
+    return bool(_SECRET_NAME.search(name)) and not _ABOUT_SECRETS.search(name)
+
+
+def is_secret_setting(name: str, value: str) -> bool:
+    """Whether a setting must not stand where others can read it."""
+    return is_secret_name(name) or next(secrets_within(value), None) is not None or scrubbed(value) != value
+
+
+def forget() -> None:
+    """No value is secret any more: a call is over, or begins."""
+    _spellings.clear()
+
+
+def spellings() -> tuple[str, ...]:
+    """The forms of all secrets, for what scrubs outside of this process."""
+    return tuple(_spellings)
+
+
+def scrubbed(text: str) -> str:
+    """The text with `*****` in place of every secret.
+
+    >>> forget(); learn("hunter2 & co"); scrubbed("password hunter2 & co, quoted: hunter2%20%26%20co")
+    'password *****, quoted: *****'
+    >>> forget()
+    """
+    for spelling in _spellings:
+        if spelling in text:
+            text = text.replace(spelling, MASK)
+    return text
+
+
+def scrubbed_data(data: Mapping[str, object]) -> Mapping[str, object]:
+    """The same for what JSON can hold."""
+    if not _spellings:
+        return data
+    text = json.dumps(data, ensure_ascii=False, default=str)
+    clean = scrubbed(text)
+    return data if clean == text else cast(Mapping[str, object], json.loads(clean))
+
+
+def scrubbed_bytes(data: bytes) -> bytes:
+    """The same for text in UTF-8, and for what merely holds some."""
+    for spelling in _spellings:
+        data = data.replace(spelling.encode(errors="surrogatepass"), MASK.encode())
+    return data
+
+
+def _spellings_of(value: str) -> set[str]:
+    """A value as texts of other languages have it: JSON, twice too, Python, SQL, HTML and addresses."""
+    as_json = [json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]]
+    in_script = [text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026") for text in as_json]
+    in_script += [text.replace("</", "<\\/") for text in as_json]
+    twice = [json.dumps(text, ensure_ascii=False)[1:-1] for text in as_json]
+    in_sql = [standard_literal(value)[1:-1], spark_literal(value)[1:-1]]
+    in_page = [html.escape(value), html.escape(value, quote=False)]
+    in_address = [quote(value, safe=""), quote(value), quote_plus(value)] if _is_encodable(value) else []
+    return {value, repr(value)[1:-1], *as_json, *in_script, *twice, *in_sql, *in_page, *in_address}
+
+
+def _is_encodable(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+class _ScrubbingBytes:
+    """A binary stream that shows no secret."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def write(self, data: bytes) -> int:
+        self._stream.write(scrubbed_bytes(bytes(data)))
+        return len(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class _ScrubbingText:
+    """A text stream that shows no secret; all else is the stream's own."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        clean = scrubbed(text)
+        try:
+            self._stream.write(clean)
+        except UnicodeEncodeError:  # a sign that the terminal has not, or half of a pair
+            encoding = self._stream.encoding or "utf-8"
+            self._stream.write(clean.encode(encoding, "backslashreplace").decode(encoding))
+        return len(text)
+
+    def writelines(self, lines: list[str]) -> None:
+        self.write("".join(lines))
+
+    @property
+    def buffer(self) -> _ScrubbingBytes:
+        return _ScrubbingBytes(self._stream.buffer)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stream)
+
+
+@contextmanager
+def scrubbing() -> Iterator[None]:
+    """Within, nothing that is printed shows a secret. What an earlier call of this process learnt is forgotten."""
+    forget()
+    learn_environment()
+    streams = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (cast(TextIO, _ScrubbingText(stream)) for stream in streams)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = streams
+        forget()
