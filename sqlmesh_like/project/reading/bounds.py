@@ -189,7 +189,7 @@ class BoundedSandbox(SandboxedEnvironment):
     def wrap_str_format(self, value: object) -> Callable[..., str] | None:
         """`text.format`, which Jinja puts its own in place of; that refuses large widths too."""
         formatted = super().wrap_str_format(value)
-        text = getattr(value, "__self__", None)
+        text = value.__self__ if isinstance(value, BuiltinMethodType) else None
         if formatted is None or not isinstance(text, str):
             return formatted
 
