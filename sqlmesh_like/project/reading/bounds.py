@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
-from types import FrameType
+from types import BuiltinMethodType, FrameType
 
 from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, Frame, optimizeconst
@@ -104,7 +104,9 @@ _SIZED_FILTERS = ("center", "indent", "wordwrap", "batch", "slice", "round", "fi
 
 
 def _check_method(function: object, args: tuple[object, ...]) -> None:
-    owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
+    if not isinstance(function, BuiltinMethodType):
+        return
+    owner, name = function.__self__, function.__name__
     if isinstance(owner, str | bytes):
         if name == "replace" and len(args) >= 2:
             _check_replace(owner, args[0], args[1])
@@ -187,7 +189,7 @@ class BoundedSandbox(SandboxedEnvironment):
     def wrap_str_format(self, value: object) -> Callable[..., str] | None:
         """`text.format`, which Jinja puts its own in place of; that refuses large widths too."""
         formatted = super().wrap_str_format(value)
-        text = getattr(value, "__self__", None)
+        text = value.__self__ if isinstance(value, BuiltinMethodType) else None
         if formatted is None or not isinstance(text, str):
             return formatted
 
