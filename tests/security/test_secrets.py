@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from sqlmesh_like import secrets
-from sqlmesh_like.cli import packages
+from sqlmesh_like.app.setup import packages
 from sqlmesh_like.cli.app import COMMANDS, main
 from sqlmesh_like.spark.jvm.spark_settings import split_secrets
 from tests.projects import enter_project
