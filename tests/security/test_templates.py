@@ -277,7 +277,7 @@ def test_a_value_that_takes_all_memory_or_time_is_refused(expression: str) -> No
     node = parse_yaml(f'a: "{{{{ {expression} }}}}"', "x.yml").children["a"]
     with pytest.raises(SmlError, match=r"x\.yml"):
         ValueRenderer({}, secrets=False).render(node)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
 
 
 def test_small_products_are_what_they_are() -> None:
