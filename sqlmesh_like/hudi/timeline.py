@@ -19,6 +19,7 @@ from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.commits import Commit, Instant, Size, Slice, to_commit
 from sqlmesh_like.hudi.read_instant import is_settled, read_instant
 from sqlmesh_like.hudi.storage import Folder, folder
+from sqlmesh_like.hudi.unfinished_table import properties_of
 
 _COMPLETED = re.compile(r"(?P<requested>\d{14,17})_(?P<completed>\d{14,17})\.(?P<action>[a-z]+)")
 _PENDING = re.compile(r"(?P<requested>\d{14,17})(?:\.(?P<action>[a-z]+))?\.(?:requested|inflight)")
@@ -50,9 +51,7 @@ class Timeline:
         """`hoodie.properties` of the table; empty where there is no table."""
         for name in ("hoodie.properties", "hoodie.properties.backup"):
             if self.folder.exists(f".hoodie/{name}"):
-                lines = self.folder.read(f".hoodie/{name}").decode().splitlines()
-                pairs = (line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
-                return {key.strip(): value.strip().replace("\\:", ":") for key, value in pairs}
+                return properties_of(self.folder.read(f".hoodie/{name}").decode())
         return {}
 
     @property
@@ -103,11 +102,6 @@ class Timeline:
     def data_commits(self) -> tuple[Commit, ...]:
         return tuple(commit for commit in self.commits if commit.is_data)
 
-    @cached_property
-    def restored(self) -> tuple[str, ...]:
-        """Requested times of restores: history before them was rewritten."""
-        return tuple(instant.requested for instant in self.completed if instant.action == "restore")
-
     @property
     def frontier(self) -> str | None:
         """The last completed data instant before the first incomplete one; None where nothing was committed.
@@ -136,10 +130,10 @@ class Timeline:
         return is_settled(frontier, self.commit_instants, self.compactions, self.pending)
 
     def holds(self, frontier: str) -> bool:
-        """Whether this frontier is still on the active timeline, with no restore after it."""
-        requested = frontier.split("_")[0]
-        if any(restore > requested for restore in self.restored):
-            return False
+        """Whether this frontier is still on the active timeline.
+
+        A restore takes the commits that it undoes off the timeline, and leaves the files of all others as they were.
+        """
         return any(instant.frontier == frontier for instant in self.completed)
 
     def between(self, start: str, end: str) -> tuple[Commit, ...]:

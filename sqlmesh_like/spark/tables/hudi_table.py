@@ -6,6 +6,7 @@ can never part.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -16,6 +17,9 @@ from pyspark.sql.types import ByteType, ShortType
 
 from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.file_sizing import BUCKETS
+from sqlmesh_like.hudi.unfinished_table import clear_unfinished
+
+_log = logging.getLogger("sqlmesh_like.spark")
 
 Operation = Literal["bulk_insert", "upsert", "insert_overwrite", "insert_overwrite_table"]
 
@@ -54,7 +58,12 @@ def write(
     metadata: Mapping[str, str],
     options: Mapping[str, str] | None = None,
 ) -> None:
-    """Commit the rows of `frame` and `metadata` (keys without prefix) to the table in one Hudi commit."""
+    """Commit the rows of `frame` and `metadata` (keys without prefix) to the table in one Hudi commit.
+
+    Raises NodeError where the table's properties are broken, though it has commits.
+    """
+    if clear_unfinished(table.uri):
+        _log.warning("warning: %s was never finished, a process died while it was made: it is made again", table.uri)
     tagged = {f"{STATE_PREFIX}{key}": value for key, value in metadata.items()}
     chosen = {**write_options(table), **table.options, **(options or {}), **tagged}
     chosen["hoodie.datasource.write.operation"] = operation

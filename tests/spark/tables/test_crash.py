@@ -103,3 +103,41 @@ def test_killed_in_the_middle_of_the_first_build_the_next_run_builds(lake: Lake,
     assert lake.run_well() == {"agg": "full_refresh"}
     lake.assert_maintained()
     assert lake.rows("agg") == [("x", D("5.00"), 1), ("y", D("6.00"), 1)]
+
+
+HALF_MADE = {"no properties": None, "empty": "", "cut short": "#Properties saved\nhoodie.table.type=COPY_ON_WRITE\nhood"}
+
+
+@pytest.mark.parametrize("properties", HALF_MADE.values(), ids=HALF_MADE)
+def test_a_table_that_was_half_made_is_made_again(
+    properties: str | None, lake: Lake, orders: Table, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = Path(lake.uri("agg"))
+    (root / ".hoodie" / "timeline").mkdir(parents=True)
+    if properties is not None:
+        (root / ".hoodie" / "hoodie.properties").write_text(properties)
+    (root / "0000-aa_0-15-189_20200101000000000.parquet").touch()
+    assert lake.run_well() == {"agg": "full_refresh"}
+    assert f"{root} was never finished" in caplog.text
+    lake.assert_maintained()
+    orders.upsert((4, 4, D("1.00"), "y", "m1"))
+    assert lake.run_well() == {"agg": "aggregate_merge"}
+    assert lake.rows("agg") == [("x", D("5.00"), 1), ("y", D("7.00"), 2)]
+
+
+def test_an_input_that_went_back_to_a_savepoint_is_read_from_there(lake: Lake, orders: Table) -> None:
+    lake.model("big", "select id, amount from @orders where amount > 5")
+    lake.run_well("agg")
+    saved = orders.timeline.completed[-1].requested
+    lake.spark.sql(f"call create_savepoint(path => '{orders.uri}', commit_time => '{saved}')").collect()
+    orders.upsert((3, 3, D("9.00"), "x", "m1"))
+    lake.run_well("big")
+    lake.spark.sql(f"call rollback_to_savepoint(path => '{orders.uri}', instant_time => '{saved}')").collect()
+    assert "restore" in {instant.action for instant in orders.timeline.completed}
+    # What was read before the savepoint is as it was; what read the commit that was undone is built anew.
+    assert lake.run_well() == {"agg": "no_op", "big": "full_refresh"}
+    lake.assert_maintained()
+    assert lake.rows("big") == [(2, D("6.00"))]
+    orders.upsert((1, 5, D("8.00"), "x", "m1"))
+    assert lake.run_well() == {"agg": "aggregate_merge", "big": "row_based"}
+    lake.assert_maintained()

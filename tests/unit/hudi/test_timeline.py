@@ -174,13 +174,14 @@ def test_a_group_born_and_replaced_later_is_not_missing(lake: Lake) -> None:
     assert lake.timeline.missing(first) == []
 
 
-def test_a_restore_after_a_frontier_ends_its_history(lake: Lake) -> None:
-    first = lake.commit(1, ["a"])
-    assert lake.timeline.holds(first)
+def test_a_restore_ends_what_it_undid_and_nothing_else(lake: Lake) -> None:
+    first, undone = lake.commit(1, ["a"]), lake.commit(3, ["a"])
+    (lake.root / ".hoodie" / "timeline" / f"{undone}.commit").unlink()
     lake.mark(f"{at(5)}_{at(6)}.restore")
-    assert not lake.timeline.holds(first)
+    assert lake.timeline.holds(first) and lake.timeline.frontier == first
+    assert not lake.timeline.holds(undone)
     later = lake.commit(7, ["a"])
-    assert lake.timeline.holds(later)
+    assert lake.timeline.holds(later) and lake.timeline.holds(first)
 
 
 def test_a_frontier_of_another_table_is_not_held(lake: Lake) -> None:

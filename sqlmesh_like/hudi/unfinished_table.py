@@ -1,0 +1,74 @@
+"""A table whose creation was cut short. Owns recognizing it and clearing its place for the writer that comes next.
+
+Hudi makes `.hoodie`, then `hoodie.properties`, then the first commit. A process that dies in between leaves a folder
+which Hudi neither finishes nor replaces. Nothing that a commit may name is ever removed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.storage import Folder, folder
+
+_REQUIRED = ("hoodie.table.name", "hoodie.table.type", "hoodie.table.version", "hoodie.table.checksum")
+"""Without these Hudi 1.2.0 opens no table."""
+_COMMITTED = re.compile(r"\d{14,17}(_\d{14,17})?\.(commit|deltacommit|replacecommit|savepoint|restore)")
+_WITHOUT_COMMIT = re.compile(r"[^/]+_\d+-\d+-\d+_\d{14,17}\.parquet|\.[^/]+\.log\.\d+_.+|\.hoodie_partition_metadata.*")
+"""Names of the files that Hudi writes for a commit: base files, log files and what marks a partition."""
+
+
+def properties_of(text: str) -> Mapping[str, str]:
+    """`hoodie.properties` as a mapping; a line that is cut short within its key is not in it.
+
+    >>> properties_of("#x\\nhoodie.table.name=a\\nhoodie.timeline.path=a\\\\:b\\nhood")
+    {'hoodie.table.name': 'a', 'hoodie.timeline.path': 'a:b'}
+    """
+    pairs = (line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
+    return {key.strip(): value.strip().replace("\\:", ":") for key, value in pairs}
+
+
+def clear_unfinished(uri: str) -> bool:
+    """Remove what is left of a table that was never finished: True where there was one.
+
+    Raises NodeError where its properties are broken and it has commits, or other files stand in its folder: what is
+    there may be somebody's rows.
+    """
+    place = folder(uri)
+    if not place.exists(".hoodie") or _is_whole(place):
+        return False
+    broken = f"{uri}/.hoodie/hoodie.properties is missing or cut short"
+    below = place.files()
+    if any(_is_of_commit(path) for path in below if path.startswith(".hoodie/")):
+        hint = "take the file from a backup of the table, or remove the folder to have the table made again"
+        raise NodeError(f"{broken}, and the table has commits", hint=hint)
+    others = [path for path in below if not path.startswith(".hoodie/") and not _is_written_by_hudi(path)]
+    if others:
+        raise NodeError(
+            f"{broken}, and {others[0]} is not a file of Hudi's", hint="remove the folder, or move the file"
+        )
+    place.fs.rm(place.path, recursive=True)
+    return True
+
+
+def _is_whole(place: Folder) -> bool:
+    # Hudi itself takes the backup where the file is broken.
+    return any(_has_all(place, f".hoodie/{name}") for name in ("hoodie.properties", "hoodie.properties.backup"))
+
+
+def _has_all(place: Folder, path: str) -> bool:
+    if not place.exists(path):
+        return False
+    text = place.read(path).decode(errors="replace")
+    return text.endswith("\n") and all(properties_of(text).get(key) for key in _REQUIRED)
+
+
+def _is_of_commit(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    # Whoever archived, or keeps a metadata table, has committed.
+    return bool(_COMMITTED.fullmatch(name)) or "/archived/" in path or "/history/" in path or "/metadata/" in path
+
+
+def _is_written_by_hudi(path: str) -> bool:
+    return bool(_WITHOUT_COMMIT.fullmatch(path.rpartition("/")[2]))
