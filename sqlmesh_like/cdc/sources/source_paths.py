@@ -26,6 +26,11 @@ class SourcePaths:
         return f"{self.target.warehouse}/_sml/behind/{self.source.name}"
 
     @property
+    def last_commits(self) -> str:
+        """The note of the newest commit that the source made to each table."""
+        return f"{self.target.warehouse}/_sml/last_commits/{self.source.name}"
+
+    @property
     def dead_letters(self) -> TableName:
         return TableName(self.source.schema, f"{self.source.name}__dead_letters")
 

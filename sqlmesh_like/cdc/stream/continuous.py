@@ -37,9 +37,7 @@ def run_until_stopped(
     with _until_signal() as wish:
         waiting = dict(zip(runs, triggers, strict=True))
         for run in runs:
-            if start is not None:
-                run.forget()
-            run.catch_up()
+            run.prepare(start)
         try:
             while not wish.is_there:
                 # Files may still be to come: a folder without any is not a stream yet.

@@ -27,6 +27,7 @@ from sqlmesh_like.cdc.sources.event_log_factory import log_of
 from sqlmesh_like.cdc.sources.source_check import check_source
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.stream.batch import BatchReport, ingest_batch
+from sqlmesh_like.cdc.tables.last_commits import forget_last_commits, note_last_commits, require_last_commits
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.names import TableName
@@ -51,15 +52,13 @@ def ingest_source(
 ) -> IngestReport:
     """Ingest all events of a source that were not ingested yet, then stop.
 
-    `tell` hears of each batch. `start` (earliest, latest or offsets as JSON) forgets what was read and begins there. A
-    table that cannot be written is in the report (`failed`); it catches up by itself. Raises UsageError (a setting that
-    is not supported, wrong declarations, no such folder) before anything is written, and IngestError for the first bad
-    line under `on_bad_record: fail`.
+    `on_batch` hears of each batch. `start` (earliest, latest or offsets as JSON) forgets what was read and begins
+    there. A table that cannot be written is in the report (`failed`); it catches up by itself. Raises UsageError (a
+    setting that is not supported, wrong declarations, no such folder) before anything is written, and IngestError for
+    a table that lost what it held, or for the first malformed event under `on_bad_record: fail`.
     """
     run = open_run(spark, project, target, source, on_batch)
-    if start is not None:
-        run.forget()
-    run.catch_up()
+    run.prepare(start)
     if run.begin(start):
         run.wait()
     return run.report()
@@ -93,8 +92,20 @@ class IngestRun:
         self.query: StreamingQuery | None = None
         self.gate = Lock()
 
-    def forget(self) -> None:
+    def prepare(self, start: str | None = None) -> None:
+        """What comes before the first batch: forget what was read, or see that it is there still; then catch up.
+
+        Raises IngestError where a table lost what it held.
+        """
+        if start is None:
+            require_last_commits(self.place)
+        else:
+            self._forget()
+        self.catch_up()
+
+    def _forget(self) -> None:
         """Drop the record of what was read. The tables know what they hold, so reading it again changes nothing."""
+        forget_last_commits(self.place)
         checkpoint = folder(self.place.checkpoint)
         if checkpoint.exists():
             checkpoint.fs.rm(checkpoint.path, recursive=True)
@@ -197,6 +208,7 @@ class IngestRun:
             return ingest_batch(self.spark, self.place, self.root, lines, lambda _: mark, only=name)
 
     def _add(self, report: BatchReport, discovered: tuple[TableName, ...] = ()) -> None:
+        note_last_commits(self.place, [each.table for each in report.tables if not each.error])
         self.batches.append(report)
         if self.tell is not None:
             self.tell(replace(_report(self.place, [report]), discovered=discovered))

@@ -41,7 +41,7 @@ def replay(spark: SparkSession, project: ParsedProject, target: Target, source: 
     So do those older than what is remembered of deletes, and those of tables that are behind or not declared.
     """
     run = open_run(spark, project, target, source)
-    run.catch_up()
+    run.prepare()
     place, caught_up = run.place, run.report()
     kept = dead_letters.stored_dead_letters(spark, place)
     if kept is None:

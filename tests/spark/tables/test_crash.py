@@ -105,7 +105,11 @@ def test_killed_in_the_middle_of_the_first_build_the_next_run_builds(lake: Lake,
     assert lake.rows("agg") == [("x", D("5.00"), 1), ("y", D("6.00"), 1)]
 
 
-HALF_MADE = {"no properties": None, "empty": "", "cut short": "#Properties saved\nhoodie.table.type=COPY_ON_WRITE\nhood"}
+HALF_MADE = {
+    "no properties": None,
+    "empty": "",
+    "cut short": "#Properties saved\nhoodie.table.type=COPY_ON_WRITE\nhood",
+}
 
 
 @pytest.mark.parametrize("properties", HALF_MADE.values(), ids=HALF_MADE)
