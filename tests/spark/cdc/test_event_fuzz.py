@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
@@ -32,7 +32,13 @@ def numbers() -> Iterator[int]:
 def test_each_message_is_a_row_a_skip_or_a_dead_letter(
     form: str, spark: SparkSession, tmp_path: Path, numbers: Iterator[int]
 ) -> None:
-    @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
     @given(st.integers(0, 2**32), st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=3, unique=True))
     def every(start: int, keys: list[str]) -> None:
         lines = mixed(random.Random(start), MESSAGES, ("id", "name", *keys))
