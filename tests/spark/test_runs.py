@@ -99,7 +99,7 @@ def test_a_missing_input_is_an_error_with_what_to_do(lake: Lake) -> None:
 def require_released(lake: Lake) -> None:
     """Spark keeps nothing: what a broadcast that outlived its query cached again goes with the next collection."""
     context = lake.spark.sparkContext
-    until = time.monotonic() + 20
+    until = time.monotonic() + 90
     while not context._jsc.getPersistentRDDs().isEmpty():  # held here by no name, or it would never go
         assert time.monotonic() < until, "what was kept for the run is not released"
         context._jvm.System.gc()
