@@ -100,7 +100,9 @@ def test_an_error_of_one_table_does_not_cost_the_batch_of_the_others(tmp_path: P
 
     place = SourcePaths(Target("p", "t", "spark", warehouse=str(tmp_path)), source)
     done, failed = side_by_side(place, ["a", "bad", "b"], work, table)
-    assert done == ["a", "b"] and [(each.table.identifier, each.error) for each in failed] == [("bad", "unexpected KeyError: 'x'")]
+    assert done == ["a", "b"] and [(each.table.identifier, each.error) for each in failed] == [
+        ("bad", "unexpected KeyError: 'x'")
+    ]
 
 
 def test_a_partition_of_a_model_has_a_name_that_file_systems_take(spark: SparkSession) -> None:
