@@ -1,10 +1,11 @@
 # Everything from a bare machine: only Python 3.11, make and git are assumed.
 PYTHON ?= python3.11
 VENV ?= .venv
-EXTRAS ?= speed,report
 
 BIN := $(VENV)/bin
+# Nothing is installed whose hash is not in requirements/; only pyspark, which is published as source, is built here.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+FETCH := $(PIP) install --require-hashes --no-deps --no-build-isolation --only-binary :all: --no-binary pyspark
 CODE := sqlmesh_like tests demo docs bench tools examples
 WITHOUT_JVM := $(wildcard tests/unit tests/properties tests/security)
 NO_TESTS := $(addprefix tests/,__pycache__ data no_jvm)
@@ -13,13 +14,13 @@ WITH_JVM := $(filter-out $(WITHOUT_JVM) $(NO_TESTS),$(patsubst %/,%,$(wildcard t
 SPARKS := 2
 DEEP_WITH_JVM := $(addprefix tests/spark/lakes/test_,random_lakes.py shop_lake.py retail_lake.py estate_lake.py) tests/spark/cdc/test_ingest_kills.py tests/spark/cdc/test_event_fuzz.py tests/spark/lakes/test_cluster.py
 
-.PHONY: demo demo-shop demo-retail demo-estate demo-live test test-fast bench test-deep check lint fmt sbom audit clean
+.PHONY: demo demo-shop demo-retail demo-estate demo-live test test-fast bench test-deep check lint fmt lock sbom audit clean
 .DEFAULT_GOAL := check
 
 demo: demo-shop demo-retail demo-estate
 
 # Three lakes: changes of a shop's database, a chain's files of AWS DMS, a property developer's log.
-demo-shop demo-retail demo-estate: $(VENV)/.installed
+demo-shop demo-retail demo-estate: $(VENV)/.installed-run
 	$(BIN)/sml deps
 	$(BIN)/python -m demo.$(@:demo-%=%)
 
@@ -47,7 +48,7 @@ check: lint test
 # All suites of bench/ as ratios within one run, into docs/benchmarks: hours at the default size. BENCH holds options and
 # suites, e.g. make bench BENCH="tpch --scale 0.01 --repeat 1 --out target/bench".
 BENCH ?= --out docs/benchmarks
-bench: $(VENV)/.installed-bench
+bench: $(VENV)/.installed-dev
 	$(BIN)/sml deps
 	$(BIN)/python -m bench $(BENCH)
 
@@ -65,6 +66,19 @@ sbom: $(VENV)/.installed-audit
 audit: $(VENV)/.installed-audit
 	$(BIN)/python -m tools.audit
 
+# requirements/*.txt from pyproject.toml: versions stay where they still fit; LOCK="--upgrade" takes the newest.
+LOCK ?=
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+  --no-emit-index-url --no-emit-find-links $(LOCK)
+PRODUCT := pyproject.toml --extra speed --extra report
+lock: $(VENV)/.installed-audit
+	$(COMPILE) requirements/build.in -o requirements/build.txt
+	$(COMPILE) $(PRODUCT) -o requirements/run.txt
+	$(COMPILE) $(PRODUCT) --extra dev --extra bench -c requirements/run.txt -o requirements/dev.txt
+	$(COMPILE) $(PRODUCT) --extra audit -c requirements/run.txt -o requirements/audit.txt
+	$(COMPILE) tests/dbt_core/requirements.in -o tests/dbt_core/requirements.txt
+	$(COMPILE) bench/dbt/requirements.in -o bench/dbt/requirements.txt
+
 fmt: $(VENV)/.installed-dev
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
@@ -73,25 +87,13 @@ clean:
 	rm -rf $(VENV) target warehouse .demo build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find sqlmesh_like tests bench -name __pycache__ -prune -exec rm -rf {} +
 
-$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "installing sqlmesh_like and its development tools into $(VENV)"
-	@$(PIP) install --constraint constraints.txt --editable '.[dev,$(EXTRAS)]'
-	@touch $(VENV)/.installed $@
-
-$(VENV)/.installed-bench: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "installing sqlmesh_like and what its benchmarks need into $(VENV)"
-	@$(PIP) install --constraint constraints.txt --editable '.[dev,bench,$(EXTRAS)]'
-	@touch $(VENV)/.installed $(VENV)/.installed-dev $@
-
-$(VENV)/.installed-audit: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "installing sqlmesh_like and the tools that audit it into $(VENV)"
-	@$(PIP) install --constraint constraints.txt --editable '.[audit,$(EXTRAS)]'
-	@touch $(VENV)/.installed $@
-
-$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "installing sqlmesh_like into $(VENV)"
-	@$(PIP) install --constraint constraints.txt --editable '.[$(EXTRAS)]'
-	@touch $@
+# What each kind of environment has: run, dev or audit; the last two have the first as well.
+$(VENV)/.installed-%: requirements/build.txt requirements/%.txt pyproject.toml | $(BIN)/python
+	@echo "installing sqlmesh_like and requirements/$*.txt into $(VENV)"
+	@$(FETCH) --requirement requirements/build.txt
+	@$(FETCH) --requirement requirements/$*.txt
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $(VENV)/.installed-run $@
 
 $(BIN)/python:
 	@command -v $(PYTHON) >/dev/null || { \

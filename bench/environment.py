@@ -11,9 +11,11 @@ from filelock import FileLock
 from bench.result import Unavailable
 from sqlmesh_like.spark.jvm.jars import cache_dir
 
+BUILD_TOOLS = Path(__file__).parents[1] / "requirements" / "build.txt"
+
 
 def python_of(name: str, folder: Path) -> Path:
-    """Python of an environment with `requirements.txt` of a folder at the versions of its `constraints.txt`.
+    """Python of an environment with exactly `requirements.txt` of a folder, whose hashes are checked.
 
     Raises Unavailable where it cannot be installed.
     """
@@ -22,10 +24,12 @@ def python_of(name: str, folder: Path) -> Path:
     cache_dir().mkdir(parents=True, exist_ok=True)
     with FileLock(f"{home}.lock"):
         if not (home / "done").exists():
-            files = ["-r", str(folder / "requirements.txt"), "-c", str(folder / "constraints.txt")]
+            pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
+            pip += ["--no-deps", "--no-build-isolation", "--only-binary", ":all:", "--no-binary", "pyspark", "-r"]
             for words in (
                 [sys.executable, "-m", "venv", str(home)],
-                [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *files],
+                [*pip, str(BUILD_TOOLS)],
+                [*pip, str(folder / "requirements.txt")],
             ):
                 done = subprocess.run(words, capture_output=True, text=True)
                 if done.returncode:

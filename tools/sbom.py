@@ -1,6 +1,6 @@
 """Writes what the product consists of: `python -m tools.sbom target/sbom.json`, a CycloneDX document.
 
-Python's packages are those of this environment, as `cyclonedx-py` finds them; the jars are those of `jars.lock.toml`.
+Python's packages are those of `requirements/run.txt`, the jars those of `jars.lock.toml`; all with their hashes.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 
 from sqlmesh_like.spark.jvm.jars import Jar, locked_jars
+
+PACKAGES = Path(__file__).parents[1] / "requirements" / "run.txt"
 
 
 def jar_component(jar: Jar) -> dict[str, object]:
@@ -26,7 +28,7 @@ def jar_component(jar: Jar) -> dict[str, object]:
 
 def main(path: Path) -> None:
     made = subprocess.run(
-        ["cyclonedx-py", "environment", "--output-format", "JSON", "--output-reproducible", sys.executable],
+        ["cyclonedx-py", "requirements", "--output-format", "JSON", "--output-reproducible", str(PACKAGES)],
         check=True,
         capture_output=True,
         text=True,

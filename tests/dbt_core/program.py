@@ -15,7 +15,7 @@ from filelock import FileLock
 from sqlmesh_like.spark.jvm.jars import cache_dir
 
 HERE = Path(__file__).parent
-WANTED, EXACTLY = HERE / "requirements.txt", HERE / "constraints.txt"
+REQUIREMENTS = HERE / "requirements.txt"
 QUIET = {"DBT_SEND_ANONYMOUS_USAGE_STATS": "false", "DO_NOT_TRACK": "1", "DBT_USE_COLORS": "false"}
 
 
@@ -30,7 +30,8 @@ def python_of_dbt() -> Path:
     with FileLock(str(folder) + ".lock"):
         if not (folder / "done").exists():
             made = _ran([sys.executable, "-m", "venv", str(folder)])
-            made = made or _ran([str(python), "-m", "pip", "install", "--quiet", "-r", str(WANTED), "-c", str(EXACTLY)])
+            fetched = ["--require-hashes", "--no-deps", "--only-binary", ":all:", "-r", str(REQUIREMENTS)]
+            made = made or _ran([str(python), "-m", "pip", "install", "--quiet", *fetched])
             if made:
                 pytest.skip(f"dbt-core 1.11.16 cannot be installed here: {made}")
             (folder / "done").touch()

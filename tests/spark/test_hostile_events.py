@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.cdc.formats.literal_frame import frame_query
+from sqlmesh_like.cdc.formats.source_types import Encoding, SourceField, decoder
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.stream.batch import side_by_side
 from sqlmesh_like.errors import Location
@@ -81,6 +84,30 @@ def test_hostile_events_are_rows_or_dead_letters_and_the_other_tables_go_on(
     assert len({row[2] for row in rows}) == 4 and max(len(row[2]) for row in rows) == 200
     reasons = [reason for _, _, reason, _ in lake.dead_letters()]
     assert sum("nested more than 100 deep" in reason for reason in reasons) == 4, reasons
+
+
+def test_every_encoding_may_be_declared_as_every_type(spark: SparkSession) -> None:
+    """A connector states how a value is spelt, the project what its column is; what does not go together is NULL."""
+    types = ("int", "bigint", "float", "double", "string", "boolean", "binary", "date", "timestamp", "decimal(10,2)")
+    fields = [SourceField("c", kind, encoding, scale=2) for encoding in Encoding for kind in types]
+    texts = {Encoding.PLAIN: "1", Encoding.OWN_SCALE: '{"scale": 1, "value": "Hw=="}', Encoding.LATIN1: "a"}
+    read = [
+        spark_literal(texts.get(field.encoding, "Hw==" if "BASE64" in field.encoding.name else "86400000"))
+        for field in fields
+    ]
+    items = [
+        f"{decoder(field, text, f'try_cast({text} as decimal(38,20))')} as c{number}"
+        for number, (field, text) in enumerate(zip(fields, read, strict=True))
+    ]
+    row = spark.range(1).selectExpr(*items).first()
+    assert row is not None
+    values = {(field.encoding.name, field.type): value for field, value in zip(fields, row, strict=True)}
+    assert values["BASE64", "bigint"] is None and values["BASE64", "binary"] == b"\x1f"
+    assert values["LATIN1", "timestamp"] is None and values["LATIN1", "string"] == "a"
+    assert values["BASE64_DECIMAL", "timestamp"] is None and values["BASE64_DECIMAL", "double"] == 0.31
+    assert values["OWN_SCALE", "timestamp"] is None and values["OWN_SCALE", "decimal(10,2)"] == Decimal("3.10")
+    assert values["MILLIS", "bigint"] == 86_400_000 and values["MILLIS", "date"] == date(1970, 1, 2)
+    assert values["MILLIS_OF_DAY", "timestamp"] is None and values["MILLIS_OF_DAY", "string"] == "24:00:00"
 
 
 def test_json_of_many_brackets_and_few_levels_is_read(spark: SparkSession, tmp_path: Path) -> None:

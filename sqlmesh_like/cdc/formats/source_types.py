@@ -177,7 +177,11 @@ def decoder(field: SourceField, text: str, exact: str) -> str:
 
     >>> decoder(SourceField("id", "int"), "t.id", "x.id")
     'try_cast(t.id as int)'
+    >>> decoder(SourceField("id", "bigint", Encoding.BASE64), "t.id", "x.id")
+    'cast(null as bigint)'
     """
+    if field.encoding in _COUNTS and field.type in _INTEGERS:
+        return f"try_cast({text} as {field.type})"
     match field.encoding:
         case Encoding.PLAIN:
             return _plain(field.type, text, exact)
@@ -190,7 +194,7 @@ def decoder(field: SourceField, text: str, exact: str) -> str:
                 return decimal_text(text, field.scale)
             return _cast(decimal(text, field.scale), f"decimal(38,{field.scale})", field.type)
         case Encoding.OWN_SCALE:
-            return _cast(own_scale_text(text), "string", field.type)
+            return _cast(own_scale_text(text), "number", field.type)
         case Encoding.BITS:
             return _cast(unsigned(text), "decimal(20,0)", field.type)
         case Encoding.DAYS:
@@ -198,11 +202,30 @@ def decoder(field: SourceField, text: str, exact: str) -> str:
         case Encoding.MILLIS | Encoding.MICROS | Encoding.NANOS:
             return _cast(_timestamp(f"try_cast({text} as bigint)", field.encoding), "timestamp", field.type)
         case Encoding.MILLIS_OF_DAY | Encoding.MICROS_OF_DAY | Encoding.NANOS_OF_DAY:
-            return _cast(_time_of_day(f"try_cast({text} as bigint)", field.encoding), "string", field.type)
+            return _cast(_time_of_day(f"try_cast({text} as bigint)", field.encoding), "time", field.type)
 
 
-def _cast(expression: str, from_type: str, to_type: str) -> str:
-    return expression if from_type == to_type else f"try_cast({expression} as {to_type})"
+_COUNTS = {Encoding.DAYS, Encoding.MILLIS, Encoding.MICROS, Encoding.NANOS}
+_COUNTS |= {Encoding.MILLIS_OF_DAY, Encoding.MICROS_OF_DAY, Encoding.NANOS_OF_DAY}
+"""Spelt as integers: a column that is declared as one has the number that the events carry."""
+_ALSO = {
+    "binary": {"string"},
+    "date": {"string", "timestamp"},
+    "timestamp": {"string", "date"},
+    "time": {"string"},
+    "number": _NUMBERS | {"string", "boolean", "decimal"},
+}
+"""Which other types a value may be declared as. Of the rest, Spark refuses some as it plans (binary as bigint), and
+takes others for what they are not (a number as seconds since 1970)."""
+
+
+def _cast(expression: str, kind: str, to_type: str) -> str:
+    """`kind`: a type, or what a text is of: `number`, `time`. NULL where a column of that type has no such value."""
+    if kind == to_type:
+        return expression
+    of = "number" if decimal_parts(kind) else kind
+    can_be = ("decimal" if decimal_parts(to_type) else to_type) in _ALSO[of]
+    return f"try_cast({expression} as {to_type})" if can_be else f"cast(null as {to_type})"
 
 
 def _plain(spark_type: str, text: str, exact: str) -> str:
