@@ -79,6 +79,10 @@ class NodeError(SmlError):
     """One node failed while running; its descendants are skipped, the others go on."""
 
 
+class UnreadableTableError(NodeError):
+    """Metadata of a table cannot be read: a file is cut short, empty, or not what it should be."""
+
+
 class RetryableError(NodeError):
     """A failure that planning again may fix: a file of the pinned snapshot vanished, or a lock was held."""
 

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
+import struct
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import fastavro
+from fastavro.schema import SchemaParseException, UnknownType
+
+from sqlmesh_like.errors import UnreadableTableError
 
 STATE_PREFIX = "sml."
 """Prefix of the keys that this project writes into commit metadata."""
@@ -13,6 +22,9 @@ REWRITE = "rewrite"
 COLUMN_CHANGES = "changes"
 """Metadata: what a commit changed of the table's columns, a list of texts."""
 
+_NOT_METADATA = (ValueError, TypeError, LookupError, EOFError, OverflowError, MemoryError, struct.error, zlib.error)
+_NOT_SCHEMA = (SchemaParseException, UnknownType)
+"""What reading Avro or JSON raises of bytes that are neither."""
 _SERVICE_OPERATIONS = {"COMPACT", "LOG_COMPACT", "CLUSTER", "INDEX", "BUCKET_RESCALE"}
 
 
@@ -104,11 +116,22 @@ class Size:
     rows: int | None
 
 
-def to_commit(instant: Instant, record: Mapping[str, object]) -> Commit:
-    stats = record.get("partitionToWriteStats") or {}
-    replaced = record.get("partitionToReplaceFileIds") or {}
-    extra = record.get("extraMetadata") or {}
-    assert isinstance(stats, dict) and isinstance(replaced, dict) and isinstance(extra, dict)
+def parse_commit(instant: Instant, content: bytes, path: str) -> Commit:
+    """A commit from its file, Avro or JSON. Raises UnreadableTableError, which names the path."""
+    try:
+        is_json = content[:1] == b"{"
+        return _to_commit(instant, json.loads(content) if is_json else next(fastavro.reader(io.BytesIO(content)), None))
+    except (*_NOT_METADATA, *_NOT_SCHEMA) as error:
+        why = f"{len(content):,} bytes, {type(error).__name__}: {error}" if content else "it is empty"
+        raise UnreadableTableError(f"{path} is not commit metadata ({why})") from error
+
+
+def _to_commit(instant: Instant, record: object) -> Commit:
+    if not isinstance(record, dict):
+        raise TypeError("no record")
+    stats, replaced, extra = (
+        _mapping(record.get(key)) for key in ("partitionToWriteStats", "partitionToReplaceFileIds", "extraMetadata")
+    )
     return Commit(
         instant=instant,
         operation=str(record.get("operationType") or "UNKNOWN"),
@@ -118,7 +141,17 @@ def to_commit(instant: Instant, record: Mapping[str, object]) -> Commit:
     )
 
 
-def _to_write(partition: str, stat: Mapping[str, object]) -> FileWrite:
+def _mapping(value: object) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise TypeError("no mapping")
+    return value
+
+
+def _to_write(partition: str, entry: object) -> FileWrite:
+    stat = _mapping(entry)
+
     def number(key: str) -> int:
         value = stat.get(key)
         return value if isinstance(value, int) else 0

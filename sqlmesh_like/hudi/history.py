@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from functools import partial
 
-from sqlmesh_like.errors import NodeError
+from sqlmesh_like.errors import NodeError, UnreadableTableError
 from sqlmesh_like.hudi.avro_schema import schema_of
 from sqlmesh_like.hudi.change_log import NotLoggedError, logs_between
 from sqlmesh_like.hudi.commits import STATE_PREFIX, Commit
@@ -156,7 +156,10 @@ def commit_summary(commit: Commit) -> CommitSummary:
 def record_of(commit: Commit) -> TableRecord | None:
     """What a commit says of itself; None for one that is not of a run."""
     text = commit.extra.get(_RECORD)
-    return TableRecord.from_json(text) if text else None
+    try:
+        return TableRecord.from_json(text) if text else None
+    except (ValueError, TypeError, AttributeError) as error:
+        raise UnreadableTableError(f"the record in commit {commit.instant.frontier} cannot be read: {error}") from error
 
 
 def _has_foreign(timeline: Timeline) -> bool:

@@ -7,16 +7,11 @@ Instants are `yyyyMMddHHmmssSSS` in UTC. Source: Hudi's technical specification,
 
 from __future__ import annotations
 
-import io
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 
-import fastavro
-
-from sqlmesh_like.errors import NodeError
-from sqlmesh_like.hudi.commits import Commit, Instant, Size, Slice, to_commit
+from sqlmesh_like.hudi.commits import Commit, Instant, Size, Slice, parse_commit
 from sqlmesh_like.hudi.read_instant import is_settled, read_instant
 from sqlmesh_like.hudi.storage import Folder, folder
 from sqlmesh_like.hudi.unfinished_table import properties_of
@@ -302,14 +297,7 @@ class Timeline:
 
     def _read_commit(self, instant: Instant) -> Commit:
         name = f".hoodie/timeline/{instant.requested}_{instant.completed}.{instant.action}"
-        raw = self.folder.read(name)
-        try:
-            record = json.loads(raw) if raw[:1] == b"{" else next(iter(fastavro.reader(io.BytesIO(raw))), None)
-        except (ValueError, EOFError) as error:
-            raise NodeError(f"{self.uri}/{name} is not commit metadata: {error}") from error
-        if not isinstance(record, dict):
-            raise NodeError(f"{self.uri}/{name} is not commit metadata")
-        return to_commit(instant, record)
+        return parse_commit(instant, self.folder.read(name), f"{self.uri}/{name}")
 
 
 _DECODED: dict[str, dict[Instant, Commit]] = {}

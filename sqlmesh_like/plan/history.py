@@ -62,10 +62,13 @@ class StoredLayout:
 
 @dataclass(frozen=True)
 class TableState:
-    """One table as it stands now. `frontier` None: nothing was committed. `record` None: not written by a run."""
+    """One table as it stands now. `frontier` None: nothing was committed. `record` None: not written by a run.
+
+    `unreadable`: there is a table, whose metadata is broken; only a full refresh may be planned for it.
+    """
 
     uri: str
-    kind: Literal["missing", "cow", "mor", "files"]
+    kind: Literal["missing", "unreadable", "cow", "mor", "files"]
     frontier: str | None = None
     record: TableRecord | None = None
     schema: Schema | None = None  # visible columns

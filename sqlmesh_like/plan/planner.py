@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Protocol
 
 from sqlmesh_like.compiler import CompiledModel, Compiler
+from sqlmesh_like.errors import UnreadableTableError
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.author_incremental import plan_branch
 from sqlmesh_like.plan.catalog import Catalog
@@ -99,13 +100,23 @@ class Planner:
         }
         live = self.live(model)
         compiled = self.compile(live, states)
-        target = self.catalog.state(model.unique_id)
+        target = self._target(model)
         if live.author_strategy is not None and target.exists and not whole and not self._is_full(model):
             return self._plan_branch(live, compiled, target, pinned, awaited)
         return plan_model(
             compiled, target, states, self.catalog.history, self.now,
             full_refresh=self._is_full(model), awaited=awaited,
         )  # fmt: skip
+
+    def _target(self, model: RenderedModel) -> TableState:
+        """The model's table. Raises UnreadableTableError where its metadata is broken and it is not to be rebuilt."""
+        try:
+            return self.catalog.state(model.unique_id)
+        except UnreadableTableError as error:
+            if not self._is_full(model):
+                hint = f"restore that file, or build the table again: sml run --full-refresh --select {model.name}"
+                raise UnreadableTableError(f"{model.table}: {error.message}", hint=hint) from error
+            return TableState(self.catalog.places[model.unique_id].uri, "unreadable")
 
     def _plan_branch(
         self,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from sqlmesh_like.cdc.sources.batch_marker import MARKER_KEY
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
-from sqlmesh_like.errors import IngestError
+from sqlmesh_like.errors import IngestError, UnreadableTableError
 from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
@@ -50,15 +50,19 @@ def require_last_commits(place: SourcePaths) -> None:
     Needs no JVM. A commit that was archived is behind others and counts as there.
     """
     known = _noted(place)
+    again = f"sml ingest -s source:{place.source.name} --from earliest"
     for table in place.source.tables:
         expected = known.get(str(table.table))
-        if expected and (problem := _loss(Timeline(place.table_uri(table)), expected)):
-            hint = f"restore it, or read all that the log still has again: sml ingest -s source:{place.source.name}"
-            raise IngestError(
-                f"{table.table} is not as its source left it: {problem}; nothing was ingested",
-                location=table.declared_at,
-                hint=f"{hint} --from earliest",
-            )
+        if expected is None:
+            continue
+        try:
+            problem = _loss(Timeline(place.table_uri(table)), expected)
+            hint = f"restore it, or read all that the log still has again: {again}"
+        except UnreadableTableError as error:
+            problem, hint = error.message, f"restore that file; or move the table's folder away and run: {again}"
+        if problem:
+            message = f"{table.table} is not as its source left it: {problem}; nothing was ingested"
+            raise IngestError(message, location=table.declared_at, hint=hint)
 
 
 def _loss(timeline: Timeline, expected: str) -> str | None:

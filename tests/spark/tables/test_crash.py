@@ -129,6 +129,28 @@ def test_a_table_that_was_half_made_is_made_again(
     assert lake.rows("agg") == [("x", D("5.00"), 1), ("y", D("7.00"), 2)]
 
 
+def test_a_table_whose_newest_commit_is_broken_is_built_again_when_that_is_asked_for(lake: Lake, orders: Table) -> None:
+    lake.model("top", "select city, total from {{ ref('agg') }} where total > 5")
+    lake.model("other", "select id, amount from @orders")
+    lake.run_well()
+    newest = max(Path(lake.uri("agg"), ".hoodie/timeline").glob("*commit"))
+    newest.write_bytes(newest.read_bytes()[:100])
+    (newest.parent / f".{newest.name}.crc").unlink(missing_ok=True)
+    orders.upsert((3, 3, D("9.00"), "x", "m1"))
+    results = lake.run()
+    assert {name: result.status for name, result in results.items()} == {
+        "agg": "error", "top": "skipped", "other": "success",
+    }  # fmt: skip
+    assert newest.name in results["agg"].message and "not commit metadata" in results["agg"].message
+    assert "sml run --full-refresh --select agg" in results["agg"].message
+    rebuilt = lake.run("agg", full_refresh=True)
+    assert rebuilt["agg"].strategy == "full_refresh" and rebuilt["agg"].status == "success"
+    assert lake.run_well() == {"agg": "no_op", "top": "full_refresh", "other": "no_op"}
+    assert "HIS003" in lake.rules("top")
+    lake.assert_maintained()
+    assert lake.rows("agg") == [("x", D("14.00"), 2), ("y", D("6.00"), 1)]
+
+
 def test_an_input_that_went_back_to_a_savepoint_is_read_from_there(lake: Lake, orders: Table) -> None:
     lake.model("big", "select id, amount from @orders where amount > 5")
     lake.run_well("agg")
