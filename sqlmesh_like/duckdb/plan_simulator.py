@@ -123,7 +123,7 @@ class PlanSimulator:
     ) -> RowActions:
         """Bring the target from one state of the inputs to the next by the plan's program, or rebuild it.
 
-        `now` moves the clock of the lake on; without it, it stands still. `strategy` takes the plan's alternative.
+        `now` moves the clock of the lake on; without it, it stands still. `strategy` takes another way than the plan's.
         """
         self._then, self._now = self._now, now or self._now
         self._load_changes(before, after)
@@ -135,6 +135,8 @@ class PlanSimulator:
         chosen = strategy or compiled.classification.strategy
         if chosen == "partition_rescan" and compiled.table.rescan is not None:
             return self._rescan(compiled.table.rescan)
+        if chosen == "recompute_merge" and compiled.table.build is not None:
+            return self._recompute(compiled.table.build)
         moved = frozenset(input_id for input_id in self._schemas if f"changes.{input_id}" not in self._empty)
         program = compiled.table.program_for(Moves(moved, self._small - moved))
         if chosen != "full_refresh" and program is not None:
@@ -208,9 +210,21 @@ class PlanSimulator:
                 self._empty.discard(step.name)
         if not program.steps or program.result in self._empty:
             return RowActions(0, 0)
+        return self._merge_signed(self._cast_to_target(WEIGHT, program.result))
+
+    def _recompute(self, build: exp.Query) -> RowActions:
+        """The whole query, and of it what differs from the table by key or content."""
+        fresh = self._cast_to_target("1", f"({self._whole(build)})")
+        return self._merge_signed(f"{fresh} UNION ALL {self._cast_to_target('-1', _TARGET)}")
+
+    def _cast_to_target(self, weight: str, source: str) -> str:
+        items = ", ".join(f"CAST({duck_quoted(name)} AS {type_})" for name, type_ in self._columns())
+        return f"SELECT {weight}, {items} FROM {source}"
+
+    def _merge_signed(self, signed_rows: str) -> RowActions:
+        """Commit signed rows: their weight, and the columns of the target."""
         columns = self._columns()
-        names = ", ".join(f"CAST({duck_quoted(name)} AS {type_})" for name, type_ in columns)
-        signed = self._db.execute(f"SELECT {WEIGHT}, {names} FROM {program.result}").fetchall()
+        signed = self._db.execute(signed_rows).fetchall()
         position = [name for name, _ in columns].index(KEY)
         leaving, entering = _one_action_a_key([(row[0], row[1:]) for row in signed], position)
         self._delete([*leaving, *entering])

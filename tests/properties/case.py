@@ -16,6 +16,7 @@ from itertools import pairwise
 from pprint import pformat
 from typing import TypeVar
 
+from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel, Compiler
 from sqlmesh_like.duckdb.plan_simulator import LakeSnapshot, PlanSimulator, RowActions
 from sqlmesh_like.names import Column, Schema, TableName
@@ -75,9 +76,14 @@ class Case:
         """An empty lake of this case's tables, to be closed."""
         return closing(PlanSimulator(self.schemas, threads=threads))
 
-    def follow(self) -> int:
-        """Maintain the table: equal to a recompute after each batch, hidden state too. How many batches changed it."""
-        return self.told(self._follow)
+    def follow(self, *turns: Strategy | None) -> int:
+        """Maintain the table: equal to a recompute after each batch, hidden state too. How many batches changed it.
+
+        `turns`: the ways of the batches, over and over (None: the plan's own). A run may choose anew, and ways that are
+        sound leave what another can go on from: without them, the plan's own and its alternative take turns.
+        """
+        ways = turns or (None, self.plan.classification.alternative)
+        return self.told(lambda: self._follow(ways))
 
     def told(self, check: Callable[[], X]) -> X:
         """A check's result; what it raises says how to have it again."""
@@ -87,16 +93,14 @@ class Case:
             error.add_note(f"{AGAIN}\n{self}")
             raise
 
-    def _follow(self) -> int:
+    def _follow(self, ways: Sequence[Strategy | None]) -> int:
         with self.lake() as lake:
             lake.build(self.plan, self.path[0])
             require_equal(lake, self.plan, "the first build")
             moved = 0
             for number, (before, after) in enumerate(pairwise(self.path), 1):
                 now = self.clocks[number - 1] if self.clocks else None
-                # A run may choose anew: two strategies that are sound take turns.
-                other = None if number % 2 else self.plan.classification.alternative
-                actions = lake.apply(self.plan, before, after, now, other)
+                actions = lake.apply(self.plan, before, after, now, ways[(number - 1) % len(ways)])
                 require_equal(lake, self.plan, f"batch {number}")
                 moved += actions != RowActions(0, 0)
             return moved

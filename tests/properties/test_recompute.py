@@ -14,6 +14,8 @@ from tests.properties.cases import CONSTRUCTS, REBUILT, Drawn, cases, examples
 
 CASES = 120 if DEEP else 8
 """Of each construct: more than 5,000 in all, or 350; the other properties add to them."""
+MERGED = 60 if DEEP else 3
+"""Of each construct, where every other batch is merged from the recomputed query."""
 ENOUGH = 3
 ROUNDS = 4
 """So many cases of each construct must change their table. Where fewer do, more are drawn: no seed may fail here."""
@@ -64,6 +66,17 @@ def test_a_maintained_table_equals_a_recompute_after_every_batch(construct: str)
     if found.failure is not None:
         raise found.failure
     assert found.moved >= ENOUGH, f"{construct}: only {found.moved} cases changed the table: {found.strategies}"
+
+
+@pytest.mark.parametrize("construct", CONSTRUCTS)
+def test_recomputed_differences_leave_what_the_plan_goes_on_from(construct: str) -> None:
+    @examples(MERGED)
+    @given(drawn=cases(construct))
+    def every_case(drawn: Drawn) -> None:
+        if drawn.case.plan.classification.strategy != "full_refresh":
+            drawn.case.follow("recompute_merge", None)
+
+    every_case()
 
 
 def test_most_cases_are_incremental_and_every_strategy_is_tried() -> None:
