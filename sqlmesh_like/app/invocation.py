@@ -10,7 +10,10 @@ from sqlmesh_like.project.selection import Indirect
 
 @dataclass(frozen=True)
 class Invocation:
-    """What one call has in common with all others. `vars` is a YAML mapping, as text."""
+    """What one call has in common with all others. `vars` is a YAML mapping, as text.
+
+    `lock_timeout`: seconds to wait for another process that is writing to the lake.
+    """
 
     select: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -26,6 +29,7 @@ class Invocation:
     fail_fast: bool = False
     state: Path | None = None
     defer: bool = False
+    lock_timeout: float = 0.0
 
     @property
     def is_selecting(self) -> bool:

@@ -66,6 +66,13 @@ def _options() -> list[click.Option]:
         click.Option(["-x", "--fail-fast"], help="Stop at the first failure.", is_flag=True),
         click.Option(["--state"], help="Folder of an earlier manifest.json to compare with.", type=_FOLDER),
         click.Option(["--defer"], help="Read tables that are not here from where --state has them.", is_flag=True),
+        click.Option(
+            ["--lock-timeout"],
+            help="Seconds to wait for another process that writes to the lake (default: 0).",
+            type=click.FloatRange(min=0),
+            default=0.0,
+            metavar="SECONDS",
+        ),
         click.Option(["--log-format"], help="text or json.", type=click.Choice(["text", "json"]), default="text"),
         click.Option(["-q", "--quiet"], help="Print results and errors only.", is_flag=True),
         click.Option(["--no-color", "--no-use-colors"], help="Print without colours.", is_flag=True),

@@ -1,22 +1,17 @@
-"""The lake behind an operation: history, catalog, planner and, where needed, Spark. Owns wiring them and the lock."""
+"""The lake behind an operation: history, catalog, planner and, where needed, Spark. Owns wiring them."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from filelock import FileLock, Timeout
 
 from sqlmesh_like.app.lakes.lazy_engine import LazyEngine
 from sqlmesh_like.app.lakes.spark_session import start_spark
 from sqlmesh_like.app.loading.loaded import Loaded
-from sqlmesh_like.errors import MachineError, NodeError, RetryableError, UsageError
+from sqlmesh_like.errors import NodeError, UsageError
 from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.plan.catalog import Catalog, TablePlace, build_catalog
 from sqlmesh_like.plan.history import TableState
@@ -111,32 +106,6 @@ def spark_engine(loaded: Loaded, history: LakeHistory, session: Session | None =
     if shared is not None:
         return SparkEngine(loaded.target, history, lambda: shared.session(start), stops_spark=False)
     return SparkEngine(loaded.target, history, start)
-
-
-@contextmanager
-def lake_lock(loaded: Loaded, purpose: str) -> Iterator[None]:
-    """Hold the lake's lock for a writing command: two at once would overwrite each other's commits.
-
-    Raises RetryableError where another process holds it, MachineError where the warehouse cannot be written.
-    """
-    warehouse = loaded.target.warehouse
-    if "://" in warehouse:
-        yield
-        return
-    place = Path(warehouse) / "_sml"
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        if not os.access(place, os.W_OK):
-            raise PermissionError(13, "Permission denied", str(place))
-    except OSError as error:
-        hint = "check `warehouse` in profiles.yml and the folder's permissions"
-        raise MachineError(f"the warehouse {warehouse} cannot be written: {error.strerror}", hint=hint) from error
-    try:
-        with FileLock(str(place / f"{purpose}.lock"), timeout=0):
-            yield
-    except Timeout:
-        hint = "wait until it ends, then run again"
-        raise RetryableError(f"another `sml {purpose}` is writing to {warehouse}", hint=hint) from None
 
 
 def clock(text: str | None) -> datetime:

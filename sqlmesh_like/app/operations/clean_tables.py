@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sqlmesh_like.app.lakes.lake import HudiLake, lake_lock
+from sqlmesh_like.app.lakes.lake import HudiLake
+from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.reporter import Notify
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.run.retention import Cleaning, due

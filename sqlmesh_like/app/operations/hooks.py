@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from sqlmesh_like.app.lakes.lake import HudiLake, clock, lake_lock, open_lake
+from sqlmesh_like.app.lakes.lake import HudiLake, clock, open_lake
+from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.render.operations import Operations

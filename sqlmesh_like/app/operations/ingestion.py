@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from sqlmesh_like.app.lakes.lake import lake_lock, require_lake
+from sqlmesh_like.app.lakes.lake import require_lake
+from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.spark_session import session_for
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.cdc.report import IngestReport

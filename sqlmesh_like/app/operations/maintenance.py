@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal, Protocol
 
-from sqlmesh_like.app.lakes.lake import HudiLake, hudi_options, lake_lock, open_lake
+from sqlmesh_like.app.lakes.lake import HudiLake, hudi_options, open_lake
+from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.source_discovery import discovered_tables, with_discovered_tables
 from sqlmesh_like.errors import NodeError

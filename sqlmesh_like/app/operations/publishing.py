@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Protocol
 
-from sqlmesh_like.app.lakes.lake import HudiLake, lake_lock, open_lake
+from sqlmesh_like.app.lakes.lake import HudiLake, open_lake
+from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.loading.destinations import destinations
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import MachineError, SelectionError, SmlError

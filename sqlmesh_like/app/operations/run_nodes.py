@@ -10,7 +10,8 @@ from time import perf_counter
 from typing import Protocol
 
 from sqlmesh_like.app.invocation import ALL_TYPES, ResourceTypes
-from sqlmesh_like.app.lakes.lake import Lake, clock, lake_lock, open_lake
+from sqlmesh_like.app.lakes.lake import Lake, clock, open_lake
+from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import check_before_run
 from sqlmesh_like.app.operations.clean_tables import clean

@@ -6,7 +6,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from sqlmesh_like.app.lakes.lake import HudiLake, lake_lock, open_lake, require_lake
+from sqlmesh_like.app.lakes.lake import HudiLake, open_lake, require_lake
+from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.spark_session import session_for
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import check_before_run

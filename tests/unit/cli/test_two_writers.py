@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from filelock import FileLock
 
+from sqlmesh_like.app.invocation import Invocation
+from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.cli.app import main
+from sqlmesh_like.errors import RetryableError
+from sqlmesh_like.project.nodes import Target
 
 
 @pytest.mark.checklist(47)
@@ -30,3 +44,49 @@ def test_a_second_writer_is_refused(command: str, tmp_path: Path, capsys: pytest
     told = capsys.readouterr()
     assert f"another `sml {command}` is writing to {warehouse}" in told.out + told.err
     assert sorted(path.name for path in warehouse.iterdir()) == ["_sml"], "nothing was written"
+
+
+HOLDER = """
+import sys, time
+from types import SimpleNamespace as N
+from sqlmesh_like.app.lakes.lake_lock import lake_lock
+with lake_lock(N(target=N(warehouse=sys.argv[1]), invocation=N(lock_timeout=0)), "run"):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", HOLDER, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def loaded(warehouse: Path, lock_timeout: float = 0) -> Loaded:
+    target = Target("p", "t", "spark", warehouse=str(warehouse))
+    return SimpleNamespace(target=target, invocation=Invocation(lock_timeout=lock_timeout))  # type: ignore[return-value]
+
+
+def test_who_holds_the_lock_is_named_also_while_it_is_stopped(holder: subprocess.Popen[str], tmp_path: Path) -> None:
+    for _ in range(2):
+        with pytest.raises(RetryableError) as refused, lake_lock(loaded(tmp_path), "run"):
+            pass
+        assert f"process {holder.pid} on {socket.gethostname()}, since 20" in refused.value.message
+        assert "--lock-timeout" in (refused.value.hint or "")
+        holder.send_signal(signal.SIGSTOP)
+    with lake_lock(loaded(tmp_path), "ingest"):
+        pass
+
+
+def test_a_lock_whose_holder_was_killed_is_free_and_a_call_may_wait_for_it(
+    holder: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    threading.Timer(0.5, holder.kill).start()
+    with lake_lock(loaded(tmp_path, lock_timeout=60), "run"):
+        assert holder.wait(60) == -signal.SIGKILL
+        known = json.loads((tmp_path / "_sml" / "run.holder.json").read_text())
+        assert known["process"] == os.getpid()
+    assert not (tmp_path / "_sml" / "run.holder.json").exists()
