@@ -91,6 +91,7 @@ def test_every_encoding_may_be_declared_as_every_type(spark: SparkSession) -> No
     types = ("int", "bigint", "float", "double", "string", "boolean", "binary", "date", "timestamp", "decimal(10,2)")
     fields = [SourceField("c", kind, encoding, scale=2) for encoding in Encoding for kind in types]
     texts = {Encoding.PLAIN: "1", Encoding.OWN_SCALE: '{"scale": 1, "value": "Hw=="}', Encoding.LATIN1: "a"}
+    texts[Encoding.DAYS] = "1"
     read = [
         spark_literal(texts.get(field.encoding, "Hw==" if "BASE64" in field.encoding.name else "86400000"))
         for field in fields
