@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
 from sqlmesh_like.cdc.formats.message import Message
-from sqlmesh_like.cdc.formats.source_types import Encoding, SourceField, decoder, exact_type, quoted_name, sql_literal
+from sqlmesh_like.cdc.formats.source_types import (
+    Encoding,
+    SourceField,
+    decoder,
+    exact_type,
+    quoted_name,
+    safe_name,
+    sql_literal,
+)
 from sqlmesh_like.names import Column, Schema
 
 IMAGES = ("before", "after")
@@ -27,8 +35,8 @@ UNAVAILABLE = (_MARK, "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==", f'["{_MARK}"]'
 class Shape:
     """How a group of events of one table is laid out: its message and its columns.
 
-    `clashes` are members that differ from a column in case only: no table can hold both. `absent`: Spark SQL of columns
-    that no event of the group has, over an event's columns; others are NULL.
+    `clashes` are members that would be a column which another member is: no table can hold both. `absent`: Spark SQL of
+    columns that no event of the group has, over an event's columns; others are NULL.
     """
 
     message: Message
@@ -38,15 +46,17 @@ class Shape:
 
 
 def shape_of(message: Message, fields: Sequence[SourceField], known: Collection[str]) -> Shape:
-    """A shape in which no two columns differ in case only; of such, one with a `known` name stays, else the last.
+    """A shape in which no two members are one column; of such, one with a `known` name stays, else the last.
 
     >>> shape = shape_of(Message("row"), [SourceField("ID", "int"), SourceField("id", "int")], ())
     >>> [field.name for field in shape.fields], shape.clashes
     (['id'], ('ID',))
+    >>> shape_of(Message("row"), [SourceField("a-b", "int"), SourceField("a_b", "int")], ()).clashes
+    ('a-b',)
     """
     kept: dict[str, SourceField] = {}
     for field in sorted(fields, key=lambda field: (field.name in known, field.name)):
-        kept[field.name.lower()] = field
+        kept[safe_name(field.name).lower()] = field
     stay = {field.name for field in kept.values()}
     clashes = tuple(field.member for field in fields if field.name not in stay)
     return Shape(message, tuple(field for field in fields if field.name in stay), clashes)
@@ -168,7 +178,7 @@ def unreadable(shape: Shape) -> str:
         if field.type != "string" or field.encoding is not Encoding.PLAIN
         for column, member in ((quoted_name(field.name), quoted_name(field.member)),)
     ]
-    checks += [_clash(shape, name, member) for name in shape.message.members for member in shape.clashes]
+    checks += [_clash(shape, name, member) for name in shape.message.members or ("",) for member in shape.clashes]
     return f"nullif(concat_ws('; ', {', '.join(checks)}), '')" if checks else "cast(null as string)"
 
 
@@ -185,9 +195,12 @@ def _path(message: Message, name: str, member: str) -> str:
 
 def _clash(shape: Shape, name: str, member: str) -> str:
     """Spark SQL of why an event with this member cannot be ingested, or NULL where it has none."""
-    path = _path(shape.message, name, member)
-    why = sql_literal(f"column {member}: another column differs from it in case only")
-    return f"if(get_json_object(value, {sql_literal(path)}) is not null, {why}, null)"
+    # A JSON path cannot name every member.
+    rows = _from_json(shape.message, "MAP<STRING, STRING>") + (f".{quoted_name(name)}" if name else "")
+    has_it = f"exists(map_entries({{}}), entry -> entry.key = {sql_literal(member)} and entry.value is not null)"
+    is_there = f"exists({rows}, row -> {has_it.format('row')})" if shape.message.is_list else has_it.format(rows)
+    why = f"column {member}: another column of the row is {safe_name(member)} in the table, or differs in case only"
+    return f"if({is_there}, {sql_literal(why)}, null)"
 
 
 def _but_available(shape: Shape, text: str) -> str:

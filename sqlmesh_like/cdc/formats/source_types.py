@@ -15,6 +15,7 @@ from sqlmesh_like.errors import IngestError
 from sqlmesh_like.sql_text import spark_identifier, spark_literal
 
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+_NOT_AVRO = re.compile(r"[^A-Za-z0-9_]")
 _ALIASES = {"integer": "int", "long": "bigint", "smallint": "int", "tinyint": "int", "short": "int", "byte": "int"}
 _ALIASES |= {
     "real": "float",
@@ -70,6 +71,16 @@ class SourceField:
     def member(self) -> str:
         """Its name in the events."""
         return self.source or self.name
+
+
+def safe_name(name: str) -> str:
+    """The name of a column in a Hudi table, whose names are Avro's: letters, digits and `_`, no digit first.
+
+    >>> safe_name("a-b"), safe_name("1x"), safe_name("total")
+    ('a_b', '_1x', 'total')
+    """
+    safe = _NOT_AVRO.sub("_", name)
+    return f"_{safe}" if safe[:1].isdigit() or not safe else safe
 
 
 def normal_type(declared: str) -> str | None:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from sqlmesh_like.cdc.formats.row_images import Shape
-from sqlmesh_like.cdc.formats.source_types import SourceField, decimal_parts, normal_type, widen
+from sqlmesh_like.cdc.formats.source_types import SourceField, decimal_parts, normal_type, safe_name, widen
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.names import Column, Schema, is_hidden
@@ -18,7 +18,6 @@ from sqlmesh_like.project.nodes import IngestTable, SourceTable
 Policy = Literal["evolve", "lenient", "ignore", "fail"]
 
 _NO_SPELLINGS: Mapping[str, str] = MappingProxyType({})
-_NOT_AVRO = re.compile(r"[^A-Za-z0-9_]")
 
 
 @dataclass(frozen=True)
@@ -48,9 +47,9 @@ def evolve_schema(
 
     `evolve` adds and widens columns, and raises IngestError where one cannot change so; `lenient` takes such
     values into a new column `name__type`; `ignore` keeps the columns as they are; `fail` raises IngestError at any
-    change. `spelt`: how events spelt columns until now, where not as the table.
+    change of a table that is there. `spelt`: how events spelt columns until now, where not as the table.
     """
-    columns = _Columns(table, ingest, stored, policy if stored else "evolve")
+    columns = _Columns(table, ingest, stored, policy if stored or policy == "lenient" else "evolve")
     fields = [
         (number, columns.declared(field))
         for number, shape in enumerate(shapes)
@@ -209,16 +208,6 @@ class _Columns:
                 location=self.table.declared_at,
                 hint=f"choose another `{what}`",
             )
-
-
-def safe_name(name: str) -> str:
-    """The name of a column in a Hudi table, whose names are Avro's: letters, digits and `_`, no digit first.
-
-    >>> safe_name("a-b"), safe_name("1x"), safe_name("total")
-    ('a_b', '_1x', 'total')
-    """
-    safe = _NOT_AVRO.sub("_", name)
-    return f"_{safe}" if safe[:1].isdigit() or not safe else safe
 
 
 def _named_safely(table: SourceTable, fields: Sequence[SourceField]) -> list[SourceField]:

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from sqlmesh_like.cdc.formats.source_types import safe_name
 from sqlmesh_like.cdc.schema.limits import MAX_NAME, shortened
-from sqlmesh_like.cdc.schema.schema_evolution import safe_name
 from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.hudi.storage import folder

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.cdc.schema.schema_evolution import safe_name
+from sqlmesh_like.cdc.formats.source_types import safe_name
 from sqlmesh_like.project.nodes import PartitionBy
 from tests.services.connect import connect_jars, debezium, of_mariadb, plugin
 from tests.services.mariadb import Server, find_server, mariadb

@@ -12,7 +12,7 @@ import pytest
 
 from sqlmesh_like.cdc.formats.debezium import DEBEZIUM_MESSAGES, PLAIN
 from sqlmesh_like.cdc.formats.row_images import Shape
-from sqlmesh_like.cdc.formats.source_types import SourceField
+from sqlmesh_like.cdc.formats.source_types import Encoding, SourceField
 from sqlmesh_like.cdc.merge import merge_sql
 from sqlmesh_like.cdc.report import IngestReport, TableReport
 from sqlmesh_like.cdc.schema.creation_contract import check_creation_contract, creation_contract
@@ -262,6 +262,17 @@ def test_changes_of_columns_are_told_in_words() -> None:
         "+ new date",
         "id int → bigint",
     )
+
+
+def test_a_lenient_table_takes_both_of_two_types_from_its_first_batch_on() -> None:
+    both = (SourceField("n", "binary", Encoding.BASE64), SourceField("n", "date", Encoding.DAYS))
+    shapes = [Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "int"), field)) for field in both]
+    plain = table(columns=(), order_by=(), partition_by=None)
+    assert plain.ingest is not None
+    found = evolve_schema(plain, plain.ingest, (), shapes, "lenient")
+    assert names_and_types(found) == {"id": "int", "n": "binary", "n__date": "date"}
+    with pytest.raises(IngestError, match="changed from binary to date"):
+        evolve_schema(plain, plain.ingest, (), shapes, "fail")
 
 
 def test_names_that_no_table_can_have_are_made_safe_and_never_meet() -> None:
