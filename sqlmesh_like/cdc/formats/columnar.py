@@ -15,6 +15,10 @@ from sqlmesh_like.cdc.formats.dms import OP, OPS, ROW_OPS
 from sqlmesh_like.cdc.formats.message import op_of
 from sqlmesh_like.cdc.formats.row_images import NO_SHAPE, Shape, advice
 from sqlmesh_like.cdc.formats.source_types import (
+    MAX_DAYS,
+    MAX_MILLIS,
+    MIN_DAYS,
+    MIN_MILLIS,
     SourceField,
     decimal_parts,
     decoder,
@@ -31,10 +35,10 @@ FileSchema = Sequence[tuple[str, str]]
 """Names and Spark types of a file's columns."""
 
 _YEARS = {
-    "date": ("unix_date({0})", -719_528, 2_932_896),
-    "timestamp": ("unix_micros({0})", -62_167_219_200_000_000, 253_402_300_799_999_999),
+    "date": ("unix_date({0})", MIN_DAYS, MAX_DAYS),
+    "timestamp": ("unix_micros({0})", MIN_MILLIS * 1000, MAX_MILLIS * 1000 + 999),
 }
-"""Moments of the years 0 to 9999, which are those that a text can spell: how they are counted, the first and last."""
+"""Moments of the years 1 to 9999: how they are counted, the first and the last."""
 
 
 def stated(schema: FileSchema) -> str:

@@ -7,6 +7,7 @@ value: the caller reports every non-NULL text that became NULL.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -27,8 +28,9 @@ _ALIASES |= {
 _PLAIN = {"int", "bigint", "float", "double", "string", "boolean", "binary", "date", "timestamp"}
 MAX_PRECISION = 38
 
-_MAX_MILLIS = 253402300799999  # 9999-12-31T23:59:59.999Z: the last moment that every reader of Parquet understands
-_MIN_MILLIS = -62135596800000  # 0001-01-01T00:00:00Z
+MAX_MILLIS = 253402300799999  # 9999-12-31T23:59:59.999Z: the last moment that every reader of Parquet understands
+MIN_MILLIS = -62135596800000  # 0001-01-01T00:00:00Z
+MAX_DAYS, MIN_DAYS = MAX_MILLIS // 86_400_000, MIN_MILLIS // 86_400_000
 
 
 class Encoding(Enum):
@@ -191,7 +193,7 @@ def decoder(field: SourceField, text: str, exact: str) -> str:
     >>> decoder(SourceField("id", "bigint", Encoding.BASE64), "t.id", "x.id")
     'cast(null as bigint)'
     """
-    if field.encoding in _COUNTS and field.type in _INTEGERS:
+    if field.encoding in COUNTS and field.type in _INTEGERS:
         return f"try_cast({text} as {field.type})"
     match field.encoding:
         case Encoding.PLAIN:
@@ -209,16 +211,23 @@ def decoder(field: SourceField, text: str, exact: str) -> str:
         case Encoding.BITS:
             return _cast(unsigned(text), "decimal(20,0)", field.type)
         case Encoding.DAYS:
-            return _cast(f"date_from_unix_date(try_cast({text} as int))", "date", field.type)
+            return _cast(f"case {_from_days(text)} end", "date", field.type)
         case Encoding.MILLIS | Encoding.MICROS | Encoding.NANOS:
             return _cast(_timestamp(f"try_cast({text} as bigint)", field.encoding), "timestamp", field.type)
         case Encoding.MILLIS_OF_DAY | Encoding.MICROS_OF_DAY | Encoding.NANOS_OF_DAY:
             return _cast(_time_of_day(f"try_cast({text} as bigint)", field.encoding), "time", field.type)
 
 
-_COUNTS = {Encoding.DAYS, Encoding.MILLIS, Encoding.MICROS, Encoding.NANOS}
-_COUNTS |= {Encoding.MILLIS_OF_DAY, Encoding.MICROS_OF_DAY, Encoding.NANOS_OF_DAY}
-"""Spelt as integers: a column that is declared as one has the number that the events carry."""
+COUNTS: Mapping[Encoding, str] = {
+    Encoding.DAYS: "int",
+    Encoding.MILLIS: "bigint",
+    Encoding.MICROS: "bigint",
+    Encoding.NANOS: "bigint",
+    Encoding.MILLIS_OF_DAY: "bigint",
+    Encoding.MICROS_OF_DAY: "bigint",
+    Encoding.NANOS_OF_DAY: "bigint",
+}
+"""Spelt as integers, of this type: a column that is declared as one has the number that the events carry."""
 _ALSO = {
     "binary": {"string"},
     "date": {"string", "timestamp"},
@@ -249,8 +258,7 @@ def _plain(spark_type: str, text: str, exact: str) -> str:
         case "binary":
             return f"try_to_binary({text}, 'BASE64')"
         case "date":
-            days = f"date_from_unix_date(try_cast({text} as int))"
-            return f"case when {_starts_as_date(text)} then try_cast({text} as date) when {is_number} then {days} end"
+            return f"case when {_starts_as_date(text)} then try_cast({text} as date) {_from_days(text, is_number)} end"
         case "timestamp":
             epoch = _timestamp(f"try_cast({text} as bigint)", None)
             read = f"try_cast({text} as timestamp)"
@@ -260,14 +268,19 @@ def _plain(spark_type: str, text: str, exact: str) -> str:
 
 
 def _starts_as_date(text: str) -> str:
-    """Spark reads `12:30` as a timestamp of today."""
-    return f"{text} rlike '^ *[0-9]{{4,}}-[0-9]{{1,2}}-[0-9]{{1,2}}'"
+    """Spark reads `12:30` as a timestamp of today, and years that other readers do not know."""
+    return f"{text} rlike '^ *(?!0000)[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}'"
+
+
+def _from_days(text: str, condition: str = "true") -> str:
+    number = f"try_cast({text} as int)"
+    return f"when {condition} and {number} between {MIN_DAYS} and {MAX_DAYS} then date_from_unix_date({number})"
 
 
 def _timestamp(number: str, encoding: Encoding | None) -> str:
     """A moment from a count since 1970; None: milliseconds, or microseconds where they cannot be milliseconds."""
-    from_millis = f"when {number} between {_MIN_MILLIS} and {_MAX_MILLIS} then timestamp_millis({number})"
-    in_micros = f"between {_MIN_MILLIS}000 and {_MAX_MILLIS}999"
+    from_millis = f"when {number} between {MIN_MILLIS} and {MAX_MILLIS} then timestamp_millis({number})"
+    in_micros = f"between {MIN_MILLIS}000 and {MAX_MILLIS}999"
     from_micros = f"when {number} {in_micros} then timestamp_micros({number})"
     match encoding:
         case Encoding.MILLIS:

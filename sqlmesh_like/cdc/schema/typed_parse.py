@@ -7,25 +7,22 @@ could have been altered, is `unsure`; `row_images` then reads it once more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from sqlmesh_like.cdc.formats.row_images import IMAGES, Shape, struct_of, within_path
-from sqlmesh_like.cdc.formats.source_types import Encoding, SourceField, decoder, exact_type, quoted_name, sql_literal
+from sqlmesh_like.cdc.formats.source_types import (
+    COUNTS,
+    Encoding,
+    SourceField,
+    decoder,
+    exact_type,
+    quoted_name,
+    sql_literal,
+)
 from sqlmesh_like.names import Schema
 
 _CORRUPT = "_sml_corrupt"
 """Member that holds the text of an event in which a value was not what its column takes."""
 _AS_THEY_ARE = {"int", "bigint", "double", "boolean"}
 """Types that JSON's own parser reads exactly as `row_images` does, or not at all (float: by way of a double)."""
-_COUNTS: Mapping[Encoding, str] = {
-    Encoding.DAYS: "int",
-    Encoding.MILLIS: "bigint",
-    Encoding.MICROS: "bigint",
-    Encoding.NANOS: "bigint",
-    Encoding.MILLIS_OF_DAY: "bigint",
-    Encoding.MICROS_OF_DAY: "bigint",
-    Encoding.NANOS_OF_DAY: "bigint",
-}
 _LARGEST = "1.7976931348623157E308D"
 
 
@@ -44,7 +41,7 @@ def member_type(field: SourceField) -> str:
     ('int', 'STRING', 'decimal(38,31)')
     """
     if field.encoding is not Encoding.PLAIN:
-        return _COUNTS.get(field.encoding, "STRING")
+        return COUNTS.get(field.encoding, "STRING")
     return exact_type(field) or (field.type if field.type in _AS_THEY_ARE else "STRING")
 
 
