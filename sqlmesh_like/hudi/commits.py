@@ -6,14 +6,17 @@ import io
 import json
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import fastavro
 from fastavro.schema import SchemaParseException, UnknownType
 
 from sqlmesh_like.errors import UnreadableTableError
+
+X = TypeVar("X")
 
 STATE_PREFIX = "sml."
 """Prefix of the keys that this project writes into commit metadata."""
@@ -117,10 +120,18 @@ class Size:
 
 
 def parse_commit(instant: Instant, content: bytes, path: str) -> Commit:
-    """A commit from its file, Avro or JSON. Raises UnreadableTableError, which names the path."""
+    """A commit from its file. Raises UnreadableTableError, which names the path."""
+    return read_metadata(content, path, partial(_to_commit, instant))
+
+
+def read_metadata(content: bytes, path: str, convert: Callable[[object], X]) -> X:
+    """What `convert` makes of the record of an action on the timeline, which is in Avro or JSON.
+
+    Raises UnreadableTableError, which names the path, where there is none, or one that `convert` cannot read.
+    """
     try:
         is_json = content[:1] == b"{"
-        return _to_commit(instant, json.loads(content) if is_json else next(fastavro.reader(io.BytesIO(content)), None))
+        return convert(json.loads(content) if is_json else next(fastavro.reader(io.BytesIO(content)), None))
     except (*_NOT_METADATA, *_NOT_SCHEMA) as error:
         why = f"{len(content):,} bytes, {type(error).__name__}: {error}" if content else "it is empty"
         raise UnreadableTableError(f"{path} is not commit metadata ({why})") from error
@@ -129,9 +140,8 @@ def parse_commit(instant: Instant, content: bytes, path: str) -> Commit:
 def _to_commit(instant: Instant, record: object) -> Commit:
     if not isinstance(record, dict):
         raise TypeError("no record")
-    stats, replaced, extra = (
-        _mapping(record.get(key)) for key in ("partitionToWriteStats", "partitionToReplaceFileIds", "extraMetadata")
-    )
+    names = ("partitionToWriteStats", "partitionToReplaceFileIds", "extraMetadata")
+    stats, replaced, extra = (mapping(record.get(name)) for name in names)
     return Commit(
         instant=instant,
         operation=str(record.get("operationType") or "UNKNOWN"),
@@ -141,7 +151,8 @@ def _to_commit(instant: Instant, record: object) -> Commit:
     )
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def mapping(value: object) -> Mapping[str, Any]:
+    """A member of a record that is a mapping or not there. Raises TypeError."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -150,7 +161,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _to_write(partition: str, entry: object) -> FileWrite:
-    stat = _mapping(entry)
+    stat = mapping(entry)
 
     def number(key: str) -> int:
         value = stat.get(key)

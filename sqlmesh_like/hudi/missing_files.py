@@ -6,14 +6,12 @@ an error (unless the cleaner kept a number of commits and says so).
 
 from __future__ import annotations
 
-import io
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-import fastavro
-
+from sqlmesh_like.hudi.commits import mapping, read_metadata
 from sqlmesh_like.hudi.timeline import Timeline
 
 FileGroup = tuple[str, str]
@@ -116,10 +114,9 @@ def _cleans(timeline: Timeline) -> dict[str, Mapping[str, object]]:
     names = {match["requested"]: name for name in sorted(timeline.names) if (match := _CLEAN.fullmatch(name))}
     entries: dict[str, Mapping[str, object]] = {}
     for requested, name in sorted(names.items()):
-        raw = timeline.folder.read(f".hoodie/timeline/{name}")
-        record = next(iter(fastavro.reader(io.BytesIO(raw))), None) if raw else None
-        if isinstance(record, dict):
-            entries[requested] = record
+        path = f".hoodie/timeline/{name}"
+        if raw := timeline.folder.read(path):
+            entries[requested] = read_metadata(raw, f"{timeline.uri}/{path}", mapping)
     return entries
 
 

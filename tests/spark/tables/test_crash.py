@@ -22,7 +22,6 @@ import os, signal, sys
 from pathlib import Path
 from sqlmesh_like.spark.tables import hudi_table as tables
 from sqlmesh_like.spark.jvm.session import start_session
-from sqlmesh_like.hudi import timeline
 from tests.spark.lake import Lake
 
 root, moment = Path(sys.argv[1]), sys.argv[2]
