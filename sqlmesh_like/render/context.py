@@ -28,7 +28,7 @@ from sqlmesh_like.render.modules import MODULES
 from sqlmesh_like.render.overrides import Overrides
 from sqlmesh_like.render.relations import RelationRegistry, TemplateRelation
 from sqlmesh_like.render.rendered import InputRef
-from sqlmesh_like.render.templates import MacroReturn, TemplateFault
+from sqlmesh_like.render.templates import MacroReturn, TemplateFault, Templates
 
 _log = logging.getLogger("sqlmesh_like.render")
 _NOTHING = object()
@@ -47,7 +47,7 @@ class RenderEnvironment:
     target: Target
     vars: Mapping[str, object]
     macros: Macros
-    globals: Mapping[str, object]
+    templates: Templates
     now: datetime.datetime
     full_refresh: bool = False
     overrides: Overrides = field(default_factory=Overrides)
@@ -128,9 +128,9 @@ def build_scope(
     asking = AdapterFunctions(around.lake, findings.note_question)
     package = str(node.get("unique_id", "..")).split(".")[1]
     scope: TemplateScope = {
-        **around.globals,
+        **around.templates.globals(),
         **functions,
-        **_values(around, package),
+        **_values(around),
         **_ACTIONS,
         **asking.functions(),
         "adapter": asking,
@@ -140,6 +140,9 @@ def build_scope(
         "model": node,
         "is_incremental": _is_incremental(findings, incremental),
     }
+    scope["var"] = ProjectVars(
+        around.vars_of(package), lambda name, text: around.templates.render(f"<var {name}>", text, scope).compiled
+    )
     scope["dbt"] = {name: scope[name] for name in _OF_DBT}
     around.macros.bind(scope, lambda unique_id: findings.macros.setdefault(unique_id), package)
     around.overrides.lay_over(scope)
@@ -174,10 +177,9 @@ def _is_incremental(findings: RenderTrace, incremental: bool) -> Callable[[], bo
     return is_incremental
 
 
-def _values(around: RenderEnvironment, package: str) -> dict[str, object]:
+def _values(around: RenderEnvironment) -> dict[str, object]:
     target = around.target
     return {
-        "var": ProjectVars(around.vars_of(package)),
         "env_var": public_env_var,
         "target": target_words(target),
         "schema": target.schema,

@@ -77,7 +77,7 @@ class Renderer:
         self._templates = Templates()
         macros = Macros(project.name, project.macros, self._templates, project.dispatch)
         self._around = RenderEnvironment(
-            project.name, target, project.vars, macros, self._templates.globals(), now, full_refresh,
+            project.name, target, project.vars, macros, self._templates, now, full_refresh,
             package_vars=project.package_vars,
         )  # fmt: skip
 

@@ -61,7 +61,7 @@ def scope_of(templates: Templates, lake: Lake | None = None) -> dict[str, object
     stranger = MacroFile("dbt_packages/kit/macros/kit.sql", "{% macro kit_macro() %}1{% endmacro %}", "kit")
     macros = Macros("shop", (own, stranger), templates)
     around = RenderEnvironment(
-        "shop", TARGET, {"day": ["d1"]}, macros, templates.globals(), datetime.datetime(2024, 1, 1), lake=lake
+        "shop", TARGET, {"day": ["d1"]}, macros, templates, datetime.datetime(2024, 1, 1), lake=lake
     )
     trace = RenderTrace()
     node = {"unique_id": "model.shop.m", "name": "m", "config": {"tags": []}}

@@ -32,16 +32,23 @@ class MissingValue(JinjaError):
 
 
 class ProjectVars:
-    """`var()` of templates: `var(name)`, `var(name, default)` and `var.has_var(name)`."""
+    """`var()` of templates: `var(name)`, `var(name, default)` and `var.has_var(name)`.
 
-    __slots__ = ("_values",)
+    As in dbt the Jinja in a text is rendered where it is asked for, by `render`: there a `ref` is one of the caller's.
+    """
 
-    def __init__(self, values: Mapping[str, object]) -> None:
+    __slots__ = ("_asked", "_render", "_values")
+
+    def __init__(self, values: Mapping[str, object], render: Callable[[str, str], str]) -> None:
         self._values = values  # private: a template that reached it could change variables of all others
+        self._render = render
+        self._asked: list[str] = []
 
     def __call__(self, name: str, default: object = _NOTHING) -> object:
         if name in self._values:
-            return copy.deepcopy(self._values[name])  # a template may change what it gets
+            value = self._values[name]
+            # A template may change what it gets.
+            return self._rendered(name, value) if has_jinja(value) else copy.deepcopy(value)
         if default is not _NOTHING:
             return default
         hint = nearest(name, self._values) or f"set it under vars: in the settings, or by --vars '{name}: …'"
@@ -49,6 +56,23 @@ class ProjectVars:
 
     def has_var(self, name: str) -> bool:
         return name in self._values
+
+    def _rendered(self, name: str, value: object) -> str:
+        if name in self._asked:
+            raise MissingValue(f"var {name!r} asks for itself", _call("var", name), None)
+        self._asked.append(name)
+        try:
+            return self._render(name, str(value))
+        except JinjaError as error:
+            message = error.message if isinstance(error, MissingValue) else f"var {name!r}: {error.message}"
+            raise MissingValue(message, _call("var", name), error.hint) from error
+        finally:
+            self._asked.remove(name)
+
+
+def has_jinja(value: object) -> bool:
+    """Whether a value is a text with Jinja in it."""
+    return isinstance(value, str) and ("{{" in value or "{%" in value)
 
 
 def env_var(name: str, default: object = _NOTHING) -> object:
@@ -129,14 +153,14 @@ class ValueRenderer:
         self._environment = _ValueSandbox(undefined=StrictUndefined)
         self._environment.filters.update(_FILTERS)
         self._environment.globals.clear()
-        self._environment.globals["var"] = ProjectVars(variables)
+        self._environment.globals["var"] = ProjectVars(variables, self._rendered_var)
         self._environment.globals["env_var"] = env_var if secrets else public_env_var
         self._environment.globals.update(functions or {})
 
     def render(self, node: YamlNode, skip: frozenset[str] = frozenset()) -> YamlNode:
         """The node with all its strings rendered, children under the keys of `skip` excepted."""
         if isinstance(node.value, str):
-            value = self._text(node) if "{{" in node.value or "{%" in node.value else node.value
+            value = self._text(node) if has_jinja(node.value) else node.value
             return YamlNode(value, node.location, node.key_location, is_private=self._is_private or node.is_private)
         children = {key: child if key in skip else self.render(child, skip) for key, child in node.items()}
         elements = tuple(self.render(element, skip) for element in node.elements)
@@ -173,6 +197,9 @@ class ValueRenderer:
         if whole:
             value: object = self._environment.compile_expression(whole[1], undefined_to_none=False)()
             return str(value) if isinstance(value, StrictUndefined) else value
+        return self._environment.from_string(text).render()
+
+    def _rendered_var(self, _name: str, text: str) -> str:
         return self._environment.from_string(text).render()
 
     def _shown(self, message: str, template: str) -> str:
