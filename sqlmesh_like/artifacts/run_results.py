@@ -94,5 +94,7 @@ def _row(result: ResultRow, compiled: tuple[str, str | None] | None) -> dict[str
 def _plain(args: Mapping[str, object]) -> dict[str, object]:
     """Flags as JSON has them; `vars` stay out, since they may carry a secret."""
     listed = {key: list(value) if isinstance(value, tuple) else value for key, value in args.items() if key != "vars"}
-    is_json = bool | int | float | list | None
-    return {key: value if isinstance(value, is_json) else str(value) for key, value in listed.items()}
+    return {
+        key: value if value is None or isinstance(value, bool | int | float | list) else str(value)
+        for key, value in listed.items()
+    }
