@@ -113,10 +113,13 @@ class Planner:
         try:
             return self.catalog.state(model.unique_id)
         except UnreadableTableError as error:
-            if not self._is_full(model):
+            if model.config.materialized == "snapshot":  # its old versions are nowhere else
+                hint = "restore that file from a backup of the table: no query gives a snapshot's old versions again"
+            elif self._is_full(model):
+                return TableState(self.catalog.places[model.unique_id].uri, "unreadable")
+            else:
                 hint = f"restore that file, or build the table again: sml run --full-refresh --select {model.name}"
-                raise UnreadableTableError(f"{model.table}: {error.message}", hint=hint) from error
-            return TableState(self.catalog.places[model.unique_id].uri, "unreadable")
+            raise UnreadableTableError(f"{model.table}: {error.message}", hint=hint) from error
 
     def _plan_branch(
         self,
