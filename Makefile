@@ -3,8 +3,8 @@ PYTHON ?= python3.11
 VENV ?= .venv
 
 BIN := $(VENV)/bin
-# Nothing is installed whose hash is not in requirements/; only pyspark, which is published as source, is built here.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Nothing is fetched whose hash is not in requirements/; only pyspark, which is published as source, is built here.
 FETCH := $(PIP) install --require-hashes --no-deps --no-build-isolation --only-binary :all: --no-binary pyspark
 CODE := sqlmesh_like tests demo docs bench tools examples
 WITHOUT_JVM := $(wildcard tests/unit tests/properties tests/security)

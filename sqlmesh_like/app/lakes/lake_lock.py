@@ -10,7 +10,7 @@ import json
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -42,7 +42,8 @@ def lake_lock(loaded: Loaded, purpose: str) -> Iterator[None]:
             f"another `sml {purpose}` is writing to {warehouse}{_described(holder)}", hint=hint
         ) from None
     try:
-        _note_holder(holder)
+        with suppress(OSError):  # on a full disk the lock is held all the same
+            _note_holder(holder)
         yield
     finally:
         holder.unlink(missing_ok=True)

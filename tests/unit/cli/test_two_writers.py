@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -90,3 +91,14 @@ def test_a_lock_whose_holder_was_killed_is_free_and_a_call_may_wait_for_it(
         known = json.loads((tmp_path / "_sml" / "run.holder.json").read_text())
         assert known["process"] == os.getpid()
     assert not (tmp_path / "_sml" / "run.holder.json").exists()
+
+
+def test_a_full_disk_keeps_nobody_from_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    held, asked = lake_lock(loaded(tmp_path), "run"), lake_lock(loaded(tmp_path), "run")
+    with held, pytest.raises(RetryableError) as refused, asked:
+        pass
+    assert refused.value.message == f"another `sml run` is writing to {tmp_path}"
