@@ -135,10 +135,10 @@ def check_entering(entering: DataFrame, staying: DataFrame, sink: TableSpec) -> 
 def rebuild(frame: DataFrame, sink: TableSpec, metadata: Mapping[str, str]) -> None:
     """Make the whole table equal to the frame, atomically for readers."""
     rows = sink.prepared(frame).withColumn(IS_DELETED, F.lit(False))
-    if not sink.state.exists and sink.state.kind != "unreadable":
+    if sink.state.kind == "missing":
         hudi_table.write(rows, sink.table, "bulk_insert", metadata)
         return
-    if sink.state.exists and _keeps_layout(sink, rows):
+    if _keeps_layout(sink, rows):
         hudi_table.write(rows, sink.table, "insert_overwrite_table", metadata)
         return
     replace_table(sink.table, lambda beside: hudi_table.write(rows, beside, "bulk_insert", metadata))

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import fastavro
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlmesh_like.errors import UnreadableTableError
 from sqlmesh_like.hudi.commits import Commit, Instant, parse_commit
 from sqlmesh_like.hudi.history import LakeHistory
+from tests.properties.cases import examples
 from tests.unit.hudi.test_timeline import Lake, at
 
 STAT = {"name": "stat", "type": "record", "fields": [
@@ -54,7 +55,7 @@ def test_every_beginning_of_a_commit_is_refused_by_its_name(lake: Lake) -> None:
     assert [write.path for write in read(lake, whole)[0].writes] == [WRITTEN["path"]]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.integers(0, len(avro()) - 1), st.binary(min_size=1, max_size=8), st.sampled_from(["avro", "json"]))
 def test_overwritten_bytes_are_read_or_refused(at_byte: int, content: bytes, form: str) -> None:
     whole = bytearray(avro() if form == "avro" else json.dumps(RECORD).encode())
