@@ -20,7 +20,7 @@ import pyspark
 
 from bench.dms import Change
 from bench.program import REPOSITORY
-from bench.report import ORDER, write_result
+from bench.report import DEFAULT_SCALE, ORDER, write_result
 from bench.result import Options, SuiteResult, Unavailable
 from sqlmesh_like import __version__
 from sqlmesh_like.spark.jvm.jars import locked_jars
@@ -29,7 +29,9 @@ from sqlmesh_like.spark.jvm.jars import locked_jars
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("suites", nargs="*", metavar="suite", help=f"one of {', '.join(ORDER)}; default: all")
-    parser.add_argument("--scale", type=float, default=0.1, help="of TPC-H; 10,000,000 orders times it elsewhere (0.1)")
+    parser.add_argument(
+        "--scale", type=float, default=DEFAULT_SCALE, help="of TPC-H; 10,000,000 orders times it elsewhere (0.1)"
+    )
     parser.add_argument("--repeat", type=int, default=3, help="repetitions, which the spread is of (3)")
     parser.add_argument("--memory", default="4g", help="of Spark's driver (4g)")
     parser.add_argument("--out", type=Path, default=Path("target/bench"), help="folder of the results (target/bench)")

@@ -1,4 +1,4 @@
-"""Results → files: `<suite>.json`, a plot of it, and one `README.md` over all suites whose JSON is in the folder."""
+"""Results → files: JSON and a plot of each suite and scale, and one `README.md` over all that are in the folder."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import vl_convert
 from bench.result import WHOLE, Figure, SuiteResult, from_json, means_of, to_json
 
 ORDER = ("tpch", "five_models", "fixed_costs", "ingestion", "kafka", "change_reading", "many_models")
+DEFAULT_SCALE = 0.1
 _MOST_NAMED = 60
 """With more figures than these a plot names groups only, each figure a stroke in its group's line."""
 _BYTES = 1024 * 1024
@@ -21,16 +22,22 @@ _BYTES = 1024 * 1024
 def write_result(out: Path, result: SuiteResult, run: Mapping[str, object]) -> None:
     """Write what one suite measured, and the page over all."""
     out.mkdir(parents=True, exist_ok=True)
-    (out / f"{result.suite}.json").write_text(json.dumps(to_json(result, run), indent=1, ensure_ascii=False) + "\n")
+    name = _file_name(result.suite, run)
+    (out / f"{name}.json").write_text(json.dumps(to_json(result, run), indent=1, ensure_ascii=False) + "\n")
     if result.figures:
         svg = vl_convert.vegalite_to_svg(json.dumps(plot(result)))
-        (out / f"{result.suite}.svg").write_text(svg, encoding="utf-8")
+        (out / f"{name}.svg").write_text(svg, encoding="utf-8")
     write_page(out)
 
 
+def _file_name(suite: str, run: Mapping[str, object]) -> str:
+    """Results of several scales stand beside each other; those of the default one go by the suite's name."""
+    return suite if run["scale"] == DEFAULT_SCALE else f"{suite}-{run['scale']:g}"
+
+
 def write_page(out: Path) -> None:
-    found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in out.glob("*.json")}
-    known = [found[suite] for suite in ORDER if suite in found]
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in out.glob("*.json")]
+    known = sorted(found, key=lambda data: (ORDER.index(data["suite"]), data["run"]["scale"]))
     (out / "README.md").write_text("\n".join(page(known)) + "\n", encoding="utf-8")
 
 
@@ -49,7 +56,7 @@ def page(results: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         for reason in result.skipped:
             yield f"Skipped: {reason}"
         if result.figures:
-            yield from (f"![{result.title}]({result.suite}.svg)", "")
+            yield from (f"![{result.title}]({_file_name(result.suite, data['run'])}.svg)", "")
             yield from _tables(result)
         yield from _facts(result.facts)
 

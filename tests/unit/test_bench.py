@@ -135,14 +135,17 @@ def test_a_result_comes_back_from_its_json() -> None:
 
 @pytest.mark.parametrize("figures", [3, 90])
 def test_the_page_is_made_of_all_results_in_the_folder(tmp_path: Path, figures: int) -> None:
-    write_result(tmp_path, SuiteResult("kafka", "Kafka", "", (), skipped=("no broker here",)), {"cores": 2})
-    write_result(tmp_path, result(figures), {"cores": 2})
+    run = {"cores": 2, "scale": 0.1}
+    write_result(tmp_path, SuiteResult("kafka", "Kafka", "", (), skipped=("no broker here",)), run)
+    write_result(tmp_path, result(figures), run)
+    write_result(tmp_path, result(figures), {**run, "scale": 10})
     text = (tmp_path / "README.md").read_text()
     assert "| q0 | **1.00** | 0.50–1.50 | 2.00 ÷ 2.00 | row_based; rows 5 |" in text
     assert text.index("## TPC-H") < text.index("## Kafka")
     assert "Skipped: no broker here" in text
     assert (tmp_path / "tpch.svg").read_text().startswith("<svg")
     assert not (tmp_path / "kafka.svg").exists()
+    assert "(tpch.svg)" in text and "(tpch-10.svg)" in text
 
 
 def test_a_plot_of_many_figures_names_their_groups_and_shows_means() -> None:
