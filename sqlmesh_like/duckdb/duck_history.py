@@ -40,5 +40,8 @@ class DuckHistory:
     def exceeds(self, uri: str, commits: int) -> bool:  # noqa: ARG002
         return False
 
+    def uncompacted(self, uri: str) -> int:  # noqa: ARG002
+        return 0
+
     def pending_commits(self, uri: str, start: str, end: str) -> int:  # noqa: ARG002
         return 0

@@ -1,33 +1,35 @@
 """Hudi tables as DuckDB's SQL over their Parquet files. Owns which files hold a table's rows, and those of its change.
 
-Copy-on-write tables on this machine only: the timeline names their files. What these are, and which rows a range of
+Tables on this machine only: the timeline names their files. What these are, and which rows a range of
 commits changed, follows the same rules as in `cow_change_feed`, which says why.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-
-from pyspark.sql.types import StructType
 
 from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type
 from sqlmesh_like.duckdb.exact_sql import Unproven
-from sqlmesh_like.hudi.avro_schema import schema_of
+from sqlmesh_like.duckdb.merged_slices import MergedSlices, is_last_commit_wins
 from sqlmesh_like.hudi.change_log import ChangeLog, NotLoggedError, columns_of, logs_between
 from sqlmesh_like.hudi.commits import Commit, Slice
+from sqlmesh_like.hudi.file_schemas import paths_by_schema
+from sqlmesh_like.hudi.logged_slices import LoggedSlices, logged_slices
+from sqlmesh_like.hudi.missing_files import SliceFiles, missing_files, slice_files
+from sqlmesh_like.hudi.spark_schema import spark_schema_of
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, visible
+from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden, visible
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.sql_text import standard_literal
 
 _LOG = logging.getLogger(__name__)
 _TIME, _SEQUENCE = "_hoodie_commit_time", "_hoodie_commit_seqno"
 _RECORD_KEY, _PATH = "_hoodie_record_key", "_hoodie_partition_path"
+_NUMBER = "_sml_number"
 _WIDER = {
     "tinyint": ("smallint", "int", "bigint"), "smallint": ("int", "bigint"), "int": ("bigint", "double"),
 }  # fmt: skip
@@ -50,7 +52,7 @@ class LocalTable:
     def rows(self, frontier: str) -> str:
         """SELECT of the rows as of a frontier. Raises Unproven where its files are not all there, or not alike."""
         self._require(frontier, None)
-        return self._select(self.timeline.slices(frontier).values(), frontier)
+        return self._select(self._slices(frontier).values(), frontier)
 
     def change(self, start: str, end: str) -> str:
         """SELECT of the signed rows between two frontiers; a row rewritten as it was has both signs."""
@@ -66,14 +68,15 @@ class LocalTable:
         for log in logs:
             if log.rows:
                 by_columns[columns_of(self.timeline, log)] += [file.path for file in log.files]
-        parts = []
-        for columns, paths in by_columns.items():
-            types = {f.name: f.dataType.simpleString() for f in StructType.fromJson(json.loads(columns)).fields}
-            if not {KEY, WEIGHT} <= types.keys():
-                raise NotLoggedError("a change log has other columns than this version writes")
-            items = [self._item(column, types, "") for column in self.change_schema]
-            parts.append(self._read(items, paths))
+        parts = [self._read(self._logged_items(columns), paths) for columns, paths in by_columns.items()]
         return " UNION ALL ".join(parts) if parts else _no_rows(self.change_schema)
+
+    def _logged_items(self, columns: str) -> list[str]:
+        """Items of `change_schema` of the files of a log that have these columns."""
+        types = {column.name: column.type or "" for column in spark_schema_of(columns)}
+        if not {KEY, WEIGHT} <= types.keys():
+            raise NotLoggedError("a change log has other columns than this version writes")
+        return [self._item(column, types, "") for column in self.change_schema]
 
     def _compared(self, start: str, end: str) -> str:
         """By the file slices that commits touched, as they were and as they are."""
@@ -103,26 +106,25 @@ class LocalTable:
         return f"SELECT {shown}, CAST(-1 AS BIGINT) FROM ({old}) AS o {join}"
 
     def _of(self, frontier: str, touched: Collection[tuple[str, str]]) -> dict[tuple[str, str], Slice]:
-        return {group: file_slice for group, file_slice in self.timeline.slices(frontier).items() if group in touched}
+        return {group: file_slice for group, file_slice in self._slices(frontier).items() if group in touched}
+
+    def _slices(self, frontier: str) -> Mapping[tuple[str, str], Slice]:
+        return self.timeline.slices(frontier)
 
     def _select(self, slices: Iterable[Slice], frontier: str, *, meta: bool = False) -> str:
         """Rows of base files; those of different writer schemas are read apart and cast."""
-        by_schema: dict[str, list[str]] = defaultdict(list)
-        for file_slice in slices:
-            written = self.timeline.schema_json(f"{file_slice.instant}_")
-            if written is None:
-                raise Unproven("a file whose commit is archived")
-            by_schema[written].append(file_slice.path)
         extra = (_TIME, _SEQUENCE, _RECORD_KEY, _PATH) if meta else ()
         parts = []
-        for written, paths in by_schema.items():
-            types = {column.name: column.type or "" for column in schema_of(written)}
+        for written, paths in paths_by_schema(self.timeline, slices).items():
+            types = {column.name: column.type or "" for column in written}
             items = [self._item(column, types, frontier) for column in self.schema]
             parts.append(self._read([*items, *extra], paths))
         return " UNION ALL ".join(parts) if parts else _no_rows((*self.schema, *(Column(n, "string") for n in extra)))
 
     def _read(self, items: Collection[str], paths: Collection[str]) -> str:
-        listed = ", ".join(standard_literal(f"{folder(self.uri).path}/{path}") for path in sorted(paths))
+        # A merged slice lies elsewhere.
+        whole = (path if path.startswith("/") else f"{folder(self.uri).path}/{path}" for path in sorted(paths))
+        listed = ", ".join(map(standard_literal, whole))
         return f"SELECT {', '.join(items)} FROM read_parquet([{listed}], hive_partitioning = false)"
 
     def _item(self, column: Column, written: dict[str, str], frontier: str) -> str:
@@ -149,14 +151,97 @@ class LocalTable:
             raise Unproven("a frontier or files that are no longer there")
 
 
-def local_table(state: TableState, *, hidden: bool) -> LocalTable | None:
+@dataclass(frozen=True)
+class LocalMergedTable(LocalTable):
+    """One merge-on-read table: its base files with the change logs since.
+
+    Where there are none its slices are merged when they are asked for, of tables in which the last commit wins.
+    """
+
+    merged: MergedSlices
+
+    def rows(self, frontier: str) -> str:
+        try:
+            return self.logged_rows(frontier)
+        except NotLoggedError as error:
+            _LOG.info("%s: file slices are merged: %s", self.uri, error)
+            return self._select(self._slices(frontier).values(), frontier)
+
+    def logged_rows(self, frontier: str) -> str:
+        """`rows` by change logs. Raises NotLoggedError where these do not have all of it."""
+        self._require(frontier, None)
+        return self._overlaid(logged_slices(self.timeline, frontier), frontier)
+
+    def _overlaid(self, slices: LoggedSlices, frontier: str) -> str:
+        """Rows of base files whose keys no log names, and the newest row of each key that one does."""
+        logs = [log for log in slices.logs if log.rows]
+        if not logs:
+            return self._select(slices.bases, frontier)
+        names = {column.name for column in self.schema}
+        if not names.issuperset(slices.at) or any(is_hidden(name) and name != KEY for name in names):
+            raise NotLoggedError("columns are asked for that change logs lack")
+        numbered = (f"SELECT *, {number} AS {_NUMBER} FROM ({self._logged([log])})" for number, log in enumerate(logs))
+        identity = ", ".join(map(duck_quoted, (KEY, *slices.at)))
+        newest = (
+            f"SELECT * FROM ({' UNION ALL '.join(numbered)}) QUALIFY row_number() OVER"
+            f" (PARTITION BY {identity} ORDER BY {_NUMBER} DESC, {WEIGHT} DESC) = 1"
+        )
+        same = " AND ".join(f"o.{name} IS NOT DISTINCT FROM n.{name}" for name in map(duck_quoted, (KEY, *slices.at)))
+        whole, changed = (self._select(some, frontier) for some in (slices.whole, slices.changed))
+        return (
+            f"WITH newest AS MATERIALIZED ({newest}) {whole}"
+            f" UNION ALL SELECT o.* FROM ({changed}) AS o ANTI JOIN newest AS n ON {same}"
+            f" UNION ALL SELECT * EXCLUDE ({WEIGHT}, {_NUMBER}) FROM newest WHERE {WEIGHT} > 0"
+        )
+
+    def _slices(self, frontier: str) -> Mapping[tuple[str, str], Slice]:
+        timeline, at = self.timeline, self.timeline.as_of(frontier)
+        if not is_last_commit_wins(timeline.properties):
+            raise Unproven("a merge-on-read table that merges by an order")
+        if timeline.is_archived:
+            raise Unproven("slices of a merge-on-read table whose commits are archived")
+        return {group: self._slice(group, files) for group, files in slice_files(timeline, at).items()}
+
+    def _slice(self, group: tuple[str, str], files: SliceFiles) -> Slice:
+        logs = tuple(files.own_logs())
+        if files.base is None:
+            raise Unproven("a file slice of log files alone")
+        if not logs:
+            return Slice(*group, files.base, files.since)
+        written = {self.timeline.schema_json(f"{instant}_") for instant in (files.since, *files.log_instants())}
+        if len(written) > 1:
+            raise Unproven("a file slice of several schemas")
+        return Slice(*group, self.merged.path(self.timeline, files.base, logs), files.since)
+
+    def _compared(self, start: str, end: str) -> str:
+        """By the rows of the slices that commits touched, as they were and as they are."""
+        touched = set[tuple[str, str]]().union(*(commit.touched for commit in self.timeline.between(start, end)))
+        for frontier in (start, end):
+            self._require(frontier, touched)
+        old, new = (f"({self._select(self._of(at, touched).values(), at)})" for at in (start, end))
+        parts = (f"SELECT *, CAST({weight} AS BIGINT) AS {WEIGHT} FROM (FROM {some} EXCEPT ALL FROM {other})"
+                 for weight, some, other in ((1, new, old), (-1, old, new)))  # fmt: skip
+        return " UNION ALL ".join(parts)
+
+    def _require(self, frontier: str, groups: Collection[tuple[str, str]] | None) -> None:
+        timeline = self.timeline
+        if not timeline.holds(frontier) or not timeline.is_settled(frontier):
+            raise Unproven("a frontier that is no longer there")
+        if missing_files(timeline, frontier, groups):
+            raise Unproven("files that are no longer there")
+
+
+def local_table(state: TableState, merged: MergedSlices, *, hidden: bool) -> LocalTable | None:
     """A table (`hidden`: with all columns of ours) as DuckDB reads it; None where it cannot."""
-    if state.kind != "cow" or state.frontier is None or not folder(state.uri).is_local:
+    if state.kind not in ("cow", "mor") or state.frontier is None or not folder(state.uri).is_local:
         return None
     shown = (state.stored if hidden else state.schema) or ()
     columns = shown if hidden else visible(shown)
     kept = [c for c in columns if not c.name.startswith("_hoodie_") and c.name != KEY]
-    return LocalTable(state.uri, Timeline(state.uri), (*kept, Column(KEY, "string")))
+    timeline, schema = Timeline(state.uri), (*kept, Column(KEY, "string"))
+    if state.kind == "cow":
+        return LocalTable(state.uri, timeline, schema)
+    return LocalMergedTable(state.uri, timeline, schema, merged)
 
 
 def _no_rows(schema: Schema) -> str:

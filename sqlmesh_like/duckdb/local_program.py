@@ -30,6 +30,7 @@ from sqlmesh_like.duckdb.duck_connection import file_worker
 from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type
 from sqlmesh_like.duckdb.exact_sql import SETUP, ExactQuery, Unproven, exact
 from sqlmesh_like.duckdb.local_files import PLAIN, LocalTable, local_table
+from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.hudi.change_log import ChangeLog, new_log
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden
 from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
@@ -63,6 +64,7 @@ class LocalPrograms:
         self._folder: Path | None = None
         self._changes: dict[object, tuple[str, int]] = {}
         self._count = 0
+        self._merged = MergedSlices()
 
     def release(self) -> None:
         """Forget everything that was read."""
@@ -73,6 +75,7 @@ class LocalPrograms:
                 shutil.rmtree(self._folder, ignore_errors=True)
             self._db = self._folder = None
             self._changes.clear()
+            self._merged.forget()
 
     def actions(self, planned: PlannedModel, program: DeltaProgram, *, logged: bool) -> LocalActions | None:
         """The actions of a program; None where Spark has to find them. `logged`: with a log of the change."""
@@ -89,7 +92,7 @@ class LocalPrograms:
     def _tried(
         self, planned: PlannedModel, work: Callable[[_Run], LocalActions | None], *, logged: bool
     ) -> LocalActions | None:
-        tables = _tables_of(planned)
+        tables = _tables_of(planned, self._merged)
         if tables is None:
             return None
         try:
@@ -126,11 +129,11 @@ class LocalPrograms:
             return self._changes[known]
 
 
-def _tables_of(planned: PlannedModel) -> Mapping[str, LocalTable] | None:
+def _tables_of(planned: PlannedModel, merged: MergedSlices) -> Mapping[str, LocalTable] | None:
     """The inputs by unique id and the target as `this`; None where one of them is not readable here."""
-    entries = {TARGET: local_table(planned.target, hidden=True)}
+    entries = {TARGET: local_table(planned.target, merged, hidden=True)}
     for item in planned.inputs:
-        entries[item.ref.unique_id] = local_table(item.state, hidden=False) if item.end is not None else None
+        entries[item.ref.unique_id] = local_table(item.state, merged, hidden=False) if item.end is not None else None
     readable = {name: table for name, table in entries.items() if table is not None}
     return readable if len(readable) == len(entries) else None
 

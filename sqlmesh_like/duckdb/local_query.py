@@ -1,12 +1,14 @@
 """Any SELECT over a lake's tables with no JVM. Owns when DuckDB's answer is Spark's; Spark answers the rest.
 
-Copy-on-write tables on this machine are Parquet files, which the timeline names: DuckDB reads the columns and row
-groups that a query needs. What DuckDB is trusted to compute is `allow_list`'s, the same as for tests without a lake.
+Tables on this machine are Parquet files, which the timeline names, merge-on-read ones with change logs beside them:
+DuckDB reads the columns and row groups that a query needs. What DuckDB is trusted to compute is `allow_list`'s, the
+same as for tests without a lake.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 import duckdb
@@ -15,12 +17,26 @@ from sqlglot import exp
 from sqlmesh_like.duckdb.duck_engine import DuckEngine, NotCheckable
 from sqlmesh_like.duckdb.duck_history import DuckHistory
 from sqlmesh_like.duckdb.duck_types import cast_item, duck_quoted
+from sqlmesh_like.duckdb.exact_sql import Unproven
+from sqlmesh_like.duckdb.local_files import LocalMergedTable
+from sqlmesh_like.duckdb.merged_slices import MergedSlices
+from sqlmesh_like.hudi.change_log import NotLoggedError
+from sqlmesh_like.hudi.logged_slices import logged_slices
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.table_reader import whole_files
-from sqlmesh_like.names import Column, Schema, TableName, visible
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import KEY, Column, Schema, TableName, visible
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.run.ports import Rows
 from sqlmesh_like.sql_text import standard_literal
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Files of a table, and the FROM item that reads its rows from them."""
+
+    paths: list[str]
+    item: str
 
 
 def local_rows(
@@ -30,19 +46,37 @@ def local_rows(
 
     `shown` are the columns with the types that Spark gives them, where these are known.
     """
-    files = {table: whole_files(state) for table, state in tables.items()}
-    is_here = all(folder(state.uri).is_local for state in tables.values())
-    if not is_here or any(paths is None or _is_nested(tables[table]) for table, paths in files.items()):
+    if not all(folder(state.uri).is_local and not _is_nested(state) for state in tables.values()):
         return None
-    if _divides_decimals(tree, tables.values()):
+    readable = {table: found for table, state in tables.items() if (found := _readable(state)) is not None}
+    if len(readable) < len(tables) or _divides_decimals(tree, tables.values()):
         return None
-    engine = _LocalTables(now, {table: paths or [] for table, paths in files.items()}, tables)
+    engine = _LocalTables(now, readable, tables)
     try:
         return engine.rows(tree, shown, limit)
     except (NotCheckable, duckdb.Error):
         return None  # it may fail there as well: then it is Spark that says why
     finally:
         engine.stop()
+
+
+def _readable(state: TableState) -> _Source | None:
+    """A table's files, and the FROM item over them; None where only Spark reads it."""
+    if state.kind == "mor" and state.frontier is not None:
+        return _with_logs(state, state.frontier)
+    paths = whole_files(state)
+    return None if paths is None else _Source(paths, _files(paths, visible(state.schema or ())))
+
+
+def _with_logs(state: TableState, frontier: str) -> _Source | None:
+    timeline = Timeline(state.uri)
+    columns = (*visible(state.schema or ()), Column(KEY, "string"))
+    try:
+        paths = logged_slices(timeline, frontier).paths
+        rows = LocalMergedTable(state.uri, timeline, columns, MergedSlices()).logged_rows(frontier)
+    except (NotLoggedError, Unproven):
+        return None
+    return _Source([f"{folder(state.uri).path}/{path}" for path in paths], f"({rows})")
 
 
 def _is_nested(state: TableState) -> bool:
@@ -60,15 +94,17 @@ class _LocalTables(DuckEngine):
     """DuckDB over the files of tables, which it can read and nothing else."""
 
     def __init__(
-        self, now: datetime, files: Mapping[TableName, list[str]], tables: Mapping[TableName, TableState]
+        self, now: datetime, sources: Mapping[TableName, _Source], tables: Mapping[TableName, TableState]
     ) -> None:
-        super().__init__(DuckHistory(), lambda *_: None, now, [path for paths in files.values() for path in paths])
-        for table, paths in files.items():
+        super().__init__(
+            DuckHistory(), lambda *_: None, now, [path for each in sources.values() for path in each.paths]
+        )
+        for table, source in sources.items():
             self._db.execute(f"CREATE SCHEMA IF NOT EXISTS {duck_quoted(table.schema)}")
             spelt = f"{duck_quoted(table.schema)}.{duck_quoted(table.identifier)}"
             columns = visible(tables[table].schema or ())
             items = ", ".join(cast_item(column.name, column.type) for column in columns)
-            self._db.execute(f"CREATE VIEW {spelt} AS SELECT {items} FROM {_source(paths, columns)}")
+            self._db.execute(f"CREATE VIEW {spelt} AS SELECT {items} FROM {source.item}")
 
     def rows(self, tree: exp.Expr, shown: Schema | None, limit: int) -> Rows:
         text = self._text(tree)
@@ -80,7 +116,7 @@ class _LocalTables(DuckEngine):
         return Rows(tuple(Column(row[0], types.get(row[0].lower())) for row in result), tuple(rows))
 
 
-def _source(paths: list[str], columns: Schema) -> str:
+def _files(paths: list[str], columns: Schema) -> str:
     if paths:
         files = ", ".join(standard_literal(path) for path in paths)
         return f"read_parquet([{files}], hive_partitioning = false)"

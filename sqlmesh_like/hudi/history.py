@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import partial
+from itertools import takewhile
 
 from sqlmesh_like.errors import NodeError, UnreadableTableError
 from sqlmesh_like.hudi.avro_schema import schema_of
@@ -98,6 +99,13 @@ class LakeHistory:
     def exceeds(self, uri: str, commits: int) -> bool:
         timeline = Timeline(uri)
         return len(timeline.commit_instants) > commits and len(timeline.data_commits) > commits
+
+    def uncompacted(self, uri: str) -> int:
+        timeline = Timeline(uri)
+        if timeline.is_cow:
+            return 0
+        since = takewhile(lambda commit: commit.operation != "COMPACT", timeline.newest_first())
+        return sum(commit.is_data for commit in since)
 
     def pending_commits(self, uri: str, start: str, end: str) -> int:
         return len(Timeline(uri).between(start, end))

@@ -22,22 +22,30 @@ _CLEAN = re.compile(r"(?P<requested>\d{14,17})(_\d{14,17}\.clean|\.clean\.reques
 
 
 @dataclass
-class _Slice:
+class SliceFiles:
     """Files of one file group that commits of the active timeline wrote: the newest base file and the log files."""
 
     base: str | None = None
     since: str = ""
-    logs: list[tuple[str, str]] = field(default_factory=list)  # completion time, path
+    logs: list[tuple[str, str, str]] = field(default_factory=list)  # completion time, path, requested time
 
     def files(self) -> Iterator[str]:
-        """Paths of what is read; log files of commits that completed earlier belong to older slices."""
+        """Paths of what is read."""
         if self.base:
             yield self.base
-        yield from (path for completed, path in self.logs if completed > self.since)
+        yield from self.own_logs()
+
+    def own_logs(self) -> Iterator[str]:
+        """Its log files, oldest first; those of commits that completed earlier belong to older slices."""
+        yield from (path for completed, path, _ in sorted(self.logs) if completed > self.since)
+
+    def log_instants(self) -> Iterator[str]:
+        """Requested times of the commits that wrote these."""
+        yield from (requested for completed, _, requested in sorted(self.logs) if completed > self.since)
 
 
 @dataclass(frozen=True)
-class _File:
+class DataFile:
     """A data file by its name: the group it is of and the instant that wrote it."""
 
     group: FileGroup
@@ -55,7 +63,7 @@ def missing_files(timeline: Timeline, frontier: str, groups: Collection[FileGrou
         return [f"all before {kept}"]
     listed = timeline.folder.files()
     there = frozenset(listed)
-    known = [path for key, result in _known(timeline, at).items() if _in(groups, key) for path in result.files()]
+    known = [path for key, result in slice_files(timeline, at).items() if _in(groups, key) for path in result.files()]
     return [*(path for path in known if path not in there), *_deleted(timeline, at, groups, cleans, listed)]
 
 
@@ -63,16 +71,16 @@ def _in(groups: Collection[FileGroup] | None, group: FileGroup) -> bool:
     return groups is None or group in groups
 
 
-def _known(timeline: Timeline, at: str) -> Mapping[FileGroup, _Slice]:
+def slice_files(timeline: Timeline, at: str) -> Mapping[FileGroup, SliceFiles]:
     """Slices of live file groups, as far as commits of the active timeline wrote them."""
-    entries: dict[FileGroup, _Slice] = defaultdict(_Slice)
+    entries: dict[FileGroup, SliceFiles] = defaultdict(SliceFiles)
     for commit in timeline.until(at):
         for group in commit.replaced_groups:
             entries.pop(group, None)
         for write in commit.writes:
             own = entries[write.partition, write.file_id]
             if _LOG.fullmatch(write.path.rpartition("/")[2]):
-                own.logs.append((commit.instant.completed or "", write.path))
+                own.logs.append((commit.instant.completed or "", write.path, commit.instant.requested))
             else:
                 own.base, own.since = write.path, commit.instant.requested
     return entries
@@ -101,11 +109,19 @@ def _deleted(
     return lost
 
 
-def _file(path: str) -> _File | None:
+def archived_logs(timeline: Timeline, limit: str) -> Iterator[DataFile]:
+    """Log files, requested up to an instant, of commits before the active timeline."""
+    first = timeline.commit_instants[0].requested
+    for file in filter(None, map(_file, timeline.folder.files())):
+        if not file.is_base and file.instant < first and file.instant <= limit:
+            yield file
+
+
+def _file(path: str) -> DataFile | None:
     partition, _, name = path.rpartition("/")
     for pattern in (_LOG, _BASE):
         if match := pattern.fullmatch(name):
-            return _File((partition, match["file_id"]), match["instant"], pattern is _BASE, path)
+            return DataFile((partition, match["file_id"]), match["instant"], pattern is _BASE, path)
     return None
 
 

@@ -161,6 +161,9 @@ class History(Protocol):
         """Whether the active timeline has more data commits than this."""
         ...
 
+    def uncompacted(self, uri: str) -> int:
+        """Data commits since the last compaction of a merge-on-read table; none of another."""
+
     def pending_commits(self, uri: str, start: str, end: str) -> int:
         """Commits between two frontiers, services included: a cleaner counts these too."""
         ...

@@ -38,19 +38,21 @@ def due(catalog: Catalog, owned: Iterable[str], slack: int = SLACK) -> tuple[Cle
         behind = [
             catalog.history.pending_commits(state.uri, start, state.frontier) for start in needed.get(unique_id, ())
         ]
-        retain = retained(max(behind, default=0))
+        retain = retained(max(behind, default=0), catalog.history.uncompacted(state.uri))
         if catalog.history.exceeds(state.uri, retain + slack):
             cleanings.append(Cleaning(state.uri, retain))
     return tuple(cleanings)
 
 
-def retained(behind: int) -> int:
+def retained(behind: int, uncompacted: int = 0) -> int:
     """Data commits to keep for a slowest consumer that is this many behind: those, and the one it stands on.
 
-    >>> retained(0), retained(30), retained(1000)
-    (10, 31, 200)
+    And those that log files were written by since the last compaction: readers need their change logs.
+
+    >>> retained(0), retained(30), retained(1000), retained(0, 15)
+    (10, 31, 200, 16)
     """
-    return min(AT_MOST, max(AT_LEAST, behind + 1))
+    return min(AT_MOST, max(AT_LEAST, behind + 1, uncompacted + 1))
 
 
 def _oldest_frontiers(catalog: Catalog) -> dict[str, list[str]]:

@@ -98,6 +98,13 @@ def stood(layout: OdsLayout) -> str:
     )
 
 
+def places(layout: OdsLayout) -> str:
+    """From `{{stored}}` and `{{keys}}`: the partitions in which rows of these keys stand (grain: key)."""
+    part = quoted_name(layout.partition_field) if layout.partition_field else "''"
+    rows = f"select {KEY}, {part} as part from {{stored}} left semi join {{keys}} using ({KEY})"
+    return f"select {KEY}, collect_set(part) as parts from ({rows}) group by {KEY}"
+
+
 def united_versions(layout: OdsLayout) -> str:
     """From `{{floors}}` (grain: any): the newest of each key, with all places that any of them names (grain: key)."""
     ranks = ", ".join(layout.rank_columns)

@@ -1,7 +1,7 @@
 """The change log of one batch into one table. Owns for which tables it is worth its work, and what is read for it.
 
 Events seldom tell rows as they were in the table, so these are looked up. In a small table that takes longer than to
-compare its files, as readers do where there is no log.
+compare its files, as readers do where there is no log. A merge-on-read table is read by its logs: it has them always.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sqlmesh_like.spark.change_feed.mor_change_feed import MAX_PARTITIONS
 from sqlmesh_like.spark.tables.hudi_table import HudiTable
 
 WORTH_A_LOG = 32_000_000
-"""Bytes of a table from which on its commits have logs."""
+"""Bytes of a copy-on-write table from which on its commits have logs."""
 
 
 def log_of_batch(rows: DataFrame, table: HudiTable, count: int) -> ChangeLog | None:
@@ -28,9 +28,10 @@ def log_of_batch(rows: DataFrame, table: HudiTable, count: int) -> ChangeLog | N
     previous = timeline.frontier
     if previous is None or _may_hide_deletes(timeline, table):
         return None
-    if sum(size.bytes for size in timeline.sizes(previous).values()) < WORTH_A_LOG:
+    if timeline.is_cow and sum(size.bytes for size in timeline.sizes(previous).values()) < WORTH_A_LOG:
         return None
-    stored = change_feed(rows.sparkSession, timeline).current(previous, _partitions(rows, table), hidden=True)
+    feed = change_feed(rows.sparkSession, timeline)
+    stored = feed.current(previous, _partitions(rows, table), hidden=bool(table.ordering))
     return log_of_upsert(rows, stored, timeline, table, previous, count)
 
 

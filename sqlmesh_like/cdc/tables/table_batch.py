@@ -29,6 +29,7 @@ from sqlmesh_like.hudi.bucket_count import BUCKETS_KEY
 from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.file_sizing import buckets_for, fits_in_a_file, tasks_for
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.frames.cached_frame import cached
 from sqlmesh_like.spark.tables.catalog_sync import sync
 from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable, Operation, write
@@ -84,7 +85,8 @@ def _commit_batch(
     floors = read_floors(spark, tombstones) if layout.order_columns or again else None
     result, is_ranked = _decisions(spark, decoded, uri, floors, in_order=in_order, again=again)
     is_counted = not is_ranked and not _are_netted(decoded) and (result is None or not remembers)
-    kept = None if result is None or is_counted else cached(result)
+    # The log, its partitions and Hudi ask for rows in turn: each time they would be looked up again.
+    kept = None if result is None else cached(result)
     decisions = result if kept is None else kept.frame
     if decisions is None:
         decisions = frame_query(spark, merge_sql.decisions_of_one(layout), events=decoded.good)
@@ -152,19 +154,29 @@ def _decisions(
     inputs: dict[str, DataFrame] = {"versions": versions}
     if is_looked_up:
         keys = (versions if again else versions.where("lacks_before_position")).select(merge_sql.KEY).distinct()
-        stored = spark.read.format("hudi").load(uri)
+        is_ranked = bool(layout.order_columns) or again
+        stored = _stored(spark, uri, hidden=is_ranked)
         stored = stored if again else within_ranges(stored, decoded.events, layout)
-        stood = frame_query(spark, merge_sql.stood(layout), stored=stored, keys=keys)
-        if layout.order_columns or again:
+        if is_ranked:
             # A row that stands elsewhere and is newer than a late event must not get a second copy.
+            stood = frame_query(spark, merge_sql.stood(layout), stored=stored, keys=keys)
             both = stood if floors is None else stood.unionByName(floors.select(*stood.columns))
             floors = frame_query(spark, merge_sql.united_versions(layout), floors=both)
         else:
-            inputs["places"] = stood.groupBy(merge_sql.KEY).agg({"part": "collect_set"}).toDF(merge_sql.KEY, "parts")
+            inputs["places"] = frame_query(spark, merge_sql.places(layout), stored=stored, keys=keys)
     if floors is not None:
         inputs["floors"] = floors
     text = merge_sql.decisions(layout, with_floors=floors is not None, with_places="places" in inputs)
     return frame_query(spark, text, **inputs), floors is not None
+
+
+def _stored(spark: SparkSession, uri: str, *, hidden: bool) -> DataFrame:
+    """All rows of a table (`hidden`: with our columns), from the files that its timeline names: Hudi lists folders."""
+    timeline = Timeline(uri)
+    newest = next((commit.instant.frontier for commit in timeline.newest_first() if commit.is_data), None)
+    if newest is None or newest != timeline.frontier:
+        return spark.read.format("hudi").load(uri)  # something is under way, or was cut short
+    return change_feed(spark, timeline).current(newest, hidden=hidden)
 
 
 def _are_netted(decoded: Decoded) -> bool:

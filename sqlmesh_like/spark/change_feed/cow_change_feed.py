@@ -7,23 +7,21 @@ commits overlap, keeps the types that partition paths lose, and can be cut down 
 
 from __future__ import annotations
 
-import json
 import logging
-from collections import defaultdict
 from collections.abc import Collection, Iterable
 from functools import reduce
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.hudi.avro_schema import schema_of
 from sqlmesh_like.hudi.change_log import NotLoggedError, logs_between
 from sqlmesh_like.hudi.commits import Commit, Slice
+from sqlmesh_like.hudi.file_schemas import paths_by_schema
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, visible
+from sqlmesh_like.names import KEY, WEIGHT, Schema, visible
 from sqlmesh_like.spark.change_feed.logged_changes import read_logs
 from sqlmesh_like.spark.frames.type_promotion import promoted_type
 
@@ -118,11 +116,11 @@ class CopyOnWriteFeed:
     def _read(self, slices: Iterable[Slice], schema: Schema) -> DataFrame:
         """Rows of base files as `schema`. Files of different writer schemas are read apart and cast: no one reader
         schema reads int and bigint, or two decimals, of one column."""
-        by_schema: dict[str, list[str]] = defaultdict(list)
-        for file_slice in slices:
-            by_schema[self._written_as(file_slice)].append(f"{self._timeline.uri}/{file_slice.path}")
         empty = self._empty(schema)
-        frames = [self._session.read.schema(written).parquet(*paths) for written, paths in by_schema.items()]
+        frames = [
+            self._session.read.schema(_ddl(written)).parquet(*(f"{self._timeline.uri}/{path}" for path in paths))
+            for written, paths in paths_by_schema(self._timeline, slices).items()
+        ]
         wanted = empty.schema.fields
         alike = [
             frame.select(*[promoted_type(frame, field.name, field.dataType) for field in wanted]) for frame in frames
@@ -133,20 +131,6 @@ class CopyOnWriteFeed:
         # From a range, not from no rows: that would start a Python worker.
         return self._session.range(0).select(
             *[F.lit(None).cast(type_).alias(name) for name, type_ in typed_frame(schema)]
-        )
-
-    def _written_as(self, file_slice: Slice) -> str:
-        """Schema (DDL) of a file: that of its commit or, where that is archived, its own."""
-        if written := self._timeline.schema_json(f"{file_slice.instant}_"):
-            return _ddl(schema_of(written))
-        footer = self._timeline.footer(file_slice.path)
-        if avro := footer.get("parquet.avro.schema"):
-            return _ddl(schema_of(avro))
-        if spark := footer.get("org.apache.spark.sql.parquet.row.metadata"):
-            fields = StructType.fromJson(json.loads(spark)).fields
-            return _ddl(tuple(Column(field.name, field.dataType.simpleString()) for field in fields))
-        raise NodeError(
-            f"{self._timeline.uri}/{file_slice.path} does not say its schema", hint="rewrite the table once"
         )
 
     def _columns(self, schema: Schema, frontier: str, hidden: bool) -> list[SparkColumn]:

@@ -2,27 +2,33 @@
 
 Owns reading them as of frontiers; what is gone of these is `missing_files`'s.
 
-Log files are Hudi's own format and merge by rules of the table, so Hudi's reader says what a snapshot holds. A change
-whose commits have no change logs is two snapshots of the partitions that they touched, less what both have. Hudi's
-incremental read is not used: it shows late rows that lost against stored ones.
+A snapshot is the base files with the change logs since (`logged_slices`). Where there are none Hudi's reader says what
+it holds: log files are Hudi's own format and merge by rules of the table. A change whose commits have no change logs is
+two snapshots of the partitions that they touched, less what both have. Hudi's incremental read is not used: it shows
+late rows that lost against stored ones.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Collection, Iterable
+from functools import reduce
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sqlmesh_like.errors import RetryableError
+from sqlmesh_like.hudi.change_log import NotLoggedError
 from sqlmesh_like.hudi.commits import Commit
 from sqlmesh_like.hudi.history import path_columns
+from sqlmesh_like.hudi.logged_slices import LoggedSlices, logged_slices
 from sqlmesh_like.hudi.missing_files import missing_files
-from sqlmesh_like.names import Schema, is_hidden
+from sqlmesh_like.names import KEY, WEIGHT, Schema, is_hidden
 from sqlmesh_like.spark.change_feed.cow_change_feed import (
     COMMIT_TIME,
+    FEW,
     PARTITION_PATH,
     RECORD_KEY_COLUMN,
     SEQUENCE,
@@ -30,11 +36,13 @@ from sqlmesh_like.spark.change_feed.cow_change_feed import (
     lacking,
     most_left,
 )
+from sqlmesh_like.spark.change_feed.logged_changes import read_logs
 from sqlmesh_like.spark.frames.type_promotion import promoted_type
 
 MAX_PARTITIONS = 2_000
 """Above this many partitions none is left out: the list of them becomes part of the query."""
 
+_NUMBER, _AT = "_sml_number", "_sml_at"
 _ROW = [PARTITION_PATH, RECORD_KEY_COLUMN, SEQUENCE]
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _PLAIN = re.compile(r"[A-Za-z0-9_.=/-]+")
@@ -42,6 +50,7 @@ _NUMBERED = ("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING")
 """Merge modes in which one of two rows of a key wins whole, with the number that its writer gave it."""
 _MERGE_INTO = "_hoodie.spark.sql.merge.into"
 """Key of commits of MERGE INTO, which may write the updated columns alone."""
+_log = logging.getLogger("sqlmesh_like.spark")
 _IN_PATHS = ("string", "int", "bigint", "date", "boolean", "decimal", "float", "double")
 
 
@@ -51,7 +60,40 @@ class MergeOnReadFeed(CopyOnWriteFeed):
     def current(self, frontier: str, partitions: Collection[str] | None = None, *, hidden: bool = False) -> DataFrame:
         schema = self.schema(frontier)
         self._require(frontier)
+        try:
+            if not hidden:
+                return self._overlaid(logged_slices(self._timeline, frontier), schema, frontier, partitions)
+        except NotLoggedError as error:
+            _log.info("%s: log files are merged: %s", self._timeline.uri, error)
         return self._as_of(frontier, schema, partitions).select(*self._columns(schema, frontier, hidden))
+
+    def _overlaid(
+        self, slices: LoggedSlices, schema: Schema, frontier: str, partitions: Collection[str] | None
+    ) -> DataFrame:
+        """Rows of base files whose keys no change log names, and the newest row of each key that one does."""
+        whole, base = (
+            self._read([each for each in some if partitions is None or each.partition in partitions], schema).select(
+                *self._columns(schema, frontier, hidden=False)
+            )
+            for some in (slices.whole, slices.changed)
+        )
+        logs = [log for log in slices.logs if log.rows]
+        if not logs:
+            return whole.unionByName(base)
+        if not set(slices.at) <= set(base.columns):
+            raise NotLoggedError("its partitions are of a column that change logs lack")
+        numbered = [
+            read_logs(self._session, self._timeline, [log], schema).withColumn(_NUMBER, F.lit(number))
+            for number, log in enumerate(logs)
+        ]
+        row = F.struct(*(F.col(f"`{name}`") for name in (*base.columns, WEIGHT)))
+        newest = F.max_by(row, F.struct(_NUMBER, WEIGHT)).alias("row")
+        identity = [F.col(f"`{name}`").alias(f"{_AT}{n}") for n, name in enumerate((KEY, *slices.at))]
+        logged = reduce(DataFrame.unionByName, numbered).groupBy(*identity).agg(newest)
+        same = [base[f"`{name}`"].eqNullSafe(logged[f"{_AT}{n}"]) for n, name in enumerate((KEY, *slices.at))]
+        keys = F.broadcast(logged) if sum(log.rows for log in logs) <= FEW else logged
+        rest = base.join(keys, reduce(SparkColumn.__and__, same), "left_anti")
+        return whole.unionByName(rest).unionByName(logged.where(f"row.{WEIGHT} > 0").select("row.*").drop(WEIGHT))
 
     def compared_changes(self, start: str, end: str) -> DataFrame:
         schema = self.schema(end)

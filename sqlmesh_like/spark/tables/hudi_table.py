@@ -17,6 +17,7 @@ from pyspark.sql.types import ByteType, ShortType
 
 from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.file_sizing import BUCKETS
+from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.unfinished_table import clear_unfinished
 
 _log = logging.getLogger("sqlmesh_like.spark")
@@ -122,6 +123,13 @@ def write_options(table: HudiTable) -> dict[str, str]:
         "hoodie.insert.shuffle.parallelism": str(table.tasks),
         "hoodie.bulkinsert.shuffle.parallelism": str(table.tasks),
     }
+    if table.table_type == "mor":
+        # Hudi compacts within every fifth commit, which then rewrites all that the five touched. Change logs spare
+        # readers the log files, so it may happen more seldom.
+        options["hoodie.compact.inline.max.delta.commits"] = "20"
+    if folder(table.uri).is_local:
+        # A task for each partition that was written takes longer than the folders of markers it looks into.
+        options["hoodie.markers.delete.parallelism"] = "2"
     if table.ordering:
         options["hoodie.record.merge.mode"] = "EVENT_TIME_ORDERING"
         options["hoodie.table.ordering.fields"] = ",".join(table.ordering)

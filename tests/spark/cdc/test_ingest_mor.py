@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from sqlglot import parse_one
 
+from sqlmesh_like.duckdb.local_query import local_rows
+from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import TableName
 from tests.spark.ingest_lake import BY_MONTH, event, table
 from tests.spark.ingest_lake import Lake as IngestLake
 from tests.spark.lake import Lake
@@ -64,3 +69,22 @@ def test_a_merge_on_read_table_takes_events_in_and_models_follow(spark: SparkSes
     lake.compaction(ods.uri(), "run")
     assert lake.run_well() == {"kept": "no_op", "sums": "no_op"}
     assert ods.rows("t", "id", "v") == [(1, -1), (2, 20)]
+
+
+def test_a_merge_on_read_table_is_read_without_spark(spark: SparkSession, tmp_path: Path) -> None:
+    named = [table("t", partition_by=BY_MONTH, table_type="mor"), table("ordered", order_by=("at",), table_type="mor")]
+    ods = IngestLake(spark, tmp_path, tuple(named))
+
+    def changes(op: str, after: object, before: object = None) -> list[str]:
+        return [event(op, after, before, fields=FIELDS, table=each.name) for each in named]
+
+    ods.ingest(*changes("c", row(1, 10, 5)), *changes("c", row(2, 20, 5)), *changes("c", row(3, 30, 5, FEB)))
+    # An update that moves the row, of which the event does not say from where; a delete; a new row.
+    ods.ingest(*changes("u", row(1, 11, 6, FEB)), *changes("d", None, row(2, 20, 5)), *changes("c", row(4, 40, 6)))
+    for each in named:
+        state = LakeHistory().state(ods.uri(each.name))
+        query = parse_one(f"select id, v from ods.{each.name} where v > 0 order by id", dialect="spark")
+        tables = {TableName("ods", each.name): state}
+        rows = local_rows(query, tables, None, -1, datetime(2024, 1, 1, tzinfo=UTC))
+        assert rows is not None
+        assert list(rows.rows) == ods.rows(each.name, "id", "v") == [(1, 11), (3, 30), (4, 40)]

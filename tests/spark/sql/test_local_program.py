@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import date
 from decimal import Decimal as D
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.spark.tables.cleaner import clean_history
 from sqlmesh_like.spark.writer import materializer
 from tests.spark.lake import Lake, Row, Table, ordered
 
@@ -49,10 +51,10 @@ BATCHES = (
 )  # fmt: skip
 
 
-def sources(lake: Lake) -> tuple[Table, Table]:
+def sources(lake: Lake, kind: Literal["cow", "mor"] = "cow") -> tuple[Table, Table]:
     columns = "id int, buyer int, amount decimal(12,2), price double, city string, day date"
-    orders = lake.source("orders", columns, buckets=2)
-    return orders, lake.source("buyers", "id int, name string, factor decimal(6,2)")
+    orders = lake.source("orders", columns, buckets=2, table_type=kind)
+    return orders, lake.source("buyers", "id int, name string, factor decimal(6,2)", table_type=kind)
 
 
 def written(lake: Lake, orders: Table, buyers: Table, batch: tuple[list[Row], list[int], list[Row], list[int]]) -> None:
@@ -70,15 +72,16 @@ def stored(lake: Lake, name: str) -> list[tuple[object, ...]]:
     return ordered(frame.select(*sorted(c for c in frame.columns if not c.startswith("_hoodie_"))))
 
 
+@pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_both_engines_bring_tables_to_the_same_rows_keys_and_state(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: Literal["cow", "mor"], spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(materializer, "LOGGED_FROM_BYTES", 0)
     lakes = [Lake(spark, tmp_path / name, delta_engine=name) for name in ("auto", "spark")]  # type: ignore[arg-type]
-    tables = [sources(lake) for lake in lakes]
+    tables = [sources(lake, kind) for lake in lakes]
     for lake in lakes:
         for name, sql in (MODELS | NEVER_HERE).items():
-            lake.model(name, sql)
+            lake.model(name, f"{{{{ config(table_type='{kind}') }}}} {sql}")
     computed: dict[str, set[str]] = {name: set() for name in MODELS | NEVER_HERE}
     for batch in BATCHES:
         for lake, (orders, buyers) in zip(lakes, tables, strict=True):
@@ -116,6 +119,25 @@ def test_a_run_that_needs_no_commit_starts_no_spark(spark: SparkSession, tmp_pat
     assert first.commits("large") == 2  # what is pending has become much: the frontier moves
     assert Timeline(first.uri("large")).frontier is not None
     assert first.plan("large").strategy == "no_op"
+
+
+def test_files_whose_commits_are_archived_are_read_here(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(spark, tmp_path)
+    orders, _ = sources(lake)
+    lake.model("buyers_of", "select city, count(distinct buyer) as n from @orders group by city")
+    orders.upsert(*[(id, id % 3, D("5.00"), 0.5, "x", None) for id in range(8)])
+    for amount in range(7):
+        orders.upsert((1, 1, D(amount), 0.5, "x", None))
+    clean_history(spark, orders.uri, 1)
+    timeline = orders.timeline
+    first = timeline.commit_instants[0].requested
+    assert any(each.instant < first for each in timeline.slices(orders.frontier()).values())
+    lake.run_well()
+    orders.upsert((1, 7, D("1.00"), 0.5, "x", None), (9, 8, D("1.00"), 0.5, "y", None))
+    assert lake.run_well() == {"buyers_of": "group_recompute"}
+    assert lake.results["buyers_of"].engine == "duckdb"
+    assert lake.rows("buyers_of") == [("x", 4), ("y", 1)]
+    lake.assert_maintained()
 
 
 def test_what_cannot_be_read_here_is_left_to_spark_which_says_why(spark: SparkSession, tmp_path: Path) -> None:

@@ -175,6 +175,9 @@ class _History:
     def exceeds(self, uri: str, commits: int) -> bool:
         return False
 
+    def uncompacted(self, uri: str) -> int:
+        return 0
+
     def pending_commits(self, uri: str, start: str, end: str) -> int:
         return 1
 

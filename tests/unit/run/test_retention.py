@@ -12,10 +12,14 @@ from sqlmesh_like.run.retention import AT_LEAST, AT_MOST, SLACK, Cleaning, due
 
 @dataclass
 class _History:
-    """A lake of one table `t` with `commits` data commits, read by a model that stands `behind` of them back."""
+    """A lake of one table `t` with `commits` data commits, read by a model that stands `behind` of them back.
+
+    `logged` of them came after its last compaction.
+    """
 
     commits: int
     behind: int
+    logged: int = 0
     asked: list[str] = field(default_factory=list)
 
     def state(self, uri: str, format: str = "hudi") -> TableState:
@@ -29,6 +33,9 @@ class _History:
 
     def change(self, uri: str, start: str, end: str) -> ChangeVolume:
         return ChangeVolume()
+
+    def uncompacted(self, uri: str) -> int:
+        return self.logged
 
     def pending_commits(self, uri: str, start: str, end: str) -> int:
         return int(end) - int(start)
@@ -46,12 +53,12 @@ class _History:
         return False
 
 
-def _due(commits: int, behind: int) -> tuple[Cleaning, ...]:
+def _due(commits: int, behind: int, logged: int = 0) -> tuple[Cleaning, ...]:
     places = {
         "source.p.s.t": TablePlace("source.p.s.t", TableName("ods", "t"), "t"),
         "model.p.m": TablePlace("model.p.m", TableName("dws", "m"), "m"),
     }
-    return due(Catalog(places, _History(commits, behind)), ["source.p.s.t"])
+    return due(Catalog(places, _History(commits, behind, logged)), ["source.p.s.t"])
 
 
 def test_a_short_history_is_left_alone() -> None:
@@ -65,6 +72,10 @@ def test_a_table_whose_readers_are_up_to_date_keeps_the_minimum() -> None:
 def test_what_the_slowest_reader_has_not_read_is_kept_with_the_commit_it_stands_on() -> None:
     assert _due(100, behind=50) == (Cleaning("t", 51),)
     assert _due(55, behind=50) == ()
+
+
+def test_commits_since_the_last_compaction_are_kept_for_their_change_logs() -> None:
+    assert _due(100, behind=3, logged=19) == (Cleaning("t", 20),)
 
 
 def test_nothing_is_kept_past_the_cap() -> None:

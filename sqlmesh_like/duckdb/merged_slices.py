@@ -1,0 +1,85 @@
+"""File slices with log files, merged into Parquet files that DuckDB reads. Owns when these hold what Hudi would read.
+
+hudi-rs merges base and log files in this process. It is asked only where the last commit of a key wins: of other orders
+it knows some alone, and payloads of a table's own not at all.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from sqlmesh_like.duckdb.exact_sql import Unproven
+from sqlmesh_like.hudi.timeline import Timeline
+
+if TYPE_CHECKING:
+    from hudi import HudiFileGroupReader
+
+_OTHER_MERGES = (
+    "hoodie.table.partial.update.mode",
+    "hoodie.record.merge.strategy.id",
+    "hoodie.compaction.payload.class",
+)
+
+
+def is_last_commit_wins(properties: Mapping[str, str]) -> bool:
+    """Whether of the rows of a key that of the last commit is the one, whole."""
+    return properties.get("hoodie.record.merge.mode") == "COMMIT_TIME_ORDERING" and not any(
+        properties.get(name) for name in _OTHER_MERGES
+    )
+
+
+class MergedSlices:
+    """Merged slices of one run, in a folder of its own; each is made once."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._folder: Path | None = None
+        self._readers: dict[str, HudiFileGroupReader] = {}
+        self._made: dict[tuple[str, str, tuple[str, ...]], Path] = {}
+
+    @property
+    def is_used(self) -> bool:
+        return bool(self._made)
+
+    def path(self, timeline: Timeline, base: str, logs: tuple[str, ...]) -> str:
+        """The file with the rows of a base file and log files, oldest first. Raises Unproven where there is none."""
+        known = (timeline.uri, base, logs)
+        with self._lock:
+            if known not in self._made:
+                self._made[known] = self._merged(timeline, base, logs)
+            return str(self._made[known])
+
+    def forget(self) -> None:
+        """Remove the files."""
+        with self._lock:
+            if self._folder is not None:
+                shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+            self._readers.clear()
+            self._made.clear()
+
+    def _merged(self, timeline: Timeline, base: str, logs: tuple[str, ...]) -> Path:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        self._folder = self._folder or Path(tempfile.mkdtemp(prefix="sml-"))
+        path = self._folder / f"{len(self._made)}.parquet"
+        try:
+            batch = self._reader(timeline).read_file_slice_from_paths(base, list(logs))
+        except Exception as error:  # hudi-rs exports no class of its errors
+            raise Unproven(f"a file slice that hudi-rs does not read: {error}") from error
+        parquet.write_table(pa.Table.from_batches([batch]), path, compression="none")
+        return path
+
+    def _reader(self, timeline: Timeline) -> HudiFileGroupReader:
+        if timeline.uri not in self._readers:
+            from hudi import HudiFileGroupReader, HudiTableBuilder
+
+            table = HudiTableBuilder.from_base_uri(timeline.uri).build()
+            self._readers[timeline.uri] = HudiFileGroupReader(timeline.uri, table.hudi_options())
+        return self._readers[timeline.uri]
