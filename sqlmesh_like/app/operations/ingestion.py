@@ -11,6 +11,7 @@ from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.spark_session import session_for
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.cdc.report import IngestReport
+from sqlmesh_like.cdc.sources.brokers import check_brokers
 from sqlmesh_like.cdc.sources.source_check import check_source, check_start, check_trigger
 from sqlmesh_like.cdc.stream.metrics import Metrics
 from sqlmesh_like.errors import SelectionError, UsageError
@@ -55,6 +56,8 @@ def ingest(loaded: Loaded, request: IngestRequest, listener: IngestListener) -> 
     if request.replays_dead_letters and (request.continuous or request.start):
         raise UsageError("--replay-dead-letters goes with neither --continuous nor --from")
     metrics = Metrics(request.metrics)
+    for source in sources:
+        check_brokers(source)
     with lake_lock(loaded, "ingest"), session_for(loaded, sources) as spark:
         if request.continuous:
             return _run_continuously(spark, loaded, sources, request, listener, metrics)
