@@ -10,6 +10,8 @@ import importlib
 import sys
 import traceback
 from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
@@ -18,6 +20,7 @@ from sqlmesh_like import __version__
 from sqlmesh_like.cli.examples import EXAMPLES
 from sqlmesh_like.cli.options import global_options, spread
 from sqlmesh_like.cli.printing.output import json_line
+from sqlmesh_like.cli.printing.source_excerpt import with_source
 from sqlmesh_like.control_characters import shown_lines
 from sqlmesh_like.errors import SmlError, nearest
 from sqlmesh_like.secrets import scrubbing
@@ -151,7 +154,7 @@ def _run(words: list[str]) -> int:
         _print_error("interrupted", words)
         return 1
     except SmlError as error:
-        _print_error(str(error), words)
+        _print_error(str(error) if _is_json(words) else with_source(error, _start(words)), words)
         return error.exit_code
     except (RecursionError, MemoryError) as error:
         if "--debug" in words:
@@ -184,8 +187,19 @@ def _print_unexpected(error: Exception, words: Sequence[str]) -> int:
     return 1
 
 
+def _is_json(words: Sequence[str]) -> bool:
+    return "json" in words or "--log-format=json" in words
+
+
+def _start(words: Sequence[str]) -> Path:
+    """Where the call looks for its project."""
+    given = [word.partition("=")[2] for word in words if word.startswith("--project-dir=")]
+    given += [after for word, after in pairwise(words) if word == "--project-dir"]
+    return Path(given[-1]) if given else Path()
+
+
 def _print_error(message: str, words: Sequence[str]) -> None:
-    if "json" in words or "--log-format=json" in words:
+    if _is_json(words):
         click.echo(json_line("error", message), err=True)
         return
     label = "error:" if "--no-color" in words else click.style("error:", fg="red", bold=True)
