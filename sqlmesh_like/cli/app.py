@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from sqlmesh_like import __version__
+from sqlmesh_like import __version__, stop_signals
 from sqlmesh_like.cli.examples import EXAMPLES
 from sqlmesh_like.cli.options import global_options, spread
 from sqlmesh_like.cli.printing.output import json_line
@@ -136,12 +136,17 @@ def build_app() -> click.Group:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs `sml` and returns its exit code: 0 done, 1 a node or comparison failed, 2 a wrong call or project."""
+    """Runs `sml` and returns its exit code: 0 done, 1 a node or comparison failed, 2 a wrong call or project, 130 and
+    143 stopped by Ctrl-C and SIGTERM."""
     # What a call makes mostly stays to its end: looking for cycles among it each 700 values takes a third of the time.
     gc.set_threshold(50_000, 20, 20)
     words = list(sys.argv[1:] if arguments is None else arguments)
-    with scrubbing():
-        return _run(words)
+    try:
+        with scrubbing(), stop_signals.handled(_stopping(words)):
+            code = _run(words)
+            return stop_signals.exit_code() or code
+    except KeyboardInterrupt:  # after the call was over
+        return stop_signals.note_interrupt()
 
 
 def _run(words: list[str]) -> int:
@@ -152,7 +157,7 @@ def _run(words: list[str]) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         _print_error("interrupted", words)
-        return 1
+        return stop_signals.note_interrupt()
     except SmlError as error:
         _print_error(str(error) if _is_json(words) else with_source(error, _start(words)), words)
         return error.exit_code
@@ -185,6 +190,12 @@ def _print_unexpected(error: Exception, words: Sequence[str]) -> int:
     first_line = (str(error).strip().splitlines() or [""])[0]
     _print_error(f"unexpected {type(error).__name__}: {first_line}\n  add --debug to see where it comes from", words)
     return 1
+
+
+def _stopping(words: Sequence[str]) -> str:
+    """What a signal is answered with where something is to be finished first."""
+    text = "stopping after what is being written (again: at once)"
+    return f"{json_line('warn', text) if _is_json(words) else text}\n"
 
 
 def _is_json(words: Sequence[str]) -> bool:

@@ -9,6 +9,7 @@ from datetime import datetime
 from time import perf_counter
 from typing import Protocol
 
+from sqlmesh_like import stop_signals
 from sqlmesh_like.app.invocation import ALL_TYPES, ResourceTypes
 from sqlmesh_like.app.lakes.lake import Lake, clock, open_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
@@ -111,7 +112,8 @@ def _run_on_lake(
             result = executor.run(selected)
             if hooks is not None:
                 hooks.around_run(end=True, more=end_context(result))
-            if written and result.has_written:  # where nothing was, cleaning alone would start Spark
+            # Where nothing was written, cleaning alone would start Spark.
+            if written and result.has_written and not stop_signals.is_wished():
                 clean(lake, listener.notify)
         finally:
             if publisher is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from pathlib import Path
 
 import click
@@ -57,7 +58,10 @@ def command(name: str) -> None:
     folder = Path(name)
     if folder.exists():
         raise UsageError(f"{name} exists already", hint="choose another name, or remove it")
-    for path, text in _FILES.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text.format(name=name), encoding="utf-8")
+    with tempfile.TemporaryDirectory(prefix=".sml-init-", dir=folder.parent) as made:  # an end halfway leaves nothing
+        beside = Path(made) / name
+        for path, text in _FILES.items():
+            (beside / path).parent.mkdir(parents=True, exist_ok=True)
+            (beside / path).write_text(text.format(name=name), encoding="utf-8")
+        beside.rename(folder)
     click.echo(f"Made {name}. Next: cd {name} && sml build")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, TextIO
 
 import click
 
+from sqlmesh_like import stop_signals
 from sqlmesh_like.control_characters import shown, shown_json, shown_lines
 
 if TYPE_CHECKING:
@@ -131,8 +132,10 @@ class Output:
         problems = list(problems)
         self.line()
         bad = any(status in ("error", "fail") for status in outcomes)
-        words = "Completed with errors:" if bad else "Completed successfully"
-        self._line(self._coloured(words, "red" if bad else "green"), "error" if bad else "info")
+        words, colour = ("Completed with errors:", "red") if bad else ("Completed successfully", "green")
+        if stop_signals.is_wished():
+            words, colour = "Stopped; `sml retry` goes on with what was skipped", "yellow"
+        self._line(self._coloured(words, colour), "error" if bad else "info")
         for problem in problems:
             self.line()
             for text in problem.splitlines():

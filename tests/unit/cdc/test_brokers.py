@@ -33,7 +33,8 @@ def write(root: Path, monkeypatch: pytest.MonkeyPatch, servers: str) -> None:
     files = {
         "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\n',
         "profiles.yml": "lake: {target: a, outputs: {a: {type: spark, warehouse: w}}}\n",
-        "models/s.yml": "sources:\n  - name: shop\n    ingest:\n      format: debezium\n      kafka:\n        topics: t\n"
+        "models/s.yml": "sources:\n  - name: shop\n    ingest:\n      format: debezium\n"
+        "      kafka:\n        topics: t\n"
         f"        bootstrap_servers: {servers}\n    tables:\n      - {{name: o, ingest: {{primary_key: [id]}}}}\n",
         "models/o2.sql": "select id from {{ source('shop', 'o') }}",
     }

@@ -14,7 +14,7 @@ from tests.projects import enter_project
 Shown = pytest.CaptureFixture[str]
 FILES = {
     "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\n',
-    "profiles.yml": "lake:\n  target: a\n  outputs:\n    a: {type: duckdb, pasword: hunter2}\n",
+    "profiles.yml": "lake:\n  target: a\n  outputs:\n    a: {type: duckdb, threads: hunter2}\n",
     "models/a.sql": "select 1 as one,\n\t'茶' as tea frm t\n",
     "models/s.yml": "sources:\n  - name: shop\n    ingest:\n      password: hunter2\n",
     "models/b.sql": "select " + ", ".join(f"{n} as c{n}" for n in range(90)) + " frm t",
