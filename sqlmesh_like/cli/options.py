@@ -12,6 +12,7 @@ import click
 
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.cli.completion import complete_selectors
+from sqlmesh_like.cli.printing.activity import activity
 from sqlmesh_like.project.selection import INDIRECT
 
 _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
@@ -90,8 +91,9 @@ def shared_options(command: Callable[..., object]) -> Callable[..., object]:
 
     @wraps(command)
     def called(**kwargs: Any) -> object:
-        given = {field.name: kwargs.pop(field.name) for field in fields(Flags)}
-        return command(flags=Flags(**given), **kwargs)
+        flags = Flags(**{field.name: kwargs.pop(field.name) for field in fields(Flags)})
+        with activity(quiet=flags.quiet, log_format=flags.log_format):
+            return command(flags=flags, **kwargs)
 
     # click reads options from this attribute, last one first.
     params = getattr(command, "__click_params__", [])

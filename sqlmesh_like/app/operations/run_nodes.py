@@ -114,6 +114,7 @@ def _run_on_lake(
                 hooks.around_run(end=True, more=end_context(result))
             # Where nothing was written, cleaning alone would start Spark.
             if written and result.has_written and not stop_signals.is_wished():
+                loaded.reporter.phase("removing history that nothing needs")
                 clean(lake, listener.notify)
         finally:
             if publisher is not None:
@@ -166,6 +167,7 @@ def _check(
     lake: Lake, selected: Collection[str], written: Sequence[str], seeds: Mapping[str, SeedTable], notify: Notify
 ) -> None:
     """What is wrong, or worth a word, before anything is read or written."""
+    lake.loaded.reporter.phase("planning")
     _warn_of_watermarks(lake.loaded, selected, notify)
     _report_deferred(lake, notify)
     models = [unique_id for unique_id in written if unique_id not in seeds]

@@ -60,6 +60,7 @@ class Output:
     stream: TextIO = field(default_factory=lambda: sys.stdout)
     now: Callable[[], datetime.datetime] = _utc_now
     has_bar: bool = False
+    seconds: Callable[[], float] | None = None  # since the call began
     _bar: ProgressBar | None = None
 
     def line(self, text: str = "", level: LogLevel = "info") -> None:
@@ -141,6 +142,8 @@ class Output:
             for text in problem.splitlines():
                 self.line(f"  {text}", "error")
         self.line()
+        if self.seconds is not None:
+            self.line(f"Finished in {self.seconds():.2f}s")
         self.line(summary_line(outcomes))
 
     def _step(
