@@ -24,6 +24,7 @@ profile = "{name}"
   target: local
   outputs:
     local: {{type: spark, schema: dws, warehouse: warehouse, threads: 2}}
+    test: {{type: duckdb, schema: dws}} # no JVM, nothing is kept: sml build -t test
 """,
     "seeds/orders.csv": """\
 id,product,amount,ordered_on
@@ -64,4 +65,4 @@ def command(name: str) -> None:
             (beside / path).parent.mkdir(parents=True, exist_ok=True)
             (beside / path).write_text(text.format(name=name), encoding="utf-8")
         beside.rename(folder)
-    click.echo(f"Made {name}. Next: cd {name} && sml build")
+    click.echo(f"Made {name}. Next: cd {name} && sml build (-t test: on DuckDB, in seconds)")
