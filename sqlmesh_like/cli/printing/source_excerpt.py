@@ -15,7 +15,11 @@ from sqlmesh_like.errors import Location, ProjectError, SmlError
 from sqlmesh_like.project.settings import find_project
 
 _TEXT = frozenset({".sql", ".yml", ".yaml", ".toml", ".csv", ".md"})
-_SECRETIVE = re.compile(r"(?m)^\s*(?:-\s+)?[\"']?(?:ingest|vars|outputs|hudi|spark)[\"']?\s*:|[{,]\s*ingest\s*:")
+_SETTINGS = frozenset({"profiles.yml", "packages.yml", "dependencies.yml", "dbt_project.yml", "pyproject.toml"})
+_SECRETIVE = re.compile(
+    r"(?m)^\s*(?:-\s+)?[\"']?(?:ingest|outputs|hudi|spark|publish)[\"']?\s*:|[{,]\s*(?:ingest|publish)\s*:"
+)
+"""Blocks of properties that hold addresses and passwords."""
 _WIDTH = 100
 
 
@@ -38,15 +42,21 @@ def source_excerpt(root: Path, place: Location) -> str | None:
     path = (root / place.path).resolve()
     if place.line is None or path.suffix not in _TEXT or not path.is_relative_to(root) or not path.is_file():
         return None
-    text = path.read_text(encoding="utf-8", errors="replace")
-    line = next(islice(text.split("\n"), place.line - 1, None), "").rstrip()
+    with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+        line = next(islice(file, place.line - 1, None), "").rstrip()
     column = place.column
-    if path.suffix in (".yml", ".yaml", ".toml") and (path.stem == "profiles" or _SECRETIVE.search(text)):
+    if _may_hold_secrets(path):
         line = _up_to_value(line)
         column = column if column is not None and column <= len(line) else None
     if not line.strip():
         return None
     return _drawn(line, place.line, column)
+
+
+def _may_hold_secrets(path: Path) -> bool:
+    if path.suffix not in (".yml", ".yaml", ".toml"):
+        return False
+    return path.name in _SETTINGS or bool(_SECRETIVE.search(path.read_text(encoding="utf-8", errors="replace")))
 
 
 def _up_to_value(line: str) -> str:
