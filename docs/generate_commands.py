@@ -17,9 +17,11 @@ HEAD = """# Commands
 Written from the commands themselves by `python docs/generate_commands.py`.
 
 `sml COMMAND --help` prints the same. Exit codes: 0 done; 1 a node, a test or a comparison failed; 2 a wrong call or
-project. Lines while running go to standard output in dbt's format, warnings before a run to standard error.
-`--quiet` prints results and errors only; `--log-format json` makes each log line one JSON object. Colours and the bar
-below a run are for terminals only; `--no-color`, or `NO_COLOR` in the environment, turns colours off.
+project; 130 and 143 stopped by Ctrl-C and SIGTERM. Lines while running go to standard output in dbt's format, warnings
+before a run to standard error. `--quiet` prints results and errors only; `--log-format json` makes each log line one
+JSON object. Colours, the bar below a run and the phase of a long call are for terminals only; `--no-color`, or
+`NO_COLOR` in the environment, turns colours off. Flags that only dbt has a use for, such as `--printer-width`, are
+accepted without effect ([dbt.md](dbt.md)).
 
 `eval "$(sml completion bash)"` in `~/.bashrc` completes commands, flags, nodes and selectors (zsh and fish too).
 """
@@ -40,12 +42,17 @@ def leaves(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tup
 def own_options(command: click.Command) -> list[click.Option]:
     """The options that not every command has."""
     shared = {option.name for option in global_options()}
-    return [found for found in command.params if isinstance(found, click.Option) and found.name not in shared]
+    return [
+        found
+        for found in command.params
+        if isinstance(found, click.Option) and found.name not in shared and not found.hidden
+    ]
 
 
 def page() -> str:
     """The whole page."""
-    parts = [HEAD, "## Flags of every command\n", _table([o for o in global_options() if isinstance(o, click.Option)])]
+    shared = [option for option in global_options() if isinstance(option, click.Option) and not option.hidden]
+    parts = [HEAD, "## Flags of every command\n", _table(shared)]
     for words, command in leaves(build_app()):
         parts.append(f"## sml {' '.join([*words, *_arguments(command)])}\n")
         parts.append(f"{_sentences(command)}\n")

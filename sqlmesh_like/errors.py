@@ -28,12 +28,19 @@ class SmlError(Exception):
     """Root of all errors of this package."""
 
     exit_code = 1
+    heading = ""
+    """What stands above `parts` where there are several."""
 
     def __init__(self, message: str, *, location: Location | None = None, hint: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.location = location
         self.hint = hint
+
+    @property
+    def parts(self) -> tuple[SmlError, ...]:
+        """The errors that this one reports, each with a place of its own: mostly itself."""
+        return (self,)
 
     def __str__(self) -> str:
         """

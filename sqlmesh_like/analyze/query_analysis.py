@@ -26,6 +26,7 @@ from sqlmesh_like.analyze.expressions.synonyms import with_known_names
 from sqlmesh_like.analyze.illegal_clauses import first_misplaced
 from sqlmesh_like.analyze.nesting import brackets_are_shallow, is_shallow, too_deep
 from sqlmesh_like.analyze.pushdown import pushed_down
+from sqlmesh_like.analyze.syntax_errors import syntax_fault
 from sqlmesh_like.errors import Location, SqlError
 from sqlmesh_like.names import Schema
 from sqlmesh_like.render.rendered import InputRef, RenderedModel
@@ -33,11 +34,6 @@ from sqlmesh_like.render.rendered import InputRef, RenderedModel
 _OPENING = {"'": "quote", '"': "quote", "`": "quote", "/*": "comment"}
 _WORD = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|--[^\n]*|/\*.*?\*/|/\*|[^'"`/-]+|.""", re.DOTALL)
 
-_MISSING = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]*\.(\w+)'>")
-_SYMBOLS = {
-    "EQ": "=", "NEQ": "<>", "GT": ">", "GTE": ">=", "LT": "<", "LTE": "<=", "ADD": "+", "SUB": "-", "MUL": "*",
-    "DIV": "/", "NULLSAFEEQ": "<=>",
-}  # fmt: skip
 CARRIED = frozenset({
     exp.Select, exp.Subquery, exp.With, exp.CTE, exp.From, exp.Join, exp.Where, exp.Having, exp.Table, exp.TableAlias,
     exp.Alias, exp.Column, exp.Identifier, exp.Star, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.And, exp.Or,
@@ -109,13 +105,8 @@ def parse(model: RenderedModel) -> exp.Expr:
     try:
         statements = [statement for statement in sqlglot.parse(model.sql, dialect="spark") if statement is not None]
     except ParseError as error:
-        first = error.errors[0] if error.errors else {}
-        offset = _line_offset(model.sql, first.get("line"), first.get("col"), str(first.get("highlight") or ""))
-        message = (
-            re.sub(r"<Token .*?text: (.*?), line.*", r"\1", str(first.get("description") or error)).strip().rstrip(".")
-        )
-        message = _MISSING.sub(_incomplete, message.replace("SENTINEL", "the end of the text"))
-        raise SqlError(f"invalid SQL: {message}", location=locate(model, offset)) from None
+        fault = syntax_fault(model.sql, error)
+        raise SqlError(fault.message, location=locate(model, fault.offset), hint=fault.hint) from None
     except TokenError as error:
         raise _unfinished(model, error) from None
     except RecursionError:
@@ -177,11 +168,6 @@ def _require_faithful(tree: exp.Expr, model: RenderedModel) -> None:
         ) from None
 
 
-def _incomplete(match: re.Match[str]) -> str:
-    name = match[1].upper()
-    return f"something is missing in {_SYMBOLS.get(name, name)}"
-
-
 def _unfinished(model: RenderedModel, error: TokenError) -> SqlError:
     """Text that does not even fall into words: a quote or a comment without an end."""
     for word in _WORD.finditer(model.sql):
@@ -204,14 +190,6 @@ def locate(model: RenderedModel, offset: int | None) -> Location:
     if offset is None:
         return Location(model.path)
     return Location(model.path, *model.source_map.locate(offset))
-
-
-def _line_offset(sql: str, line: object, column: object, highlight: str) -> int | None:
-    """sqlglot reports the 1-based line and the column of a token's last character."""
-    if not isinstance(line, int) or not isinstance(column, int):
-        return None
-    start = sum(len(text) + 1 for text in sql.split("\n")[: line - 1])
-    return max(start, start + column - max(len(highlight), 1))
 
 
 def _unsupported_reason(model: RenderedModel, unsupported: Unsupported) -> UnsupportedReason:

@@ -12,7 +12,9 @@ from sqlmesh_like.project.selection import Indirect
 class Invocation:
     """What one call has in common with all others. `vars` is a YAML mapping, as text.
 
-    `lock_timeout`: seconds to wait for another process that is writing to the lake.
+    `lock_timeout`: seconds to wait for another process that is writing to the lake. `target_path`: a folder for
+    artifacts instead of the settings', from the project's root on. `partial_parse`: what the last call read may be used
+    again.
     """
 
     select: tuple[str, ...] = ()
@@ -30,6 +32,8 @@ class Invocation:
     state: Path | None = None
     defer: bool = False
     lock_timeout: float = 0.0
+    target_path: str | None = None
+    partial_parse: bool = True
 
     @property
     def is_selecting(self) -> bool:

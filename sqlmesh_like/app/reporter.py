@@ -29,6 +29,10 @@ class Reporter(Protocol):
 
     def notify(self, text: str, level: Level = "info") -> None: ...
 
+    def phase(self, name: str) -> None:
+        """What the call does from here on, e.g. "starting Spark": what may take longer than a second."""
+        ...
+
     def downloading(self) -> AbstractContextManager[OnProgress]:
         """Files are fetched, such as the jars of Spark, while the context is open."""
         ...
@@ -44,6 +48,9 @@ class LogReporter:
         if text not in self._said:
             self._said.add(text)
             _LOGGER.log(_LEVELS[level], "%s", text)
+
+    def phase(self, name: str) -> None:
+        _LOGGER.debug("%s", name)
 
     @contextmanager
     def downloading(self) -> Iterator[OnProgress]:

@@ -33,8 +33,11 @@ def write_text(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Made by hand: a temporary file of `tempfile` is readable by its owner alone, and artifacts are for others too.
         beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-        beside.write_bytes(_encoded(text))
-        os.replace(beside, path)
+        try:
+            beside.write_bytes(_encoded(text))
+            os.replace(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)  # where a full disk or a signal came between
     except OSError as error:
         hint = "make the folder writable, or set target-path in the settings"
         raise MachineError(f"cannot write {path}: {error.strerror}", hint=hint) from error

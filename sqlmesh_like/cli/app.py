@@ -10,14 +10,17 @@ import importlib
 import sys
 import traceback
 from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
 
-from sqlmesh_like import __version__
+from sqlmesh_like import __version__, stop_signals
 from sqlmesh_like.cli.examples import EXAMPLES
 from sqlmesh_like.cli.options import global_options, spread
 from sqlmesh_like.cli.printing.output import json_line
+from sqlmesh_like.cli.printing.source_excerpt import with_source
 from sqlmesh_like.control_characters import shown_lines
 from sqlmesh_like.errors import SmlError, nearest
 from sqlmesh_like.secrets import scrubbing
@@ -133,12 +136,17 @@ def build_app() -> click.Group:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs `sml` and returns its exit code: 0 done, 1 a node or comparison failed, 2 a wrong call or project."""
+    """Runs `sml` and returns its exit code: 0 done, 1 a node or comparison failed, 2 a wrong call or project, 130 and
+    143 stopped by Ctrl-C and SIGTERM."""
     # What a call makes mostly stays to its end: looking for cycles among it each 700 values takes a third of the time.
     gc.set_threshold(50_000, 20, 20)
     words = list(sys.argv[1:] if arguments is None else arguments)
-    with scrubbing():
-        return _run(words)
+    try:
+        with scrubbing(), stop_signals.handled(_stopping(words)):
+            code = _run(words)
+            return stop_signals.exit_code() or code
+    except KeyboardInterrupt:  # after the call was over
+        return stop_signals.note_interrupt()
 
 
 def _run(words: list[str]) -> int:
@@ -149,9 +157,9 @@ def _run(words: list[str]) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         _print_error("interrupted", words)
-        return 1
+        return stop_signals.note_interrupt()
     except SmlError as error:
-        _print_error(str(error), words)
+        _print_error(str(error) if _is_json(words) else with_source(error, _start(words)), words)
         return error.exit_code
     except (RecursionError, MemoryError) as error:
         if "--debug" in words:
@@ -184,8 +192,25 @@ def _print_unexpected(error: Exception, words: Sequence[str]) -> int:
     return 1
 
 
+def _stopping(words: Sequence[str]) -> str:
+    """What a signal is answered with where something is to be finished first."""
+    text = "stopping after what is being written (again: at once)"
+    return f"{json_line('warn', text) if _is_json(words) else text}\n"
+
+
+def _is_json(words: Sequence[str]) -> bool:
+    return "json" in words or "--log-format=json" in words
+
+
+def _start(words: Sequence[str]) -> Path:
+    """Where the call looks for its project."""
+    given = [word.partition("=")[2] for word in words if word.startswith("--project-dir=")]
+    given += [after for word, after in pairwise(words) if word == "--project-dir"]
+    return Path(given[-1]) if given else Path()
+
+
 def _print_error(message: str, words: Sequence[str]) -> None:
-    if "json" in words or "--log-format=json" in words:
+    if _is_json(words):
         click.echo(json_line("error", message), err=True)
         return
     label = "error:" if "--no-color" in words else click.style("error:", fg="red", bold=True)

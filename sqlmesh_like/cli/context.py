@@ -16,6 +16,7 @@ from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.project_cache import without_collector
 from sqlmesh_like.app.reporter import Level, OnProgress
 from sqlmesh_like.cli.options import Flags
+from sqlmesh_like.cli.printing.activity import current, show_phase
 from sqlmesh_like.cli.printing.output import Output
 from sqlmesh_like.render.renderer import EPOCH
 
@@ -29,6 +30,9 @@ class TerminalReporter:
     def notify(self, text: str, level: Level = "info") -> None:
         make_output(self.flags, sys.stderr).line(text, level)
 
+    def phase(self, name: str) -> None:
+        show_phase(name)
+
     def downloading(self) -> AbstractContextManager[OnProgress]:
         from sqlmesh_like.cli.printing.download_progress import show_progress  # few calls fetch anything
 
@@ -38,7 +42,9 @@ class TerminalReporter:
 def load(flags: Flags, *, now: datetime.datetime = EPOCH) -> Loaded:
     """Reads and renders the project. `now` is the clock of templates. Raises ProjectError or UsageError."""
     with staying():
-        return loaded.load(flags, now=now, reporter=TerminalReporter(flags))
+        project = loaded.load(flags, now=now, reporter=TerminalReporter(flags))
+    show_phase("working")
+    return project
 
 
 @contextmanager
@@ -65,4 +71,8 @@ def make_output(flags: Flags, stream: TextIO | None = None, *, bar: bool = False
     is_terminal = chosen.isatty() and "NO_COLOR" not in os.environ
     has_bar = bar and chosen.isatty() and os.environ.get("TERM") != "dumb" and flags.log_format == "text"
     color = is_terminal and not flags.no_color
-    return Output(flags.quiet, color, flags.log_format, chosen, has_bar=has_bar and not flags.quiet)
+    call = current()
+    seconds = None if call is None else call.closing_seconds
+    return Output(
+        flags.quiet, color, flags.log_format, chosen, has_bar=has_bar and not flags.quiet, seconds=seconds
+    )  # fmt: skip

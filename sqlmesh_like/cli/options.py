@@ -12,6 +12,8 @@ import click
 
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.cli.completion import complete_selectors
+from sqlmesh_like.cli.dbt_flags import dbt_flags
+from sqlmesh_like.cli.printing.activity import activity
 from sqlmesh_like.project.selection import INDIRECT
 
 _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
@@ -63,9 +65,11 @@ def _options() -> list[click.Option]:
         click.Option(["--vars"], help="Variables as a YAML mapping.", default="{}", metavar="YAML"),
         click.Option(["--threads"], help="Models to run side by side.", type=click.IntRange(min=1)),
         click.Option(["-f", "--full-refresh"], help="Rebuild tables from scratch.", is_flag=True),
-        click.Option(["-x", "--fail-fast"], help="Stop at the first failure.", is_flag=True),
+        click.Option(["-x", "--fail-fast/--no-fail-fast"], help="Stop at the first failure.", default=False),
         click.Option(["--state"], help="Folder of an earlier manifest.json to compare with.", type=_FOLDER),
-        click.Option(["--defer"], help="Read tables that are not here from where --state has them.", is_flag=True),
+        click.Option(
+            ["--defer/--no-defer"], help="Read tables that are not here from where --state has them.", default=False
+        ),
         click.Option(
             ["--lock-timeout"],
             help="Seconds to wait for another process that writes to the lake (default: 0).",
@@ -73,16 +77,20 @@ def _options() -> list[click.Option]:
             default=0.0,
             metavar="SECONDS",
         ),
+        click.Option(["--target-path"], help="Folder of artifacts instead of the settings'.", metavar="FOLDER"),
+        click.Option(
+            ["--partial-parse/--no-partial-parse"], help="Use what the last call read of the project.", default=True
+        ),
         click.Option(["--log-format"], help="text or json.", type=click.Choice(["text", "json"]), default="text"),
-        click.Option(["-q", "--quiet"], help="Print results and errors only.", is_flag=True),
+        click.Option(["-q", "--quiet/--no-quiet"], help="Print results and errors only.", default=False),
         click.Option(["--no-color", "--no-use-colors"], help="Print without colours.", is_flag=True),
-        click.Option(["--debug"], help="Show the traceback of an unexpected error.", is_flag=True),
+        click.Option(["--debug/--no-debug"], help="Show the traceback of an unexpected error.", default=False),
     ]
 
 
 def global_options() -> list[click.Parameter]:
     """The shared flags for the place before the command."""
-    return list(_options())
+    return [*_options(), *dbt_flags()]
 
 
 def shared_options(command: Callable[..., object]) -> Callable[..., object]:
@@ -90,12 +98,13 @@ def shared_options(command: Callable[..., object]) -> Callable[..., object]:
 
     @wraps(command)
     def called(**kwargs: Any) -> object:
-        given = {field.name: kwargs.pop(field.name) for field in fields(Flags)}
-        return command(flags=Flags(**given), **kwargs)
+        flags = Flags(**{field.name: kwargs.pop(field.name) for field in fields(Flags)})
+        with activity(quiet=flags.quiet, log_format=flags.log_format):
+            return command(flags=flags, **kwargs)
 
     # click reads options from this attribute, last one first.
     params = getattr(command, "__click_params__", [])
-    called.__click_params__ = [*params, *reversed(_options())]  # type: ignore[attr-defined]
+    called.__click_params__ = [*params, *reversed([*_options(), *dbt_flags()])]  # type: ignore[attr-defined]
     return called
 
 

@@ -39,6 +39,7 @@ class TableRecord:
     started: str = ""  # when the work that this commit ends began (ISO 8601, UTC)
     seconds_expected: float = 0.0  # that it was to take; 0: not known
     paces: Mapping[str, float] = field(default_factory=dict)  # of the runs before, see `plan.cost`
+    parts: Mapping[str, str] = field(default_factory=dict)  # digests of the query's parts, see `plan.query_changes`
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)

@@ -22,6 +22,7 @@ from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.plan.cost import Estimate, InputCost, WorkEstimate, estimate, paces
 from sqlmesh_like.plan.fingerprint import fingerprint
 from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, ChangeVolume, History, TableRecord, TableState, Volume
+from sqlmesh_like.plan.query_changes import change_of_query, query_parts
 from sqlmesh_like.render.rendered import InputRef
 
 SMALL_INPUT = 4_000_000
@@ -93,6 +94,7 @@ class PlannedModel:
             model.unique_id, self.fingerprint, frontier, self.now.isoformat(), strategy,
             model.config.partition_by, buckets, dict(rows), _repeating(self.inputs),
             (started or self.now).isoformat(), self._seconds_expected(strategy), paces(self.target),
+            query_parts(self.compiled),
         )  # fmt: skip
 
     def _seconds_expected(self, strategy: Strategy) -> float:
@@ -252,7 +254,9 @@ def _reasons_to_rebuild(
     if target.is_foreign_on_top:
         reasons.append(reason("HIS004", "its newest commit was not written by a run of this project"))
     if target.record.fingerprint.removesuffix(AS_WRITTEN) != print_:
-        reasons.append(reason("HIS002", "the fingerprint of query, input types and settings differs"))
+        reasons.append(
+            reason("HIS002", f"changed since the last run: {change_of_query(compiled, target.record, target)}")
+        )
     if set(target.record.frontier) != {item.ref.unique_id for item in inputs}:
         reasons.append(reason("HIS005", "the recorded frontier names other inputs"))
     elif target.record.repeating != _repeating(inputs):

@@ -65,6 +65,7 @@ class IngestSource:
     on_schema_change: Literal["evolve", "lenient", "ignore", "fail"] = "evolve"
     on_bad_record: Literal["dead_letter", "fail"] = "dead_letter"
     discover: bool = False
+    declared_at: Location | None = None  # of its files, or its brokers
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,8 @@ def read_package(root: Path, settings: Settings, over: Settings | None = None) -
     models = tuple(_model(file, root, settings, properties, values, over, versions) for file in paths)
     models += _snapshots(root, settings, properties, values, over)
     seeds = tuple(_seed(path, root, settings, properties, values, over) for path in _seed_paths(root, settings))
+    named = [(model.name, model.path) for model in models]
+    refuse_duplicates([*named, *((seed.name, seed.path) for seed in seeds)])  # each of their tests would be there twice
     return PackageFiles(
         settings,
         properties,
@@ -188,7 +190,7 @@ def refuse_duplicates(named: list[tuple[str, str]]) -> None:
     for name, path in named:
         if name in seen:
             hint = "rename one; ref() must find exactly one node"
-            raise ProjectError(f"{name!r} is the name of {seen[name]} too", location=Location(path), hint=hint)
+            raise ProjectError(f"`{name}` is also {seen[name]}", location=Location(path, 1, 1), hint=hint)
         seen[name] = path
 
 

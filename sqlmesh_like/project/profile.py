@@ -149,7 +149,8 @@ def _choose(profile: str, body: YamlNode, wanted: str | None, values: ValueRende
         known = ", ".join(outputs.children)
         hint = nearest(name, outputs.children) or "choose one by -t, or set target: in the profile"
         shown = repr(wanted) if wanted else "of the name under `target:`"
-        raise UsageError(f"profile {profile!r} has no target {shown}; it has: {known}", hint=hint)
+        place = None if wanted else body.children["target"].key_location if "target" in body.children else None
+        raise UsageError(f"profile {profile!r} has no target {shown}; it has: {known}", location=place, hint=hint)
     output = values.render(outputs.children[name].mapping(f"output {name!r}"))
     secrets.learn_settings(output.value)
     return _target(profile, name, output, root)

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal, cast, get_args
 
+from sqlmesh_like.errors import ProjectError, nearest
 from sqlmesh_like.names import Column, TableName
 from sqlmesh_like.project.doc_blocks import Descriptions
 from sqlmesh_like.project.freshness import parse_freshness
 from sqlmesh_like.project.nodes import CdcFormat, IngestSource, IngestTable, PartitionBy, Source, SourceTable, TableType
+from sqlmesh_like.project.reading.column_types import type_fault
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 _SOURCE_KEYS = (
@@ -73,7 +75,9 @@ def _table(
     ingest = node.get("ingest")
     if ingest is not None and stream is None:
         raise ingest.error(f"table {name!r} has an ingest block, but its source {source!r} has none")
-    form = node.get("format")
+    form, columns = node.get("format"), parse_columns(node)
+    if ingest is not None:
+        _refuse_misspelt_columns(ingest, columns)
     return SourceTable(
         unique_id=f"source.{project}.{source}.{name}",
         source_name=source,
@@ -82,7 +86,7 @@ def _table(
         location=optional(node, "location"),
         format="hudi" if form is None else form.choice("format", _FORMATS),
         ingest=None if ingest is None else _ingest_table(ingest, name),
-        columns=parse_columns(node),
+        columns=columns,
         description=descriptions.of(node),
         tags=tuple(dict.fromkeys((*tags, *_config_texts(node, "tags")))),
         meta=_meta(node),
@@ -90,6 +94,22 @@ def _table(
         column_docs=descriptions.columns(node),
         renamed=_renamed(node),
     )
+
+
+def _refuse_misspelt_columns(ingest: YamlNode, columns: tuple[Column, ...]) -> None:
+    """Columns that keys and order name, where all have types: one that is near a declared one is not another's name."""
+    names = [column.name for column in columns if column.type is not None]
+    if len(names) < len(columns):
+        return
+    for key in ("primary_key", "order_by", "partition_by"):
+        child = ingest.mapping("ingest").get(key)
+        child = child.get("column") if child is not None and isinstance(child.value, dict) else child
+        for one in () if child is None else child.elements or (child,):
+            is_known = str(one.value).lower() in map(str.lower, names)
+            if not is_known and (hint := nearest(str(one.value), names)):
+                raise ProjectError(
+                    f"{key} names {one.value!r}, which is not a column", location=one.location, hint=hint
+                )
 
 
 def _renamed(node: YamlNode) -> Mapping[str, str]:
@@ -128,6 +148,7 @@ def _stream(node: YamlNode) -> IngestSource:
             choice(node, "on_bad_record", ("dead_letter", "fail"), "dead_letter", "ingest"),
         ),
         discover=_flag(node, "discover"),
+        declared_at=(kafka.children["bootstrap_servers"] if kafka is not None else node).key_location,
     )
 
 
@@ -195,9 +216,19 @@ def parse_columns(node: YamlNode) -> tuple[Column, ...]:
     if columns is None:
         return ()
     return tuple(
-        Column(required(column.mapping("a column"), "name", "a column"), optional(column, "data_type"))
+        Column(required(column.mapping("a column"), "name", "a column"), _data_type(column))
         for column in columns.sequence("columns")
     )
+
+
+def _data_type(column: YamlNode) -> str | None:
+    child = column.get("data_type")
+    text = optional(column, "data_type")
+    fault = None if text is None else type_fault(text)
+    if child is not None and fault is not None:
+        message, hint = fault
+        raise ProjectError(message, location=child.location, hint=hint)
+    return text
 
 
 def _config_texts(node: YamlNode, key: str) -> tuple[str, ...]:

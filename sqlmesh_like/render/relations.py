@@ -86,7 +86,10 @@ class RelationRegistry:
         """The model or seed of `ref('name')` or `ref('project', 'name')`; of a model with versions the latest one
         unless `version` names another. Raises TemplateFault where there is none."""
         if not 1 <= len(names) <= 2 or not all(isinstance(name, str) for name in names):
-            raise TemplateFault(f"ref takes a name, or a project and a name, not {names!r}", r"\bref\s*\(")
+            unquoted = next((word for name in names if (word := getattr(name, "_undefined_name", None))), None)
+            hint = None if unquoted is None else f"quote it: ref('{unquoted}')"
+            shown = repr(names) if unquoted is None else unquoted
+            raise TemplateFault(f"ref takes a name, or a project and a name, not {shown}", r"\bref\s*\(", hint)
         name, pattern = names[-1], _call("ref", *names)
         if version is not None or name in self.versions:
             name = self._version(name, version, pattern)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -14,6 +15,8 @@ from sqlmesh_like.render.macros import TemplateScope
 from sqlmesh_like.render.relations import RelationRegistry
 from sqlmesh_like.render.rendered import RenderedTest, SourceMap
 from sqlmesh_like.render.templates import Templates
+
+_NO_TEST = re.compile(r"'test_(\w+)' is not defined")
 
 
 def render_tests(
@@ -100,6 +103,10 @@ def _at_declaration(test: TestFile, templates: Templates, scope: TemplateScope) 
     except JinjaError as error:
         if error.location is not None and error.location.path != place:
             raise
+        if missing := _NO_TEST.match(error.message):
+            hint = (error.hint or "").replace("'test_", "'") or "write it as {% test NAME(model, column_name) %}"
+            message = f"no data test is named {missing[1]!r}"
+            raise JinjaError(message, location=test.declared_at, hint=hint) from error
         raise JinjaError(error.message, location=test.declared_at, hint=error.hint) from error
 
 

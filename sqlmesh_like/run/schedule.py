@@ -1,4 +1,7 @@
-"""Nodes side by side, each after those it needs. Owns order, threads and what is skipped; work is the executor's."""
+"""Nodes side by side, each after those it needs. Owns order, threads and what is skipped; work is the executor's.
+
+A signal to stop lets running nodes finish: their commits are whole, and `sml retry` goes on with the others.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Protocol
 
+from sqlmesh_like import stop_signals
 from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.run.result import NodeResult, RenderedNode, blocks
 
@@ -55,7 +59,7 @@ class Schedule:
 
     def results(self) -> tuple[NodeResult, ...]:
         """Run everything; results in the order in which nodes ended."""
-        with ThreadPoolExecutor(max_workers=self._pace.threads) as pool:
+        with stop_signals.deferred(), ThreadPoolExecutor(max_workers=self._pace.threads) as pool:
             self._start_ready(pool.submit)
             while self._running:
                 ended, _ = wait(self._running, return_when=FIRST_COMPLETED)
@@ -71,7 +75,7 @@ class Schedule:
             progressed = False
             for unique_id in [i for i, needs in self._waiting.items() if needs <= self._done.keys()]:
                 failed = [i for i in self._waiting[unique_id] if blocks(self._done[i])]
-                if failed or self._stopped:
+                if failed or self._stopped or stop_signals.is_wished():
                     self._skip(unique_id, failed)
                     progressed = True
                 elif len(self._running) < self._pace.threads:
@@ -85,7 +89,8 @@ class Schedule:
 
     def _skip(self, unique_id: str, failed: Sequence[str]) -> None:
         del self._waiting[unique_id]
-        why = f"because of {', '.join(sorted(failed))}" if failed else "because of --fail-fast"
+        reason = "a signal to stop" if stop_signals.is_wished() else "--fail-fast"
+        why = f"because of {', '.join(sorted(failed)) or reason}"
         self._finish(unique_id, self._work.skip(self._nodes[unique_id][1], why))
 
     def _finish(self, unique_id: str, result: NodeResult) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from sqlmesh_like.errors import Location, ProjectError, nearest, with_article
 from sqlmesh_like.names import Column, Schema, is_hidden
 from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.project.reading.column_types import nearest_type
 from sqlmesh_like.render.rendered import RenderedSeed
 from sqlmesh_like.run.csv_file import CsvField, CsvFile
 from sqlmesh_like.run.seed_types import STRING, SeedType, declared_type, infer_type
@@ -111,14 +112,15 @@ def _types(seed: RenderedSeed, names: Sequence[str], records: Sequence[Sequence[
             hint = nearest(name, names) or f"its columns: {', '.join(names)}"
             raise ProjectError(
                 f"column_types names {name!r}, which is not one of its columns",
-                location=Location(seed.path, 1),
+                location=Location(seed.path, 1, 1),
                 hint=hint,
             )
         try:
             declared[name.lower()] = declared_type(text)
         except ValueError as error:
             message = f"column_types gives {name!r} the unknown type {text!r}"
-            raise ProjectError(message, location=Location(seed.path, 1), hint=str(error)) from None
+            hint = nearest_type(text.partition("(")[0]) or str(error)
+            raise ProjectError(message, location=Location(seed.path, 1, 1), hint=hint) from None
     columns = zip(*records, strict=True) if records else ([] for _ in names)
     return [
         declared.get(name.lower()) or infer_type([field.text.strip() for field in column if field.text])
@@ -146,7 +148,7 @@ def _unique_key(seed: RenderedSeed, names: Sequence[str]) -> tuple[str, ...]:
         if key.lower() not in known:
             raise ProjectError(
                 f"unique_key names {key!r}, which is not one of its columns",
-                location=Location(seed.path, 1),
+                location=Location(seed.path, 1, 1),
                 hint=nearest(key, names),
             )
     return tuple(known[key.lower()] for key in keys)

@@ -117,6 +117,10 @@ class _Grouping:
 def _read_grouping(select: exp.Select, items: list[exp.Alias], scope: Scope) -> _Grouping:
     def read_key(expression: exp.Expr) -> tuple[str, Named]:
         resolved = scope.resolve(_key_expression(expression, items, scope))
+        if resolved is not expression and (calls := aggregate_calls(resolved)):
+            of = calls[0].sql("spark", comments=False)
+            message = f"GROUP BY {expression.sql('spark')} is the aggregate {of.replace('`', '')}"
+            raise UnknownName(message, expression, "leave it out: an aggregate is computed for each group")
         require_pure(resolved)
         return _canonical(resolved), Named("", resolved, types.infer(resolved, scope.known))
 

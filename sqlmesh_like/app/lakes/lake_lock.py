@@ -34,6 +34,8 @@ def lake_lock(loaded: Loaded, purpose: str) -> Iterator[None]:
     place = _lock_folder(warehouse)
     holder = place / f"{purpose}.holder.json"
     lock = FileLock(str(place / f"{purpose}.lock"), timeout=loaded.invocation.lock_timeout)
+    if loaded.invocation.lock_timeout:
+        loaded.reporter.phase(f"waiting for the lock of {warehouse}")
     try:
         lock.acquire()
     except Timeout:

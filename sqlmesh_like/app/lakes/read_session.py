@@ -15,6 +15,7 @@ def read_session(loaded: Loaded, read: Callable[[Lake], Collection[str]]) -> Ite
 
     Raises what `read` raises, ProjectError where a fixture is missing, NodeError where a table cannot be computed.
     """
+    loaded.reporter.phase("reading tables")
     lake = open_lake(loaded) if loaded.target.type == "spark" else _computed(loaded, read)
     try:
         yield lake

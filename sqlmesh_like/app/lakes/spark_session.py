@@ -20,8 +20,11 @@ def start_spark(loaded: Loaded, *, with_kafka: bool = False) -> Session:
     from sqlmesh_like.spark.jvm.session import start_session
 
     log_file = loaded.target_folder / "logs" / "spark.log"
+    loaded.reporter.phase("starting Spark")
     with loaded.reporter.downloading() as progress:
-        return start_session(loaded.target, log_file=log_file, progress=progress, with_kafka=with_kafka)
+        session = start_session(loaded.target, log_file=log_file, progress=progress, with_kafka=with_kafka)
+    loaded.reporter.phase("waiting for Spark")
+    return session
 
 
 @contextmanager

@@ -142,7 +142,7 @@ def load(
     cached = cached_project(
         root,
         invocation,
-        lambda: load_project(root, variables, resolve_target),
+        lambda: _placed(load_project(root, variables, resolve_target), invocation),
         resolve_target,
         render,
         lambda: not log.records,
@@ -160,7 +160,13 @@ def load_parsed(invocation: Invocation) -> ParsedProject:
     def resolve_target(project: ProfileRequest) -> Target:
         return load_target(project, invocation.profiles_dir, invocation.profile, invocation.target, variables)
 
-    return load_project(find_project(_start(invocation)), variables, resolve_target)
+    return _placed(load_project(find_project(_start(invocation)), variables, resolve_target), invocation)
+
+
+def _placed(project: ParsedProject, invocation: Invocation) -> ParsedProject:
+    """The project with the call's folder of artifacts."""
+    path = invocation.target_path
+    return project if path is None else replace(project, target_path=path)
 
 
 def _start(invocation: Invocation) -> Path:

@@ -90,6 +90,7 @@ def _check(
     known = cached_warnings(loaded.target_folder, key)
     if known is not None:
         return known
+    loaded.reporter.phase(f"checking the SQL of {len(chosen)} models")
     warnings = check_models(chosen, schemas, has_catalog=has_catalog, has_functions=has_functions, tests=tests)
     store_warnings(loaded.target_folder, key, warnings)
     return warnings

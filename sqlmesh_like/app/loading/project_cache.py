@@ -62,7 +62,8 @@ def cached_project(
 ) -> CachedProject:
     """The project, from the cache where that holds. `is_silent`: nothing was logged meanwhile."""
     path = _cache_path(root, invocation)
-    is_wanted = os.environ.get("DBT_PARTIAL_PARSE", "true").lower() not in ("0", "false", "f", "no")
+    variable = os.environ.get("DBT_PARTIAL_PARSE", "true").lower()
+    is_wanted = invocation.partial_parse and variable not in ("0", "false", "f", "no")
     entry = _load_entry(path) if is_wanted else None
     if entry is not None and entry.reads.are_unchanged():
         target = resolve_target(entry.project)
@@ -109,7 +110,7 @@ def _cache_path(root: Path, invocation: Invocation) -> Path:
 
     asked = invocation
     chosen = (asked.vars, asked.target, asked.profile, asked.profiles_dir, asked.full_refresh, asked.threads)
-    text = repr((str(root), chosen, sys.version, program_version()))
+    text = repr((str(root), chosen, asked.target_path, sys.version, program_version()))
     return cache_dir() / "projects" / f"{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:32]}.pickle"
 
 

@@ -11,6 +11,7 @@ from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.spark_session import session_for
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.cdc.report import IngestReport
+from sqlmesh_like.cdc.sources.brokers import check_brokers
 from sqlmesh_like.cdc.sources.source_check import check_source, check_start, check_trigger
 from sqlmesh_like.cdc.stream.metrics import Metrics
 from sqlmesh_like.errors import SelectionError, UsageError
@@ -55,6 +56,9 @@ def ingest(loaded: Loaded, request: IngestRequest, listener: IngestListener) -> 
     if request.replays_dead_letters and (request.continuous or request.start):
         raise UsageError("--replay-dead-letters goes with neither --continuous nor --from")
     metrics = Metrics(request.metrics)
+    loaded.reporter.phase("asking the brokers")
+    for source in sources:
+        check_brokers(source)
     with lake_lock(loaded, "ingest"), session_for(loaded, sources) as spark:
         if request.continuous:
             return _run_continuously(spark, loaded, sources, request, listener, metrics)
@@ -100,6 +104,7 @@ def _ingest_pending(
 
     for source in sources:
         listener.reading(source)
+        loaded.reporter.phase(f"ingesting the events of source {source.name}")
         report = ingest_source(spark, loaded.project, loaded.target, source, request.start, metrics.report)
         listener.ingested(report)
         yield report
@@ -113,6 +118,7 @@ def _replay_dead_letters(
 
     for source in sources:
         listener.reading(source, dead_letters=True)
+        loaded.reporter.phase(f"ingesting the dead letters of source {source.name}")
         report = replay(spark, loaded.project, loaded.target, source)
         listener.ingested(report)
         yield report

@@ -9,6 +9,7 @@ from datetime import datetime
 from time import perf_counter
 from typing import Protocol
 
+from sqlmesh_like import stop_signals
 from sqlmesh_like.app.invocation import ALL_TYPES, ResourceTypes
 from sqlmesh_like.app.lakes.lake import Lake, clock, open_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
@@ -111,7 +112,9 @@ def _run_on_lake(
             result = executor.run(selected)
             if hooks is not None:
                 hooks.around_run(end=True, more=end_context(result))
-            if written and result.has_written:  # where nothing was, cleaning alone would start Spark
+            # Where nothing was written, cleaning alone would start Spark.
+            if written and result.has_written and not stop_signals.is_wished():
+                loaded.reporter.phase("removing history that nothing needs")
                 clean(lake, listener.notify)
         finally:
             if publisher is not None:
@@ -164,6 +167,7 @@ def _check(
     lake: Lake, selected: Collection[str], written: Sequence[str], seeds: Mapping[str, SeedTable], notify: Notify
 ) -> None:
     """What is wrong, or worth a word, before anything is read or written."""
+    lake.loaded.reporter.phase("planning")
     _warn_of_watermarks(lake.loaded, selected, notify)
     _report_deferred(lake, notify)
     models = [unique_id for unique_id in written if unique_id not in seeds]

@@ -49,6 +49,7 @@ def verify_tables(loaded: Loaded, limit: int, on_verified: OnVerified) -> tuple[
     results: list[Verification] = []
     try:
         for number, model in enumerate(tables, 1):
+            loaded.reporter.phase(f"verifying {number} of {len(tables)}, {model.table}")
             results.append(_verify(model, planner, lake.engine, limit))
             on_verified(number, len(tables), results[-1])
     finally:

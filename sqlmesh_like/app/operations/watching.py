@@ -16,6 +16,7 @@ from sqlmesh_like.app.operations.publishing import publisher_of
 from sqlmesh_like.app.operations.run_nodes import RunListener
 from sqlmesh_like.app.operations.watch_loop import WatchLoop
 from sqlmesh_like.cdc.report import IngestReport
+from sqlmesh_like.cdc.sources.brokers import check_brokers
 from sqlmesh_like.cdc.sources.source_check import check_source, check_trigger
 from sqlmesh_like.cdc.stream.metrics import Metrics
 from sqlmesh_like.errors import SelectionError
@@ -48,6 +49,8 @@ def watch(loaded: Loaded, trigger: str | None, metrics: tuple[str, ...], listene
         check_source(loaded.project, source)
     check_trigger(trigger, continuous=True)
     check_before_run(loaded, open_lake(loaded, models).catalog, models)
+    for source in sources:
+        check_brokers(source)
     with lake_lock(loaded, "ingest"), lake_lock(loaded, "run"), session_for(loaded, sources) as spark:
         return _watch(spark, open_lake(loaded, models, spark), models, sources, trigger, Metrics(metrics), listener)
 

@@ -10,13 +10,15 @@ import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
+from sqlmesh_like.cdc.sources.brokers import check_brokers
 from sqlmesh_like.errors import MachineError, SmlError
 from sqlmesh_like.hudi.catalog_settings import metastore_address, metastore_uri
 from sqlmesh_like.project.loader import load_project
-from sqlmesh_like.project.nodes import ParsedProject, Target
+from sqlmesh_like.project.nodes import ParsedProject, Source, Target
 from sqlmesh_like.project.profile import ProfileRequest, load_target
 from sqlmesh_like.project.settings import find_project
 from sqlmesh_like.spark.jvm.jars import ensure_jars, jar_path, jar_state, locked_jars
@@ -66,6 +68,9 @@ def run_checks(asked: ProjectFlags) -> Iterator[Check]:
     if target is not None:
         yield _run_check("warehouse", lambda: check_warehouse(target.warehouse))
         yield _run_check("catalog", lambda: _catalog(target))
+    for source in () if project is None else project.sources:
+        if source.ingest is not None and source.ingest.kafka is not None:
+            yield _run_check("kafka", partial(_brokers, source))
 
 
 def check_warehouse(warehouse: str) -> str:
@@ -82,6 +87,11 @@ def check_warehouse(warehouse: str) -> str:
         hint = "make it writable, or set `warehouse:` of the target to a folder that is"
         raise MachineError(f"cannot write to {existing}: {error.strerror}", hint=hint) from error
     return f"{folder} is writable" if existing == folder else f"{folder} can be created"
+
+
+def _brokers(source: Source) -> str:
+    broker = check_brokers(source)
+    return f"{broker} answers, of source {source.name}" if broker else f"source {source.name}: not asked"
 
 
 def _run_check(name: str, look: Callable[[], str]) -> Check:

@@ -21,6 +21,7 @@ import requests
 import yaml
 
 from sqlmesh_like.app.setup.archive import ArchiveError, extract
+from sqlmesh_like.artifacts.files import write_text
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.project.packages import PACKAGE_FILES, WantedPackage, wanted_packages
 from sqlmesh_like.project.paths import folder_inside, links_out
@@ -279,7 +280,7 @@ def _write_lock(root: Path, packages: tuple[FetchedPackage, ...], text: str) -> 
         for package in packages
     ]
     content = yaml.safe_dump({"packages": entries, "sha1_hash": text}, sort_keys=False)
-    (root / LOCK).write_text(scrubbed(content), encoding="utf-8")
+    write_text(root / LOCK, scrubbed(content))
 
 
 def _forget_others(folder: Path, names: frozenset[str]) -> None:

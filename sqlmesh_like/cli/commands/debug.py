@@ -8,6 +8,7 @@ import click
 
 from sqlmesh_like.app.setup.doctor import ProjectFlags, run_checks
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.printing.activity import show_phase
 from sqlmesh_like.project.reading.values import parse_vars
 
 
@@ -17,6 +18,7 @@ def command(flags: Flags) -> int:
     """Check project, profile, Python, JDK, jars, warehouse and catalog."""
     start = (flags.project_dir or Path()).resolve()
     failed = 0
+    show_phase("checking project and machine")
     for check in run_checks(
         ProjectFlags(start, flags.profiles_dir, flags.profile, flags.target, parse_vars(flags.vars))
     ):

@@ -9,6 +9,7 @@ import click
 from sqlmesh_like.app.loading.loaded import load_target_of
 from sqlmesh_like.app.setup.packages import fetch_packages
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.printing.activity import show_phase
 from sqlmesh_like.cli.printing.download_progress import show_progress
 from sqlmesh_like.errors import MachineError, ProjectError
 from sqlmesh_like.project.reading.values import parse_vars
@@ -43,6 +44,7 @@ def prepare_archive(jdk: Jdk, jars: tuple[Path, ...]) -> None:
     """Make the class archive where there is none. A failure is reported but is not an error: sessions start slower."""
     if not can_archive(jdk) or archive_options(jdk, jars):
         return
+    show_phase("preparing Java's class archive")
     click.echo("preparing Java's class archive, once: about 40 seconds; sessions then start in half the time", err=True)
     try:
         make_archive(jdk, jars)
@@ -60,5 +62,6 @@ def _fetch_packages(flags: Flags) -> None:
         root = find_project((flags.project_dir or Path.cwd()).resolve())
     except ProjectError:
         return  # jars may be fetched anywhere
+    show_phase("fetching packages")
     for package in fetch_packages(root, parse_vars(flags.vars)):
         click.echo(f"installed {package}")

@@ -21,6 +21,7 @@ from sqlmesh_like.artifacts.files import write_compiled, write_text
 from sqlmesh_like.artifacts.manifest import write_manifest
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.printing.activity import show_phase
 from sqlmesh_like.docs.content import content
 from sqlmesh_like.docs.site import site_page
 from sqlmesh_like.errors import MachineError, UsageError
@@ -47,11 +48,13 @@ def generate(flags: Flags, no_compile: bool, empty_catalog: bool, static: bool) 
     """
     loaded = load(flags)
     output, folder = make_output(flags), loaded.target_folder
+    show_phase("reading the tables' history")
     places, tables = (None, {}) if empty_catalog else lake_tables(loaded)
     for facts in tables.values():
         if facts.problem:
             output.line(f"warning: {facts.problem}", "warn")
     columns = catalog_of(loaded, tables)
+    show_phase("compiling the models")
     html = site_page(content(site_content(loaded, tables, places, compiles=not no_compile)))
     write_compiled(folder, loaded.rendered)
     write_manifest(folder / "manifest.json", loaded.project, loaded.manifest_text())

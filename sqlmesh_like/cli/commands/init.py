@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from pathlib import Path
 
 import click
@@ -23,6 +24,7 @@ profile = "{name}"
   target: local
   outputs:
     local: {{type: spark, schema: dws, warehouse: warehouse, threads: 2}}
+    test: {{type: duckdb, schema: dws}} # no JVM, nothing is kept: sml build -t test
 """,
     "seeds/orders.csv": """\
 id,product,amount,ordered_on
@@ -57,7 +59,10 @@ def command(name: str) -> None:
     folder = Path(name)
     if folder.exists():
         raise UsageError(f"{name} exists already", hint="choose another name, or remove it")
-    for path, text in _FILES.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text.format(name=name), encoding="utf-8")
-    click.echo(f"Made {name}. Next: cd {name} && sml build")
+    with tempfile.TemporaryDirectory(prefix=".sml-init-", dir=folder.parent) as made:  # an end halfway leaves nothing
+        beside = Path(made) / name
+        for path, text in _FILES.items():
+            (beside / path).parent.mkdir(parents=True, exist_ok=True)
+            (beside / path).write_text(text.format(name=name), encoding="utf-8")
+        beside.rename(folder)
+    click.echo(f"Made {name}. Next: cd {name} && sml build (-t test: on DuckDB, in seconds)")

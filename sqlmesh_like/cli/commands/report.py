@@ -11,6 +11,7 @@ from sqlmesh_like.app.operations.report_setup import report_charts, report_headi
 from sqlmesh_like.artifacts.files import write_text
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.printing.activity import show_phase
 from sqlmesh_like.report.chart import read_report
 from sqlmesh_like.report.page import report_page
 
@@ -28,6 +29,7 @@ def command(flags: Flags, path: Path | None) -> int:
     """
     loaded = load(flags)
     report = read_report(loaded.project.root)
+    show_phase("reading the rows of charts")
     with read_session(loaded, lambda lake: tables_read(lake, report)) as lake:
         html = report_page(report_heading(lake, report), report_charts(lake, report))
     written = path or loaded.target_folder / PAGE

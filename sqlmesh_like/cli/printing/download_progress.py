@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
 
+from sqlmesh_like.cli.printing.activity import current
 from sqlmesh_like.spark.jvm.jars import Progress as OnProgress
 
 
 @contextmanager
 def show_progress() -> Iterator[OnProgress]:
     """A callback for `ensure_jars` that shows what arrives on standard error."""
-    console = Console(stderr=True)
+    console, spinner = Console(stderr=True), current()
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
+    with (
+        spinner.suspended() if spinner is not None and console.is_terminal else nullcontext(),
+        Progress(*columns, console=console, disable=not console.is_terminal) as bars,
+    ):
         tasks: dict[str, TaskID] = {}
 
         def advance(file_name: str, arrived: int, total: int) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, TextIO
 
 import click
 
+from sqlmesh_like import stop_signals
 from sqlmesh_like.control_characters import shown, shown_json, shown_lines
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Output:
     stream: TextIO = field(default_factory=lambda: sys.stdout)
     now: Callable[[], datetime.datetime] = _utc_now
     has_bar: bool = False
+    seconds: Callable[[], float] | None = None  # since the call began
     _bar: ProgressBar | None = None
 
     def line(self, text: str = "", level: LogLevel = "info") -> None:
@@ -131,13 +133,17 @@ class Output:
         problems = list(problems)
         self.line()
         bad = any(status in ("error", "fail") for status in outcomes)
-        words = "Completed with errors:" if bad else "Completed successfully"
-        self._line(self._coloured(words, "red" if bad else "green"), "error" if bad else "info")
+        words, colour = ("Completed with errors:", "red") if bad else ("Completed successfully", "green")
+        if stop_signals.is_wished():
+            words, colour = "Stopped; `sml retry` goes on with what was skipped", "yellow"
+        self._line(self._coloured(words, colour), "error" if bad else "info")
         for problem in problems:
             self.line()
             for text in problem.splitlines():
                 self.line(f"  {text}", "error")
         self.line()
+        if self.seconds is not None:
+            self.line(f"Finished in {self.seconds():.2f}s")
         self.line(summary_line(outcomes))
 
     def _step(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from threading import Lock
 from typing import TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
+
+from sqlmesh_like.cli.printing.activity import current
 
 _MAX_NAMES = 3
 
@@ -22,6 +25,9 @@ class ProgressBar:
         self._task = self._progress.add_task("", total=None)
         self._running: dict[str, None] = {}
         self._lock = Lock()
+        self._terminal = ExitStack()  # the spinner's, until the bar is gone
+        if (spinner := current()) is not None:
+            self._terminal.enter_context(spinner.suspended())
         self._progress.start()
 
     def started(self, name: str, total: int) -> None:
@@ -42,6 +48,7 @@ class ProgressBar:
 
     def close(self) -> None:
         self._progress.stop()
+        self._terminal.close()
 
     @property
     def _words(self) -> str:

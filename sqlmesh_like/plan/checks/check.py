@@ -21,6 +21,7 @@ from sqlmesh_like.errors import Location, SqlError, nearest
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.plan.checks.comparison_types import type_family, type_warnings
 from sqlmesh_like.plan.checks.contracts import refuse_breach, refuse_incomplete
+from sqlmesh_like.plan.checks.operand_types import refuse_operands
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
 from sqlmesh_like.render.rendered import RenderedModel, RenderedTest
 
@@ -28,6 +29,7 @@ _CALLED = re.compile(r"(\w+)\s*\(")
 _HIDDEN_CALL = re.compile(r"(`|\*/|--[^\n]*\n)\s*\(")
 _WORDS = "all as by except from having in intersect join on or over select then union using when where with within"
 _BRANCH = "#incremental"
+_OF_TEMPLATES = frozenset({"ref", "source", "var", "env_var", "config"})
 _OF_ONE_COLUMN = (("macro.dbt.test_not_null",), ("macro.dbt.test_unique",))
 _BEFORE_BRACKETS = SPARK_FUNCTIONS | frozenset(_WORDS.split())
 
@@ -62,8 +64,13 @@ class SeveralErrors(SqlError):
     """The errors of several models; the message lists them one below the other."""
 
     def __init__(self, errors: tuple[SqlError, ...]) -> None:
-        super().__init__("\n".join([f"{len(errors)} models cannot be run", *map(str, errors)]))
+        self.heading = f"{len(errors)} models cannot be run"
+        super().__init__("\n".join([self.heading, *map(str, errors)]))
         self.errors = errors
+
+    @property
+    def parts(self) -> tuple[SqlError, ...]:
+        return self.errors
 
 
 class _Check:
@@ -121,6 +128,7 @@ class _Check:
         _refuse_gaps(model)
         self._refuse_chance(facts)
         self._look_at_types(facts)
+        refuse_operands(facts, self._compiler.columns)
         self._resolve(facts)
         return facts
 
@@ -218,8 +226,15 @@ def _refuse_unknown_functions(model: RenderedModel) -> None:
         return
     for call in parse(model).find_all(exp.Anonymous):
         if call.name.lower() not in SPARK_FUNCTIONS and not isinstance(call.parent, exp.Dot):
-            hint = nearest(call.name.lower(), SPARK_FUNCTIONS) or "Spark's own functions can be used"
-            raise SqlError(f"unknown function {call.name!r}", location=locate(model, offset_of(call)), hint=hint)
+            raise SqlError(
+                f"unknown function {call.name!r}", location=locate(model, offset_of(call)), hint=_function_hint(call)
+            )
+
+
+def _function_hint(call: exp.Anonymous) -> str:
+    if call.name.lower() in _OF_TEMPLATES:  # it was forgotten that it stands in a template
+        return f"write {{{{ {call.name}({', '.join(part.sql('spark') for part in call.expressions)}) }}}}"
+    return nearest(call.name.lower(), SPARK_FUNCTIONS) or "Spark's own functions can be used"
 
 
 def _names_known_functions_only(sql: str) -> bool:
@@ -271,6 +286,6 @@ def _config_place(model: RenderedModel, key: str) -> Location:
     """Where the model's own file sets a config key; its first line where another file does."""
     match = re.search(rf"\b{key}\s*=", model.raw_sql)
     if match is None:
-        return Location(model.path, 1)
+        return Location(model.path, 1, 1)
     before = model.raw_sql[: match.start()]
     return Location(model.path, before.count("\n") + 1, match.start() - before.rfind("\n"))

@@ -37,7 +37,7 @@ def _as_written(model: RenderedModel, schemas: Callable[[InputRef], Schema | Non
     if tree.find(exp.Join, exp.SetOperation) is None:
         return
     typed = with_types(tree, model, {ref.unique_id: schemas(ref) for ref in model.inputs})
-    for rule, find, never in (("LNT001", joined_kinds, _NEVER_EQUAL), ("LNT002", united_kinds, _NEVER_ONE)):
+    for rule, find, never in (("LNT001", joined_kinds, NEVER_EQUAL), ("LNT002", united_kinds, _NEVER_ONE)):
         for met in find(typed) if typed is not None else ():
             yield TypeWarning(rule, met.message, locate(model, offset_of(met.node)), met.kinds in never)
 
@@ -50,7 +50,7 @@ def _of_join(join: Join, facts: QueryFacts) -> Iterator[TypeWarning]:
             offset = offset_of(equal)
             place = locate(facts.model, offset if offset is not None else join.offset)
             message = f"this join compares {left} with {right}: {_written(equal, known)}"
-            yield TypeWarning("LNT001", message, place, {left, right} in _NEVER_EQUAL)
+            yield TypeWarning("LNT001", message, place, {left, right} in NEVER_EQUAL)
 
 
 def _written(equal: exp.Expr, known: Mapping[str, str | None]) -> str:
@@ -71,5 +71,5 @@ def type_family(type_: str | None) -> str | None:
     return {"string": "text", "date": "a time", "timestamp": "a time", "boolean": "a boolean"}.get(type_)
 
 
-_NEVER_EQUAL = (frozenset({"a number", "a time"}), frozenset({"a boolean", "a time"}))
-_NEVER_ONE = (*_NEVER_EQUAL, frozenset({"a number", "a boolean"}), frozenset({"text", "a boolean"}))
+NEVER_EQUAL = (frozenset({"a number", "a time"}), frozenset({"a boolean", "a time"}))
+_NEVER_ONE = (*NEVER_EQUAL, frozenset({"a number", "a boolean"}), frozenset({"text", "a boolean"}))

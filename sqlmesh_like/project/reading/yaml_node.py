@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from sqlmesh_like.errors import Location, ProjectError, nearest
+from sqlmesh_like.project.reading.yaml_errors import split_types, yaml_fault
 
 _Marked = yaml.nodes.Node
 _Fast = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -187,7 +188,8 @@ def _parsed_slowly(text: str, path: str) -> YamlNode:
     try:
         return _parsed(text, path, yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
-        raise ProjectError(f"invalid YAML: {_describe(error)}", location=_place(error, path)) from error
+        message, place = yaml_fault(error, text, path)
+        raise ProjectError(f"invalid YAML: {message}", location=place) from error
     except yaml.reader.ReaderError as error:
         message = f"invalid YAML: character {error.character!r} is not allowed"
         line = text.count("\n", 0, error.position) + 1
@@ -204,19 +206,6 @@ def _parsed(text: str, path: str, kind: Any) -> YamlNode:
         return _Converter(loader, path).convert(root)
     finally:
         loader.dispose()
-
-
-def _describe(error: yaml.MarkedYAMLError) -> str:
-    # The name of an alias or a tag is what stands behind * or !, which may be a password without its quotes.
-    problem = re.sub(r"(?<=alias|. tag) ['\"].*", "", str(error.problem or "cannot be read"), flags=re.DOTALL)
-    if "'\\t'" in problem:
-        return "a tab where YAML allows spaces only"
-    return problem if error.context is None else f"{problem} ({error.context})"
-
-
-def _place(error: yaml.MarkedYAMLError, path: str) -> Location:
-    mark = error.problem_mark or error.context_mark
-    return Location(path) if mark is None else Location(path, mark.line + 1, mark.column + 1)
 
 
 def _children_of(node: _Marked) -> Iterator[_Marked]:
@@ -272,7 +261,12 @@ class _Converter:
     def _children(self, node: yaml.MappingNode) -> dict[str, YamlNode]:
         own: dict[str, YamlNode] = {}
         merged: dict[str, YamlNode] = {}
+        for whole, value in split_types(node):
+            message = f"the comma splits `{whole}` in two"
+            raise ProjectError(message, location=self._at(value), hint=f"in braces it needs quotes: '{whole}'")
         for key, value in node.value:
+            if isinstance(key, yaml.MappingNode) and node.flow_style:
+                raise ProjectError("invalid YAML: a text that begins with {{ needs quotes", location=self._at(node))
             if not isinstance(key, yaml.ScalarNode):
                 raise ProjectError("invalid YAML: a key must be plain text", location=self._at(key))
             if key.tag == "tag:yaml.org,2002:merge":

@@ -20,6 +20,7 @@ from filelock import FileLock
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.reporter import LogReporter
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.errors import RetryableError
 from sqlmesh_like.project.nodes import Target
@@ -68,7 +69,8 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 def loaded(warehouse: Path, lock_timeout: float = 0) -> Loaded:
     target = Target("p", "t", "spark", warehouse=str(warehouse))
-    return SimpleNamespace(target=target, invocation=Invocation(lock_timeout=lock_timeout))  # type: ignore[return-value]
+    call = Invocation(lock_timeout=lock_timeout)
+    return SimpleNamespace(target=target, invocation=call, reporter=LogReporter())  # type: ignore[return-value]
 
 
 def test_who_holds_the_lock_is_named_also_while_it_is_stopped(holder: subprocess.Popen[str], tmp_path: Path) -> None:

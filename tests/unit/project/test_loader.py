@@ -300,11 +300,11 @@ BAD_FILES = {
     ),
     "same name twice": (
         {"pyproject.toml": OWN, "models/a/m.sql": "select 1", "models/b/m.sql": "select 1"},
-        "models/b/m.sql: 'm' is the name of models/a/m.sql too",
+        "models/b/m.sql:1:1: `m` is also models/a/m.sql",
     ),
     "model named as a seed": (
         {"pyproject.toml": OWN, "models/m.sql": "select 1", "seeds/m.csv": "a\n"},
-        "is the name of models/m.sql too",
+        "m.csv:1:1: `m` is also models/m.sql",
     ),
     "name no table can have": ({"pyproject.toml": OWN, "models/a b.sql": "select 1"}, "cannot be a table's name"),
     "Python model": ({"pyproject.toml": OWN, "models/m.py": ""}, "Python models are not supported"),

@@ -259,7 +259,9 @@ def test_a_test_of_an_unknown_macro_is_an_error_of_its_entry(root: Path) -> None
         "models/m.sql": "select 1",
         "models/p.yml": "models:\n  - name: m\n    columns:\n      - name: a\n        tests:\n          - not_nul\n",
     }
-    with pytest.raises(ProjectError, match=r"(?s)models/p\.yml:6:13: 'test_not_nul' .*did you mean 'test_not_null'"):
+    with pytest.raises(
+        ProjectError, match=r"models/p\.yml:6:13: no data test is named 'not_nul'\n  did you mean 'not_null'"
+    ):
         render(root, files)
 
 

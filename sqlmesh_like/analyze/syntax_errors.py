@@ -1,0 +1,111 @@
+"""What is wrong with text that the parser refuses. Owns message, place and hint; whose text it is, the caller knows."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import Token, TokenType
+from sqlglot.errors import ParseError
+
+from sqlmesh_like.project.reading.column_types import nearest_type
+
+_MISSING = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]*\.(\w+)'>")
+_EXPECTED = re.compile(r"Expecting (.*)|Expected (END) after CASE")
+_SYMBOLS = {
+    "EQ": "=", "NEQ": "<>", "GT": ">", "GTE": ">=", "LT": "<", "LTE": "<=", "ADD": "+", "SUB": "-", "MUL": "*",
+    "DIV": "/", "NULLSAFEEQ": "<=>",
+}  # fmt: skip
+_KEYWORDS = (
+    "SELECT FROM WHERE GROUP ORDER HAVING UNION JOIN LEFT RIGHT INNER OUTER CROSS LIMIT QUALIFY WINDOW WITH DISTINCT "
+    "WHEN THEN ELSE BETWEEN INTERSECT EXCEPT LATERAL PARTITION"
+).split()
+"""Words that a query's structure hangs on; a misspelt one is read as a name."""
+_AROUND = (0, -1, 1, -2)
+"""Where a misspelt keyword stands, counted from the word that the parser stumbled over."""
+
+
+@dataclass(frozen=True)
+class SyntaxFault:
+    """Why text is not SQL; `offset` is where in the text, None: unknown."""
+
+    message: str
+    offset: int | None
+    hint: str | None = None
+
+
+def syntax_fault(sql: str, error: ParseError) -> SyntaxFault:
+    """The first fault of a text that the parser refused.
+
+    >>> try:
+    ...     sqlglot.parse_one("select a from t gruop by a", dialect="spark")
+    ... except ParseError as error:
+    ...     syntax_fault("select a from t gruop by a", error)
+    SyntaxFault(message='unexpected `gruop`', offset=16, hint='did you mean GROUP?')
+    """
+    first = error.errors[0] if error.errors else {}
+    said = str(first.get("description") or error)
+    offset = _offset(sql, first.get("line"), first.get("col"), str(first.get("highlight") or ""))
+    tokens = sqlglot.tokenize(sql, dialect="spark")
+    at = next((n for n, token in enumerate(tokens) if offset is not None and token.end >= offset), len(tokens) - 1)
+    if said.startswith("Expected TYPE") and (word := _type_word(tokens, at)) is not None:
+        return SyntaxFault(f"there is no type `{word.text}`", word.start, nearest_type(word.text))
+    for index in (at + step for step in _AROUND if 0 <= at + step < len(tokens)):
+        if keyword := _misspelt(tokens, index):
+            return SyntaxFault(f"unexpected `{tokens[index].text}`", tokens[index].start, f"did you mean {keyword}?")
+    if said.startswith("Invalid expression"):
+        return _unexpected(tokens, at)
+    if expected := _EXPECTED.match(said):
+        # Of a CASE the last word that is right is reported, else the first that is not.
+        token = tokens[min(at + 1, len(tokens) - 1)] if expected[2] else tokens[at]
+        missing = f"`{expected[1] or expected[2]}` is missing"
+        return SyntaxFault(f"invalid SQL: {missing} before `{token.text}`", token.start)
+    message = re.sub(r"<Token .*?text: (.*?), line.*", r"\1", said).strip().rstrip(".")
+    message = _MISSING.sub(_incomplete, message.replace("SENTINEL", "the end of the text"))
+    return SyntaxFault(f"invalid SQL: {message}", offset)
+
+
+def _offset(sql: str, line: object, column: object, highlight: str) -> int | None:
+    """sqlglot reports the 1-based line and the column of a token's last character."""
+    if not isinstance(line, int) or not isinstance(column, int):
+        return None
+    start = sum(len(text) + 1 for text in sql.split("\n")[: line - 1])
+    return max(start, start + column - max(len(highlight), 1))
+
+
+def _incomplete(match: re.Match[str]) -> str:
+    name = match[1].upper()
+    return f"something is missing in {_SYMBOLS.get(name, name)}"
+
+
+def _misspelt(tokens: Sequence[Token], index: int) -> str | None:
+    """The keyword that a word may be meant for. What is listed, called or qualified is a name."""
+    token = tokens[index]
+    after = tokens[index + 1].token_type if index + 1 < len(tokens) else None
+    before = tokens[index - 1].token_type if index else None
+    names = (TokenType.COMMA, TokenType.DOT, TokenType.L_PAREN, TokenType.R_PAREN)
+    if token.token_type != TokenType.VAR or after in names or before in (TokenType.DOT, TokenType.ALIAS):
+        return None
+    close = difflib.get_close_matches(token.text.upper(), _KEYWORDS, n=1, cutoff=0.75)
+    return close[0] if close else None
+
+
+def _unexpected(tokens: Sequence[Token], at: int) -> SyntaxFault:
+    token = tokens[at]
+    is_operand = token.token_type in (TokenType.VAR, TokenType.NUMBER, TokenType.STRING, TokenType.STAR)
+    follows_name = at > 0 and tokens[at - 1].token_type in (TokenType.VAR, TokenType.R_PAREN, TokenType.NUMBER)
+    hint = "a comma or an operator may be missing before it" if is_operand and follows_name else None
+    if token.token_type == TokenType.R_PAREN:
+        hint = "no bracket is open here"
+    if token.token_type in (TokenType.L_BRACE, TokenType.R_BRACE):
+        hint = "templates stand in two braces: {{ … }}"
+    return SyntaxFault(f"unexpected `{token.text}`", token.start, hint)
+
+
+def _type_word(tokens: Sequence[Token], at: int) -> Token | None:
+    """The word behind AS, where a type has to be."""
+    behind = (tokens[n] for n in range(max(1, at - 1), min(at + 3, len(tokens))) if tokens[n - 1].text.upper() == "AS")
+    return next((token for token in behind if token.token_type == TokenType.VAR), None)

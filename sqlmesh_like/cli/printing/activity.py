@@ -1,0 +1,150 @@
+"""What a call is doing, from its first second on: a spinner on a terminal, an event in JSON logs, nothing on pipes.
+
+Owns the line of the terminal that it stands in: whatever else is printed meanwhile goes through `_Guarded` and finds
+that line empty. Operations name their phases by `Reporter.phase`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, RLock, Thread
+from time import perf_counter
+from typing import TextIO
+
+from sqlmesh_like.cli.printing.output import json_line
+
+_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_AFTER_SECONDS = 1.0
+_PERIOD_SECONDS = 0.1
+_CLEARED = "\r\x1b[2K"
+
+
+class Activity:
+    """The phase of a call, shown on `stream` by a thread of its own."""
+
+    def __init__(self, stream: TextIO, *, is_spinning: bool, logs_json: bool, first_phase: str) -> None:
+        self.started = perf_counter()
+        self.has_closing_line = False
+        self._stream = stream
+        self._is_spinning = is_spinning
+        self._logs_json = logs_json
+        self._phase, self._phase_started, self._is_told = first_phase, self.started, False
+        self._suspensions = 0
+        self._is_drawn = False
+        self._lock = RLock()
+        self._ended = Event()
+        if is_spinning or logs_json:
+            Thread(target=self._watch, daemon=True).start()
+
+    @property
+    def seconds(self) -> float:
+        return perf_counter() - self.started
+
+    def closing_seconds(self) -> float:
+        """For a closing line that somebody else prints."""
+        self.has_closing_line = True
+        return self.seconds
+
+    def phase(self, name: str) -> None:
+        with self._lock:
+            self._phase, self._phase_started, self._is_told = name, perf_counter(), False
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Something else has the terminal, such as a bar, or a line that is printed."""
+        with self._lock:
+            self._suspensions += 1
+            self._clear()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._suspensions -= 1
+
+    def end(self) -> None:
+        """Takes the spinner away; on a terminal the time of a call of some length is told, if nobody did."""
+        self._ended.set()
+        with self._lock:
+            self._clear()
+            if self._is_spinning and not self.has_closing_line and self.seconds >= _AFTER_SECONDS:
+                self._stream.write(f"Finished in {self.seconds:.1f}s\n")
+                self._stream.flush()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(_PERIOD_SECONDS):
+            with self._lock:
+                seconds = perf_counter() - self._phase_started
+                if self._ended.is_set() or self.seconds < _AFTER_SECONDS:
+                    continue
+                if self._is_spinning and not self._suspensions:
+                    frame = _FRAMES[int(seconds / _PERIOD_SECONDS) % len(_FRAMES)]
+                    self._draw(f"{_CLEARED}{frame} {self._phase} … {seconds:.0f}s")
+                elif self._logs_json and not self._is_told and seconds >= _AFTER_SECONDS:
+                    self._is_told = True
+                    self._draw(f"{json_line('info', self._phase)}\n")
+
+    def _draw(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+        self._is_drawn = self._is_spinning
+
+    def _clear(self) -> None:
+        if self._is_drawn:
+            self._stream.write(_CLEARED)
+            self._stream.flush()
+            self._is_drawn = False
+
+
+class _Guarded:
+    """A stream of a terminal whose writes do not run into the spinner's line."""
+
+    def __init__(self, stream: TextIO, activity: Activity) -> None:
+        self._stream = stream
+        self._activity = activity
+
+    def write(self, text: str) -> int:
+        with self._activity.suspended():
+            count = self._stream.write(text)
+            self._stream.flush()
+            return count
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+
+_activities: list[Activity] = []
+
+
+@contextmanager
+def activity(*, quiet: bool, log_format: str) -> Iterator[None]:
+    """What a call does is shown while the context is open."""
+    out, err = sys.stdout, sys.stderr
+    is_text = log_format == "text" and not quiet
+    is_spinning = is_text and err.isatty() and os.environ.get("TERM") != "dumb"
+    shown = Activity(
+        err, is_spinning=is_spinning, logs_json=log_format == "json" and not quiet, first_phase="reading the project"
+    )
+    _activities.append(shown)
+    if is_spinning:
+        sys.stdout = _Guarded(out, shown) if out.isatty() else out
+        sys.stderr = _Guarded(err, shown)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = out, err
+        shown.end()
+        _activities.remove(shown)
+
+
+def current() -> Activity | None:
+    """That of the call which goes on; None outside of the command line."""
+    return _activities[-1] if _activities else None
+
+
+def show_phase(name: str) -> None:
+    """What the call does from here on."""
+    if (shown := current()) is not None:
+        shown.phase(name)

@@ -1,0 +1,86 @@
+"""The line that an error is about, with a caret. Owns how it looks, and which files may be shown.
+
+Of files that may hold secrets, profiles and settings of ingestion, a line is shown up to its key: an error can come
+before anybody knows what of it is secret.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from pathlib import Path
+from unicodedata import east_asian_width
+
+from sqlmesh_like.errors import Location, ProjectError, SmlError
+from sqlmesh_like.project.settings import find_project
+
+_TEXT = frozenset({".sql", ".yml", ".yaml", ".toml", ".csv", ".md"})
+_SETTINGS = frozenset({"profiles.yml", "packages.yml", "dependencies.yml", "dbt_project.yml", "pyproject.toml"})
+_SECRETIVE = re.compile(
+    r"(?m)^\s*(?:-\s+)?[\"']?(?:ingest|outputs|hudi|spark|publish)[\"']?\s*:|[{,]\s*(?:ingest|publish)\s*:"
+)
+"""Blocks of properties that hold addresses and passwords."""
+_WIDTH = 100
+
+
+def with_source(error: SmlError, start: Path) -> str:
+    """The text of an error, each place with its line. `start` is the project, or a folder in it."""
+    try:
+        root = find_project(start.resolve())
+    except ProjectError:
+        return str(error)
+    lines = [error.heading] if error.heading else []
+    for part in error.parts:
+        lines.append(str(part))
+        if part.location is not None and (excerpt := source_excerpt(root, part.location)):
+            lines.append(excerpt)
+    return "\n".join(lines)
+
+
+def source_excerpt(root: Path, place: Location) -> str | None:
+    """The line of a place below `root`, and a caret below its column; None where there is none to show."""
+    path = (root / place.path).resolve()
+    if place.line is None or path.suffix not in _TEXT or not path.is_relative_to(root) or not path.is_file():
+        return None
+    with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+        line = next(islice(file, place.line - 1, None), "").rstrip()
+    column = place.column
+    if _may_hold_secrets(path):
+        line = _up_to_value(line)
+        column = column if column is not None and column <= len(line) else None
+    if not line.strip():
+        return None
+    return _drawn(line, place.line, column)
+
+
+def _may_hold_secrets(path: Path) -> bool:
+    if path.suffix not in (".yml", ".yaml", ".toml"):
+        return False
+    return path.name in _SETTINGS or bool(_SECRETIVE.search(path.read_text(encoding="utf-8", errors="replace")))
+
+
+def _up_to_value(line: str) -> str:
+    """
+    >>> _up_to_value("  password: hunter2"), _up_to_value("hunter2")
+    ('  password: …', '')
+    """
+    match = re.match(r"(\s*(?:-\s+)?[\w+.-]+\s*[:=])(\s+\S)?", line)
+    return "" if match is None else f"{match[1]} …" if match[2] else match[1]
+
+
+def _drawn(line: str, number: int, column: int | None) -> str:
+    """
+    >>> print(_drawn("select a frm t", 3, 10))
+      3 | select a frm t
+        |          ^
+    """
+    at = column or 1
+    start = max(0, at - _WIDTH // 2) if len(line) > _WIDTH and at > _WIDTH - 10 else 0
+    shown = line[start : start + _WIDTH].replace("\t", " ")
+    shown = f"{'…' if start else ''}{shown}{'…' if start + _WIDTH < len(line) else ''}"
+    text = f"  {number} | {shown}"
+    if column is None or at > len(line) + 1:
+        return text
+    before = shown[: at - 1 - start + bool(start)]
+    cells = sum(2 if east_asian_width(character) in "WF" else 1 for character in before)
+    return f"{text}\n  {' ' * len(str(number))} | {' ' * cells}^"

@@ -1,0 +1,67 @@
+"""A Kafka that is not there is told within seconds, before Spark starts."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sqlmesh_like.app.setup.doctor import ProjectFlags, run_checks
+from sqlmesh_like.cli.app import main
+from tests.projects import enter_project
+
+Shown = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """One that listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.fixture
+def closed() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def write(root: Path, monkeypatch: pytest.MonkeyPatch, servers: str) -> None:
+    files = {
+        "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\n',
+        "profiles.yml": "lake: {target: a, outputs: {a: {type: spark, warehouse: w}}}\n",
+        "models/s.yml": "sources:\n  - name: shop\n    ingest:\n      format: debezium\n"
+        "      kafka:\n        topics: t\n"
+        f"        bootstrap_servers: {servers}\n    tables:\n      - {{name: o, ingest: {{primary_key: [id]}}}}\n",
+        "models/o2.sql": "select id from {{ source('shop', 'o') }}",
+    }
+    enter_project(root, monkeypatch, files)
+
+
+@pytest.mark.parametrize("words", [["ingest"], ["ingest", "--continuous"]])
+def test_no_broker_is_an_error_at_its_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown, closed: int, words: list[str]
+) -> None:
+    write(tmp_path, monkeypatch, f"127.0.0.1:{closed}")
+    started = time.monotonic()
+    assert main(words) == 2
+    assert time.monotonic() - started < 5
+    told = capsys.readouterr().err
+    assert f"models/s.yml:7:9: no broker answers at 127.0.0.1:{closed}\n  start it, or change bootstrap_servers" in told
+
+
+def test_one_broker_of_several_is_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: int, port: int
+) -> None:
+    write(tmp_path, monkeypatch, f"127.0.0.1:{closed},127.0.0.1:{port}")
+    (check,) = [check for check in run_checks(ProjectFlags(tmp_path)) if check.name == "kafka"]
+    assert check.ok and check.detail == f"127.0.0.1:{port} answers, of source shop"
+
+
+def test_debug_asks_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: int) -> None:
+    write(tmp_path, monkeypatch, f"127.0.0.1:{closed}")
+    (check,) = [check for check in run_checks(ProjectFlags(tmp_path)) if check.name == "kafka"]
+    assert not check.ok and f"no broker answers at 127.0.0.1:{closed}" in check.detail

@@ -1,0 +1,154 @@
+"""Ctrl-C and SIGTERM, at any moment of any command: no traceback, exit code 130 or 143, nothing half-done."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import sqlmesh_like
+from sqlmesh_like import stop_signals
+from sqlmesh_like.cli import run_service
+from sqlmesh_like.cli.app import main
+from sqlmesh_like.run import executor
+from sqlmesh_like.run.executor import Executor
+from sqlmesh_like.run.result import NodeResult, RenderedNode
+from tests.projects import enter_project
+
+FILES = {
+    "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\n',
+    "profiles.yml": "lake: {target: t, outputs: {t: {type: duckdb, schema: dws, threads: 1}}}\n",
+    "models/a.sql": "select 1 as id",
+    "models/b.sql": "select id from {{ ref('a') }}",
+    "models/c.sql": "select id from {{ ref('b') }}",
+}
+Shown = pytest.CaptureFixture[str]
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    enter_project(tmp_path, monkeypatch, FILES)
+    return tmp_path
+
+
+CALL = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from sqlmesh_like import __main__
+print("up", flush=True)
+sys.exit(__main__.main())
+"""
+
+
+def start(code: str, *words: str) -> subprocess.Popen[str]:
+    """A process of its own, which takes signals however the tests were started, when Python itself is up."""
+    root = str(Path(sqlmesh_like.__file__).parents[1])
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": root},
+    )  # fmt: skip
+    assert process.stdout is not None and process.stdout.readline() == "up\n"
+    return process
+
+
+def shell_code(code: int) -> int:
+    """What a shell shows: a process that a signal ended has a negative one here."""
+    return 128 - code if code < 0 else code
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("seconds", [0.1, 0.4, 0.8, 1.2])
+@pytest.mark.parametrize("words", ["compile", "build", "docs generate", "init new"])
+def test_a_call_ends_without_a_word_of_python(project: Path, words: str, seconds: float, number: int) -> None:
+    with start(CALL, *words.split()) as call:
+        time.sleep(seconds)
+        call.send_signal(number)
+        out, err = call.communicate(timeout=60)
+    assert "Traceback" not in out + err and "Exception" not in out + err
+    assert shell_code(call.returncode) in (0, 128 + number), err
+    assert not [path for path in project.rglob(".*") if path.name.startswith((".sml-init", ".manifest", ".index"))]
+    assert not (project / "new").exists() or (project / "new/models/dws/product_sales.yml").is_file()
+    for path in (project / "target").rglob("*.json"):
+        json.loads(path.read_text())
+    assert main(["compile", "-q"]) == 0
+
+
+def stop_at(monkeypatch: pytest.MonkeyPatch, name: str, number: int) -> list[str]:
+    """A signal comes while this node is built; the nodes that were begun."""
+    begun: list[str] = []
+    execute = Executor.execute
+
+    def interrupted(self: Executor, node: RenderedNode) -> NodeResult:
+        begun.append(node.name)
+        if node.name == name:
+            os.kill(os.getpid(), number)
+        return execute(self, node)
+
+    monkeypatch.setattr(executor.Executor, "execute", interrupted)
+    return begun
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_run_finishes_what_it_writes_and_can_be_retried(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], number: int
+) -> None:
+    begun = stop_at(monkeypatch, "b", number)
+    assert main(["run"]) == 128 + number
+    shown = capfd.readouterr()
+    assert begun == ["a", "b"]
+    assert "stopping after what is being written (again: at once)" in shown.err
+    assert "OK created sql incremental model dws.b" in shown.out and "SKIP sql incremental model dws.c" in shown.out
+    assert "Stopped; `sml retry` goes on" in shown.out and "PASS=2 WARN=0 ERROR=0 SKIP=1" in shown.out
+    results = json.loads((project / "target/run_results.json").read_text())["results"]
+    assert [entry["status"] for entry in results] == ["success", "success", "skipped"]
+    monkeypatch.undo()
+    monkeypatch.chdir(project)
+    assert main(["retry"]) == 0
+    assert "1 of 1 OK created sql incremental model dws.c" in capfd.readouterr().out
+
+
+def test_json_logs_have_the_wish_as_an_event(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stop_at(monkeypatch, "a", signal.SIGTERM)
+    assert main(["run", "--log-format", "json"]) == 143
+    assert json.loads(capfd.readouterr().err)["info"]["level"] == "warn"
+
+
+def test_before_anything_is_written_a_call_is_interrupted(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
+    monkeypatch.setattr(run_service, "load", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
+    assert main(["run"]) == 143
+    assert capsys.readouterr().err.strip() == "error: interrupted"
+
+
+def test_a_second_signal_ends_the_process_at_once(project: Path) -> None:
+    code = (
+        "import sys, time; from sqlmesh_like import stop_signals\n"
+        "with stop_signals.handled('wish\\n'), stop_signals.deferred():\n"
+        "    print('up', flush=True); time.sleep(30); time.sleep(30)"
+    )
+    with start(code) as process:
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr is not None and process.stderr.readline() == "wish\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=10) == 143
+
+
+def test_what_was_there_before_handles_signals_after_a_call() -> None:
+    before = [signal.getsignal(number) for number in SIGNALS]
+    with stop_signals.handled():
+        assert [signal.getsignal(number) for number in SIGNALS] != before
+    assert [signal.getsignal(number) for number in SIGNALS] == before
+
+
+def test_a_library_call_changes_no_handler() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with stop_signals.deferred():
+        assert signal.getsignal(signal.SIGTERM) is before and not stop_signals.is_wished()
