@@ -48,10 +48,10 @@ def local_rows(
     """
     if not all(folder(state.uri).is_local and not _is_nested(state) for state in tables.values()):
         return None
-    readable = {table: found for table, state in tables.items() if (found := _readable(state)) is not None}
-    if len(readable) < len(tables) or _divides_decimals(tree, tables.values()):
+    sources = {table: source for table, state in tables.items() if (source := _readable(state)) is not None}
+    if len(sources) < len(tables) or _divides_decimals(tree, tables.values()):
         return None
-    engine = _LocalTables(now, readable, tables)
+    engine = _LocalTables(now, sources, tables)
     try:
         return engine.rows(tree, shown, limit)
     except (NotCheckable, duckdb.Error):
