@@ -20,7 +20,7 @@ from sqlmesh_like.cli.printing.output import LogStep, Output, json_line
 from sqlmesh_like.cli.printing.rows import as_csv, as_json, as_table
 from sqlmesh_like.control_characters import shown
 from sqlmesh_like.duckdb.duck_connection import reader
-from sqlmesh_like.duckdb.local_query import _source
+from sqlmesh_like.duckdb.local_query import _files
 from sqlmesh_like.names import Column
 from sqlmesh_like.report.chart import Chart
 from sqlmesh_like.report.drawing import drawing
@@ -150,5 +150,5 @@ def test_files_of_any_folder_are_read(name: str, tmp_path: Path) -> None:
     path.parent.mkdir()
     pq.write_table(pa.table({"a": [1]}), path)
     db = reader([str(path)])
-    assert db.execute(f"select * from {_source([str(path)], (Column('a', 'int'),))}").fetchall() == [(1,)]
+    assert db.execute(f"select * from {_files([str(path)], (Column('a', 'int'),))}").fetchall() == [(1,)]
     db.close()

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,14 @@ SIGNALS = [signal.SIGINT, signal.SIGTERM]
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     enter_project(tmp_path, monkeypatch, FILES)
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def takes_signals() -> Iterator[None]:
+    """Also where the tests run in the background, whose processes ignore Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 CALL = """
