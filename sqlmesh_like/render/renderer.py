@@ -52,9 +52,16 @@ def render_project(
     return Renderer(project, target, now=now, full_refresh=full_refresh).render()
 
 
-def render_inline(project: ParsedProject, target: Target, sql: str, lake: LakeQueries | None = None) -> RenderedModel:
+def render_inline(
+    project: ParsedProject,
+    target: Target,
+    sql: str,
+    lake: LakeQueries | None = None,
+    *,
+    now: datetime.datetime = EPOCH,
+) -> RenderedModel:
     """A SELECT that is not a file of the project, such as `sml show --inline`, rendered as a view of it."""
-    renderer = Renderer(project, target)
+    renderer = Renderer(project, target, now=now)
     file = ModelFile(f"model.{project.name}.inline", "inline", "<inline>", sql, {}, (), "", Location("<inline>"))
     placed = _Placed(file, {"materialized": "view"}, TableName(target.schema, "inline"))
     registry = renderer.registry(renderer.place_all())

@@ -44,6 +44,7 @@ class Loaded:
     cache_path: Path | None = None  # where what follows from the project alone may be kept
     reporter: Reporter = field(default_factory=LogReporter)
     spark: SharedSpark | None = None
+    now: datetime.datetime = EPOCH  # the clock of templates
 
     @property
     def target_folder(self) -> Path:
@@ -122,12 +123,15 @@ class Loaded:
 def load(
     invocation: Invocation,
     *,
-    now: datetime.datetime = EPOCH,
+    now: datetime.datetime | None = None,
     reporter: Reporter | None = None,
     spark: SharedSpark | None = None,
 ) -> Loaded:
-    """Reads and renders the project. `now` is the clock of templates. Raises ProjectError or UsageError."""
-    reporter = reporter or LogReporter()
+    """Reads and renders the project. `now`: the clock of templates, by default the time of the machine.
+
+    Raises ProjectError or UsageError.
+    """
+    reporter, now = reporter or LogReporter(), now or datetime.datetime.now(datetime.UTC)
     log = _log_to(reporter.notify)
     root, variables = find_project(_start(invocation)), parse_vars(invocation.vars)
 
@@ -150,7 +154,7 @@ def load(
     for warning in cached.project.warnings:
         reporter.notify(f"warning: {warning}", "warn")
     project, target = cached.project, cached.target
-    return Loaded(invocation, project, target, cached.rendered, cached.graph, cached.cache_path, reporter, spark)
+    return Loaded(invocation, project, target, cached.rendered, cached.graph, cached.cache_path, reporter, spark, now)
 
 
 def load_parsed(invocation: Invocation) -> ParsedProject:

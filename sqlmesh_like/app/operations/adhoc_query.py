@@ -34,10 +34,10 @@ def adhoc_model(lake: Lake, sql: str) -> RenderedModel:
     Raises SqlError with line and column for a name that no table has, or several.
     """
     loaded = lake.loaded
-    model = render_inline(loaded.project, loaded.target, sql)
+    model = render_inline(loaded.project, loaded.target, sql, now=loaded.now)
     if model.asks_lake:
         answers = LakeQuery(lake.planner(clock(None)), lake.engine)
-        model = render_inline(loaded.project, loaded.target, sql, answers)
+        model = render_inline(loaded.project, loaded.target, sql, answers, now=loaded.now)
     known = list(_known_tables(lake))
     meant = {ref.table: ref for ref in model.inputs}
     for node in _tables(parse(model)):
