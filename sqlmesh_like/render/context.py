@@ -68,6 +68,7 @@ class RenderTrace:
     macros: dict[str, None] = field(default_factory=dict)
     asked_incremental: bool = False
     asked_lake: bool = False
+    is_parsing: bool = False  # only config is wanted, maybe that of a disabled node: variables may be missing
 
     def note_question(self) -> None:
         self.asked_lake = True
@@ -141,7 +142,9 @@ def build_scope(
         "is_incremental": _is_incremental(findings, incremental),
     }
     scope["var"] = ProjectVars(
-        around.vars_of(package), lambda name, text: around.templates.render(f"<var {name}>", text, scope).compiled
+        around.vars_of(package),
+        lambda name, text: around.templates.render(f"<var {name}>", text, scope).compiled,
+        lambda: findings.is_parsing,
     )
     scope["dbt"] = {name: scope[name] for name in _OF_DBT}
     around.macros.bind(scope, lambda unique_id: findings.macros.setdefault(unique_id), package)

@@ -130,9 +130,10 @@ class Renderer:
         unknown = TableName(self._target.schema, file.name)
         if file.yaml_config.get("enabled") is False:
             return _Placed(file, dict(file.yaml_config), unknown)
-        findings = RenderTrace()
+        findings = RenderTrace(is_parsing=True)
         scope = self._scope(file, file.yaml_config, unknown, None, findings)
         self._templates.render(file.path, file.raw_sql, scope)
+        findings.is_parsing = False
         config = merge_config(merge_config(file.yaml_config, findings.config), file.root_config)
         scope["model"] = _node(file, config)
         return _Placed(file, config, self._table(file.name, config, scope, file.path))

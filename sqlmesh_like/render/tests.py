@@ -33,11 +33,10 @@ def render_test(
     test: TestFile, registry: RelationRegistry, around: RenderEnvironment, templates: Templates
 ) -> RenderedTest | None:
     """One test, None where it is disabled. Raises as `render_tests` does."""
+    if _is_disabled(test, around, templates):
+        return None
     findings = RenderTrace()
-    config = ConfigCall(merged(test.weaker, test.config), findings, check_test_setting)
-    this = TableName(around.target.schema, test.name)
-    node: Mapping[str, object] = {"unique_id": test.unique_id, "name": test.name, "resource_type": "test"}
-    scope = build_scope(around, registry, node, this, config, findings)
+    scope = _scope(test, registry, around, findings)
     if test.test_type == "generic":
         source_map = _at_declaration(test, templates, scope)
     else:
@@ -66,6 +65,24 @@ def render_test(
         fqn=test.fqn,
         description=test.description,
     )
+
+
+def _is_disabled(test: TestFile, around: RenderEnvironment, templates: Templates) -> bool:
+    """Whether it says so itself: what it refers to need not be there then."""
+    if test.test_type == "generic":
+        return test.config.get("enabled") is False
+    findings = RenderTrace(is_parsing=True)
+    templates.render(test.path, test.raw_sql, _scope(test, None, replace(around, lake=None), findings))
+    return _effective(test, findings).get("enabled") is False
+
+
+def _scope(
+    test: TestFile, registry: RelationRegistry | None, around: RenderEnvironment, findings: RenderTrace
+) -> TemplateScope:
+    config = ConfigCall(merged(test.weaker, test.config), findings, check_test_setting)
+    this = TableName(around.target.schema, test.name)
+    node: Mapping[str, object] = {"unique_id": test.unique_id, "name": test.name, "resource_type": "test"}
+    return build_scope(around, registry, node, this, config, findings)
 
 
 def _effective(test: TestFile, findings: RenderTrace) -> dict[str, object]:

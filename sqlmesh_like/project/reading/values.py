@@ -35,13 +35,20 @@ class ProjectVars:
     """`var()` of templates: `var(name)`, `var(name, default)` and `var.has_var(name)`.
 
     As in dbt the Jinja in a text is rendered where it is asked for, by `render`: there a `ref` is one of the caller's.
+    While `is_parsing` a variable that is not set is None: the template may turn out to be one of a disabled node.
     """
 
-    __slots__ = ("_asked", "_render", "_values")
+    __slots__ = ("_asked", "_is_parsing", "_render", "_values")
 
-    def __init__(self, values: Mapping[str, object], render: Callable[[str, str], str]) -> None:
+    def __init__(
+        self,
+        values: Mapping[str, object],
+        render: Callable[[str, str], str],
+        is_parsing: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._values = values  # private: a template that reached it could change variables of all others
         self._render = render
+        self._is_parsing = is_parsing
         self._asked: list[str] = []
 
     def __call__(self, name: str, default: object = _NOTHING) -> object:
@@ -51,6 +58,8 @@ class ProjectVars:
             return self._rendered(name, value) if has_jinja(value) else copy.deepcopy(value)
         if default is not _NOTHING:
             return default
+        if self._is_parsing():
+            return None
         hint = nearest(name, self._values) or f"set it under vars: in the settings, or by --vars '{name}: …'"
         raise MissingValue(f"var {name!r} is not set", _call("var", name), hint)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 from pathlib import Path
 
 import pytest
@@ -49,3 +50,46 @@ def test_compile_and_show_know_when_they_started(project: Project) -> None:
     inline = project.call("compile", "--inline", "{{ run_started_at.isoformat() }}", files={}).strip()
     after = datetime.datetime.now(datetime.UTC)
     assert before <= datetime.datetime.fromisoformat(started) <= datetime.datetime.fromisoformat(inline) <= after
+
+
+def test_a_disabled_model_or_test_may_ask_for_what_is_not_there(project: Project) -> None:
+    off = "{{ config(enabled=var('on', false)) }}select {{ var('nope') | int }} as n from {{ ref('gone') }}"
+    files = {"models/off.sql": off, "tests/off_too.sql": off.replace("'nope'", "'neither'")}
+    assert project.compiled("select 1 as id", files) == "select 1 as id"
+    shown = project.call("compile", "--vars", "{on: true}", files=files, code=2)
+    assert "models/off.sql:1:49: var 'nope' is not set" in shown
+
+
+def test_a_variable_that_names_a_schema_must_be_there(project: Project) -> None:
+    macro = "{% macro generate_schema_name(name, node) %}{{ var('nope') }}{% endmacro %}"
+    files = {"macros/schema.sql": macro, "models/m.sql": "select {{ var('also', 1) }} as id"}
+    assert "var 'nope' is not set" in project.call("compile", files=files, code=2)
+
+
+PACKAGE = {"dbt_packages/kit/dbt_project.yml": "name: kit\n"}
+
+
+def test_doc_finds_blocks_of_other_packages_the_own_ones_first(project: Project) -> None:
+    described = "models: [{name: %s, description: \"{{ doc('%s') }} {{ doc('both') }} {{ doc('kit', 'both') }}\"}]\n"
+    files = {
+        **PACKAGE,
+        "models/m.yml": described % ("m", "theirs"),
+        "models/d.md": "{% docs ours %}of the shop{% enddocs %}{% docs both %}shop's{% enddocs %}",
+        "dbt_packages/kit/models/k.sql": "select 1 as id",
+        "dbt_packages/kit/models/k.yml": described % ("k", "ours"),
+        "dbt_packages/kit/models/d.md": "{% docs theirs %}of the kit{% enddocs %}{% docs both %}kit's{% enddocs %}",
+    }
+    project.compiled("select 1 as id", files)
+    nodes = json.loads((project.root / "target/manifest.json").read_text())["nodes"]
+    assert nodes["model.shop.m"]["description"] == "of the kit shop's kit's"
+    assert nodes["model.kit.k"]["description"] == "of the shop kit's kit's"
+
+
+def test_doc_of_an_unknown_block_or_package_names_the_nearest(project: Project) -> None:
+    files = {**PACKAGE, "models/m.sql": "select 1 as id", "dbt_packages/kit/models/d.md": "{% docs a %}{% enddocs %}"}
+    for call, message in {
+        "doc('kitt', 'a')": "models/m.yml:1:33: doc names package 'kitt', which is not installed",
+        "doc('kit', 'b')": "models/m.yml:1:33: no doc block is named 'b'",
+    }.items():
+        files["models/m.yml"] = f'models: [{{name: m, description: "{{{{ {call} }}}}"}}]\n'
+        assert message in project.call("parse", files=files, code=2)
