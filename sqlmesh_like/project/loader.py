@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from sqlmesh_like.project.doc_blocks import read_doc_blocks
 from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.nodes import ParsedProject, Target
 from sqlmesh_like.project.package_reader import PackageFiles, read_package, refuse_duplicates
@@ -32,11 +33,11 @@ def load_project(
     """Everything the project's files declare. Raises ProjectError at the first thing that is wrong."""
     root = root.resolve()
     settings = _with_target(load_settings(root, cli_vars), root, resolve_target)
-    own = read_package(root, settings)
-    packages = [
-        read_package(root, replace(package, target=settings.target), settings)
-        for package in installed_packages(root, settings, cli_vars)
-    ]
+    installed = [replace(package, target=settings.target) for package in installed_packages(root, settings, cli_vars)]
+    docs = {one.name: read_doc_blocks(root, one.docs_paths, one.name) for one in (settings, *installed)}
+    texts = {name: {block.name: block.text for block in blocks} for name, blocks in docs.items()}
+    own = read_package(root, settings, texts)
+    packages = [read_package(root, package, texts, settings) for package in installed]
     parts = (own, *packages)
     named = [(model.name, model.path) for part in parts for model in part.models]
     refuse_duplicates([*named, *((seed.name, seed.path) for part in parts for seed in part.seeds)])
@@ -54,7 +55,7 @@ def load_project(
         tests=tuple(test for part in parts for test in part.tests),
         macros=tuple(macro for part in parts for macro in part.macros),
         unit_tests=_unit_tests(root, own),
-        docs=tuple(block for part in parts for block in part.docs),
+        docs=tuple(block for blocks in docs.values() for block in blocks),
         macro_docs={name: doc for part in parts for name, doc in part.properties.macro_docs.items()},
         exposures=tuple(exposure for part in parts for exposure in part.properties.exposures),
         groups=tuple(group for part in parts for group in part.properties.groups),

@@ -14,9 +14,9 @@ from pathlib import Path, PurePosixPath
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import merge_config
-from sqlmesh_like.project.doc_blocks import read_doc_blocks
+from sqlmesh_like.project.doc_blocks import Docs
 from sqlmesh_like.project.folder_config import FolderConfig
-from sqlmesh_like.project.nodes import DocBlock, MacroFile, ModelFile, SeedFile, TestFile
+from sqlmesh_like.project.nodes import MacroFile, ModelFile, SeedFile, TestFile
 from sqlmesh_like.project.properties import NodeProperties, Properties, node_tests, parse_properties
 from sqlmesh_like.project.reading.files import files_under, read_text, relative
 from sqlmesh_like.project.reading.values import ValueRenderer
@@ -37,19 +37,19 @@ class PackageFiles:
     seeds: tuple[SeedFile, ...]
     tests: tuple[TestFile, ...]
     macros: tuple[MacroFile, ...]
-    docs: tuple[DocBlock, ...]
     analyses: tuple[ModelFile, ...]
     warnings: tuple[str, ...]
 
 
-def read_package(root: Path, settings: Settings, over: Settings | None = None) -> PackageFiles:
-    """Read one project; paths of its settings start at `root`. `over`: the root project's settings, of a package.
+def read_package(
+    root: Path, settings: Settings, docs: Mapping[str, Mapping[str, str]], over: Settings | None = None
+) -> PackageFiles:
+    """Read one project; paths of its settings start at `root`. `docs`: the doc blocks of all packages.
 
-    Raises ProjectError at the first thing that is wrong.
+    `over`: the root project's settings, of a package. Raises ProjectError at the first thing that is wrong.
     """
-    docs = read_doc_blocks(root, settings.docs_paths, settings.name)
     tests = FolderConfig(settings, settings.words.values(), over)
-    properties = _properties(root, settings, docs, tests)
+    properties = _properties(root, settings, Docs(settings.name, docs), tests)
     values = settings.words.values()
     paths = _model_paths(root, settings)
     versions = by_file((v for one in properties.models.values() if (v := one.version)), {p.stem for p, _ in paths})
@@ -63,13 +63,12 @@ def read_package(root: Path, settings: Settings, over: Settings | None = None) -
         seeds,
         _tests(root, settings, properties, (*models, *seeds), tests),
         _macros(root, settings, settings.name if over else None),
-        docs,
         _analyses(root, settings, properties),
         _undescribed(properties, models, seeds),
     )
 
 
-def _properties(root: Path, settings: Settings, docs: tuple[DocBlock, ...], tests: FolderConfig) -> Properties:
+def _properties(root: Path, settings: Settings, docs: Docs, tests: FolderConfig) -> Properties:
     folders = (*settings.model_paths, *settings.seed_paths, *settings.macro_paths, *settings.analysis_paths)
     folders = (*folders, *settings.snapshot_paths, *_described_tests(settings))
     paths = files_under(root, folders, (".yml", ".yaml"))

@@ -12,7 +12,7 @@ from sqlmesh_like.project.config import HOOKS, canonical, merge_config
 from sqlmesh_like.project.doc_blocks import Descriptions, Docs, column_tags
 from sqlmesh_like.project.exposures import parse_exposures, parse_groups
 from sqlmesh_like.project.folder_config import FolderConfig
-from sqlmesh_like.project.nodes import ColumnDoc, DocBlock, Exposure, MacroDoc, ModelGroup, Source, TestFile
+from sqlmesh_like.project.nodes import ColumnDoc, Exposure, MacroDoc, ModelGroup, Source, TestFile
 from sqlmesh_like.project.reading.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.project.settings import checked
@@ -79,13 +79,13 @@ class SingularProperties:
 
 
 def parse_properties(
-    files: tuple[YamlNode, ...], project: str, words: YamlWords, docs: tuple[DocBlock, ...], tests: FolderConfig
+    files: tuple[YamlNode, ...], project: str, words: YamlWords, docs: Docs, tests: FolderConfig
 ) -> Properties:
     """All properties files as one. Raises ProjectError for wrong keys and values and for a name described twice."""
     for file in files:
         file.mapping("a properties file").expect_keys("a properties file", _FILE_KEYS)
     values = words.values()
-    descriptions = Descriptions(words, Docs(project, {block.name: block.text for block in docs}))
+    descriptions = Descriptions(words, docs)
     rendered = (_enabled_tables(_render_source(node, words), tests) for node in _entries(files, "sources"))
     nodes = tuple(node for node in rendered if node is not None)
     sources = tuple(parse_source(node, project, descriptions) for node in nodes)
