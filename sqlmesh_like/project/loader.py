@@ -63,6 +63,7 @@ def load_project(
         warnings=own.warnings,
         package_vars={part.settings.name: part.settings.vars for part in packages},
         dispatch=settings.dispatch,
+        flags=settings.flags,
         on_run_start=tuple(hook for part in parts for hook in part.settings.on_run_start),
         on_run_end=tuple(hook for part in parts for hook in part.settings.on_run_end),
     )

@@ -268,6 +268,14 @@ class ModelGroup:
 
 
 @dataclass(frozen=True)
+class ProjectFlags:
+    """`flags:` of the settings, as far as they mean something here. `strict_undefined`: what is undefined prints not as
+    an empty text but is an error."""
+
+    strict_undefined: bool = False
+
+
+@dataclass(frozen=True)
 class ParsedProject:
     """Everything the files of a project declare. Names are unique over models and seeds (checked by the loader)."""
 
@@ -294,6 +302,7 @@ class ParsedProject:
     dispatch: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # namespace → packages to search
     on_run_start: tuple[str, ...] = ()
     on_run_end: tuple[str, ...] = ()
+    flags: ProjectFlags = field(default_factory=ProjectFlags)
 
     @property
     def ingested(self) -> frozenset[str]:

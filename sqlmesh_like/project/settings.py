@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.project.config import HOOKS, ConfigFault, canonical, check_setting, is_config_key, merge_config
+from sqlmesh_like.project.nodes import ProjectFlags
 from sqlmesh_like.project.paths import leads_out
 from sqlmesh_like.project.reading.file_dependencies import record_file
 from sqlmesh_like.project.reading.files import read_text
@@ -69,6 +70,7 @@ class Settings:
     dispatch: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     on_run_start: tuple[str, ...] = ()
     on_run_end: tuple[str, ...] = ()
+    flags: ProjectFlags = field(default_factory=ProjectFlags)
     target: Mapping[str, object] | None = None  # what templates in YAML know as `target`
 
     @property
@@ -173,6 +175,7 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
         dispatch=_dispatch(node),
         on_run_start=_texts(node, "on-run-start", ()),
         on_run_end=_texts(node, "on-run-end", ()),
+        flags=_flags(node),
     )
 
 
@@ -201,6 +204,13 @@ def _dispatch(node: YamlNode) -> dict[str, tuple[str, ...]]:
             raise entry.error("dispatch needs macro_namespace and search_order")
         orders[space.text("macro_namespace")] = order.texts("search_order")
     return orders
+
+
+def _flags(node: YamlNode) -> ProjectFlags:
+    """Those of dbt's that mean nothing here are passed over."""
+    flags = node.get("flags")
+    strict = None if flags is None else flags.mapping("flags").get("strict_undefined")
+    return ProjectFlags(strict_undefined=strict is not None and strict.flag("strict_undefined"))
 
 
 def _vars(node: YamlNode) -> dict[str, object]:

@@ -81,7 +81,7 @@ class Renderer:
     ) -> None:
         self._project = project
         self._target = target
-        self._templates = Templates()
+        self._templates = Templates(strict_undefined=project.flags.strict_undefined)
         macros = Macros(project.name, project.macros, self._templates, project.dispatch)
         self._around = RenderEnvironment(
             project.name, target, project.vars, macros, self._templates, now, full_refresh,
@@ -132,7 +132,7 @@ class Renderer:
             return _Placed(file, dict(file.yaml_config), unknown)
         findings = RenderTrace(is_parsing=True)
         scope = self._scope(file, file.yaml_config, unknown, None, findings)
-        self._templates.render(file.path, file.raw_sql, scope)
+        self._templates.render(file.path, file.raw_sql, scope, is_silent=True)
         findings.is_parsing = False
         config = merge_config(merge_config(file.yaml_config, findings.config), file.root_config)
         scope["model"] = _node(file, config)

@@ -72,7 +72,8 @@ def _is_disabled(test: TestFile, around: RenderEnvironment, templates: Templates
     if test.test_type == "generic":
         return test.config.get("enabled") is False
     findings = RenderTrace(is_parsing=True)
-    templates.render(test.path, test.raw_sql, _scope(test, None, replace(around, lake=None), findings))
+    scope = _scope(test, None, replace(around, lake=None), findings)
+    templates.render(test.path, test.raw_sql, scope, is_silent=True)
     return _effective(test, findings).get("enabled") is False
 
 

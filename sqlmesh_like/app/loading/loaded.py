@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from sqlmesh_like.app.invocation import Invocation
-from sqlmesh_like.app.loading.project_cache import cached_project, cached_text
+from sqlmesh_like.app.loading.project_cache import Message, cached_project, cached_text
 from sqlmesh_like.app.reporter import Level, LogReporter, Notify, Reporter
 from sqlmesh_like.app.shared_spark import SharedSpark
 from sqlmesh_like.artifacts.files import json_text
@@ -149,8 +149,10 @@ def load(
         lambda: load_project(root, variables, resolve_target),
         resolve_target,
         render,
-        lambda: not log.records,
+        lambda: tuple(log.messages),
     )
+    for message, level in cached.messages:
+        log.say(message, level)
     for warning in cached.project.warnings:
         reporter.notify(f"warning: {warning}", "warn")
     project, target = cached.project, cached.target
@@ -178,17 +180,21 @@ def load_target_of(invocation: Invocation) -> Target:
 
 
 class _LogHandler(logging.Handler):
-    """Passes on what templates say by `log()` and `exceptions.warn()`."""
+    """Passes on what templates say by `log()` and `exceptions.warn()`, and warnings about them, these once each."""
 
     def __init__(self, notify: Notify) -> None:
         super().__init__(logging.INFO)
         self._notify = notify
-        self.records = 0
+        self.messages: list[Message] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.records += 1
-        level: Level = "warn" if record.levelno >= logging.WARNING else "info"
-        self._notify(record.getMessage(), level)
+        self.say(record.getMessage(), "warn" if record.levelno >= logging.WARNING else "info")
+
+    def say(self, text: str, level: Level) -> None:
+        if level == "warn" and (text, level) in self.messages:
+            return
+        self.messages.append((text, level))
+        self._notify(text, level)
 
 
 def _log_to(notify: Notify) -> _LogHandler:

@@ -14,7 +14,7 @@ from sqlmesh_like.render.rendered import RenderedModel, RenderedProject
 from sqlmesh_like.render.renderer import render_inline, render_project
 from sqlmesh_like.render.tests import storing_failures
 
-OWN = '[tool.sqlmesh_like]\nname = "shop"\nvars = {day = "d1"}\n'
+OWN = '[tool.sqlmesh_like]\nname = "shop"\nvars = {day = "d1"}\nflags = {strict_undefined = true}\n'
 SOURCES = "sources:\n  - name: shop\n    schema: ods\n    tables: [{name: user}, {name: product}]\n"
 TARGET = Target("lake", "local", "spark", schema="dws")
 

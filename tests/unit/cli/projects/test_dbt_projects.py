@@ -93,3 +93,35 @@ def test_doc_of_an_unknown_block_or_package_names_the_nearest(project: Project) 
     }.items():
         files["models/m.yml"] = f'models: [{{name: m, description: "{{{{ {call} }}}}"}}]\n'
         assert message in project.call("parse", files=files, code=2)
+
+
+UNDEFINED = {
+    "{{ nothing }}": "models/m.sql:1:11: 'nothing' is not defined",
+    "{{ var_ }}": "models/m.sql:1:11: 'var_' is not defined",
+    "{{ {'a': 1}['z'] }}": "models/m.sql:1:21: 'dict object' has no attribute 'z'; it is an empty text here",
+    "{{ target.nope }}": "has no attribute 'nope'; it is an empty text here",
+    "{{ shown('a') }}": "macros/x.sql:2:4: parameter 'b' was not provided; it is an empty text here",
+}
+
+
+@pytest.mark.parametrize("expression", UNDEFINED)
+def test_what_is_undefined_prints_as_nothing_with_one_warning(project: Project, expression: str) -> None:
+    files = {"macros/x.sql": "{% macro shown(a, b) %}\n   {{- b -}}\n{% endmacro %}"}
+    files["models/m.sql"] = f"select {expression}1 as id"
+    for _ in range(2):  # the second time from the cache
+        shown = project.call("compile", files=files)
+        assert shown.count("it is an empty text here") == 1 and UNDEFINED[expression] in shown
+        assert (project.root / "target/compiled/shop/models/m.sql").read_text().strip() == "select 1 as id"
+
+
+def test_strict_undefined_makes_it_an_error(project: Project) -> None:
+    files = {
+        "dbt_project.yml": "name: shop\nflags: {strict_undefined: true}\n",
+        "models/m.sql": "select {{ nothing }}1",
+    }
+    assert "error: models/m.sql:1:11: 'nothing' is not defined" in project.call("compile", files=files, code=2)
+
+
+def test_a_disabled_model_warns_of_nothing(project: Project) -> None:
+    files = {"models/m.sql": "{{ config(enabled=false) }}select {{ nothing }}", "models/n.sql": "select 1 as id"}
+    assert "nothing" not in project.call("compile", files=files)
