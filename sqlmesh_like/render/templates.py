@@ -17,7 +17,7 @@ from jinja2.parser import Parser
 
 from sqlmesh_like.errors import JinjaError, Location, SmlError, nearest
 from sqlmesh_like.project.reading.bounds import BoundedSandbox, TemplateLimit, bounded
-from sqlmesh_like.project.reading.values import MissingValue
+from sqlmesh_like.project.reading.values import MissingValue, repeatable_random
 from sqlmesh_like.render.fast_render import render_plain
 from sqlmesh_like.render.rendered import SourceMap
 from sqlmesh_like.render.source_map import CLOSE, OPEN, mark, read_marks
@@ -114,9 +114,8 @@ def environment(assigned: set[str], report: Callable[[str], None] = refuse_undef
         undefined=type("LoudUndefined", (LoudUndefined,), {"_assigned": assigned, "_report": staticmethod(report)}),
         extensions=[TestTag, MaterializationTag, "jinja2.ext.do", "jinja2.ext.loopcontrols"],
     )
-    # What differs from one rendering to the next would change a model without anybody changing it.
-    made.globals.pop("lipsum")
-    made.filters.pop("random")
+    made.globals.pop("lipsum")  # other words in each rendering
+    made.filters["random"] = repeatable_random
     # In YAML these give native values; in SQL, as in dbt, the text is what it is.
     made.filters.update(dict.fromkeys(("as_text", "as_native", "as_number", "as_bool"), _same))
     return made

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from jinja2 import StrictUndefined, TemplateError, UndefinedError
+from jinja2 import StrictUndefined, TemplateError, UndefinedError, pass_context
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sqlmesh_like import secrets
@@ -113,6 +115,19 @@ def holds_secret(text: str) -> bool:
 
 def _call(function: str, name: str) -> str:
     return rf"\b{function}\s*\(\s*['\"]{re.escape(name)}"
+
+
+@pass_context
+def repeatable_random(context: Context, values: Sequence[object]) -> object:
+    """The filter `random`, which chooses the same item of the same values each time that one node is rendered.
+
+    What differs from one rendering to the next would change a model without anybody changing it.
+    """
+    if not values:
+        return context.environment.undefined("No random item, sequence was empty.")
+    node = context.get("model")
+    seed = repr((node.get("unique_id") if isinstance(node, Mapping) else "", [str(value) for value in values]))
+    return values[int(hashlib.sha256(seed.encode(errors="surrogatepass")).hexdigest(), 16) % len(values)]
 
 
 def parse_vars(text: str) -> dict[str, object]:
@@ -251,10 +266,11 @@ def value_of_yaml(text: str) -> object:
         raise ValueError(error.message) from error
 
 
-_FILTERS: Mapping[str, Callable[[object], object]] = {
+_FILTERS: Mapping[str, Callable[..., object]] = {
     "as_bool": _as_bool,
     "as_number": _as_number,
     "as_native": _as_native,
     "as_text": str,
     "tojson": json.dumps,
+    "random": repeatable_random,
 }

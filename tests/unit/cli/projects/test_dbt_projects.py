@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,22 @@ def test_doc_of_an_unknown_block_or_package_names_the_nearest(project: Project) 
     }.items():
         files["models/m.yml"] = f'models: [{{name: m, description: "{{{{ {call} }}}}"}}]\n'
         assert message in project.call("parse", files=files, code=2)
+
+
+def test_random_chooses_by_the_node(project: Project) -> None:
+    picks = (
+        "{% set n = range(1000) | list %}select {{ n | random }} as a, {{ pick(n) }} as b, '{{ 'xyz' | random }}' as c"
+    )
+    files = {"macros/x.sql": "{% macro pick(n) %}{{ n | random }}{% endmacro %}", "models/n.sql": picks}
+    chosen = project.compiled(picks, files)
+    assert project.compiled(picks + " ", files) == chosen  # read anew
+    a, b = re.findall(r"\d+", chosen)
+    assert a == b and (project.root / "target/compiled/shop/models/n.sql").read_text().strip() != chosen
+
+
+def test_random_of_nothing_is_undefined(project: Project) -> None:
+    shown = project.call("compile", files={"models/m.sql": "select {{ [] | random }}1 as id"})
+    assert "m.sql:1:8: No random item, sequence was empty" in shown
 
 
 UNDEFINED = {
