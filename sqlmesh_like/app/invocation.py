@@ -12,7 +12,8 @@ from sqlmesh_like.project.selection import Indirect
 class Invocation:
     """What one call has in common with all others. `vars` is a YAML mapping, as text.
 
-    `lock_timeout`: seconds to wait for another process that is writing to the lake.
+    `lock_timeout`: seconds to wait for another process that is writing to the lake. `warn_error`: what the project's
+    files would be warned of is an error.
     """
 
     select: tuple[str, ...] = ()
@@ -30,6 +31,7 @@ class Invocation:
     state: Path | None = None
     defer: bool = False
     lock_timeout: float = 0.0
+    warn_error: bool = False
 
     @property
     def is_selecting(self) -> bool:

@@ -73,6 +73,7 @@ def _options() -> list[click.Option]:
             default=0.0,
             metavar="SECONDS",
         ),
+        click.Option(["--warn-error"], help="Warnings about the project's files are errors.", is_flag=True),
         click.Option(["--log-format"], help="text or json.", type=click.Choice(["text", "json"]), default="text"),
         click.Option(["-q", "--quiet"], help="Print results and errors only.", is_flag=True),
         click.Option(["--no-color", "--no-use-colors"], help="Print without colours.", is_flag=True),

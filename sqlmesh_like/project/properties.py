@@ -83,7 +83,7 @@ def parse_properties(
 ) -> Properties:
     """All properties files as one. Raises ProjectError for wrong keys and values and for a name described twice."""
     for file in files:
-        file.mapping("a properties file").expect_keys("a properties file", _FILE_KEYS)
+        file.mapping("a properties file").ignore_other_keys("a properties file", _FILE_KEYS)
     values = words.values()
     descriptions = Descriptions(words, docs)
     rendered = (_enabled_tables(_render_source(node, words), tests) for node in _entries(files, "sources"))
@@ -117,7 +117,7 @@ def _singular_tests(
 ) -> dict[str, SingularProperties]:
     properties: dict[str, SingularProperties] = {}
     for node in nodes:
-        node.mapping("a data test").expect_keys("a data test", _TEST_KEYS)
+        node.mapping("a data test").ignore_other_keys("a data test", _TEST_KEYS)
         name, config = required(node, "name", "a data test"), node.get("config")
         settings = {} if config is None else config.mapping("config").children
         meta = {"meta": node.children["meta"]} if node.get("meta") is not None else {}
@@ -195,10 +195,10 @@ def _versions(kind: str, node: YamlNode, values: ValueRenderer, descriptions: De
 
 
 def _node_properties(kind: str, node: YamlNode, values: ValueRenderer, descriptions: Descriptions) -> NodeProperties:
-    node.mapping(f"a {kind}").expect_keys(f"a {kind}", _NODE_KEYS)
+    node.mapping(f"a {kind}").ignore_other_keys(f"a {kind}", _NODE_KEYS)
     columns = node.get("columns")
     for column in () if columns is None else columns.sequence("columns"):
-        column.mapping("a column").expect_keys("a column", _COLUMN_KEYS)
+        column.mapping("a column").ignore_other_keys("a column", _COLUMN_KEYS)
     return NodeProperties(
         name=required(node, "name", f"a {kind}"),
         description=descriptions.of(node),
@@ -212,7 +212,7 @@ def _node_properties(kind: str, node: YamlNode, values: ValueRenderer, descripti
 
 def _macro_doc(node: YamlNode, project: str, descriptions: Descriptions) -> tuple[str, MacroDoc]:
     """As in dbt the entry of a generic test's macro may name the test."""
-    node.mapping("a macro").expect_keys("a macro", _MACRO_KEYS)
+    node.mapping("a macro").ignore_other_keys("a macro", _MACRO_KEYS)
     child = node.get("arguments")
     arguments = () if child is None else child.sequence("arguments")
     documented = tuple(

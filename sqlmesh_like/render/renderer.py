@@ -154,7 +154,7 @@ class Renderer:
         findings: RenderTrace,
         incremental: bool = False,
     ) -> TemplateScope:
-        call = ConfigCall(config, findings, check_setting)
+        call = ConfigCall(config, findings, check_setting, self._templates.warn)
         return build_scope(self._around, registry, _node(file, config), this, call, findings, incremental)
 
     def registry(self, placed: list[_Placed]) -> RelationRegistry:

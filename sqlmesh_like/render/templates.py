@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,12 +16,12 @@ from jinja2.parser import Parser
 
 from sqlmesh_like.errors import JinjaError, Location, SmlError, nearest
 from sqlmesh_like.project.reading.bounds import BoundedSandbox, TemplateLimit, bounded
+from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.reading.values import MissingValue, repeatable_random
 from sqlmesh_like.render.fast_render import render_plain
 from sqlmesh_like.render.rendered import SourceMap
 from sqlmesh_like.render.source_map import CLOSE, OPEN, mark, read_marks
 
-_log = logging.getLogger("sqlmesh_like.render")
 _TOO_DEEP = (RecursionError, MemoryError, SyntaxError, OverflowError, ValueError)
 """What parsing and compiling of a template raises that nests expressions or blocks without end."""
 _NESTED = "the template is nested too deep"
@@ -131,7 +130,8 @@ class Templates:
         self._assigned: set[str] = set()
         report = refuse_undefined if strict_undefined else self._warn_undefined
         self._environment = environment(self._assigned, report)
-        self._scope: Mapping[str, object] = {}  # of the template that is being rendered
+        self._path = ""  # of the template that is being rendered
+        self._scope: Mapping[str, object] = {}
         self._is_silent = self._is_compiling = False
         self._raw: dict[str, str] = {}
         self._compiled: dict[tuple[str, str], Template] = {}
@@ -175,7 +175,7 @@ class Templates:
         `is_silent`: without warnings, for it is only looked at, and rendered again if it is wanted.
         """
         try:
-            with bounded(), self._rendering(scope, is_silent=is_silent):
+            with bounded(), self._rendering(path, scope, is_silent=is_silent):
                 return self._render(path, raw, scope)
         except TemplateLimit as error:  # while it was parsed
             raise JinjaError(_explained(error, scope)[0], location=Location(path, 1, 1)) from None
@@ -183,16 +183,17 @@ class Templates:
             raise JinjaError(_NESTED, location=Location(path, 1, 1), hint=_NEST_LESS) from error
 
     @contextmanager
-    def _rendering(self, scope: Mapping[str, object], *, is_silent: bool = False) -> Iterator[None]:
-        """Within, what is undefined is so in this scope. A template that a silent one renders is silent too."""
-        outer = self._scope, self._is_silent
-        self._scope, self._is_silent = scope, is_silent or self._is_silent
+    def _rendering(self, path: str, scope: Mapping[str, object], *, is_silent: bool = False) -> Iterator[None]:
+        """Within, warnings are about this template. One that a silent one renders is silent too."""
+        outer = self._path, self._scope, self._is_silent
+        self._path, self._scope, self._is_silent = path, scope, is_silent or self._is_silent
         try:
             yield
         finally:
-            self._scope, self._is_silent = outer
+            self._path, self._scope, self._is_silent = outer
 
     def _render(self, path: str, raw: str, scope: Mapping[str, object]) -> SourceMap:
+        self._raw[path] = raw
         try:
             plain = None if (path, raw) in self._compiled else render_plain(raw, scope)
         except (Exception, MacroReturn):  # noqa: BLE001 (Jinja meets it again, and knows the place)
@@ -215,7 +216,7 @@ class Templates:
     def run(self, call: Callable[[], str], path: str, scope: Mapping[str, object]) -> str:
         """The result of a call that runs template code; its errors become JinjaErrors with their place."""
         try:
-            with bounded(), self._rendering(scope):
+            with bounded(), self._rendering(path, scope):
                 return call()
         except MacroReturn as error:
             raise JinjaError("return() outside of a macro", location=Location(path)) from error
@@ -268,16 +269,21 @@ class Templates:
         return JinjaError(message, location=place, hint=hint)
 
     def _warn_undefined(self, undefined: str) -> None:
-        """One line at the place that prints it, in the project's own files where these are on the stack."""
         if self._is_compiling:  # Jinja's attempt at a constant: what is refused is left to the rendering
             refuse_undefined(undefined)
+        message, patterns, hint = _explained_undefined(undefined, self._scope)
+        self._warn(f"{message}; it is an empty text here", patterns, hint)
+
+    def warn(self, message: str, pattern: str, hint: str | None = None) -> None:
+        """Tell of something in the template that is being rendered; `pattern` finds it in the text."""
+        self._warn(message, (pattern, r"\{[{%]"), hint)
+
+    def _warn(self, message: str, patterns: Iterable[str], hint: str | None) -> None:
         if self._is_silent:
             return
         frames = [frame for frame in _rendering_frames() if frame[0] in self._raw]
         own = [frame for frame in frames if not frame[0].startswith(BUILTIN)]
-        message, patterns, hint = _explained_undefined(undefined, self._scope)
-        place = f"{self._find(*(own or frames)[0], patterns)}: " if frames else ""
-        _log.warning("warning: %s%s; it is an empty text here%s", place, message, f" ({hint})" if hint else "")
+        warn(self._find(*(own or frames or [(self._path, 1)])[0], patterns), message, hint)
 
     def _find(self, path: str, line: int, patterns: Iterable[str]) -> Location:
         """The first pattern that occurs from this line on; a tag of several lines is known by its first line only."""

@@ -80,7 +80,7 @@ def _is_disabled(test: TestFile, around: RenderEnvironment, templates: Templates
 def _scope(
     test: TestFile, registry: RelationRegistry | None, around: RenderEnvironment, findings: RenderTrace
 ) -> TemplateScope:
-    config = ConfigCall(merged(test.weaker, test.config), findings, check_test_setting)
+    config = ConfigCall(merged(test.weaker, test.config), findings, check_test_setting, around.templates.warn)
     this = TableName(around.target.schema, test.name)
     node: Mapping[str, object] = {"unique_id": test.unique_id, "name": test.name, "resource_type": "test"}
     return build_scope(around, registry, node, this, config, findings)

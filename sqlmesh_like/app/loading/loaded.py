@@ -15,7 +15,7 @@ from sqlmesh_like.app.reporter import Level, LogReporter, Notify, Reporter
 from sqlmesh_like.app.shared_spark import SharedSpark
 from sqlmesh_like.artifacts.files import json_text
 from sqlmesh_like.artifacts.state import SOURCES, SavedState, read_artifact, read_state
-from sqlmesh_like.errors import UsageError
+from sqlmesh_like.errors import ProjectError, UsageError
 from sqlmesh_like.plan.catalog import locations
 from sqlmesh_like.plan.graph import Graph, Node, build_graph
 from sqlmesh_like.plan.selector import compares, select
@@ -23,6 +23,7 @@ from sqlmesh_like.plan.state_comparison import ComparisonState
 from sqlmesh_like.project.loader import find_project, load_project
 from sqlmesh_like.project.nodes import ParsedProject, Target
 from sqlmesh_like.project.profile import ProfileRequest, load_target
+from sqlmesh_like.project.reading.project_warnings import LOGGER
 from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.project.selection import Selector
 from sqlmesh_like.project.selectors import load_selectors
@@ -154,9 +155,18 @@ def load(
     for message, level in cached.messages:
         log.say(message, level)
     for warning in cached.project.warnings:
-        reporter.notify(f"warning: {warning}", "warn")
+        log.say(f"warning: {warning}", "warn")
+    if invocation.warn_error:
+        _refuse_warnings([text for text, level in log.messages if level == "warn"])
     project, target = cached.project, cached.target
     return Loaded(invocation, project, target, cached.rendered, cached.graph, cached.cache_path, reporter, spark, now)
+
+
+def _refuse_warnings(warnings: list[str]) -> None:
+    """All of them have been said; the first one is the error."""
+    if warnings:
+        hint = f"--warn-error makes warnings errors; there are {len(warnings)}"
+        raise ProjectError(warnings[0].removeprefix("warning: "), hint=hint)
 
 
 def load_parsed(invocation: Invocation) -> ParsedProject:
@@ -198,9 +208,10 @@ class _LogHandler(logging.Handler):
 
 
 def _log_to(notify: Notify) -> _LogHandler:
-    logger = logging.getLogger("sqlmesh_like.render")
     handler = _LogHandler(notify)
-    logger.handlers = [handler]
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
+    for name in ("sqlmesh_like.render", LOGGER):
+        logger = logging.getLogger(name)
+        logger.handlers = [handler]
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
     return handler

@@ -79,8 +79,6 @@ def _macro_and_body(node: YamlNode) -> tuple[str, YamlNode]:
 def _config(body: YamlNode, values: ValueRenderer) -> dict[str, object]:
     nested = body.get("config")
     inner = {} if nested is None else nested.mapping("config").children
-    if nested is not None:
-        nested.expect_keys("the config of a data test", KEYS)
     written = {**{key: child for key, child in body.items() if key in KEYS}, **inner}
     return {key: checked_test_setting(key, child, values) for key, child in written.items()}
 

@@ -203,11 +203,6 @@ BAD = {
     "unknown var": ("select {{ var('dayy') }}", "models/m.sql:1:11: var 'dayy' is not set", "did you mean 'day'?"),
     "unknown env_var": ("select {{ env_var('SML_NO') }}", "m.sql:1:11: environment variable 'SML_NO'", "export"),
     "secret": ("select {{ env_var('DBT_ENV_SECRET_X') }}", "not available here", "profiles.yml"),
-    "unknown config key": (
-        "{{ config(\n    unique_keys='a'\n) }}\nselect 1",
-        "models/m.sql:2:5: unknown config key 'unique_keys'",
-        "did you mean 'unique_key'?",
-    ),
     "wrong config value": (
         "{{ config(materialized='tabel') }} select 1",
         "models/m.sql:1:11: config 'materialized' is 'tabel'; it must be one of incremental, table, view, ephemeral",

@@ -142,3 +142,88 @@ def test_strict_undefined_makes_it_an_error(project: Project) -> None:
 def test_a_disabled_model_warns_of_nothing(project: Project) -> None:
     files = {"models/m.sql": "{{ config(enabled=false) }}select {{ nothing }}", "models/n.sql": "select 1 as id"}
     assert "nothing" not in project.call("compile", files=files)
+
+
+KEYS = {
+    "file": (
+        {"models/p.yml": "model:\n  - name: m\n"},
+        "models/p.yml:1:1: unknown key 'model' in a properties file is",
+    ),
+    "model": (
+        {"models/p.yml": "models: [{name: m, descripton: x}]\n"},
+        "p.yml:1:20: unknown key 'descripton' in a model",
+    ),
+    "column": (
+        {"models/p.yml": "models: [{name: m, columns: [{name: id, owner: x}]}]\n"},
+        "'owner' in a column is ignored",
+    ),
+    "table": (
+        {"models/p.yml": "sources: [{name: s, tables: [{name: t, owner: x}]}]\n"},
+        "'owner' in a source table is",
+    ),
+    "YAML config": (
+        {"models/p.yml": "models:\n  - name: m\n    config: {materialised: table}\n"},
+        "models/p.yml:3:14: unknown config key 'materialised' is ignored (did you mean 'materialized'?)",
+    ),
+    "folder": (
+        {"dbt_project.yml": "name: shop\nmodels:\n  +transient: true\n"},
+        "dbt_project.yml:3:3: unknown config key",
+    ),
+    "plain folder key": (
+        {"dbt_project.yml": "name: shop\nmodels:\n  bind: false\n"},
+        "dbt_project.yml:3:3: unknown config",
+    ),
+    "config()": (
+        {"models/m.sql": "{{ config(\n    unique_keys='a'\n) }}\nselect 1 as id"},
+        "models/m.sql:2:5: unknown config key 'unique_keys' is ignored (did you mean 'unique_key'?)",
+    ),
+    "config() before a block": (
+        {"models/m.sql": "{{ config(indexes=[{'columns': ['id']}]) }}{% if true %}select 1 as id{% endif %}"},
+        "models/m.sql:1:11: unknown config key 'indexes' is ignored",
+    ),
+    "test config": (
+        {"models/p.yml": "models: [{name: m, data_tests: [{unique: {column_name: id, config: {owner: x}}}]}]\n"},
+        "models/p.yml:1:69: unknown config key 'owner' of a data test is ignored",
+    ),
+    "key twice": (
+        {"models/p.yml": "models:\n  - name: m\n    description: a\n    description: b\n"},
+        "models/p.yml:4:5: key 'description' occurs twice: the value before this one is ignored",
+    ),
+    "old paths": (
+        {"dbt_project.yml": "name: shop\nsource-paths: [models]\ndata-paths: [data]\n", "data/s.csv": "id\n1\n"},
+        "dbt_project.yml:2:1: source-paths is an old name (write model-paths)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", KEYS)
+def test_a_key_without_a_meaning_is_ignored_with_one_warning(project: Project, case: str) -> None:
+    files, message = KEYS[case]
+    files = {"models/m.sql": "select 1 as id", "models/n.sql": "select 2 as id", **files}
+    for _ in range(2):  # the second time from the cache
+        assert project.call("compile", files=files).count(message) == 1
+    shown = project.call("compile", "--warn-error", files=files, code=2)
+    assert "error: " in shown and message.partition(" (")[0] in shown.partition("error: ")[2]
+
+
+def test_old_names_of_folders_are_followed_and_the_last_of_two_values_counts(project: Project) -> None:
+    files = {**KEYS["old paths"][0], **KEYS["key twice"][0], "models/m.sql": "select * from {{ ref('s') }}"}
+    assert "models/m" in project.call("ls", "--output", "path", files=files)
+    project.call("compile", files=files)
+    manifest = json.loads((project.root / "target/manifest.json").read_text())
+    assert manifest["nodes"]["model.shop.m"]["description"] == "b" and "seed.shop.s" in manifest["nodes"]
+
+
+def test_templates_read_a_setting_of_their_own(project: Project) -> None:
+    files = {"dbt_project.yml": "name: shop\nmodels: {+owner: finance}\n"}
+    model = "{{ config(depth=3) }}select '{{ config.get('owner') }}' as o, {{ config.get('depth') }} as d"
+    assert project.compiled(model, files) == "select 'finance' as o, 3 as d"
+
+
+def test_warn_error_has_an_end_where_nothing_is_wrong(project: Project) -> None:
+    project.call("compile", "--warn-error", files={"models/m.sql": "select 1 as id"})
+    mixed = {"models/m.sql": "select 1 as id union all select 'x' as id"}
+    shown = project.call("compile", "--warn-error", files=mixed, code=2)
+    assert "error: models/m.sql:1:" in shown and "LNT002" in shown
+    shown = project.call("parse", "--warn-error", files={"models/m.sql": "{{ exceptions.warn('no') }}select 1"}, code=2)
+    assert "error: no\n  --warn-error makes warnings errors; there are 1" in shown
