@@ -227,3 +227,15 @@ def test_warn_error_has_an_end_where_nothing_is_wrong(project: Project) -> None:
     assert "error: models/m.sql:1:" in shown and "LNT002" in shown
     shown = project.call("parse", "--warn-error", files={"models/m.sql": "{{ exceptions.warn('no') }}select 1"}, code=2)
     assert "error: no\n  --warn-error makes warnings errors; there are 1" in shown
+
+
+def test_a_type_of_a_column_that_a_seed_does_not_have_is_ignored_with_one_warning(project: Project) -> None:
+    files = {
+        "seeds/s.csv": "id,amount\n1,2\n",
+        "seeds/s.yml": "seeds: [{name: s, config: {column_types: {amont: int, amount: string}}}]\n",
+        "models/m.sql": "select amount || 'x' as a from {{ ref('s') }}",
+    }
+    shown = project.call("build", files=files)
+    assert shown.count("column_types names 'amont'") == 1
+    assert "seeds/s.csv:1: column_types names 'amont', which is not one of its columns: ignored (did you mean" in shown
+    assert "2x" in project.call("show", "m", files=files)
