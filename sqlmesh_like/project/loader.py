@@ -12,7 +12,7 @@ from pathlib import Path
 from sqlmesh_like.project.doc_blocks import read_doc_blocks
 from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.nodes import ParsedProject, Target
-from sqlmesh_like.project.package_reader import PackageFiles, read_package, refuse_duplicates
+from sqlmesh_like.project.package_reader import PackageFiles, read_package
 from sqlmesh_like.project.packages import installed_packages
 from sqlmesh_like.project.profile import ProfileRequest, TargetWords
 from sqlmesh_like.project.reading.files import files_under, read_text, relative
@@ -39,8 +39,6 @@ def load_project(
     own = read_package(root, settings, texts)
     packages = [read_package(root, package, texts, settings) for package in installed]
     parts = (own, *packages)
-    named = [(model.name, model.path) for part in parts for model in part.models]
-    refuse_duplicates([*named, *((seed.name, seed.path) for part in parts for seed in part.seeds)])
     return ParsedProject(
         name=settings.name,
         root=root,

@@ -277,7 +277,8 @@ class ProjectFlags:
 
 @dataclass(frozen=True)
 class ParsedProject:
-    """Everything the files of a project declare. Names are unique over models and seeds (checked by the loader)."""
+    """Everything the files of a project declare. Names are unique over those models and seeds that are enabled, which
+    only `render` knows."""
 
     name: str
     root: Path

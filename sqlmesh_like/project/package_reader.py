@@ -223,7 +223,8 @@ def _described(
     properties: Properties, nodes: tuple[ModelFile | SeedFile, ...]
 ) -> list[tuple[ModelFile | SeedFile, NodeProperties]]:
     kinds = {"model": properties.models, "snapshot": properties.snapshots, "seed": properties.seeds}
-    known = ((node, kinds[node.unique_id.partition(".")[0]].get(node.name)) for node in nodes)
+    distinct = {node.unique_id: node for node in nodes}.values()  # of two files of one name one is disabled
+    known = ((node, kinds[node.unique_id.partition(".")[0]].get(node.name)) for node in distinct)
     return [(node, described) for node, described in known if described is not None]
 
 

@@ -15,6 +15,7 @@ from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import build_config, check_setting, merge_config
 from sqlmesh_like.project.nodes import ModelConfig, ModelFile, ParsedProject, SeedFile, Target, TestFile
+from sqlmesh_like.project.package_reader import refuse_duplicates
 from sqlmesh_like.project.settings import DBT_FILE
 from sqlmesh_like.project.snapshots import snapshot_config
 from sqlmesh_like.project.versions import Version
@@ -92,7 +93,7 @@ class Renderer:
         placed = self.place_all()
         registry = self.registry(placed)
         enabled = [entry for entry in placed if _is_enabled(entry)]
-        disabled = frozenset(entry.file.unique_id for entry in placed if not _is_enabled(entry))
+        disabled = self._disabled(placed)
         models = tuple(self.render_model(entry, registry) for entry in enabled)
         places = {entry.file.name: entry for entry in enabled}
 
@@ -121,15 +122,19 @@ class Renderer:
         return renderer
 
     def place_all(self) -> list[_Placed]:
-        """First pass over the models, in file order."""
+        """First pass over the models, in file order. Raises ProjectError where two of them have one name or table."""
         placed = [self._place(file) for file in self._project.models]
-        _refuse_same_table([entry for entry in placed if _is_enabled(entry)])
+        enabled = [entry for entry in placed if _is_enabled(entry)]
+        named = [(entry.file.name, entry.file.path) for entry in enabled]
+        refuse_duplicates([*named, *((seed.name, seed.path) for seed in self._seed_files())])
+        _refuse_same_table(enabled)
         return placed
 
     def _place(self, file: ModelFile) -> _Placed:
         unknown = TableName(self._target.schema, file.name)
-        if file.yaml_config.get("enabled") is False:
-            return _Placed(file, dict(file.yaml_config), unknown)
+        outside = merge_config(file.yaml_config, file.root_config)
+        if outside.get("enabled") is False:
+            return _Placed(file, outside, unknown)
         findings = RenderTrace(is_parsing=True)
         scope = self._scope(file, file.yaml_config, unknown, None, findings)
         self._templates.render(file.path, file.raw_sql, scope, is_silent=True)
@@ -157,6 +162,10 @@ class Renderer:
         call = ConfigCall(config, findings, check_setting, self._templates.warn)
         return build_scope(self._around, registry, _node(file, config), this, call, findings, incremental)
 
+    def by_id(self, placed: list[_Placed]) -> dict[str, _Placed]:
+        """The models by unique id; of two files of one id the enabled one."""
+        return {entry.file.unique_id: entry for entry in sorted(placed, key=_is_enabled)}
+
     def registry(self, placed: list[_Placed]) -> RelationRegistry:
         """What `ref` and `source` find."""
         enabled = [entry for entry in placed if _is_enabled(entry)]
@@ -173,13 +182,26 @@ class Renderer:
                 (table.source_name, table.name): InputRef(table.unique_id, table.table, "source", table.shown)
                 for table in tables
             },
-            disabled={entry.file.name: entry.file.path for entry in placed if not _is_enabled(entry)},
+            disabled={
+                **{entry.file.name: entry.file.path for entry in placed if not _is_enabled(entry)},
+                **{seed.name: seed.path for seed in self._project.seeds if seed.config.get("enabled") is False},
+            },
             packages=tuple(self._project.package_vars),
             versions=_versions(entry.file for entry in enabled),
         )
 
+    def _disabled(self, placed: list[_Placed]) -> frozenset[str]:
+        """Unique ids of models and seeds; of two files of one id the enabled one is meant."""
+        enabled = {entry.file.unique_id for entry in placed if _is_enabled(entry)}
+        seeds = {seed.unique_id for seed in self._project.seeds}
+        seeds -= {seed.unique_id for seed in self._seed_files()}
+        return frozenset({entry.file.unique_id for entry in placed} - enabled | seeds)
+
+    def _seed_files(self) -> list[SeedFile]:
+        return [seed for seed in self._project.seeds if seed.config.get("enabled") is not False]
+
     def _seeds(self) -> tuple[RenderedSeed, ...]:
-        return tuple(self._seed(seed) for seed in self._project.seeds if seed.config.get("enabled") is not False)
+        return tuple(map(self._seed, self._seed_files()))
 
     def _seed(self, seed: SeedFile) -> RenderedSeed:
         scope = self._scope(seed, seed.config, TableName(self._target.schema, seed.name), None, RenderTrace())

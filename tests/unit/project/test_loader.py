@@ -295,14 +295,6 @@ BAD_FILES = {
         {"dbt_project.yml": "source-paths: [a]\nmodel-paths: [b]\n"},
         "dbt_project.yml:1:1: source-paths and model-paths are both given",
     ),
-    "same name twice": (
-        {"pyproject.toml": OWN, "models/a/m.sql": "select 1", "models/b/m.sql": "select 1"},
-        "models/b/m.sql: 'm' is the name of models/a/m.sql too",
-    ),
-    "model named as a seed": (
-        {"pyproject.toml": OWN, "models/m.sql": "select 1", "seeds/m.csv": "a\n"},
-        "is the name of models/m.sql too",
-    ),
     "name no table can have": ({"pyproject.toml": OWN, "models/a b.sql": "select 1"}, "cannot be a table's name"),
     "Python model": ({"pyproject.toml": OWN, "models/m.py": ""}, "Python models are not supported"),
 }

@@ -243,6 +243,18 @@ def test_bad_templates_are_refused_with_their_place(root: Path, case: str) -> No
     assert also in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"models/a/m.sql": "select 1"}, r"^models/m\.sql: 'm' is the name of models/a/m\.sql too"),
+        ({"seeds/m.csv": "a\n"}, r"^seeds/m\.csv: 'm' is the name of models/m\.sql too"),
+    ],
+)
+def test_two_enabled_nodes_of_one_name_are_refused(root: Path, other: Mapping[str, str], message: str) -> None:
+    with pytest.raises(ProjectError, match=message):
+        render(root, {"models/m.sql": "select 1", **other})
+
+
 def test_a_ref_to_a_disabled_model_says_so(root: Path) -> None:
     files = {"models/m.sql": "select * from {{ ref('off') }}", "models/off.sql": "{{ config(enabled=false) }}select 1"}
     with pytest.raises(ProjectError, match=r"models/m\.sql:1:18: ref names 'off', which is disabled"):

@@ -239,3 +239,45 @@ def test_a_type_of_a_column_that_a_seed_does_not_have_is_ignored_with_one_warnin
     assert shown.count("column_types names 'amont'") == 1
     assert "seeds/s.csv:1: column_types names 'amont', which is not one of its columns: ignored (did you mean" in shown
     assert "2x" in project.call("show", "m", files=files)
+
+
+NAMED_TWICE = {
+    **PACKAGE,
+    "dbt_packages/kit/models/days.sql": "select 1 as theirs",
+    "dbt_packages/kit/models/days.yml": "models: [{name: days, columns: [{name: theirs, data_tests: [unique]}]}]\n",
+    "dbt_packages/kit/seeds/rates.csv": "theirs\n1\n",
+    "dbt_packages/kit/seeds/rates.yml": "seeds: [{name: rates, columns: [{name: theirs, data_tests: [unique]}]}]\n",
+    "models/days.sql": "select 1 as ours",
+    "models/rates.sql": "select 2 as ours",
+    "models/m.sql": "select a.ours, b.ours as others from {{ ref('days') }} a cross join {{ ref('rates') }} b",
+}
+
+
+def test_the_root_replaces_nodes_of_a_package_that_it_disables(project: Project) -> None:
+    off = "name: shop\nmodels: {kit: {days: {+enabled: false}}}\nseeds: {kit: {+enabled: false}}\n"
+    project.call("build", files={**NAMED_TWICE, "dbt_project.yml": off})
+    manifest = json.loads((project.root / "target/manifest.json").read_text())
+    assert set(manifest["nodes"]) == {"model.shop.days", "model.shop.rates", "model.shop.m"}
+
+
+def test_two_nodes_of_one_name_are_refused_where_both_are_enabled(project: Project) -> None:
+    shown = project.call("parse", files=NAMED_TWICE, code=2)
+    assert "dbt_packages/kit/models/days.sql: 'days' is the name of models/days.sql too" in shown
+
+
+def test_of_two_files_of_one_name_one_may_be_disabled_in_its_text(project: Project) -> None:
+    files = {
+        "models/old/m.sql": "{{ config(enabled=false) }}select 1 as id",
+        "models/m.yml": "models: [{name: m, columns: [{name: id, data_tests: [unique]}]}]\n",
+    }
+    assert project.compiled("select 2 as id", files) == "select 2 as id"
+    assert "unique_m_id" in project.call("ls", files={})
+
+
+def test_the_root_enables_what_a_package_disables(project: Project) -> None:
+    files = {
+        "dbt_packages/kit/dbt_project.yml": "name: kit\nmodels: {kit: {+enabled: false}}\n",
+        "dbt_packages/kit/models/k.sql": "select 1 as id",
+        "dbt_project.yml": "name: shop\nmodels: {kit: {+enabled: true}}\n",
+    }
+    assert project.compiled("select id from {{ ref('kit', 'k') }}", files) == "select id from `dws`.`k`"
