@@ -159,7 +159,10 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
     node.expect_keys("the project's settings", _KEYS)
     node = _with_new_names(node)
     variables = {**_vars(node), **cli_vars}
-    trees = frozenset({*_TREES, "vars", "on-run-start", "on-run-end"})
+    comment = node.get("query-comment")
+    if comment is not None and comment.value != "":
+        warn(comment.key_location, "query-comment is ignored: statements get no comment")
+    trees = frozenset({*_TREES, "vars", "on-run-start", "on-run-end", "query-comment"})
     node = ValueRenderer(variables, secrets=False).render(node, skip=trees)
     target_path = _text(node, "target-path") or "target"
     paths = {key: _texts(node, key, (default,)) for key, default in _PATHS.items()}

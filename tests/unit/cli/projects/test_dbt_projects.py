@@ -281,3 +281,26 @@ def test_the_root_enables_what_a_package_disables(project: Project) -> None:
         "dbt_project.yml": "name: shop\nmodels: {kit: {+enabled: true}}\n",
     }
     assert project.compiled("select id from {{ ref('kit', 'k') }}", files) == "select id from `dws`.`k`"
+
+
+@pytest.mark.parametrize(
+    ("comment", "warnings"),
+    [("'{{ said(node) }}'", 1), ("{comment: '{{ said(node) }}', append: true}", 1), ("", 0), ("''", 0)],
+)
+def test_a_query_comment_is_not_rendered(project: Project, comment: str, warnings: int) -> None:
+    files = {"dbt_project.yml": f"name: shop\nquery-comment: {comment}\n", "models/m.sql": "select 1 as id"}
+    shown = project.call("compile", files=files)
+    assert shown.count("dbt_project.yml:2:1: query-comment is ignored") == warnings
+
+
+def test_a_seed_described_as_a_model_gets_its_tests_with_a_warning(project: Project) -> None:
+    files = {
+        "seeds/s.csv": "id\n1\n1\n",
+        "models/s.yml": "models: [{name: s, description: x, columns: [{name: id, data_tests: [unique]}]}]\n",
+        "seeds/s.yml": "seeds: [{name: s, description: y, columns: [{name: id, data_tests: [not_null]}]}]\n",
+    }
+    shown = project.call("build", files=files, code=1)
+    assert "models/s.yml:1:10: 's' is a seed: here it gets its data tests only (describe it under seeds:)" in shown
+    assert "FAIL 1 unique_s_id" in shown and "PASS not_null_s_id" in shown
+    manifest = json.loads((project.root / "target/manifest.json").read_text())
+    assert manifest["nodes"]["seed.shop.s"]["description"] == "y"
