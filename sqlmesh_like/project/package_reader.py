@@ -64,7 +64,7 @@ def read_package(
         _tests(root, settings, properties, (*models, *seeds), tests),
         _macros(root, settings, settings.name if over else None),
         _analyses(root, settings, properties),
-        _undescribed(properties, models, seeds),
+        _undescribed(properties, (*models, *seeds)),
     )
 
 
@@ -222,10 +222,16 @@ def _tests(
 def _described(
     properties: Properties, nodes: tuple[ModelFile | SeedFile, ...]
 ) -> list[tuple[ModelFile | SeedFile, NodeProperties]]:
-    kinds = {"model": properties.models, "snapshot": properties.snapshots, "seed": properties.seeds}
+    """Nodes with entries about them. As in dbt one under the key of another kind gives a node its data tests too."""
+    names = {kind: _names(nodes, kind) for kind in _KEYS}
     distinct = {node.unique_id: node for node in nodes}.values()  # of two files of one name one is disabled
-    known = ((node, kinds[node.unique_id.partition(".")[0]].get(node.name)) for node in distinct)
-    return [(node, described) for node, described in known if described is not None]
+    return [
+        (node, described)
+        for node in distinct
+        for kind, entries in _by_kind(properties).items()
+        if (described := entries.get(node.name)) is not None
+        and (kind == _kind(node) or node.name not in names[kind])
+    ]
 
 
 def _snapshots(
@@ -311,16 +317,36 @@ def _macros(root: Path, settings: Settings, package: str | None) -> tuple[MacroF
     return tuple(MacroFile(relative(path, root), read_text(path, root), package) for path in paths)
 
 
-def _undescribed(properties: Properties, models: tuple[ModelFile, ...], seeds: tuple[SeedFile, ...]) -> tuple[str, ...]:
+_KEYS = {"model": "models", "snapshot": "snapshots", "seed": "seeds"}
+"""Kinds of nodes and the key of properties files that describes them."""
+
+
+def _by_kind(properties: Properties) -> Mapping[str, Mapping[str, NodeProperties]]:
+    return {"model": properties.models, "snapshot": properties.snapshots, "seed": properties.seeds}
+
+
+def _kind(node: ModelFile | SeedFile) -> str:
+    return node.unique_id.partition(".")[0]
+
+
+def _names(nodes: Iterable[ModelFile | SeedFile], kind: str) -> set[str]:
+    return {node.name for node in nodes if _kind(node) == kind}
+
+
+def _undescribed(properties: Properties, nodes: tuple[ModelFile | SeedFile, ...]) -> tuple[str, ...]:
     """Warnings for properties of nodes that do not exist: dbt goes on there, and so must an existing project."""
-    kinds = (
-        ("model", properties.models, {model.name for model in models}),
-        ("seed", properties.seeds, {seed.name for seed in seeds}),
-    )
-    return tuple(
-        f"{entry.declared_at}: there is no {kind} {name!r}; its properties are not used"
-        + (f" ({hint})" if (hint := nearest(name, sorted(known))) else "")
-        for kind, described, known in kinds
-        for name, entry in described.items()
-        if name not in known
-    )
+    kinds = {node.name: _kind(node) for node in nodes}
+    warnings: list[str] = []
+    for kind, entries in _by_kind(properties).items():
+        known = _names(nodes, kind)
+        for name, entry in entries.items():
+            if name in known:
+                continue
+            if name in kinds:
+                what = f"{name!r} is a {kinds[name]}: here it gets its data tests only"
+                hint: str | None = f"describe it under {_KEYS[kinds[name]]}:"
+            else:
+                what = f"there is no {kind} {name!r}; its properties are not used"
+                hint = nearest(name, sorted(known))
+            warnings.append(f"{entry.declared_at}: {what}" + (f" ({hint})" if hint else ""))
+    return tuple(warnings)
