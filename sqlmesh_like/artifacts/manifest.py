@@ -63,7 +63,7 @@ def manifest(
         *(_test(test, project) for test in rendered.tests),
         *(_analysis(analysis, project) for analysis in rendered.analyses),
     ]
-    sources = (_source(source, table, project) for source in project.sources for table in source.tables)
+    sources = (_source(source, table) for source in project.sources for table in source.tables)
     return {
         "nodes": _by_id(_located(node, locations) for node in nodes),
         "sources": _by_id(_located(source, locations) for source in sources),
@@ -260,12 +260,12 @@ def _test_metadata(test: RenderedTest) -> Mapping[str, object]:
     return {"name": name, "kwargs": column, "namespace": None}
 
 
-def _source(source: Source, table: SourceTable, project: ParsedProject) -> dict[str, object]:
+def _source(source: Source, table: SourceTable) -> dict[str, object]:
     return {
         **_common(table.unique_id, table.name, "source", table.declared_at.path),
         "path": table.declared_at.path,
         "schema": table.table.schema,
-        "fqn": [project.name, source.name, table.name],
+        "fqn": list(table.fqn),
         "source_name": source.name,
         "source_description": source.description,
         "loader": "sml ingest" if table.ingest else "",

@@ -105,6 +105,7 @@ class SourceTable:
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)  # by name as declared
     freshness: Freshness = field(default_factory=Freshness)
     renamed: Mapping[str, str] = field(default_factory=dict)  # column → what the source called it before
+    fqn: tuple[str, ...] = ()  # package, folders of its file, source, name
 
     @property
     def shown(self) -> tuple[Column, ...]:

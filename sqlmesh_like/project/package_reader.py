@@ -229,8 +229,7 @@ def _described(
         (node, described)
         for node in distinct
         for kind, entries in _by_kind(properties).items()
-        if (described := entries.get(node.name)) is not None
-        and (kind == _kind(node) or node.name not in names[kind])
+        if (described := entries.get(node.name)) is not None and (kind == _kind(node) or node.name not in names[kind])
     ]
 
 

@@ -88,11 +88,11 @@ def parse_properties(
     descriptions = Descriptions(words, docs)
     rendered = (_enabled_tables(_render_source(node, words), tests) for node in _entries(files, "sources"))
     nodes = tuple(node for node in rendered if node is not None)
-    sources = tuple(parse_source(node, project, descriptions) for node in nodes)
+    sources = tuple(_with_fqn(parse_source(node, project, descriptions), tests) for node in nodes)
     _refuse_twice([(f"source {source.name!r}", source.declared_at) for source in sources])
     tables = [table for source in sources for table in source.tables]
     _refuse_twice([(f"table {table.name!r} of source {table.source_name!r}", table.declared_at) for table in tables])
-    exposures = parse_exposures(_entries(files, "exposures"), project, values, descriptions)
+    exposures = parse_exposures(_entries(files, "exposures"), values, descriptions, tests)
     exposures = tuple(one for one in exposures if not tests.is_off("exposures", one.declared_at.path, one.name))
     groups = parse_groups(_entries(files, "groups"), project, descriptions)
     _refuse_twice([(f"exposure {exposure.name!r}", exposure.declared_at) for exposure in exposures])
@@ -146,6 +146,11 @@ def _render_source(node: YamlNode, words: YamlWords) -> YamlNode:
     children = {**node.children, "ingest": rendered}
     value = {key: child.value for key, child in children.items()}
     return YamlNode(value, node.location, node.key_location, children)
+
+
+def _with_fqn(source: Source, settings: FolderConfig) -> Source:
+    folders = (settings.settings.name, *settings.folders(source.declared_at.path), source.name)
+    return replace(source, tables=tuple(replace(table, fqn=(*folders, table.name)) for table in source.tables))
 
 
 def _enabled_tables(node: YamlNode, settings: FolderConfig) -> YamlNode | None:

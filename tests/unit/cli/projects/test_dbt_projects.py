@@ -304,3 +304,28 @@ def test_a_seed_described_as_a_model_gets_its_tests_with_a_warning(project: Proj
     assert "FAIL 1 unique_s_id" in shown and "PASS not_null_s_id" in shown
     manifest = json.loads((project.root / "target/manifest.json").read_text())
     assert manifest["nodes"]["seed.shop.s"]["description"] == "y"
+
+
+def test_sources_and_exposures_have_the_name_of_their_package(project: Project) -> None:
+    described = """
+sources: [{name: %s, tables: [{name: t}]}]
+exposures: [{name: %s, type: notebook, owner: {name: x}, depends_on: ["source('%s', 't')"]}]
+"""
+    files = {
+        **PACKAGE,
+        "models/staging/s.yml": described % ("s", "board", "s"),
+        "dbt_packages/kit/models/raw/s.yml": described % ("k", "sheet", "k"),
+        "dbt_packages/kit/models/m.sql": "select * from {{ source('k', 't') }}",
+    }
+    project.call("parse", files=files)
+    listed = project.call("ls", files={}).split()
+    assert set(listed) == {"source:shop.s.t", "source:kit.k.t", "exposure:shop.board", "exposure:kit.sheet", "kit.m"}
+    assert project.call("ls", "-s", "source:kit.k.t+", files={}).split() == [
+        "source:kit.k.t",
+        "kit.m",
+        "exposure:kit.sheet",
+    ]
+    manifest = json.loads((project.root / "target/manifest.json").read_text())
+    assert manifest["sources"]["source.kit.k.t"]["fqn"] == ["kit", "raw", "k", "t"]
+    assert manifest["sources"]["source.shop.s.t"]["fqn"] == ["shop", "staging", "s", "t"]
+    assert manifest["exposures"]["exposure.kit.sheet"]["fqn"] == ["kit", "raw", "sheet"]
