@@ -196,10 +196,22 @@ class SeedFile:
 
 
 @dataclass(frozen=True)
-class TestFile:
-    """A data test before Jinja: rows that its SELECT returns are failures; `unique_id` is `test.<project>.<name>`.
+class TestMetadata:
+    """What a generic test calls: `namespace.name(**kwargs)`, as YAML says it."""
 
-    Generic tests are already spelt out as a call of their macro (`{{ test_not_null(model=…, column_name=…) }}`).
+    __test__ = False
+
+    namespace: str | None
+    name: str
+    kwargs: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class TestFile:
+    """A data test before Jinja: rows that its SELECT returns are failures.
+
+    `unique_id` is `test.<project>.<name>`, of a generic test with a hash of what it calls. Generic tests are already
+    spelt out as a call of their macro (`{{ test_not_null(model=…, column_name=…) }}`).
     """
 
     __test__ = False
@@ -216,6 +228,8 @@ class TestFile:
     weaker: Mapping[str, object] = field(default_factory=dict)  # what the project's settings say of it
     fqn: tuple[str, ...] = ()  # project, folders of its file, name
     description: str = ""
+    short_name: str = ""  # of its compiled file and its table; empty: its name
+    metadata: TestMetadata | None = None
 
 
 @dataclass(frozen=True)

@@ -213,10 +213,15 @@ def _tests(
 ) -> tuple[TestFile, ...]:
     tests = list(properties.source_tests)
     for node, described in _described(properties, nodes):
-        tested = Tested(settings.name, node.unique_id, node.name, f"ref({node.name!r})", None)
+        tested = Tested(settings.name, node.unique_id, node.name, _reference(node), None)
         tests += node_tests(described.node, tested, of_tests)
     tests += [_singular_test(path, root, settings, properties, of_tests) for path in _singular_paths(root, settings)]
     return _with_distinct_ids(tests)
+
+
+def _reference(node: ModelFile | SeedFile) -> str:
+    version = node.version if isinstance(node, ModelFile) else None
+    return f"ref({node.name!r})" if version is None else f"ref({version.of!r}, version={version.v!r})"
 
 
 def _described(
@@ -297,17 +302,24 @@ def _singular_test(
 
 
 def _with_distinct_ids(tests: list[TestFile]) -> tuple[TestFile, ...]:
-    """A test declared again with other settings gets an id that ends in a hash of its call."""
+    """A test declared again with other settings gets an id, one of a taken name a file, with a hash of its call."""
     seen: dict[str, TestFile] = {}
+    files: set[tuple[str, str]] = set()
     for test in tests:
         if test.unique_id in seen:
             if test.test_type == "singular" or test.raw_sql == seen[test.unique_id].raw_sql:
                 hint = f"the first is declared at {seen[test.unique_id].declared_at}"
                 raise ProjectError(f"data test {test.name!r} is declared twice", location=test.declared_at, hint=hint)
-            name = f"{test.name}_{hashlib.md5(test.raw_sql.encode(), usedforsecurity=False).hexdigest()[:10]}"
-            test = replace(test, name=name, unique_id=f"{test.unique_id.rpartition('.')[0]}.{name}")
+            test = replace(test, unique_id=f"{test.unique_id.rpartition('.')[0]}.{_hash_of_call(test)}")
+        if (test.path, test.short_name) in files and test.test_type == "generic":
+            test = replace(test, short_name=f"{test.short_name}_{_hash_of_call(test)}")
         seen[test.unique_id] = test
+        files.add((test.path, test.short_name))
     return tuple(seen.values())
+
+
+def _hash_of_call(test: TestFile) -> str:
+    return hashlib.md5(test.raw_sql.encode(), usedforsecurity=False).hexdigest()[:10]
 
 
 def _macros(root: Path, settings: Settings, package: str | None) -> tuple[MacroFile, ...]:

@@ -64,6 +64,8 @@ def render_test(
         table=_table(test, effective, around.target.schema),
         fqn=test.fqn,
         description=test.description,
+        short_name=test.short_name,
+        metadata=test.metadata,
     )
 
 
@@ -103,7 +105,8 @@ def _table(test: TestFile | RenderedTest, config: Mapping[str, object], schema: 
     """Where failures go, as in dbt: below the target's schema, under the test's name."""
     if not config.get("store_failures") and config.get("store_failures_as") not in ("table", "view"):
         return None
-    table = TableName(f"{schema}_{config.get('schema') or 'dbt_test__audit'}", str(config.get("alias") or test.name))
+    name = str(config.get("alias") or test.short_name or test.name)
+    table = TableName(f"{schema}_{config.get('schema') or 'dbt_test__audit'}", name)
     if not table.is_path_safe():
         hint = "give schema and alias of letters, digits, _ and - only"
         raise ProjectError(f"{table} cannot be a table's name", location=test.declared_at, hint=hint)

@@ -329,3 +329,60 @@ exposures: [{name: %s, type: notebook, owner: {name: x}, depends_on: ["source('%
     assert manifest["sources"]["source.kit.k.t"]["fqn"] == ["kit", "raw", "k", "t"]
     assert manifest["sources"]["source.shop.s.t"]["fqn"] == ["shop", "staging", "s", "t"]
     assert manifest["exposures"]["exposure.kit.sheet"]["fqn"] == ["kit", "raw", "sheet"]
+
+
+# The ids, names and aliases that dbt gives to these tests.
+OF_DBT = {
+    "test.shop.unique_customers_customer_id.c5af1ff4b1": "unique_customers_customer_id",
+    "test.shop.relationships_orders_customer_id__customer_id__ref_customers_.c6ec7f58f2": (
+        "relationships_orders_customer_id__customer_id__ref_customers_"
+    ),
+    "test.shop.accepted_values_orders_status__placed__shipped__completed__return_pending__returned.be6b5b5ec3": (
+        "accepted_values_orders_1ce6ab157c285f7cd2ac656013faf758"
+    ),
+}
+
+
+def test_data_tests_have_the_ids_names_and_aliases_of_dbt(project: Project) -> None:
+    statuses = "[placed, shipped, completed, return_pending, returned]"
+    files = {
+        **PACKAGE,
+        "dbt_packages/kit/macros/t.sql": "{% test least(model, column_name, n) %}select {{ n }}{% endtest %}",
+        "models/customers.sql": "select 1 as customer_id",
+        "models/orders.sql": "select 1 as customer_id, 'placed' as status",
+        "models/m.yml": f"""
+models:
+  - name: customers
+    columns: [{{name: customer_id, data_tests: [unique, kit.least: {{arguments: {{n: 1}}}}]}}]
+  - name: orders
+    columns:
+      - name: customer_id
+        data_tests: [relationships: {{to: ref('customers'), field: customer_id}}]
+      - name: status
+        data_tests: [accepted_values: {{values: {statuses}}}]
+""",
+    }
+    project.call("compile", files=files)
+    nodes = json.loads((project.root / "target/manifest.json").read_text())["nodes"]
+    tests = {unique_id: node for unique_id, node in nodes.items() if unique_id.startswith("test.")}
+    assert {unique_id: tests[unique_id]["alias"] for unique_id in OF_DBT} == OF_DBT
+    for unique_id, alias in OF_DBT.items():
+        test = tests[unique_id]
+        assert (test["name"], test["path"]) == (unique_id.split(".")[2], f"{alias}.sql")
+        assert (project.root / test["compiled_path"]).is_file()
+    (other,) = tests.keys() - OF_DBT.keys()
+    assert tests[other]["test_metadata"] == {
+        "namespace": "kit",
+        "name": "least",
+        "kwargs": {"column_name": "customer_id", "n": 1, "model": "{{ get_where_subquery(ref('customers')) }}"},
+    }
+
+
+def test_two_tests_of_one_name_have_files_of_their_own(project: Project) -> None:
+    values = "[{accepted_values: {name: known, values: [a]}}, {accepted_values: {name: known, values: [a, b]}}]"
+    described = f"models: [{{name: m, columns: [{{name: id, data_tests: {values}}}]}}]\n"
+    project.call("compile", files={"models/m.sql": "select 'a' as id", "models/m.yml": described})
+    nodes = json.loads((project.root / "target/manifest.json").read_text())["nodes"]
+    tests = [node for node in nodes.values() if node["resource_type"] == "test"]
+    assert [test["name"] for test in tests] == ["known", "known"]
+    assert len({test["compiled_path"] for test in tests}) == len({test["alias"] for test in tests}) == 2
