@@ -86,10 +86,7 @@ def _model_paths(root: Path, settings: Settings) -> list[tuple[Path, tuple[str, 
     paths: dict[Path, tuple[str, ...]] = {}
     for folder in settings.model_paths:
         for path in files_under(root, [folder], (".sql", ".py")):
-            parts = path.relative_to(root / folder).with_suffix("").parts
-            if path.suffix == ".py":
-                raise ProjectError("Python models are not supported", location=Location(relative(path, root)))
-            paths[path] = (settings.name, *parts)
+            paths[path] = (settings.name, *path.relative_to(root / folder).with_suffix("").parts)
     return list(paths.items())
 
 

@@ -13,6 +13,7 @@ from sqlmesh_like.project.doc_blocks import Descriptions, Docs, column_tags
 from sqlmesh_like.project.exposures import parse_exposures, parse_groups
 from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.nodes import ColumnDoc, Exposure, MacroDoc, ModelGroup, Source, TestFile
+from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.reading.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.project.settings import checked
@@ -25,6 +26,7 @@ _FILE_KEYS = (
     *("version", "models", "seeds", "sources", "unit_tests", "snapshots", "macros", "exposures", "metrics", "groups"),
     *("data_tests", "analyses", "semantic_models", "saved_queries", "functions", "anchors"),
 )
+_NOT_USED = ("metrics", "semantic_models", "saved_queries", "functions")
 _NODE_KEYS = (
     *("name", "description", "config", "columns", "data_tests", "tests", "meta", "docs", "access", "group", "tags"),
     *("constraints", "deprecation_date", "latest_version", "versions", "time_spine", "primary_key", "quote_columns"),
@@ -84,6 +86,9 @@ def parse_properties(
     """All properties files as one. Raises ProjectError for wrong keys and values and for a name described twice."""
     for file in files:
         file.mapping("a properties file").ignore_other_keys("a properties file", _FILE_KEYS)
+        for key in _NOT_USED:
+            if (entries := file.get(key)) is not None and entries.value:
+                warn(entries.key_location, f"{key} are ignored: nothing here computes them")
     values = words.values()
     descriptions = Descriptions(words, docs)
     rendered = (_enabled_tables(_render_source(node, words), tests) for node in _entries(files, "sources"))

@@ -16,6 +16,7 @@ from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import build_config, check_setting, merge_config
 from sqlmesh_like.project.nodes import ModelConfig, ModelFile, ParsedProject, SeedFile, Target, TestFile
 from sqlmesh_like.project.package_reader import refuse_duplicates
+from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.settings import DBT_FILE
 from sqlmesh_like.project.snapshots import snapshot_config
 from sqlmesh_like.project.versions import Version
@@ -25,7 +26,7 @@ from sqlmesh_like.render.exposures import check_access, render_exposures
 from sqlmesh_like.render.macros import Macros, TemplateScope
 from sqlmesh_like.render.naming import table_of
 from sqlmesh_like.render.overrides import Overrides
-from sqlmesh_like.render.relations import RelationRegistry
+from sqlmesh_like.render.relations import PYTHON, RelationRegistry
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, RenderedSeed, RenderedTest, SourceMap
 from sqlmesh_like.render.templates import Templates
 from sqlmesh_like.render.tests import render_test, render_tests
@@ -135,6 +136,9 @@ class Renderer:
         outside = merge_config(file.yaml_config, file.root_config)
         if outside.get("enabled") is False:
             return _Placed(file, outside, unknown)
+        if file.path.endswith(PYTHON):
+            warn(Location(file.path), f"{file.name!r} is left out: Python models are not run", "write it in SQL")
+            return _Placed(file, {**outside, "enabled": False}, unknown)
         findings = RenderTrace(is_parsing=True)
         scope = self._scope(file, file.yaml_config, unknown, None, findings)
         self._templates.render(file.path, file.raw_sql, scope, is_silent=True)

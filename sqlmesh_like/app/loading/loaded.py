@@ -27,6 +27,7 @@ from sqlmesh_like.project.reading.project_warnings import LOGGER
 from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.project.selection import Selector
 from sqlmesh_like.project.selectors import load_selectors
+from sqlmesh_like.project.settings import load_settings
 from sqlmesh_like.render.rendered import RenderedProject
 from sqlmesh_like.render.renderer import EPOCH, render_project
 from sqlmesh_like.render.tests import storing_failures
@@ -184,9 +185,11 @@ def _start(invocation: Invocation) -> Path:
 
 
 def load_target_of(invocation: Invocation) -> Target:
-    """The target that a call chooses. Raises ProjectError or UsageError."""
-    project, call = load_parsed(invocation), invocation
-    return load_target(project, call.profiles_dir, call.profile, call.target, parse_vars(call.vars))
+    """The target that a call chooses, by settings and profiles alone. Raises ProjectError or UsageError."""
+    root, variables, call = find_project(_start(invocation)), parse_vars(invocation.vars), invocation
+    settings = load_settings(root, variables)
+    request = ProfileRequest(root, settings.vars, settings.profile)
+    return load_target(request, call.profiles_dir, call.profile, call.target, variables)
 
 
 class _LogHandler(logging.Handler):

@@ -296,7 +296,6 @@ BAD_FILES = {
         "dbt_project.yml:1:1: source-paths and model-paths are both given",
     ),
     "name no table can have": ({"pyproject.toml": OWN, "models/a b.sql": "select 1"}, "cannot be a table's name"),
-    "Python model": ({"pyproject.toml": OWN, "models/m.py": ""}, "Python models are not supported"),
 }
 
 

@@ -386,3 +386,37 @@ def test_two_tests_of_one_name_have_files_of_their_own(project: Project) -> None
     tests = [node for node in nodes.values() if node["resource_type"] == "test"]
     assert [test["name"] for test in tests] == ["known", "known"]
     assert len({test["compiled_path"] for test in tests}) == len({test["alias"] for test in tests}) == 2
+
+
+def test_deps_does_not_read_models(project: Project) -> None:
+    files = {
+        "packages.yml": "packages: [{local: kit}]\n",
+        "kit/dbt_project.yml": "name: kit\n",
+        "models/m.sql": "{{ config(materialized='tabel') }}{% if %}",
+        "models/m.yml": "models: [{name: [1]}]\n",
+    }
+    assert "installed kit" in project.call("deps", "-t", "t", files=files)
+    assert (project.root / "dbt_packages/kit/dbt_project.yml").is_file()
+
+
+@pytest.mark.parametrize("key", ["metrics", "semantic_models", "saved_queries", "functions"])
+def test_what_nothing_computes_is_ignored_with_a_warning(project: Project, key: str) -> None:
+    files = {"models/m.sql": "select 1 as id", "models/m.yml": f"version: 2\n{key}: [{{name: x, model: ref('m')}}]\n"}
+    assert project.call("compile", files=files).count(f"models/m.yml:2:1: {key} are ignored") == 1
+    files["models/m.yml"] = f"{key}: []\n"
+    assert "ignored" not in project.call("compile", files=files)
+
+
+def test_a_python_model_is_left_out_alone(project: Project) -> None:
+    files = {
+        "models/p.py": "def model(dbt, session):\n    return session.sql('select 1')\n",
+        "models/idle.py": "def model(dbt, session): ...\n",
+        "models/p.yml": "models: [{name: p, data_tests: [x]}, {name: idle, config: {enabled: false}}]\n",
+        "models/m.sql": "select 1 as id",
+    }
+    shown = project.call("build", files=files)
+    assert shown.count("models/p.py: 'p' is left out: Python models are not run") == 1 and "idle.py" not in shown
+    files["models/r.sql"] = "select * from {{ ref('p') }}"
+    assert "models/r.sql:1:18: ref names 'p', a Python model, which is not run" in project.call(
+        "run", files=files, code=2
+    )
