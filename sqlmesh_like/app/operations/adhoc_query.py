@@ -57,7 +57,7 @@ def run_query(lake: Lake, model: RenderedModel, limit: int) -> Rows:
     target = lake.loaded.target
     has_functions = "spark.sql.extensions" in target.spark
     schemas = {unique_id: state.schema for unique_id, state in states.items()}
-    check_models([*views, model], schemas, has_catalog=False, has_functions=has_functions)
+    check_models([*views, model], schemas, has_catalog=False, has_functions=has_functions).require_sound()
     facts = planner.compile(model, states).facts
     tree, places = facts.tree.copy(), {ref.table: lake.catalog.places[ref.unique_id] for ref in facts.inputs}
     _qualify(tree, {ref: place.table for ref, place in places.items() if not ref.schema})

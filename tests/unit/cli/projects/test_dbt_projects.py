@@ -420,3 +420,38 @@ def test_a_python_model_is_left_out_alone(project: Project) -> None:
     assert "models/r.sql:1:18: ref names 'p', a Python model, which is not run" in project.call(
         "run", files=files, code=2
     )
+
+
+BROKEN = {
+    "seeds/s.csv": "id\n1\n",
+    "models/good.sql": "{{ config(materialized='table') }}select id from {{ ref('s') }}",
+    "models/bad.sql": "{{ config(materialized='table') }}\nselec 1",
+    "models/wrong.sql": "select idd from {{ ref('s') }}",
+    "models/reader.sql": "{{ config(materialized='table') }}select * from {{ ref('wrong') }}",
+    "models/m.yml": "models: [{name: good, columns: [{name: id, data_tests: [unique]}]}]\n",
+}
+
+
+def test_a_broken_model_costs_itself_and_its_readers(project: Project) -> None:
+    shown = project.call("build", files=BROKEN, code=1)
+    results = json.loads((project.root / "target/run_results.json").read_text())["results"]
+    statuses = {result["unique_id"].split(".")[2]: result["status"] for result in results}
+    assert statuses == {
+        "s": "success",
+        "good": "success",
+        "unique_good_id": "pass",
+        "bad": "error",
+        "wrong": "error",
+        "reader": "skipped",
+    }
+    assert "models/bad.sql:2:7: invalid SQL" in shown
+    assert "models/wrong.sql:1:8: unknown column 'idd'" in shown and "did you mean 'id'?" in shown
+
+
+def test_where_nothing_sound_is_left_nothing_is_run(project: Project) -> None:
+    shown = project.call("run", "-s", "bad", "wrong", "reader", files=BROKEN, code=1)
+    assert "models/bad.sql:2:7" in shown  # the reader alone is sound, and skipped
+    shown = project.call("run", "-s", "bad", files=BROKEN, code=2)
+    assert "error: models/bad.sql:2:7" in shown
+    shown = project.call("run", "-s", "reader", files=BROKEN, code=2)
+    assert "error: models/wrong.sql:1:8" in shown
