@@ -36,7 +36,6 @@ from sqlmesh_like.names import Schema, visible
 from sqlmesh_like.plan.graph import Node
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.project.nodes import Target
-from sqlmesh_like.render.renderer import EPOCH
 from sqlmesh_like.run.result import RunResult
 
 if TYPE_CHECKING:
@@ -242,7 +241,7 @@ class Project:
         if self._is_closed:
             raise UsageError("this project is closed", hint="load it again: Project.load(…)")
         call = self._choice.invocation(select, exclude, full_refresh, fail_fast)
-        return load(call, now=now or EPOCH, reporter=self._reporter, spark=self._spark)
+        return load(call, now=now, reporter=self._reporter, spark=self._spark)
 
 
 @dataclass(frozen=True)

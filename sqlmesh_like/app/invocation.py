@@ -14,7 +14,7 @@ class Invocation:
 
     `lock_timeout`: seconds to wait for another process that is writing to the lake. `target_path`: a folder for
     artifacts instead of the settings', from the project's root on. `partial_parse`: what the last call read may be used
-    again.
+    again. `warn_error`: what the project's files would be warned of is an error.
     """
 
     select: tuple[str, ...] = ()
@@ -34,6 +34,7 @@ class Invocation:
     lock_timeout: float = 0.0
     target_path: str | None = None
     partial_parse: bool = True
+    warn_error: bool = False
 
     @property
     def is_selecting(self) -> bool:

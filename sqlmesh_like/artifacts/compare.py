@@ -7,7 +7,6 @@ nor where a target puts tables. Settings that only one of the manifests has are 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 
 from sqlmesh_like.artifacts.json_objects import Artifact, mapping_of
@@ -16,14 +15,12 @@ from sqlmesh_like.project.config import ConfigFault, canonical, check_setting
 
 _NOT_SETTINGS = frozenset({"alias", "schema", "database", "tags", "meta", "group", "docs", "contract", "access"})
 _OF_EXPOSURE = ("type", "owner", "description", "label", "maturity", "url")
-_DBT_TEST_HASH = re.compile(r"\.[0-9a-f]{10}$")
 _DBT_CALL = "_dbt_generic_test_kwargs"
 
 
 def compared(old: Artifact, new: Artifact) -> dict[str, frozenset[StateDifference]]:
     """How each node that is in both differs, by unique id; an empty set where it does not."""
-    before = {_DBT_TEST_HASH.sub("", unique_id): node for unique_id, node in nodes_of(old).items()}
-    after = nodes_of(new)
+    before, after = nodes_of(old), nodes_of(new)
     macros = _changed_macros(old, new)
     return {
         unique_id: _differences(before[unique_id], node, macros)
@@ -77,7 +74,7 @@ def _body(old: Artifact, new: Artifact) -> bool:
         # Of a seed above 1 MB dbt keeps the path alone.
         return before.get("name") != "path" and before.get("checksum") != after.get("checksum")
     if _DBT_CALL in _text(old, "raw_code"):
-        return False  # dbt spells the call of a generic test otherwise; its arguments are in its name
+        return False  # dbt spells the call of a generic test otherwise; its arguments are in its id
     return _text(old, "raw_code") != _text(new, "raw_code")
 
 

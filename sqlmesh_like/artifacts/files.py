@@ -60,7 +60,7 @@ def write_compiled(folder: Path, rendered: RenderedProject) -> tuple[Path, ...]:
         if model.incremental_sql is not None:
             texts[PurePosixPath(model.path).with_suffix(".incremental.sql")] = model.incremental_sql
     for test in rendered.tests:
-        texts[compiled_test_path(test.path, test.name)] = test.sql
+        texts[compiled_test_path(test.path, test.short_name or test.name)] = test.sql
     lies_within = all(".." not in path.parts and not path.is_absolute() for path in texts)
     if root.exists() or not lies_within or not _write_at_once(root, texts):
         for path, text in texts.items():

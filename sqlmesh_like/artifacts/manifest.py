@@ -63,7 +63,7 @@ def manifest(
         *(_test(test, project) for test in rendered.tests),
         *(_analysis(analysis, project) for analysis in rendered.analyses),
     ]
-    sources = (_source(source, table, project) for source in project.sources for table in source.tables)
+    sources = (_source(source, table) for source in project.sources for table in source.tables)
     return {
         "nodes": _by_id(_located(node, locations) for node in nodes),
         "sources": _by_id(_located(source, locations) for source in sources),
@@ -224,17 +224,24 @@ def _seed(seed: RenderedSeed, project: ParsedProject) -> dict[str, object]:
 
 
 def _test(test: RenderedTest, project: ParsedProject) -> dict[str, object]:
-    kind = {"test_metadata": _test_metadata(test), "column_name": test.column_name, "attached_node": test.attached_to}
-    compiled = f"{project.target_path}/compiled/{project.name}/{compiled_test_path(test.path, test.name)}"
+    short_name = test.short_name or test.name
+    alias = str(test.config.get("alias") or short_name)
+    kind = {
+        "test_metadata": test.metadata and vars(test.metadata),
+        "column_name": test.column_name,
+        "attached_node": test.attached_to,
+    }
+    compiled = f"{project.target_path}/compiled/{project.name}/{compiled_test_path(test.path, short_name)}"
     return {
         **_common(test.unique_id, test.name, "test", test.path),
-        "path": f"{test.name}.sql",
+        "path": f"{short_name}.sql",
         "schema": "dbt_test__audit",
         "fqn": list(test.fqn),
         "description": test.description,
-        "alias": test.name,
+        "alias": alias,
         "checksum": {"name": "none", "checksum": ""},
         "config": {
+            **({"alias": alias} if alias != test.name else {}),
             **test.config,
             "enabled": True,
             "severity": test.severity,
@@ -253,19 +260,12 @@ def _test(test: RenderedTest, project: ParsedProject) -> dict[str, object]:
     }
 
 
-def _test_metadata(test: RenderedTest) -> Mapping[str, object]:
-    # The first macro by depth is not known by order; the call itself names it.
-    name = test.raw_sql.removeprefix("{{ ").partition("(")[0].rpartition(".")[2].removeprefix("test_")
-    column = {} if test.column_name is None else {"column_name": test.column_name}
-    return {"name": name, "kwargs": column, "namespace": None}
-
-
-def _source(source: Source, table: SourceTable, project: ParsedProject) -> dict[str, object]:
+def _source(source: Source, table: SourceTable) -> dict[str, object]:
     return {
         **_common(table.unique_id, table.name, "source", table.declared_at.path),
         "path": table.declared_at.path,
         "schema": table.table.schema,
-        "fqn": [project.name, source.name, table.name],
+        "fqn": list(table.fqn),
         "source_name": source.name,
         "source_description": source.description,
         "loader": "sml ingest" if table.ingest else "",

@@ -18,7 +18,6 @@ from sqlmesh_like.app.reporter import Level, OnProgress
 from sqlmesh_like.cli.options import Flags
 from sqlmesh_like.cli.printing.activity import current, show_phase
 from sqlmesh_like.cli.printing.output import Output
-from sqlmesh_like.render.renderer import EPOCH
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class TerminalReporter:
         return show_progress()
 
 
-def load(flags: Flags, *, now: datetime.datetime = EPOCH) -> Loaded:
+def load(flags: Flags, *, now: datetime.datetime | None = None) -> Loaded:
     """Reads and renders the project. `now` is the clock of templates. Raises ProjectError or UsageError."""
     with staying():
         project = loaded.load(flags, now=now, reporter=TerminalReporter(flags))

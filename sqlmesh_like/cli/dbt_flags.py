@@ -23,7 +23,6 @@ _REFUSED: Mapping[str, str] = {
     "empty": "`sml compile` checks SQL without rows, `sml build -t TEST` runs it over fixtures on a duckdb target",
     "sample": "a run does work for what changed alone: leave it out",
     "favor-state": "--defer reads from --state what the target does not have; choose another target to read all of it",
-    "warn-error": "give the tests `severity: error`",
     "single-threaded": "use --threads 1",
     "export-saved-queries": "publish a model: see docs/publishing.md",
 }

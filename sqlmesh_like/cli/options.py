@@ -81,6 +81,7 @@ def _options() -> list[click.Option]:
         click.Option(
             ["--partial-parse/--no-partial-parse"], help="Use what the last call read of the project.", default=True
         ),
+        click.Option(["--warn-error"], help="Warnings about the project's files are errors.", is_flag=True),
         click.Option(["--log-format"], help="text or json.", type=click.Choice(["text", "json"]), default="text"),
         click.Option(["-q", "--quiet/--no-quiet"], help="Print results and errors only.", default=False),
         click.Option(["--no-color", "--no-use-colors"], help="Print without colours.", is_flag=True),

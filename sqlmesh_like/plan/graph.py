@@ -121,7 +121,7 @@ def _sources(project: ParsedProject) -> list[Node]:
             name=table.name,
             resource_type="source",
             path=table.declared_at.path,
-            fqn=(project.name, source.name, table.name),
+            fqn=table.fqn,
             tags=table.tags,
             source_name=source.name,
         )

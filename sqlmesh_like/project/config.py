@@ -26,6 +26,10 @@ class ConfigFault(Exception):
         self.hint = hint
 
 
+class UnknownSetting(ConfigFault):
+    """A key that means nothing here. As in dbt it may be there: whoever knows the place warns of it."""
+
+
 def _text(key: str, value: object) -> str:
     if not isinstance(value, str):
         raise ConfigFault(key, f"config {key!r} must be text, not {value!r}")
@@ -162,14 +166,14 @@ def is_config_key(key: str) -> bool:
 
 
 def check_setting(key: str, value: object) -> object:
-    """The value in its normal form. Raises ConfigFault for an unknown key or a wrong value; None unsets a key.
+    """The value in its normal form; None unsets a key. Raises ConfigFault for a wrong value, UnknownSetting for a key.
 
     >>> check_setting("unique_key", "id")
     ('id',)
     """
     if key not in _MODEL_KEYS:
-        hint = nearest(key, sorted(_MODEL_KEYS)) or "put settings of your own under meta: {…}"
-        raise ConfigFault(key, f"unknown config key {key!r}", hint)
+        hint = nearest(key, sorted(_MODEL_KEYS)) or "settings of your own go under meta: {…}"
+        raise UnknownSetting(key, f"unknown config key {key!r} is ignored", hint)
     if value is None or key not in _CHECKS:
         return value
     return _CHECKS[key](key, value)

@@ -80,21 +80,29 @@ def _place(text: str, offset: int, path: str) -> Location:
 
 @dataclass(frozen=True)
 class Docs:
-    """`doc()` of descriptions: `doc('name')` or `doc('project', 'name')`."""
+    """`doc()` of descriptions: `doc('name')` or `doc('package', 'name')`. `texts`: by package and name, the root first.
 
-    project: str
-    texts: Mapping[str, str]
+    As in dbt a name alone means a block of the own package, else of the root project, else of any other.
+    """
+
+    package: str
+    texts: Mapping[str, Mapping[str, str]]
 
     def __call__(self, *names: str) -> str:
         """Raises JinjaError with the nearest name where there is no such block."""
         if not 1 <= len(names) <= 2:
-            raise JinjaError("doc takes a name, or a project and a name")
-        if len(names) == 2 and names[0] != self.project:
-            raise JinjaError(f"doc names package {names[0]!r}", hint=f"this project is {self.project!r}")
-        if names[-1] not in self.texts:
-            hint = nearest(names[-1], self.texts) or "write {% docs name %} … {% enddocs %} in a .md file"
-            raise JinjaError(f"no doc block is named {names[-1]!r}", hint=hint)
-        return self.texts[names[-1]]
+            raise JinjaError("doc takes a name, or a package and a name")
+        name = names[-1]
+        if len(names) == 2 and names[0] not in self.texts:
+            hint = nearest(names[0], self.texts) or f"this project is {self.package!r}"
+            raise JinjaError(f"doc names package {names[0]!r}, which is not installed", hint=hint)
+        searched = names[:1] if len(names) == 2 else (self.package, *self.texts)
+        for package in searched:
+            if name in self.texts.get(package, {}):
+                return self.texts[package][name]
+        known = [block for package in searched for block in self.texts.get(package, {})]
+        hint = nearest(name, known) or "write {% docs name %} … {% enddocs %} in a .md file"
+        raise JinjaError(f"no doc block is named {name!r}", hint=hint)
 
 
 class Descriptions:

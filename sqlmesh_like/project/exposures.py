@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import PurePosixPath
 
 from sqlmesh_like.project.doc_blocks import Descriptions
+from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.nodes import Exposure, ModelGroup
 from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.reading.yaml_node import YamlNode
@@ -21,23 +21,22 @@ _MATURITIES = ("high", "medium", "low")
 
 
 def parse_exposures(
-    nodes: Iterable[YamlNode], project: str, values: ValueRenderer, descriptions: Descriptions
+    nodes: Iterable[YamlNode], values: ValueRenderer, descriptions: Descriptions, settings: FolderConfig
 ) -> tuple[Exposure, ...]:
     """The enabled exposures. Raises ProjectError at the first wrong key or value."""
-    exposures = [_exposure(values.render(node, frozenset({"description", "depends_on"})), project, descriptions)
+    exposures = [_exposure(values.render(node, frozenset({"description", "depends_on"})), descriptions, settings)
              for node in nodes]  # fmt: skip
     return tuple(exposure for exposure in exposures if exposure is not None)
 
 
-def _exposure(node: YamlNode, project: str, descriptions: Descriptions) -> Exposure | None:
+def _exposure(node: YamlNode, descriptions: Descriptions, settings: FolderConfig) -> Exposure | None:
     node.mapping("an exposure").expect_keys("an exposure", _EXPOSURE_KEYS)
     name = required(node, "name", "an exposure")
     config = node.get("config")
     levels = [node] if config is None else [node, config.mapping("config")]
     if any(level.children["enabled"].value is False for level in levels if "enabled" in level.children):
         return None
-    # As in dbt: folders below the model path and the file's folders do, the file's own name does not.
-    folders = PurePosixPath(node.location.path).parent.parts[1:]
+    project = settings.settings.name
     return Exposure(
         unique_id=f"exposure.{project}.{name}",
         name=name,
@@ -50,7 +49,7 @@ def _exposure(node: YamlNode, project: str, descriptions: Descriptions) -> Expos
         url=optional(node, "url"),
         tags=tuple(dict.fromkeys(tag for level in levels for tag in text_list(level, "tags"))),
         meta=_meta(levels),
-        fqn=(project, *folders, name),
+        fqn=(project, *settings.folders(node.location.path), name),
         declared_at=node.location,
     )
 

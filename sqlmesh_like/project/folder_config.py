@@ -23,7 +23,7 @@ class FolderConfig:
     over: Settings | None = None
 
     def test_config(self, fqn: tuple[str, ...]) -> Mapping[str, object]:
-        """The checked settings of a data test. Raises ProjectError for an unknown key or a wrong value."""
+        """The checked settings of a data test. Raises ProjectError for a wrong value."""
         above = self.over.test_config(fqn, self.values) if self.over else {}
         return merged(self.settings.test_config(fqn, self.values), above)
 

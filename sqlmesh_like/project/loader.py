@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from sqlmesh_like.project.doc_blocks import read_doc_blocks
 from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.nodes import ParsedProject, Target
-from sqlmesh_like.project.package_reader import PackageFiles, read_package, refuse_duplicates
+from sqlmesh_like.project.package_reader import PackageFiles, read_package
 from sqlmesh_like.project.packages import installed_packages
 from sqlmesh_like.project.profile import ProfileRequest, TargetWords
 from sqlmesh_like.project.reading.files import files_under, read_text, relative
@@ -32,14 +33,12 @@ def load_project(
     """Everything the project's files declare. Raises ProjectError at the first thing that is wrong."""
     root = root.resolve()
     settings = _with_target(load_settings(root, cli_vars), root, resolve_target)
-    own = read_package(root, settings)
-    packages = [
-        read_package(root, replace(package, target=settings.target), settings)
-        for package in installed_packages(root, settings, cli_vars)
-    ]
+    installed = [replace(package, target=settings.target) for package in installed_packages(root, settings, cli_vars)]
+    docs = {one.name: read_doc_blocks(root, one.docs_paths, one.name) for one in (settings, *installed)}
+    texts = {name: {block.name: block.text for block in blocks} for name, blocks in docs.items()}
+    own = read_package(root, settings, texts)
+    packages = [read_package(root, package, texts, settings) for package in installed]
     parts = (own, *packages)
-    named = [(model.name, model.path) for part in parts for model in part.models]
-    refuse_duplicates([*named, *((seed.name, seed.path) for part in parts for seed in part.seeds)])
     return ParsedProject(
         name=settings.name,
         root=root,
@@ -54,7 +53,7 @@ def load_project(
         tests=tuple(test for part in parts for test in part.tests),
         macros=tuple(macro for part in parts for macro in part.macros),
         unit_tests=_unit_tests(root, own),
-        docs=tuple(block for part in parts for block in part.docs),
+        docs=tuple(block for blocks in docs.values() for block in blocks),
         macro_docs={name: doc for part in parts for name, doc in part.properties.macro_docs.items()},
         exposures=tuple(exposure for part in parts for exposure in part.properties.exposures),
         groups=tuple(group for part in parts for group in part.properties.groups),
@@ -62,6 +61,7 @@ def load_project(
         warnings=own.warnings,
         package_vars={part.settings.name: part.settings.vars for part in packages},
         dispatch=settings.dispatch,
+        flags=settings.flags,
         on_run_start=tuple(hook for part in parts for hook in part.settings.on_run_start),
         on_run_end=tuple(hook for part in parts for hook in part.settings.on_run_end),
     )

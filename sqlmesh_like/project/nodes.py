@@ -106,6 +106,7 @@ class SourceTable:
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)  # by name as declared
     freshness: Freshness = field(default_factory=Freshness)
     renamed: Mapping[str, str] = field(default_factory=dict)  # column → what the source called it before
+    fqn: tuple[str, ...] = ()  # package, folders of its file, source, name
 
     @property
     def shown(self) -> tuple[Column, ...]:
@@ -196,10 +197,22 @@ class SeedFile:
 
 
 @dataclass(frozen=True)
-class TestFile:
-    """A data test before Jinja: rows that its SELECT returns are failures; `unique_id` is `test.<project>.<name>`.
+class TestMetadata:
+    """What a generic test calls: `namespace.name(**kwargs)`, as YAML says it."""
 
-    Generic tests are already spelt out as a call of their macro (`{{ test_not_null(model=…, column_name=…) }}`).
+    __test__ = False
+
+    namespace: str | None
+    name: str
+    kwargs: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class TestFile:
+    """A data test before Jinja: rows that its SELECT returns are failures.
+
+    `unique_id` is `test.<project>.<name>`, of a generic test with a hash of what it calls. Generic tests are already
+    spelt out as a call of their macro (`{{ test_not_null(model=…, column_name=…) }}`).
     """
 
     __test__ = False
@@ -216,6 +229,8 @@ class TestFile:
     weaker: Mapping[str, object] = field(default_factory=dict)  # what the project's settings say of it
     fqn: tuple[str, ...] = ()  # project, folders of its file, name
     description: str = ""
+    short_name: str = ""  # of its compiled file and its table; empty: its name
+    metadata: TestMetadata | None = None
 
 
 @dataclass(frozen=True)
@@ -269,8 +284,17 @@ class ModelGroup:
 
 
 @dataclass(frozen=True)
+class ProjectFlags:
+    """`flags:` of the settings, as far as they mean something here. `strict_undefined`: what is undefined prints not as
+    an empty text but is an error."""
+
+    strict_undefined: bool = False
+
+
+@dataclass(frozen=True)
 class ParsedProject:
-    """Everything the files of a project declare. Names are unique over models and seeds (checked by the loader)."""
+    """Everything the files of a project declare. Names are unique over those models and seeds that are enabled, which
+    only `render` knows."""
 
     name: str
     root: Path
@@ -295,6 +319,7 @@ class ParsedProject:
     dispatch: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # namespace → packages to search
     on_run_start: tuple[str, ...] = ()
     on_run_end: tuple[str, ...] = ()
+    flags: ProjectFlags = field(default_factory=ProjectFlags)
 
     @property
     def ingested(self) -> frozenset[str]:

@@ -14,9 +14,9 @@ from pathlib import Path, PurePosixPath
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import merge_config
-from sqlmesh_like.project.doc_blocks import read_doc_blocks
+from sqlmesh_like.project.doc_blocks import Docs
 from sqlmesh_like.project.folder_config import FolderConfig
-from sqlmesh_like.project.nodes import DocBlock, MacroFile, ModelFile, SeedFile, TestFile
+from sqlmesh_like.project.nodes import MacroFile, ModelFile, SeedFile, TestFile
 from sqlmesh_like.project.properties import NodeProperties, Properties, node_tests, parse_properties
 from sqlmesh_like.project.reading.files import files_under, read_text, relative
 from sqlmesh_like.project.reading.values import ValueRenderer
@@ -37,19 +37,19 @@ class PackageFiles:
     seeds: tuple[SeedFile, ...]
     tests: tuple[TestFile, ...]
     macros: tuple[MacroFile, ...]
-    docs: tuple[DocBlock, ...]
     analyses: tuple[ModelFile, ...]
     warnings: tuple[str, ...]
 
 
-def read_package(root: Path, settings: Settings, over: Settings | None = None) -> PackageFiles:
-    """Read one project; paths of its settings start at `root`. `over`: the root project's settings, of a package.
+def read_package(
+    root: Path, settings: Settings, docs: Mapping[str, Mapping[str, str]], over: Settings | None = None
+) -> PackageFiles:
+    """Read one project; paths of its settings start at `root`. `docs`: the doc blocks of all packages.
 
-    Raises ProjectError at the first thing that is wrong.
+    `over`: the root project's settings, of a package. Raises ProjectError at the first thing that is wrong.
     """
-    docs = read_doc_blocks(root, settings.docs_paths, settings.name)
     tests = FolderConfig(settings, settings.words.values(), over)
-    properties = _properties(root, settings, docs, tests)
+    properties = _properties(root, settings, Docs(settings.name, docs), tests)
     values = settings.words.values()
     paths = _model_paths(root, settings)
     versions = by_file((v for one in properties.models.values() if (v := one.version)), {p.stem for p, _ in paths})
@@ -65,13 +65,12 @@ def read_package(root: Path, settings: Settings, over: Settings | None = None) -
         seeds,
         _tests(root, settings, properties, (*models, *seeds), tests),
         _macros(root, settings, settings.name if over else None),
-        docs,
         _analyses(root, settings, properties),
-        _undescribed(properties, models, seeds),
+        _undescribed(properties, (*models, *seeds)),
     )
 
 
-def _properties(root: Path, settings: Settings, docs: tuple[DocBlock, ...], tests: FolderConfig) -> Properties:
+def _properties(root: Path, settings: Settings, docs: Docs, tests: FolderConfig) -> Properties:
     folders = (*settings.model_paths, *settings.seed_paths, *settings.macro_paths, *settings.analysis_paths)
     folders = (*folders, *settings.snapshot_paths, *_described_tests(settings))
     paths = files_under(root, folders, (".yml", ".yaml"))
@@ -89,10 +88,7 @@ def _model_paths(root: Path, settings: Settings) -> list[tuple[Path, tuple[str, 
     paths: dict[Path, tuple[str, ...]] = {}
     for folder in settings.model_paths:
         for path in files_under(root, [folder], (".sql", ".py")):
-            parts = path.relative_to(root / folder).with_suffix("").parts
-            if path.suffix == ".py":
-                raise ProjectError("Python models are not supported", location=Location(relative(path, root)))
-            paths[path] = (settings.name, *parts)
+            paths[path] = (settings.name, *path.relative_to(root / folder).with_suffix("").parts)
     return list(paths.items())
 
 
@@ -216,18 +212,29 @@ def _tests(
 ) -> tuple[TestFile, ...]:
     tests = list(properties.source_tests)
     for node, described in _described(properties, nodes):
-        tested = Tested(settings.name, node.unique_id, node.name, f"ref({node.name!r})", None)
+        tested = Tested(settings.name, node.unique_id, node.name, _reference(node), None)
         tests += node_tests(described.node, tested, of_tests)
     tests += [_singular_test(path, root, settings, properties, of_tests) for path in _singular_paths(root, settings)]
     return _with_distinct_ids(tests)
 
 
+def _reference(node: ModelFile | SeedFile) -> str:
+    version = node.version if isinstance(node, ModelFile) else None
+    return f"ref({node.name!r})" if version is None else f"ref({version.of!r}, version={version.v!r})"
+
+
 def _described(
     properties: Properties, nodes: tuple[ModelFile | SeedFile, ...]
 ) -> list[tuple[ModelFile | SeedFile, NodeProperties]]:
-    kinds = {"model": properties.models, "snapshot": properties.snapshots, "seed": properties.seeds}
-    known = ((node, kinds[node.unique_id.partition(".")[0]].get(node.name)) for node in nodes)
-    return [(node, described) for node, described in known if described is not None]
+    """Nodes with entries about them. As in dbt one under the key of another kind gives a node its data tests too."""
+    names = {kind: _names(nodes, kind) for kind in _KEYS}
+    distinct = {node.unique_id: node for node in nodes}.values()  # of two files of one name one is disabled
+    return [
+        (node, described)
+        for node in distinct
+        for kind, entries in _by_kind(properties).items()
+        if (described := entries.get(node.name)) is not None and (kind == _kind(node) or node.name not in names[kind])
+    ]
 
 
 def _snapshots(
@@ -294,17 +301,24 @@ def _singular_test(
 
 
 def _with_distinct_ids(tests: list[TestFile]) -> tuple[TestFile, ...]:
-    """A test declared again with other settings gets an id that ends in a hash of its call."""
+    """A test declared again with other settings gets an id, one of a taken name a file, with a hash of its call."""
     seen: dict[str, TestFile] = {}
+    files: set[tuple[str, str]] = set()
     for test in tests:
         if test.unique_id in seen:
             if test.test_type == "singular" or test.raw_sql == seen[test.unique_id].raw_sql:
                 hint = f"the first is declared at {seen[test.unique_id].declared_at}"
                 raise ProjectError(f"data test {test.name!r} is declared twice", location=test.declared_at, hint=hint)
-            name = f"{test.name}_{hashlib.md5(test.raw_sql.encode(), usedforsecurity=False).hexdigest()[:10]}"
-            test = replace(test, name=name, unique_id=f"{test.unique_id.rpartition('.')[0]}.{name}")
+            test = replace(test, unique_id=f"{test.unique_id.rpartition('.')[0]}.{_hash_of_call(test)}")
+        if (test.path, test.short_name) in files and test.test_type == "generic":
+            test = replace(test, short_name=f"{test.short_name}_{_hash_of_call(test)}")
         seen[test.unique_id] = test
+        files.add((test.path, test.short_name))
     return tuple(seen.values())
+
+
+def _hash_of_call(test: TestFile) -> str:
+    return hashlib.md5(test.raw_sql.encode(), usedforsecurity=False).hexdigest()[:10]
 
 
 def _macros(root: Path, settings: Settings, package: str | None) -> tuple[MacroFile, ...]:
@@ -313,16 +327,36 @@ def _macros(root: Path, settings: Settings, package: str | None) -> tuple[MacroF
     return tuple(MacroFile(relative(path, root), read_text(path, root), package) for path in paths)
 
 
-def _undescribed(properties: Properties, models: tuple[ModelFile, ...], seeds: tuple[SeedFile, ...]) -> tuple[str, ...]:
+_KEYS = {"model": "models", "snapshot": "snapshots", "seed": "seeds"}
+"""Kinds of nodes and the key of properties files that describes them."""
+
+
+def _by_kind(properties: Properties) -> Mapping[str, Mapping[str, NodeProperties]]:
+    return {"model": properties.models, "snapshot": properties.snapshots, "seed": properties.seeds}
+
+
+def _kind(node: ModelFile | SeedFile) -> str:
+    return node.unique_id.partition(".")[0]
+
+
+def _names(nodes: Iterable[ModelFile | SeedFile], kind: str) -> set[str]:
+    return {node.name for node in nodes if _kind(node) == kind}
+
+
+def _undescribed(properties: Properties, nodes: tuple[ModelFile | SeedFile, ...]) -> tuple[str, ...]:
     """Warnings for properties of nodes that do not exist: dbt goes on there, and so must an existing project."""
-    kinds = (
-        ("model", properties.models, {model.name for model in models}),
-        ("seed", properties.seeds, {seed.name for seed in seeds}),
-    )
-    return tuple(
-        f"{entry.declared_at}: there is no {kind} {name!r}; its properties are not used"
-        + (f" ({hint})" if (hint := nearest(name, sorted(known))) else "")
-        for kind, described, known in kinds
-        for name, entry in described.items()
-        if name not in known
-    )
+    kinds = {node.name: _kind(node) for node in nodes}
+    warnings: list[str] = []
+    for kind, entries in _by_kind(properties).items():
+        known = _names(nodes, kind)
+        for name, entry in entries.items():
+            if name in known:
+                continue
+            if name in kinds:
+                what = f"{name!r} is a {kinds[name]}: here it gets its data tests only"
+                hint: str | None = f"describe it under {_KEYS[kinds[name]]}:"
+            else:
+                what = f"there is no {kind} {name!r}; its properties are not used"
+                hint = nearest(name, sorted(known))
+            warnings.append(f"{entry.declared_at}: {what}" + (f" ({hint})" if hint else ""))
+    return tuple(warnings)

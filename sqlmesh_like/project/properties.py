@@ -12,7 +12,8 @@ from sqlmesh_like.project.config import HOOKS, canonical, merge_config
 from sqlmesh_like.project.doc_blocks import Descriptions, Docs, column_tags
 from sqlmesh_like.project.exposures import parse_exposures, parse_groups
 from sqlmesh_like.project.folder_config import FolderConfig
-from sqlmesh_like.project.nodes import ColumnDoc, DocBlock, Exposure, MacroDoc, ModelGroup, Source, TestFile
+from sqlmesh_like.project.nodes import ColumnDoc, Exposure, MacroDoc, ModelGroup, Source, TestFile
+from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.reading.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.project.settings import checked
@@ -25,6 +26,7 @@ _FILE_KEYS = (
     *("version", "models", "seeds", "sources", "unit_tests", "snapshots", "macros", "exposures", "metrics", "groups"),
     *("data_tests", "analyses", "semantic_models", "saved_queries", "functions", "anchors"),
 )
+_NOT_USED = ("metrics", "semantic_models", "saved_queries", "functions")
 _NODE_KEYS = (
     *("name", "description", "config", "columns", "data_tests", "tests", "meta", "docs", "access", "group", "tags"),
     *("constraints", "deprecation_date", "latest_version", "versions", "time_spine", "primary_key", "quote_columns"),
@@ -79,20 +81,23 @@ class SingularProperties:
 
 
 def parse_properties(
-    files: tuple[YamlNode, ...], project: str, words: YamlWords, docs: tuple[DocBlock, ...], tests: FolderConfig
+    files: tuple[YamlNode, ...], project: str, words: YamlWords, docs: Docs, tests: FolderConfig
 ) -> Properties:
     """All properties files as one. Raises ProjectError for wrong keys and values and for a name described twice."""
     for file in files:
-        file.mapping("a properties file").expect_keys("a properties file", _FILE_KEYS)
+        file.mapping("a properties file").ignore_other_keys("a properties file", _FILE_KEYS)
+        for key in _NOT_USED:
+            if (entries := file.get(key)) is not None and entries.value:
+                warn(entries.key_location, f"{key} are ignored: nothing here computes them")
     values = words.values()
-    descriptions = Descriptions(words, Docs(project, {block.name: block.text for block in docs}))
+    descriptions = Descriptions(words, docs)
     rendered = (_enabled_tables(_render_source(node, words), tests) for node in _entries(files, "sources"))
     nodes = tuple(node for node in rendered if node is not None)
-    sources = tuple(parse_source(node, project, descriptions) for node in nodes)
+    sources = tuple(_with_fqn(parse_source(node, project, descriptions), tests) for node in nodes)
     _refuse_twice([(f"source {source.name!r}", source.declared_at) for source in sources])
     tables = [table for source in sources for table in source.tables]
     _refuse_twice([(f"table {table.name!r} of source {table.source_name!r}", table.declared_at) for table in tables])
-    exposures = parse_exposures(_entries(files, "exposures"), project, values, descriptions)
+    exposures = parse_exposures(_entries(files, "exposures"), values, descriptions, tests)
     exposures = tuple(one for one in exposures if not tests.is_off("exposures", one.declared_at.path, one.name))
     groups = parse_groups(_entries(files, "groups"), project, descriptions)
     _refuse_twice([(f"exposure {exposure.name!r}", exposure.declared_at) for exposure in exposures])
@@ -117,7 +122,7 @@ def _singular_tests(
 ) -> dict[str, SingularProperties]:
     properties: dict[str, SingularProperties] = {}
     for node in nodes:
-        node.mapping("a data test").expect_keys("a data test", _TEST_KEYS)
+        node.mapping("a data test").ignore_other_keys("a data test", _TEST_KEYS)
         name, config = required(node, "name", "a data test"), node.get("config")
         settings = {} if config is None else config.mapping("config").children
         meta = {"meta": node.children["meta"]} if node.get("meta") is not None else {}
@@ -146,6 +151,11 @@ def _render_source(node: YamlNode, words: YamlWords) -> YamlNode:
     children = {**node.children, "ingest": rendered}
     value = {key: child.value for key, child in children.items()}
     return YamlNode(value, node.location, node.key_location, children)
+
+
+def _with_fqn(source: Source, settings: FolderConfig) -> Source:
+    folders = (settings.settings.name, *settings.folders(source.declared_at.path), source.name)
+    return replace(source, tables=tuple(replace(table, fqn=(*folders, table.name)) for table in source.tables))
 
 
 def _enabled_tables(node: YamlNode, settings: FolderConfig) -> YamlNode | None:
@@ -195,10 +205,10 @@ def _versions(kind: str, node: YamlNode, values: ValueRenderer, descriptions: De
 
 
 def _node_properties(kind: str, node: YamlNode, values: ValueRenderer, descriptions: Descriptions) -> NodeProperties:
-    node.mapping(f"a {kind}").expect_keys(f"a {kind}", _NODE_KEYS)
+    node.mapping(f"a {kind}").ignore_other_keys(f"a {kind}", _NODE_KEYS)
     columns = node.get("columns")
     for column in () if columns is None else columns.sequence("columns"):
-        column.mapping("a column").expect_keys("a column", _COLUMN_KEYS)
+        column.mapping("a column").ignore_other_keys("a column", _COLUMN_KEYS)
     return NodeProperties(
         name=required(node, "name", f"a {kind}"),
         description=descriptions.of(node),
@@ -212,7 +222,7 @@ def _node_properties(kind: str, node: YamlNode, values: ValueRenderer, descripti
 
 def _macro_doc(node: YamlNode, project: str, descriptions: Descriptions) -> tuple[str, MacroDoc]:
     """As in dbt the entry of a generic test's macro may name the test."""
-    node.mapping("a macro").expect_keys("a macro", _MACRO_KEYS)
+    node.mapping("a macro").ignore_other_keys("a macro", _MACRO_KEYS)
     child = node.get("arguments")
     arguments = () if child is None else child.sequence("arguments")
     documented = tuple(

@@ -6,14 +6,24 @@ Owns the settings file and the config that `models:` and `seeds:` give by folder
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from sqlmesh_like.errors import Location, ProjectError, nearest
-from sqlmesh_like.project.config import HOOKS, ConfigFault, canonical, check_setting, is_config_key, merge_config
+from sqlmesh_like.errors import Location, ProjectError
+from sqlmesh_like.project.config import (
+    HOOKS,
+    ConfigFault,
+    UnknownSetting,
+    canonical,
+    check_setting,
+    is_config_key,
+    merge_config,
+)
+from sqlmesh_like.project.nodes import ProjectFlags
 from sqlmesh_like.project.paths import leads_out
 from sqlmesh_like.project.reading.file_dependencies import record_file
 from sqlmesh_like.project.reading.files import read_text
+from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.reading.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_toml, parse_yaml
 from sqlmesh_like.project.testing.data_test_config import merged, setting_by_folder
@@ -31,11 +41,14 @@ _PATHS = {
     "analysis-paths": "analyses",
 }
 """Settings that name folders of SQL, and where they are by default."""
+_OLD_PATHS = {"source-paths": "model-paths", "data-paths": "seed-paths"}
+"""Names that dbt gave them before 1.0, and still takes."""
 _KEYS = (
     *("name", "version", "profile", *_PATHS, "docs-paths", "asset-paths", "target-path"),
     *("clean-targets", "log-path", "packages-install-path", "vars", "models", "seeds", "snapshots", "sources"),
     *("tests", "data_tests", "unit_tests", "exposures", "metrics", "config-version", "require-dbt-version", "quoting"),
     *("on-run-start", "on-run-end", "dispatch", "flags", "query-comment", "restrict-access", "functions", "profiles"),
+    *("analyses", "function-paths", "semantic-models", "saved-queries", "dbt-cloud", *_OLD_PATHS),
 )
 _TREES = ("models", "seeds", "snapshots", "tests", "data_tests", "unit_tests", "sources", "exposures")
 """Settings of nodes by folder. They are rendered node by node: only what applies to one is."""
@@ -69,6 +82,7 @@ class Settings:
     dispatch: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     on_run_start: tuple[str, ...] = ()
     on_run_end: tuple[str, ...] = ()
+    flags: ProjectFlags = field(default_factory=ProjectFlags)
     target: Mapping[str, object] | None = None  # what templates in YAML know as `target`
 
     @property
@@ -85,7 +99,7 @@ class Settings:
         """The checked config that the settings give a node, from the outermost folder to its own name.
 
         `fqn` is (project, folder, …, name); that of another project's node is what the root project says of a package.
-        Raises ProjectError for an unknown key or a wrong value.
+        Raises ProjectError for a wrong value.
         """
         config: dict[str, object] = {}
         for level in _levels(kind, fqn, is_own=fqn[0] == self.name):
@@ -143,8 +157,12 @@ def load_settings(root: Path, cli_vars: Mapping[str, object], shown: str = DBT_F
 
 def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object]) -> Settings:
     node.expect_keys("the project's settings", _KEYS)
+    node = _with_new_names(node)
     variables = {**_vars(node), **cli_vars}
-    trees = frozenset({*_TREES, "vars", "on-run-start", "on-run-end"})
+    comment = node.get("query-comment")
+    if comment is not None and comment.value != "":
+        warn(comment.key_location, "query-comment is ignored: statements get no comment")
+    trees = frozenset({*_TREES, "vars", "on-run-start", "on-run-end", "query-comment"})
     node = ValueRenderer(variables, secrets=False).render(node, skip=trees)
     target_path = _text(node, "target-path") or "target"
     paths = {key: _texts(node, key, (default,)) for key, default in _PATHS.items()}
@@ -173,7 +191,21 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
         dispatch=_dispatch(node),
         on_run_start=_texts(node, "on-run-start", ()),
         on_run_end=_texts(node, "on-run-end", ()),
+        flags=_flags(node),
     )
+
+
+def _with_new_names(node: YamlNode) -> YamlNode:
+    """The settings with folders of SQL under the names that they have since dbt 1.0."""
+    children = dict(node.items())
+    for old, new in _OLD_PATHS.items():
+        if old not in children:
+            continue
+        if new in children:
+            raise node.children[old].error(f"{old} and {new} are both given", f"leave {old} out: {new} is its name now")
+        warn(node.children[old].key_location, f"{old} is an old name", f"write {new}")
+        children[new] = children.pop(old)
+    return replace(node, children=children)
 
 
 def _refuse_ways_out(node: YamlNode) -> None:
@@ -201,6 +233,13 @@ def _dispatch(node: YamlNode) -> dict[str, tuple[str, ...]]:
             raise entry.error("dispatch needs macro_namespace and search_order")
         orders[space.text("macro_namespace")] = order.texts("search_order")
     return orders
+
+
+def _flags(node: YamlNode) -> ProjectFlags:
+    """Those of dbt's that mean nothing here are passed over."""
+    flags = node.get("flags")
+    strict = None if flags is None else flags.mapping("flags").get("strict_undefined")
+    return ProjectFlags(strict_undefined=strict is not None and strict.flag("strict_undefined"))
 
 
 def _vars(node: YamlNode) -> dict[str, object]:
@@ -254,8 +293,7 @@ def _own_config(level: YamlNode, values: ValueRenderer) -> dict[str, object]:
         if key.startswith("+") or is_config_key(key):
             config[canonical(key)] = checked(canonical(key), node if key.lstrip("+") in HOOKS else values.render(node))
         elif not isinstance(node.value, dict):
-            known = nearest(key, ("materialized", "schema", "tags", "unique_key", "refresh"))
-            raise node.error(f"unknown config key {key!r}", known or "settings by folder are written +key: value")
+            config[canonical(key)] = checked(canonical(key), values.render(node))
     return config
 
 
@@ -265,8 +303,11 @@ def _test_config(level: YamlNode, values: ValueRenderer) -> dict[str, object]:
 
 
 def checked(key: str, node: YamlNode) -> object:
-    """The normal form of a config value. Raises ProjectError at its place for an unknown key or a wrong value."""
+    """The normal form of a config value. Raises ProjectError at its place for a wrong one; warns of an unknown key."""
     try:
         return check_setting(key, node.value)
+    except UnknownSetting as unknown:
+        warn(node.key_location, unknown.message, unknown.hint)
+        return node.value
     except ConfigFault as fault:
         raise ProjectError(fault.message, location=node.key_location, hint=fault.hint) from fault

@@ -38,7 +38,7 @@ TRIGGER = re.compile(r"\d+ (?:second|minute|hour)s?")
 
 def parse_source(node: YamlNode, project: str, descriptions: Descriptions) -> Source:
     """One entry of `sources:`. Raises ProjectError at the first wrong key or value."""
-    node.mapping("a source").expect_keys("a source", _SOURCE_KEYS)
+    node.mapping("a source").ignore_other_keys("a source", _SOURCE_KEYS)
     name = required(node, "name", "a source")
     schema = optional(node, "schema") or name
     ingest = node.get("ingest")
@@ -70,7 +70,7 @@ def _table(
     descriptions: Descriptions,
 ) -> SourceTable:
     project, source, schema = within
-    node.mapping("a source table").expect_keys("a source table", _TABLE_KEYS)
+    node.mapping("a source table").ignore_other_keys("a source table", _TABLE_KEYS)
     name = required(node, "name", "a source table")
     ingest = node.get("ingest")
     if ingest is not None and stream is None:

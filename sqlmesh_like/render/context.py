@@ -18,7 +18,7 @@ from types import SimpleNamespace
 import yaml
 
 from sqlmesh_like.names import TableName
-from sqlmesh_like.project.config import ConfigFault, canonical, merge_config
+from sqlmesh_like.project.config import ConfigFault, UnknownSetting, canonical, merge_config
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.profile import target_words
 from sqlmesh_like.project.reading.values import ProjectVars, public_env_var, value_of_yaml
@@ -37,6 +37,8 @@ DBT_VERSION = "1.11.16"
 INVOCATION = str(uuid.uuid4())
 """`invocation_id`: one of this process. A project whose text has the word is read anew each time (`project.reads`)."""
 CheckSetting = Callable[[str, object], object]
+WarnOf = Callable[[str, str, str | None], None]
+"""Tells of something in the template that is being rendered: message, pattern of its place, hint."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class RenderTrace:
     macros: dict[str, None] = field(default_factory=dict)
     asked_incremental: bool = False
     asked_lake: bool = False
+    is_parsing: bool = False  # only config is wanted, maybe that of a disabled node: variables may be missing
 
     def note_question(self) -> None:
         self.asked_lake = True
@@ -76,21 +79,31 @@ class RenderTrace:
 class ConfigCall:
     """`config` of templates: `config(key=value)` sets, `config.get(key, default)` reads the effective value."""
 
-    def __init__(self, weaker: Mapping[str, object], findings: RenderTrace, check: CheckSetting) -> None:
+    def __init__(
+        self,
+        weaker: Mapping[str, object],
+        findings: RenderTrace,
+        check: CheckSetting,
+        warn: WarnOf | None = None,
+    ) -> None:
         self._weaker = weaker
         self._findings = findings
         self._check = check
+        self._warn = warn
 
     def __call__(self, *args: Mapping[str, object], **kwargs: object) -> str:
         given = {key: value for part in (*args, kwargs) for key, value in dict(part).items()}
         for key, value in given.items():
-            name = canonical(key)
+            name, pattern = canonical(key), rf"(?<![\w'\"])['\"]?{re.escape(key)}\b['\"]?\s*[=:]"
             try:
-                self._findings.config = merge_config(self._findings.config, {name: self._check(name, value)})
+                checked = self._check(name, value)
+            except UnknownSetting as unknown:
+                if self._warn is not None:
+                    self._warn(unknown.message, pattern, unknown.hint)
+                checked = value
             except ConfigFault as fault:
-                raise TemplateFault(
-                    fault.message, rf"(?<![\w'\"])['\"]?{re.escape(key)}\b['\"]?\s*[=:]", fault.hint
-                ) from fault
+                raise TemplateFault(fault.message, pattern, fault.hint) from fault
+            self._findings.config = merge_config(self._findings.config, {name: checked})
         return ""
 
     def get(self, key: str, default: object = None, _validator: object = None) -> object:
@@ -141,7 +154,9 @@ def build_scope(
         "is_incremental": _is_incremental(findings, incremental),
     }
     scope["var"] = ProjectVars(
-        around.vars_of(package), lambda name, text: around.templates.render(f"<var {name}>", text, scope).compiled
+        around.vars_of(package),
+        lambda name, text: around.templates.render(f"<var {name}>", text, scope).compiled,
+        lambda: findings.is_parsing,
     )
     scope["dbt"] = {name: scope[name] for name in _OF_DBT}
     around.macros.bind(scope, lambda unique_id: findings.macros.setdefault(unique_id), package)

@@ -27,7 +27,7 @@ class Operations:
 
     def __init__(self, renderer: Renderer, project: ParsedProject, target: Target, lake: LakeQueries) -> None:
         placed = renderer.place_all()
-        self._placed = {entry.file.unique_id: entry for entry in placed}
+        self._placed = renderer.by_id(placed)
         self._seeds = {seed.unique_id: seed for seed in project.seeds}
         self._registry = renderer.registry(placed)
         self._renderer = renderer.answered_by(lake)

@@ -10,7 +10,7 @@ from typing import Literal
 
 from sqlmesh_like.errors import Location
 from sqlmesh_like.names import Schema, TableName
-from sqlmesh_like.project.nodes import AuthorStrategy, ColumnDoc, Exposure, ModelConfig
+from sqlmesh_like.project.nodes import AuthorStrategy, ColumnDoc, Exposure, ModelConfig, TestMetadata
 from sqlmesh_like.project.testing.unit_test_spec import Fixture
 from sqlmesh_like.project.versions import Version
 
@@ -120,6 +120,8 @@ class RenderedTest:
     table: TableName | None = None  # where its failures are stored; None: nowhere
     fqn: tuple[str, ...] = ()
     description: str = ""
+    short_name: str = ""  # of its compiled file and its table; empty: its name
+    metadata: TestMetadata | None = None  # of a generic test
 
 
 @dataclass(frozen=True)

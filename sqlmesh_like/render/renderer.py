@@ -15,6 +15,8 @@ from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import build_config, check_setting, merge_config
 from sqlmesh_like.project.nodes import ModelConfig, ModelFile, ParsedProject, SeedFile, Target, TestFile
+from sqlmesh_like.project.package_reader import refuse_duplicates
+from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.settings import DBT_FILE
 from sqlmesh_like.project.snapshots import snapshot_config
 from sqlmesh_like.project.versions import Version
@@ -24,7 +26,7 @@ from sqlmesh_like.render.exposures import check_access, render_exposures
 from sqlmesh_like.render.macros import Macros, TemplateScope
 from sqlmesh_like.render.naming import table_of
 from sqlmesh_like.render.overrides import Overrides
-from sqlmesh_like.render.relations import RelationRegistry
+from sqlmesh_like.render.relations import PYTHON, RelationRegistry
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, RenderedSeed, RenderedTest, SourceMap
 from sqlmesh_like.render.templates import Templates
 from sqlmesh_like.render.tests import render_test, render_tests
@@ -52,9 +54,16 @@ def render_project(
     return Renderer(project, target, now=now, full_refresh=full_refresh).render()
 
 
-def render_inline(project: ParsedProject, target: Target, sql: str, lake: LakeQueries | None = None) -> RenderedModel:
+def render_inline(
+    project: ParsedProject,
+    target: Target,
+    sql: str,
+    lake: LakeQueries | None = None,
+    *,
+    now: datetime.datetime = EPOCH,
+) -> RenderedModel:
     """A SELECT that is not a file of the project, such as `sml show --inline`, rendered as a view of it."""
-    renderer = Renderer(project, target)
+    renderer = Renderer(project, target, now=now)
     file = ModelFile(f"model.{project.name}.inline", "inline", "<inline>", sql, {}, (), "", Location("<inline>"))
     placed = _Placed(file, {"materialized": "view"}, TableName(target.schema, "inline"))
     registry = renderer.registry(renderer.place_all())
@@ -74,7 +83,7 @@ class Renderer:
     ) -> None:
         self._project = project
         self._target = target
-        self._templates = Templates()
+        self._templates = Templates(strict_undefined=project.flags.strict_undefined)
         macros = Macros(project.name, project.macros, self._templates, project.dispatch)
         self._around = RenderEnvironment(
             project.name, target, project.vars, macros, self._templates, now, full_refresh,
@@ -85,7 +94,7 @@ class Renderer:
         placed = self.place_all()
         registry = self.registry(placed)
         enabled = [entry for entry in placed if _is_enabled(entry)]
-        disabled = frozenset(entry.file.unique_id for entry in placed if not _is_enabled(entry))
+        disabled = self._disabled(placed)
         models = tuple(self.render_model(entry, registry) for entry in enabled)
         places = {entry.file.name: entry for entry in enabled}
 
@@ -114,18 +123,26 @@ class Renderer:
         return renderer
 
     def place_all(self) -> list[_Placed]:
-        """First pass over the models, in file order."""
+        """First pass over the models, in file order. Raises ProjectError where two of them have one name or table."""
         placed = [self._place(file) for file in self._project.models]
-        _refuse_same_table([entry for entry in placed if _is_enabled(entry)])
+        enabled = [entry for entry in placed if _is_enabled(entry)]
+        named = [(entry.file.name, entry.file.path) for entry in enabled]
+        refuse_duplicates([*named, *((seed.name, seed.path) for seed in self._seed_files())])
+        _refuse_same_table(enabled)
         return placed
 
     def _place(self, file: ModelFile) -> _Placed:
         unknown = TableName(self._target.schema, file.name)
-        if file.yaml_config.get("enabled") is False:
-            return _Placed(file, dict(file.yaml_config), unknown)
-        findings = RenderTrace()
+        outside = merge_config(file.yaml_config, file.root_config)
+        if outside.get("enabled") is False:
+            return _Placed(file, outside, unknown)
+        if file.path.endswith(PYTHON):
+            warn(Location(file.path), f"{file.name!r} is left out: Python models are not run", "write it in SQL")
+            return _Placed(file, {**outside, "enabled": False}, unknown)
+        findings = RenderTrace(is_parsing=True)
         scope = self._scope(file, file.yaml_config, unknown, None, findings)
-        self._templates.render(file.path, file.raw_sql, scope)
+        self._templates.render(file.path, file.raw_sql, scope, is_silent=True)
+        findings.is_parsing = False
         config = merge_config(merge_config(file.yaml_config, findings.config), file.root_config)
         scope["model"] = _node(file, config)
         return _Placed(file, config, self._table(file.name, config, scope, file.path))
@@ -146,8 +163,12 @@ class Renderer:
         findings: RenderTrace,
         incremental: bool = False,
     ) -> TemplateScope:
-        call = ConfigCall(config, findings, check_setting)
+        call = ConfigCall(config, findings, check_setting, self._templates.warn)
         return build_scope(self._around, registry, _node(file, config), this, call, findings, incremental)
+
+    def by_id(self, placed: list[_Placed]) -> dict[str, _Placed]:
+        """The models by unique id; of two files of one id the enabled one."""
+        return {entry.file.unique_id: entry for entry in sorted(placed, key=_is_enabled)}
 
     def registry(self, placed: list[_Placed]) -> RelationRegistry:
         """What `ref` and `source` find."""
@@ -165,13 +186,26 @@ class Renderer:
                 (table.source_name, table.name): InputRef(table.unique_id, table.table, "source", table.shown)
                 for table in tables
             },
-            disabled={entry.file.name: entry.file.path for entry in placed if not _is_enabled(entry)},
+            disabled={
+                **{entry.file.name: entry.file.path for entry in placed if not _is_enabled(entry)},
+                **{seed.name: seed.path for seed in self._project.seeds if seed.config.get("enabled") is False},
+            },
             packages=tuple(self._project.package_vars),
             versions=_versions(entry.file for entry in enabled),
         )
 
+    def _disabled(self, placed: list[_Placed]) -> frozenset[str]:
+        """Unique ids of models and seeds; of two files of one id the enabled one is meant."""
+        enabled = {entry.file.unique_id for entry in placed if _is_enabled(entry)}
+        seeds = {seed.unique_id for seed in self._project.seeds}
+        seeds -= {seed.unique_id for seed in self._seed_files()}
+        return frozenset({entry.file.unique_id for entry in placed} - enabled | seeds)
+
+    def _seed_files(self) -> list[SeedFile]:
+        return [seed for seed in self._project.seeds if seed.config.get("enabled") is not False]
+
     def _seeds(self) -> tuple[RenderedSeed, ...]:
-        return tuple(self._seed(seed) for seed in self._project.seeds if seed.config.get("enabled") is not False)
+        return tuple(map(self._seed, self._seed_files()))
 
     def _seed(self, seed: SeedFile) -> RenderedSeed:
         scope = self._scope(seed, seed.config, TableName(self._target.schema, seed.name), None, RenderTrace())

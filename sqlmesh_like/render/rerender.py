@@ -17,7 +17,7 @@ class Rerenderer:
 
     def __init__(self, renderer: Renderer, project: ParsedProject, lake: LakeQueries) -> None:
         placed = renderer.place_all()
-        self._placed = {entry.file.unique_id: entry for entry in placed}
+        self._placed = renderer.by_id(placed)
         self._tests = {test.unique_id: test for test in project.tests}
         self._registry = renderer.registry(placed)
         self._renderer = renderer.answered_by(lake)

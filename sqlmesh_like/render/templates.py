@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from types import TracebackType
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType, TracebackType
 from typing import ClassVar
 
 from jinja2 import Environment, Template, TemplateError, TemplateSyntaxError, Undefined, UndefinedError, nodes
@@ -14,7 +16,8 @@ from jinja2.parser import Parser
 
 from sqlmesh_like.errors import JinjaError, Location, SmlError, nearest
 from sqlmesh_like.project.reading.bounds import BoundedSandbox, TemplateLimit, bounded
-from sqlmesh_like.project.reading.values import MissingValue
+from sqlmesh_like.project.reading.project_warnings import warn
+from sqlmesh_like.project.reading.values import MissingValue, repeatable_random
 from sqlmesh_like.render.fast_render import render_plain
 from sqlmesh_like.render.rendered import SourceMap
 from sqlmesh_like.render.source_map import CLOSE, OPEN, mark, read_marks
@@ -72,17 +75,26 @@ class MaterializationTag(Extension):
         return []
 
 
-class LoudUndefined(Undefined):
-    """Undefined as Jinja has it (false, empty), but never silently part of the SQL.
+def refuse_undefined(message: str) -> None:
+    """Raises UndefinedError, for who wants no empty text in place of a value."""
+    raise UndefinedError(message)
 
-    Names that some template sets, maybe in a branch that was not taken, are empty text: packages rely on it.
+
+class LoudUndefined(Undefined):
+    """Undefined as Jinja has it (false, empty), but never silently part of the SQL: where it is printed it is reported.
+
+    Names that some template sets, maybe in a branch that was not taken, are not: packages rely on it.
     """
 
     _assigned: ClassVar[set[str]] = set()
 
+    @staticmethod
+    def _report(message: str) -> None:
+        refuse_undefined(message)
+
     def __str__(self) -> str:
         if self._undefined_name not in self._assigned:
-            raise UndefinedError(self._undefined_message)
+            self._report(self._undefined_message)
         return ""
 
 
@@ -90,29 +102,37 @@ def _same(value: object) -> object:
     return value
 
 
-def environment(assigned: set[str]) -> Environment:
+def environment(assigned: set[str], report: Callable[[str], None] = refuse_undefined) -> Environment:
     """A new sandboxed environment; templates reach nothing but what their scope holds.
+
+    `report` is told of what is printed and undefined, unless it is one of the `assigned` names.
 
     As in dbt they may change lists and mappings of their own (`do names.append(…)`): a scope shares none with another.
     """
     made = BoundedSandbox(
-        undefined=type("LoudUndefined", (LoudUndefined,), {"_assigned": assigned}),
+        undefined=type("LoudUndefined", (LoudUndefined,), {"_assigned": assigned, "_report": staticmethod(report)}),
         extensions=[TestTag, MaterializationTag, "jinja2.ext.do", "jinja2.ext.loopcontrols"],
     )
-    # What differs from one rendering to the next would change a model without anybody changing it.
-    made.globals.pop("lipsum")
-    made.filters.pop("random")
+    made.globals.pop("lipsum")  # other words in each rendering
+    made.filters["random"] = repeatable_random
     # In YAML these give native values; in SQL, as in dbt, the text is what it is.
     made.filters.update(dict.fromkeys(("as_text", "as_native", "as_number", "as_bool"), _same))
     return made
 
 
 class Templates:
-    """Compiles the templates of one project and gives errors the place in their file."""
+    """Compiles the templates of one project and gives errors the place in their file.
 
-    def __init__(self) -> None:
+    As in dbt what is undefined prints as empty text, with a warning; `strict_undefined` makes that an error.
+    """
+
+    def __init__(self, *, strict_undefined: bool = False) -> None:
         self._assigned: set[str] = set()
-        self._environment = environment(self._assigned)
+        report = refuse_undefined if strict_undefined else self._warn_undefined
+        self._environment = environment(self._assigned, report)
+        self._path = ""  # of the template that is being rendered
+        self._scope: Mapping[str, object] = {}
+        self._is_silent = self._is_compiling = False
         self._raw: dict[str, str] = {}
         self._compiled: dict[tuple[str, str], Template] = {}
 
@@ -149,17 +169,31 @@ class Templates:
             macro.name = MACRO_PREFIX + macro.name
         return self._compile(tree, path), lines
 
-    def render(self, path: str, raw: str, scope: Mapping[str, object]) -> SourceMap:
-        """The rendered text of a template with its source map. Raises JinjaError with file, line and column."""
+    def render(self, path: str, raw: str, scope: Mapping[str, object], *, is_silent: bool = False) -> SourceMap:
+        """The rendered text of a template with its source map. Raises JinjaError with file, line and column.
+
+        `is_silent`: without warnings, for it is only looked at, and rendered again if it is wanted.
+        """
         try:
-            with bounded():
+            with bounded(), self._rendering(path, scope, is_silent=is_silent):
                 return self._render(path, raw, scope)
         except TemplateLimit as error:  # while it was parsed
             raise JinjaError(_explained(error, scope)[0], location=Location(path, 1, 1)) from None
         except RecursionError as error:
             raise JinjaError(_NESTED, location=Location(path, 1, 1), hint=_NEST_LESS) from error
 
+    @contextmanager
+    def _rendering(self, path: str, scope: Mapping[str, object], *, is_silent: bool = False) -> Iterator[None]:
+        """Within, warnings are about this template. One that a silent one renders is silent too."""
+        outer = self._path, self._scope, self._is_silent
+        self._path, self._scope, self._is_silent = path, scope, is_silent or self._is_silent
+        try:
+            yield
+        finally:
+            self._path, self._scope, self._is_silent = outer
+
     def _render(self, path: str, raw: str, scope: Mapping[str, object]) -> SourceMap:
+        self._raw[path] = raw
         try:
             plain = None if (path, raw) in self._compiled else render_plain(raw, scope)
         except (Exception, MacroReturn):  # noqa: BLE001 (Jinja meets it again, and knows the place)
@@ -182,7 +216,7 @@ class Templates:
     def run(self, call: Callable[[], str], path: str, scope: Mapping[str, object]) -> str:
         """The result of a call that runs template code; its errors become JinjaErrors with their place."""
         try:
-            with bounded():
+            with bounded(), self._rendering(path, scope):
                 return call()
         except MacroReturn as error:
             raise JinjaError("return() outside of a macro", location=Location(path)) from error
@@ -201,6 +235,7 @@ class Templates:
         return tree
 
     def _compile(self, tree: nodes.Template, path: str) -> Template:
+        self._is_compiling = True
         try:
             code = self._environment.compile(tree, path, path)
         except TemplateSyntaxError as error:  # an unknown filter or test
@@ -211,6 +246,8 @@ class Templates:
             raise JinjaError(f"invalid Jinja: {error.message}", location=place, hint=hint) from error
         except _TOO_DEEP as error:  # Python's own compiler has limits too
             raise JinjaError(_NESTED, location=Location(path, 1, 1), hint=_NEST_LESS) from error
+        finally:
+            self._is_compiling = False
         return Template.from_code(self._environment, code, self._environment.globals)
 
     def _syntax_place(self, error: TemplateSyntaxError, path: str) -> Location:
@@ -230,6 +267,23 @@ class Templates:
             caller = f"called from {called_from[0]}:{called_from[1]}"
             hint = f"{hint}; {caller}" if hint else caller
         return JinjaError(message, location=place, hint=hint)
+
+    def _warn_undefined(self, undefined: str) -> None:
+        if self._is_compiling:  # Jinja's attempt at a constant: what is refused is left to the rendering
+            refuse_undefined(undefined)
+        message, patterns, hint = _explained_undefined(undefined, self._scope)
+        self._warn(f"{message}; it is an empty text here", patterns, hint)
+
+    def warn(self, message: str, pattern: str, hint: str | None = None) -> None:
+        """Tell of something in the template that is being rendered; `pattern` finds it in the text."""
+        self._warn(message, (pattern, r"\{[{%]"), hint)
+
+    def _warn(self, message: str, patterns: Iterable[str], hint: str | None) -> None:
+        if self._is_silent:
+            return
+        frames = [frame for frame in _rendering_frames() if frame[0] in self._raw]
+        own = [frame for frame in frames if not frame[0].startswith(BUILTIN)]
+        warn(self._find(*(own or frames or [(self._path, 1)])[0], patterns), message, hint)
 
     def _find(self, path: str, line: int, patterns: Iterable[str]) -> Location:
         """The first pattern that occurs from this line on; a tag of several lines is known by its first line only."""
@@ -288,6 +342,16 @@ def _frames(trace: TracebackType | None) -> list[tuple[str, int]]:
             frames.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
         trace = trace.tb_next
     return frames
+
+
+def _rendering_frames() -> Iterator[tuple[str, int]]:
+    """File and line of each template that is being rendered, innermost first."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        template = frame.f_globals.get("__jinja_template__")
+        if isinstance(template, Template):
+            yield str(template.filename), template.get_corresponding_lineno(frame.f_lineno)
+        frame = frame.f_back
 
 
 def _line_start(raw: str, line: int) -> int:

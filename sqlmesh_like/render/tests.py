@@ -36,11 +36,10 @@ def render_test(
     test: TestFile, registry: RelationRegistry, around: RenderEnvironment, templates: Templates
 ) -> RenderedTest | None:
     """One test, None where it is disabled. Raises as `render_tests` does."""
+    if _is_disabled(test, around, templates):
+        return None
     findings = RenderTrace()
-    config = ConfigCall(merged(test.weaker, test.config), findings, check_test_setting)
-    this = TableName(around.target.schema, test.name)
-    node: Mapping[str, object] = {"unique_id": test.unique_id, "name": test.name, "resource_type": "test"}
-    scope = build_scope(around, registry, node, this, config, findings)
+    scope = _scope(test, registry, around, findings)
     if test.test_type == "generic":
         source_map = _at_declaration(test, templates, scope)
     else:
@@ -68,7 +67,28 @@ def render_test(
         table=_table(test, effective, around.target.schema),
         fqn=test.fqn,
         description=test.description,
+        short_name=test.short_name,
+        metadata=test.metadata,
     )
+
+
+def _is_disabled(test: TestFile, around: RenderEnvironment, templates: Templates) -> bool:
+    """Whether it says so itself: what it refers to need not be there then."""
+    if test.test_type == "generic":
+        return test.config.get("enabled") is False
+    findings = RenderTrace(is_parsing=True)
+    scope = _scope(test, None, replace(around, lake=None), findings)
+    templates.render(test.path, test.raw_sql, scope, is_silent=True)
+    return _effective(test, findings).get("enabled") is False
+
+
+def _scope(
+    test: TestFile, registry: RelationRegistry | None, around: RenderEnvironment, findings: RenderTrace
+) -> TemplateScope:
+    config = ConfigCall(merged(test.weaker, test.config), findings, check_test_setting, around.templates.warn)
+    this = TableName(around.target.schema, test.name)
+    node: Mapping[str, object] = {"unique_id": test.unique_id, "name": test.name, "resource_type": "test"}
+    return build_scope(around, registry, node, this, config, findings)
 
 
 def _effective(test: TestFile, findings: RenderTrace) -> dict[str, object]:
@@ -88,7 +108,8 @@ def _table(test: TestFile | RenderedTest, config: Mapping[str, object], schema: 
     """Where failures go, as in dbt: below the target's schema, under the test's name."""
     if not config.get("store_failures") and config.get("store_failures_as") not in ("table", "view"):
         return None
-    table = TableName(f"{schema}_{config.get('schema') or 'dbt_test__audit'}", str(config.get("alias") or test.name))
+    name = str(config.get("alias") or test.short_name or test.name)
+    table = TableName(f"{schema}_{config.get('schema') or 'dbt_test__audit'}", name)
     if not table.is_path_safe():
         hint = "give schema and alias of letters, digits, _ and - only"
         raise ProjectError(f"{table} cannot be a table's name", location=test.declared_at, hint=hint)

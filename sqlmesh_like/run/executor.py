@@ -45,6 +45,7 @@ class Executor:
     runs_views: bool = False
     hooks: Hooks | None = None
     publisher: Publisher | None = None
+    broken: Mapping[str, SmlError] = field(default_factory=dict)  # nodes with an error that a check has found
     _pinned: dict[str, TableState] = field(default_factory=dict)
     _shared: frozenset[str] = frozenset()
 
@@ -82,6 +83,8 @@ class Executor:
         clock = perf_counter()
         started = datetime.now(UTC)
         try:
+            if node.unique_id in self.broken:
+                raise self.broken[node.unique_id]
             result = self._attempted(node)
         except SmlError as error:
             result = _without_work(node, "error", str(error))

@@ -16,6 +16,7 @@ from sqlmesh_like.errors import Location, ProjectError, nearest, with_article
 from sqlmesh_like.names import Column, Schema, is_hidden
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.project.reading.column_types import nearest_type
+from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.render.rendered import RenderedSeed
 from sqlmesh_like.run.csv_file import CsvField, CsvFile
 from sqlmesh_like.run.seed_types import STRING, SeedType, declared_type, infer_type
@@ -110,11 +111,8 @@ def _types(seed: RenderedSeed, names: Sequence[str], records: Sequence[Sequence[
     for name, text in seed.column_types.items():
         if name.lower() not in known:
             hint = nearest(name, names) or f"its columns: {', '.join(names)}"
-            raise ProjectError(
-                f"column_types names {name!r}, which is not one of its columns",
-                location=Location(seed.path, 1, 1),
-                hint=hint,
-            )
+            warn(Location(seed.path, 1), f"column_types names {name!r}, which is not one of its columns: ignored", hint)
+            continue
         try:
             declared[name.lower()] = declared_type(text)
         except ValueError as error:

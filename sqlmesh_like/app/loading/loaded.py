@@ -10,12 +10,12 @@ from functools import cached_property
 from pathlib import Path
 
 from sqlmesh_like.app.invocation import Invocation
-from sqlmesh_like.app.loading.project_cache import cached_project, cached_text
+from sqlmesh_like.app.loading.project_cache import Message, cached_project, cached_text
 from sqlmesh_like.app.reporter import Level, LogReporter, Notify, Reporter
 from sqlmesh_like.app.shared_spark import SharedSpark
 from sqlmesh_like.artifacts.files import json_text
 from sqlmesh_like.artifacts.state import SOURCES, SavedState, read_artifact, read_state
-from sqlmesh_like.errors import UsageError
+from sqlmesh_like.errors import ProjectError, UsageError
 from sqlmesh_like.plan.catalog import locations
 from sqlmesh_like.plan.graph import Graph, Node, build_graph
 from sqlmesh_like.plan.selector import compares, select
@@ -23,9 +23,11 @@ from sqlmesh_like.plan.state_comparison import ComparisonState
 from sqlmesh_like.project.loader import find_project, load_project
 from sqlmesh_like.project.nodes import ParsedProject, Target
 from sqlmesh_like.project.profile import ProfileRequest, load_target
+from sqlmesh_like.project.reading.project_warnings import LOGGER
 from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.project.selection import Selector
 from sqlmesh_like.project.selectors import load_selectors
+from sqlmesh_like.project.settings import load_settings
 from sqlmesh_like.render.rendered import RenderedProject
 from sqlmesh_like.render.renderer import EPOCH, render_project
 from sqlmesh_like.render.tests import storing_failures
@@ -44,6 +46,7 @@ class Loaded:
     cache_path: Path | None = None  # where what follows from the project alone may be kept
     reporter: Reporter = field(default_factory=LogReporter)
     spark: SharedSpark | None = None
+    now: datetime.datetime = EPOCH  # the clock of templates
 
     @property
     def target_folder(self) -> Path:
@@ -122,12 +125,15 @@ class Loaded:
 def load(
     invocation: Invocation,
     *,
-    now: datetime.datetime = EPOCH,
+    now: datetime.datetime | None = None,
     reporter: Reporter | None = None,
     spark: SharedSpark | None = None,
 ) -> Loaded:
-    """Reads and renders the project. `now` is the clock of templates. Raises ProjectError or UsageError."""
-    reporter = reporter or LogReporter()
+    """Reads and renders the project. `now`: the clock of templates, by default the time of the machine.
+
+    Raises ProjectError or UsageError.
+    """
+    reporter, now = reporter or LogReporter(), now or datetime.datetime.now(datetime.UTC)
     log = _log_to(reporter.notify)
     root, variables = find_project(_start(invocation)), parse_vars(invocation.vars)
 
@@ -145,12 +151,23 @@ def load(
         lambda: _placed(load_project(root, variables, resolve_target), invocation),
         resolve_target,
         render,
-        lambda: not log.records,
+        lambda: tuple(log.messages),
     )
+    for message, level in cached.messages:
+        log.say(message, level)
     for warning in cached.project.warnings:
-        reporter.notify(f"warning: {warning}", "warn")
+        log.say(f"warning: {warning}", "warn")
+    if invocation.warn_error:
+        _refuse_warnings([text for text, level in log.messages if level == "warn"])
     project, target = cached.project, cached.target
-    return Loaded(invocation, project, target, cached.rendered, cached.graph, cached.cache_path, reporter, spark)
+    return Loaded(invocation, project, target, cached.rendered, cached.graph, cached.cache_path, reporter, spark, now)
+
+
+def _refuse_warnings(warnings: list[str]) -> None:
+    """All of them have been said; the first one is the error."""
+    if warnings:
+        hint = f"--warn-error makes warnings errors; there are {len(warnings)}"
+        raise ProjectError(warnings[0].removeprefix("warning: "), hint=hint)
 
 
 def load_parsed(invocation: Invocation) -> ParsedProject:
@@ -174,29 +191,36 @@ def _start(invocation: Invocation) -> Path:
 
 
 def load_target_of(invocation: Invocation) -> Target:
-    """The target that a call chooses. Raises ProjectError or UsageError."""
-    project, call = load_parsed(invocation), invocation
-    return load_target(project, call.profiles_dir, call.profile, call.target, parse_vars(call.vars))
+    """The target that a call chooses, by settings and profiles alone. Raises ProjectError or UsageError."""
+    root, variables, call = find_project(_start(invocation)), parse_vars(invocation.vars), invocation
+    settings = load_settings(root, variables)
+    request = ProfileRequest(root, settings.vars, settings.profile)
+    return load_target(request, call.profiles_dir, call.profile, call.target, variables)
 
 
 class _LogHandler(logging.Handler):
-    """Passes on what templates say by `log()` and `exceptions.warn()`."""
+    """Passes on what templates say by `log()` and `exceptions.warn()`, and warnings about them, these once each."""
 
     def __init__(self, notify: Notify) -> None:
         super().__init__(logging.INFO)
         self._notify = notify
-        self.records = 0
+        self.messages: list[Message] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.records += 1
-        level: Level = "warn" if record.levelno >= logging.WARNING else "info"
-        self._notify(record.getMessage(), level)
+        self.say(record.getMessage(), "warn" if record.levelno >= logging.WARNING else "info")
+
+    def say(self, text: str, level: Level) -> None:
+        if level == "warn" and (text, level) in self.messages:
+            return
+        self.messages.append((text, level))
+        self._notify(text, level)
 
 
 def _log_to(notify: Notify) -> _LogHandler:
-    logger = logging.getLogger("sqlmesh_like.render")
     handler = _LogHandler(notify)
-    logger.handlers = [handler]
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
+    for name in ("sqlmesh_like.render", LOGGER):
+        logger = logging.getLogger(name)
+        logger.handlers = [handler]
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
     return handler

@@ -8,7 +8,7 @@ from sqlmesh_like.app.loading.check_cache import cached_warnings, check_key, sto
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.catalog import Catalog, build_catalog
-from sqlmesh_like.plan.checks.check import check_models
+from sqlmesh_like.plan.checks.check import CheckedModels, check_models
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
 from sqlmesh_like.render.rendered import RenderedModel, RenderedTest
 from sqlmesh_like.run.seeds import SeedTable, seed_schemas
@@ -27,7 +27,9 @@ def check_project(loaded: Loaded, selected: Collection[str]) -> tuple[TypeWarnin
         check_destinations(loaded, selected)
     above = loaded.graph.above(selected)
     tests = [(test, as_model(test)) for test in loaded.rendered.tests if _reads_only(test, above)]
-    return _check(loaded, above, input_schemas(loaded, selected), tests)
+    checked = _check(loaded, above, input_schemas(loaded, selected), tests)
+    checked.require_sound()
+    return checked.warnings
 
 
 def _reads_only(test: RenderedTest, known: Collection[str]) -> bool:
@@ -43,13 +45,13 @@ def input_schemas(loaded: Loaded, selected: Collection[str]) -> dict[str, Schema
 
 def check_before_run(
     loaded: Loaded, catalog: Catalog, selected: Collection[str], seeds: Iterable[SeedTable] = ()
-) -> None:
+) -> CheckedModels:
     """Check the models that a run builds, with the columns that the lake has; `seeds` are loaded by the same run."""
     above = loaded.graph.above(selected)
     schemas = {unique_id: state.schema for unique_id, state in catalog.states(above).items()}
     schemas |= {seed.seed.unique_id: seed.schema for seed in seeds}
     unbuilt = [unique_id for unique_id in above if unique_id in selected or schemas.get(unique_id) is None]
-    _check(loaded, unbuilt, schemas)
+    return _check(loaded, unbuilt, schemas)
 
 
 def source_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> dict[str, Schema | None]:
@@ -81,7 +83,7 @@ def _check(
     unique_ids: Iterable[str],
     schemas: dict[str, Schema | None],
     tests: Sequence[tuple[RenderedTest, RenderedModel]] = (),
-) -> tuple[TypeWarning, ...]:
+) -> CheckedModels:
     models = {model.unique_id: model for model in loaded.rendered.models}
     order = loaded.graph.order(unique_id for unique_id in unique_ids if unique_id in models)
     target, chosen = loaded.target, [models[unique_id] for unique_id in order]
@@ -89,8 +91,9 @@ def _check(
     key = check_key(chosen, sorted(schemas.items()), has_catalog, has_functions, tests)
     known = cached_warnings(loaded.target_folder, key)
     if known is not None:
-        return known
+        return CheckedModels({}, known)
     loaded.reporter.phase(f"checking the SQL of {len(chosen)} models")
-    warnings = check_models(chosen, schemas, has_catalog=has_catalog, has_functions=has_functions, tests=tests)
-    store_warnings(loaded.target_folder, key, warnings)
-    return warnings
+    checked = check_models(chosen, schemas, has_catalog=has_catalog, has_functions=has_functions, tests=tests)
+    if not checked.errors:
+        store_warnings(loaded.target_folder, key, checked.warnings)
+    return checked

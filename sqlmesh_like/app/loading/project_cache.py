@@ -1,7 +1,7 @@
 """A project as an earlier call read it. Owns keeping it in the user's cache, and when it may be taken from there.
 
 It may where everything that reading looked at is as it was, and the program, its flags and the target are the same.
-What has another meaning in each call (`run_started_at`), or says something while it is rendered, is read anew.
+What has another meaning in each call (`run_started_at`) is read anew; what templates say is said again.
 `DBT_PARTIAL_PARSE=false` reads everything anew, as in dbt. What is kept lies in the user's own cache and in no project:
 a pickle in a folder that somebody sent would be their program. So owner and mode of folder and file are checked first.
 """
@@ -21,6 +21,7 @@ from pathlib import Path
 
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.loading.check_cache import program_version
+from sqlmesh_like.app.reporter import Level
 from sqlmesh_like.own_files import read_own, require_own
 from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.project.nodes import IngestSource, ParsedProject, Target
@@ -28,6 +29,8 @@ from sqlmesh_like.project.reading.file_dependencies import FileDependencies, rec
 from sqlmesh_like.render.rendered import RenderedProject
 from sqlmesh_like.secrets import scrubbed, scrubbed_bytes
 
+Message = tuple[str, Level]
+"""A line for people, and how loud it is."""
 MAX_PROJECTS = 40
 """So many calls, of all projects of a user, are kept."""
 
@@ -41,6 +44,8 @@ class CachedProject:
     rendered: RenderedProject
     graph: Graph
     cache_path: Path | None = None
+    messages: tuple[Message, ...] = ()
+    """What its templates said when it was read, where that was in an earlier call."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,7 @@ class _Entry:
     project: ParsedProject
     rendered: RenderedProject
     graph: Graph
+    messages: tuple[Message, ...]
 
 
 def cached_project(
@@ -58,9 +64,9 @@ def cached_project(
     load: Callable[[], ParsedProject],
     resolve_target: Callable[[ParsedProject], Target],
     render: Callable[[ParsedProject, Target], tuple[RenderedProject, Graph]],
-    is_silent: Callable[[], bool],
+    messages: Callable[[], tuple[Message, ...]],
 ) -> CachedProject:
-    """The project, from the cache where that holds. `is_silent`: nothing was logged meanwhile."""
+    """The project, from the cache where that holds. `messages`: what templates have said meanwhile."""
     path = _cache_path(root, invocation)
     variable = os.environ.get("DBT_PARTIAL_PARSE", "true").lower()
     is_wanted = invocation.partial_parse and variable not in ("0", "false", "f", "no")
@@ -68,13 +74,14 @@ def cached_project(
     if entry is not None and entry.reads.are_unchanged():
         target = resolve_target(entry.project)
         if _visible_settings(target) == entry.target:
-            return CachedProject(entry.project, target, entry.rendered, entry.graph, path)
+            return CachedProject(entry.project, target, entry.rendered, entry.graph, path, entry.messages)
     with without_collector(), recording() as reads:
         project = load()
         target = resolve_target(project)
         rendered, graph = render(project, target)
-    may_keep = is_wanted and not reads.is_clocked and is_silent() and not any(map(_may_hold_password, project.sources))
-    is_kept = may_keep and _save_entry(path, _Entry(reads, _visible_settings(target), project, rendered, graph))
+    may_keep = is_wanted and not reads.is_clocked and not any(map(_may_hold_password, project.sources))
+    entry = _Entry(reads, _visible_settings(target), project, rendered, graph, messages())
+    is_kept = may_keep and _save_entry(path, entry)
     return CachedProject(project, target, rendered, graph, path if is_kept else None)
 
 

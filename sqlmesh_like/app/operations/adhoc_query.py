@@ -34,10 +34,10 @@ def adhoc_model(lake: Lake, sql: str) -> RenderedModel:
     Raises SqlError with line and column for a name that no table has, or several.
     """
     loaded = lake.loaded
-    model = render_inline(loaded.project, loaded.target, sql)
+    model = render_inline(loaded.project, loaded.target, sql, now=loaded.now)
     if model.asks_lake:
         answers = LakeQuery(lake.planner(clock(None)), lake.engine)
-        model = render_inline(loaded.project, loaded.target, sql, answers)
+        model = render_inline(loaded.project, loaded.target, sql, answers, now=loaded.now)
     known = list(_known_tables(lake))
     meant = {ref.table: ref for ref in model.inputs}
     for node in _tables(parse(model)):
@@ -57,7 +57,7 @@ def run_query(lake: Lake, model: RenderedModel, limit: int) -> Rows:
     target = lake.loaded.target
     has_functions = "spark.sql.extensions" in target.spark
     schemas = {unique_id: state.schema for unique_id, state in states.items()}
-    check_models([*views, model], schemas, has_catalog=False, has_functions=has_functions)
+    check_models([*views, model], schemas, has_catalog=False, has_functions=has_functions).require_sound()
     facts = planner.compile(model, states).facts
     tree, places = facts.tree.copy(), {ref.table: lake.catalog.places[ref.unique_id] for ref in facts.inputs}
     _qualify(tree, {ref: place.table for ref, place in places.items() if not ref.schema})

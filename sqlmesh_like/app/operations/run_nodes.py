@@ -21,7 +21,7 @@ from sqlmesh_like.app.operations.publishing import publisher_of
 from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import Level, Notify
 from sqlmesh_like.classify.rules import RULES
-from sqlmesh_like.errors import SelectionError
+from sqlmesh_like.errors import SelectionError, SqlError
 from sqlmesh_like.plan.graph import ResourceType
 from sqlmesh_like.run.executor import Executor
 from sqlmesh_like.run.result import RunResult
@@ -101,10 +101,10 @@ def _run_on_lake(
     if loaded.target.type == "duckdb":
         return _run_in_memory(loaded, selected, written, units, listener, now)
     lake, seeds = open_lake(loaded, written), _seeds(loaded, selected)
-    _check(lake, selected, written, seeds, listener.notify)
+    broken = _check(lake, selected, written, seeds, listener.notify)
     with _lock(loaded, request.command, selected):
         hooks, publisher = hooks_of(lake, written, now), publisher_of(lake, written)
-        executor = _executor(lake, now, listener, seeds, units)
+        executor = _executor(lake, now, listener, seeds, units, broken)
         executor.hooks, executor.publisher = hooks, publisher
         try:
             if hooks is not None:
@@ -136,13 +136,13 @@ def _run_in_memory(
 
     lake, above = open_duck_lake(loaded, selected, now), loaded.graph.above(selected)
     seeds = _seeds(loaded, above)
-    _check(lake, selected, written, seeds, listener.notify)
+    broken = _check(lake, selected, written, seeds, listener.notify)
     # What is selected may be above what is only read: it is then built twice, first for its reader.
     build_tables(lake, loaded.graph.above(above.difference(selected)), seeds, now)
     if has_hooks(loaded, written):
         listener.notify("warning: hooks are statements for Spark: they are not run on DuckDB", "warn")
     try:
-        return _executor(lake, now, listener, seeds, units, runs_views=True).run(selected)
+        return _executor(lake, now, listener, seeds, units, broken, runs_views=True).run(selected)
     finally:
         lake.engine.stop()
 
@@ -153,25 +153,34 @@ def _executor(
     listener: Listener,
     seeds: Mapping[str, SeedTable],
     units: UnitWork | None,
+    broken: Mapping[str, SqlError],
     *,
     runs_views: bool = False,
 ) -> Executor:
     loaded = lake.loaded
     return Executor(
         lake.planner(now), loaded.graph, lake.engine, listener, loaded.target.threads, loaded.invocation.fail_fast,
-        seeds, units, runs_views,
+        seeds, units, runs_views, broken=broken,
     )  # fmt: skip
 
 
 def _check(
     lake: Lake, selected: Collection[str], written: Sequence[str], seeds: Mapping[str, SeedTable], notify: Notify
-) -> None:
-    """What is wrong, or worth a word, before anything is read or written."""
+) -> Mapping[str, SqlError]:
+    """What is worth a word, and which models are broken, before anything is read or written.
+
+    As in dbt a broken model costs itself and its readers. Raises SqlError where no other table is left to build, and
+    for a model that is only read.
+    """
     lake.loaded.reporter.phase("planning")
     _warn_of_watermarks(lake.loaded, selected, notify)
     _report_deferred(lake, notify)
     models = [unique_id for unique_id in written if unique_id not in seeds]
-    check_before_run(lake.loaded, lake.catalog, models, seeds.values())
+    checked = check_before_run(lake.loaded, lake.catalog, models, seeds.values())
+    views = {model.unique_id for model in lake.loaded.rendered.models if model.config.materialized == "view"}
+    if set(written) - views <= checked.errors.keys() or not checked.errors.keys() <= set(selected):
+        checked.require_sound()
+    return checked.errors
 
 
 def _unit_work(loaded: Loaded, selected: Collection[str], now: datetime, on: str) -> UnitWork | None:

@@ -66,14 +66,14 @@ def changed_rows(loaded: Loaded, name: str, since: str, until: str | None, limit
 
 def inline_rows(loaded: Loaded, sql: str, limit: int, as_of: str | None = None) -> Rows:
     """Rows of a SELECT with `ref()` and `source()`."""
-    view = render_inline(loaded.project, loaded.target, sql)
+    view = render_inline(loaded.project, loaded.target, sql, now=loaded.now)
     if as_of is not None:
         raise _no_past()
     with read_session(loaded, lambda _lake: [ref.unique_id for ref in view.inputs]) as lake:
         asked = view
         if view.asks_lake:
             answers = LakeQuery(lake.planner(clock(None)), lake.engine)
-            asked = render_inline(loaded.project, loaded.target, sql, answers)
+            asked = render_inline(loaded.project, loaded.target, sql, answers, now=loaded.now)
         return _query(lake, asked, limit)
 
 

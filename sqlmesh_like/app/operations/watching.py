@@ -48,7 +48,7 @@ def watch(loaded: Loaded, trigger: str | None, metrics: tuple[str, ...], listene
     for source in sources:
         check_source(loaded.project, source)
     check_trigger(trigger, continuous=True)
-    check_before_run(loaded, open_lake(loaded, models).catalog, models)
+    check_before_run(loaded, open_lake(loaded, models).catalog, models).require_sound()
     for source in sources:
         check_brokers(source)
     with lake_lock(loaded, "ingest"), lake_lock(loaded, "run"), session_for(loaded, sources) as spark:

@@ -31,7 +31,7 @@ def command(flags: Flags, no_check: bool, form: str, inline: str | None) -> int:
     """
     if inline is not None:
         loaded = load(flags)
-        click.echo(render_inline(loaded.project, loaded.target, inline).sql.strip())
+        click.echo(render_inline(loaded.project, loaded.target, inline, now=loaded.now).sql.strip())
         return 0
     if form == "text":
         for warning in _compile(flags, no_check):

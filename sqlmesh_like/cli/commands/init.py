@@ -15,6 +15,7 @@ _FILES = {
 [tool.sqlmesh_like]
 name = "{name}"
 profile = "{name}"
+flags = {{strict_undefined = true}}
 
 [tool.sqlmesh_like.models.{name}.dws]
 "+schema" = "dws"

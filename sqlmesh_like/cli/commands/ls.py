@@ -16,7 +16,6 @@ from sqlmesh_like.cli.resource_types import resource_types
 from sqlmesh_like.plan.graph import Node
 
 _KINDS = ("nodes", "sources", "exposures", "unit_tests")
-_PREFIXES = {"source": "source:", "exposure": "exposure:"}
 _CONFIG = ("enabled", "materialized", "schema", "alias", "tags", "unique_key", "partition_by", "table_type", "refresh")
 
 
@@ -50,7 +49,18 @@ def lines(loaded: Loaded, nodes: Iterable[Node], form: str, keys: tuple[str, ...
             make = _chosen(loaded, keys) if keys else lambda node: _record(loaded, node)
             return [json.dumps(make(node), ensure_ascii=False, default=str) for node in nodes]
         case _:
-            return [f"{_PREFIXES.get(node.resource_type, '')}{'.'.join(node.fqn)}" for node in nodes]
+            return [_selector(node) for node in nodes]
+
+
+def _selector(node: Node) -> str:
+    """What selects the node alone; sources and exposures have no folders there, as in dbt."""
+    match node.resource_type:
+        case "source":
+            return f"source:{node.fqn[0]}.{node.source_name}.{node.name}"
+        case "exposure":
+            return f"exposure:{node.fqn[0]}.{node.name}"
+        case _:
+            return ".".join(node.fqn)
 
 
 def _chosen(loaded: Loaded, keys: tuple[str, ...]) -> Callable[[Node], dict[str, object]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -34,6 +34,22 @@ _OF_ONE_COLUMN = (("macro.dbt.test_not_null",), ("macro.dbt.test_unique",))
 _BEFORE_BRACKETS = SPARK_FUNCTIONS | frozenset(_WORDS.split())
 
 
+@dataclass(frozen=True)
+class CheckedModels:
+    """What a check found: the first error of each broken node by unique id, and what runs and is likely a mistake."""
+
+    errors: Mapping[str, SqlError]
+    warnings: tuple[TypeWarning, ...]
+
+    def require_sound(self) -> None:
+        """Raise SqlError for the errors: all of them, one below the other."""
+        errors = tuple(self.errors.values())
+        if len(errors) == 1:
+            raise errors[0]
+        if errors:
+            raise SeveralErrors(errors)
+
+
 def check_models(
     models: Sequence[RenderedModel],
     schemas: Mapping[str, Schema | None],
@@ -41,23 +57,17 @@ def check_models(
     has_catalog: bool = False,
     has_functions: bool = False,
     tests: Sequence[tuple[RenderedTest, RenderedModel]] = (),
-) -> tuple[TypeWarning, ...]:
-    """Raise SqlError for the errors of models given in dependency order: all of them, one below the other.
-
-    What runs and is likely a mistake is given back: types that Spark converts where they meet.
+) -> CheckedModels:
+    """Check models given in dependency order. Warnings are of types that Spark converts where they meet.
 
     `schemas`: columns by unique id of tables that are not among the models, where they are known. With a catalog a
     query may name tables that are not ref() or source(); `has_functions`: there may be others than Spark's own. `tests`
     are data tests, each with the view that its query would be.
     """
     check = _Check(schemas, has_catalog, has_functions or has_catalog)
-    errors = [error for model in models if (error := check.error_in(model))]
-    errors += [error for test in tests if (error := check.error_of_test(test))]
-    if len(errors) == 1:
-        raise errors[0]
-    if errors:
-        raise SeveralErrors(tuple(errors))
-    return tuple(check.warnings)
+    errors = {model.unique_id: error for model in models if (error := check.error_in(model))}
+    errors |= {test[0].unique_id: error for test in tests if (error := check.error_of_test(test))}
+    return CheckedModels(errors, tuple(check.warnings))
 
 
 class SeveralErrors(SqlError):

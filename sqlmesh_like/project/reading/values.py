@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from jinja2 import StrictUndefined, TemplateError, UndefinedError
+from jinja2 import StrictUndefined, TemplateError, UndefinedError, pass_context
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sqlmesh_like import secrets
@@ -35,13 +37,20 @@ class ProjectVars:
     """`var()` of templates: `var(name)`, `var(name, default)` and `var.has_var(name)`.
 
     As in dbt the Jinja in a text is rendered where it is asked for, by `render`: there a `ref` is one of the caller's.
+    While `is_parsing` a variable that is not set is None: the template may turn out to be one of a disabled node.
     """
 
-    __slots__ = ("_asked", "_render", "_values")
+    __slots__ = ("_asked", "_is_parsing", "_render", "_values")
 
-    def __init__(self, values: Mapping[str, object], render: Callable[[str, str], str]) -> None:
+    def __init__(
+        self,
+        values: Mapping[str, object],
+        render: Callable[[str, str], str],
+        is_parsing: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._values = values  # private: a template that reached it could change variables of all others
         self._render = render
+        self._is_parsing = is_parsing
         self._asked: list[str] = []
 
     def __call__(self, name: str, default: object = _NOTHING) -> object:
@@ -51,6 +60,8 @@ class ProjectVars:
             return self._rendered(name, value) if has_jinja(value) else copy.deepcopy(value)
         if default is not _NOTHING:
             return default
+        if self._is_parsing():
+            return None
         hint = nearest(name, self._values) or f"set it under vars: in the settings, or by --vars '{name}: …'"
         raise MissingValue(f"var {name!r} is not set", _call("var", name), hint)
 
@@ -104,6 +115,19 @@ def holds_secret(text: str) -> bool:
 
 def _call(function: str, name: str) -> str:
     return rf"\b{function}\s*\(\s*['\"]{re.escape(name)}"
+
+
+@pass_context
+def repeatable_random(context: Context, values: Sequence[object]) -> object:
+    """The filter `random`, which chooses the same item of the same values each time that one node is rendered.
+
+    What differs from one rendering to the next would change a model without anybody changing it.
+    """
+    if not values:
+        return context.environment.undefined("No random item, sequence was empty.")
+    node = context.get("model")
+    seed = repr((node.get("unique_id") if isinstance(node, Mapping) else "", [str(value) for value in values]))
+    return values[int(hashlib.sha256(seed.encode(errors="surrogatepass")).hexdigest(), 16) % len(values)]
 
 
 def parse_vars(text: str) -> dict[str, object]:
@@ -242,10 +266,11 @@ def value_of_yaml(text: str) -> object:
         raise ValueError(error.message) from error
 
 
-_FILTERS: Mapping[str, Callable[[object], object]] = {
+_FILTERS: Mapping[str, Callable[..., object]] = {
     "as_bool": _as_bool,
     "as_number": _as_number,
     "as_native": _as_native,
     "as_text": str,
     "tojson": json.dumps,
+    "random": repeatable_random,
 }

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from sqlmesh_like.errors import Location, ProjectError, nearest
+from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.reading.yaml_errors import split_types, yaml_fault
 
 _Marked = yaml.nodes.Node
@@ -124,6 +125,13 @@ class YamlNode:
                 shown = key.partition(":")[0] if self.is_private else key  # `password:word` is one key
                 raise node.error(f"unknown key {shown!r} in {what}", hint)
 
+    def ignore_other_keys(self, what: str, known: Iterable[str]) -> None:
+        """A warning for each key that is not known, with the nearest one: dbt takes keys of people's own here."""
+        words = tuple(known)
+        for key, node in self.items():
+            if key not in words:
+                warn(node.key_location, f"unknown key {key!r} in {what} is ignored", nearest(key, words))
+
 
 _KINDS: Mapping[type, str] = {
     type(None): "empty", bool: "a boolean", dict: "a mapping", list: "a list", str: "a text", int: "a number",
@@ -150,7 +158,8 @@ def _kind(value: object) -> str:
 def parse_yaml(text: str, path: str) -> YamlNode:
     """The single document of a YAML text; an empty one is an empty mapping.
 
-    Raises ProjectError with file, line and column for invalid YAML, duplicate keys and values that contain themselves.
+    Of a key that occurs twice the last value counts, with a warning. Raises ProjectError with file, line and column for
+    invalid YAML and values that contain themselves.
     """
     try:
         _require_shallow(text, path)
@@ -271,9 +280,9 @@ class _Converter:
                 raise ProjectError("invalid YAML: a key must be plain text", location=self._at(key))
             if key.tag == "tag:yaml.org,2002:merge":
                 merged = {**self._merged(value), **merged}
-            elif key.value in own:
-                raise ProjectError(f"invalid YAML: key {key.value!r} occurs twice", location=self._at(key))
             else:
+                if key.value in own:  # as in dbt the last one counts
+                    warn(self._at(key), f"key {key.value!r} occurs twice: the value before this one is ignored")
                 own[key.value] = self.convert(value, key)
         return {**merged, **own}
 

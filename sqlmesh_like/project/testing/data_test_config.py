@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from sqlmesh_like.errors import ProjectError, nearest
-from sqlmesh_like.project.config import ConfigFault, canonical, flag
+from sqlmesh_like.project.config import ConfigFault, UnknownSetting, canonical, flag
+from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
@@ -22,20 +23,24 @@ _SEVERITIES = ("error", "warn")
 
 
 def check_test_setting(key: str, value: object) -> object:
-    """The value in its normal form. Raises ConfigFault for an unknown key or a wrong value; None unsets a key.
+    """The value in its normal form; None unsets a key. Raises ConfigFault for a wrong value, UnknownSetting for a key.
 
     >>> check_test_setting("severity", "WARN"), check_test_setting("tags", "nightly")
     ('warn', ('nightly',))
     """
     if key not in KEYS:
-        raise ConfigFault(key, f"unknown config key {key!r} of a data test", nearest(key, KEYS))
+        raise UnknownSetting(key, f"unknown config key {key!r} of a data test is ignored", nearest(key, KEYS))
     return value if value is None or key not in _CHECKS else _CHECKS[key](key, value)
 
 
 def checked_test_setting(key: str, node: YamlNode, values: ValueRenderer) -> object:
-    """The normal form of what YAML says, with Jinja rendered. Raises ProjectError at its place."""
+    """The normal form of what YAML says, with Jinja rendered. Raises ProjectError at its place; warns of a key."""
+    value = values.render(node).value
     try:
-        return check_test_setting(key, values.render(node).value)
+        return check_test_setting(key, value)
+    except UnknownSetting as unknown:
+        warn(node.key_location, unknown.message, unknown.hint)
+        return value
     except ConfigFault as fault:
         raise ProjectError(fault.message, location=node.key_location, hint=fault.hint) from fault
 

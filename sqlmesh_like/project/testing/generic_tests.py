@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlmesh_like.project.folder_config import FolderConfig
-from sqlmesh_like.project.nodes import TestFile
+from sqlmesh_like.project.nodes import TestFile, TestMetadata
 from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.project.testing.data_test_config import KEYS, checked_test_setting, merged
@@ -39,7 +39,8 @@ def generic_test(node: YamlNode, tested: Tested, settings: FolderConfig) -> Test
     macro, body = _macro_and_body(node)
     config = merged({"tags": tested.tags} if tested.tags else {}, _config(body, settings.values))
     arguments = _arguments(body)
-    name = _given_name(body) or _derived_name(macro, tested, arguments)
+    given, metadata = _given_name(body), _metadata(macro, tested, arguments)
+    name = given or _derived_name(metadata, tested)
     fqn = (tested.project, *settings.folders(node.location.path), name)
     weaker = settings.test_config(fqn)
     effective = {**weaker, **config}
@@ -47,7 +48,7 @@ def generic_test(node: YamlNode, tested: Tested, settings: FolderConfig) -> Test
         return None
     description = body.get("description")
     return TestFile(
-        unique_id=f"test.{tested.project}.{name}",
+        unique_id=f"test.{tested.project}.{name}.{_identity(name, metadata)}",
         name=name,
         path=node.location.path,
         raw_sql=_call(macro, tested, arguments, is_filtered=bool(effective.get("where"))),
@@ -59,6 +60,8 @@ def generic_test(node: YamlNode, tested: Tested, settings: FolderConfig) -> Test
         weaker=weaker,
         fqn=fqn,
         description="" if description is None else settings.values.render(description).text("description"),
+        short_name=given or _short_name(name, metadata, tested),
+        metadata=metadata,
     )
 
 
@@ -79,8 +82,6 @@ def _macro_and_body(node: YamlNode) -> tuple[str, YamlNode]:
 def _config(body: YamlNode, values: ValueRenderer) -> dict[str, object]:
     nested = body.get("config")
     inner = {} if nested is None else nested.mapping("config").children
-    if nested is not None:
-        nested.expect_keys("the config of a data test", KEYS)
     written = {**{key: child for key, child in body.items() if key in KEYS}, **inner}
     return {key: checked_test_setting(key, child, values) for key, child in written.items()}
 
@@ -99,20 +100,55 @@ def _given_name(body: YamlNode) -> str | None:
 _CLEAN = re.compile(r"[^0-9a-zA-Z_]+")
 
 
-def _derived_name(macro: str, tested: Tested, arguments: Mapping[str, object]) -> str:
-    """dbt's name: test, node, column and arguments by their names, joined; a long one is cut and ends in its hash.
+def _metadata(macro: str, tested: Tested, arguments: Mapping[str, object]) -> TestMetadata:
+    """As dbt writes it; `model` is the relation that the test's `where` filters."""
+    namespace, _, name = macro.rpartition(".")
+    column = {"column_name": tested.column} if tested.column else {}
+    relation = f"{{{{ get_where_subquery({tested.relation}) }}}}"
+    return TestMetadata(namespace or None, name, {**column, **arguments, "model": relation})
 
-    >>> _derived_name("not_null", Tested("p", "model.p.m", "m", "ref('m')", "id"), {})
+
+def _derived_name(metadata: TestMetadata, tested: Tested) -> str:
+    """dbt's name: test, node, column and arguments by their names, joined.
+
+    >>> tested = Tested("p", "model.p.m", "m", "ref('m')", "id")
+    >>> _derived_name(_metadata("not_null", tested, {}), tested)
     'not_null_m_id'
     """
-    own = {"column_name": tested.column} if tested.column else {}
-    named = sorted({**own, **arguments}.items())
-    package, dot, of = macro.rpartition(".")
+    values = [value for key, value in sorted(metadata.kwargs.items()) if key != "model"]
+    words = [_CLEAN.sub("_", word) for value in values for word in _words(value)]
+    return f"{_start(metadata, tested)}_{'__'.join(words)}"
+
+
+def _start(metadata: TestMetadata, tested: Tested) -> str:
     kind = "source_" if tested.unique_id.startswith("source.") else ""
-    start = f"{package}{dot and '_'}{kind}{of}_{tested.name}".replace(".", "_")
-    words = [_CLEAN.sub("_", word) for _, value in named for word in _words(value)]
-    name = f"{start}_{'__'.join(words)}"
-    return name if len(name) < 64 else f"{start[:30]}_{hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()}"
+    package = "" if metadata.namespace is None else f"{metadata.namespace}_"
+    return f"{package}{kind}{metadata.name}_{tested.name}".replace(".", "_")
+
+
+def _short_name(name: str, metadata: TestMetadata, tested: Tested) -> str:
+    """dbt's name of the compiled file and the table: a long one is cut and ends in its hash."""
+    return name if len(name) < 64 else f"{_start(metadata, tested)[:30]}_{_md5(name)}"
+
+
+def _identity(name: str, metadata: TestMetadata) -> str:
+    """dbt's end of a generic test's unique id, by name and call: a manifest of dbt can be a state for ours.
+
+    >>> tested = Tested("jaffle_shop", "model.jaffle_shop.customers", "customers", "ref('customers')", "customer_id")
+    >>> _identity("unique_customers_customer_id", _metadata("unique", tested, {}))
+    'c5af1ff4b1'
+    """
+    return _md5(f"{name}{_spelt(vars(metadata))!r}")[-10:]
+
+
+def _spelt(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _spelt(value[key]) for key in sorted(value)}
+    return [_spelt(part) for part in value] if isinstance(value, list) else str(value)
+
+
+def _md5(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 def _words(value: object) -> list[str]:

@@ -112,7 +112,7 @@ def test_failures_are_in_the_result_and_wrong_calls_are_raised(shop: Path) -> No
 def test_a_wrong_project_is_found_when_it_is_loaded(shop: Path) -> None:
     with pytest.raises(UsageError, match="no target 'x'"):
         Project.load(shop, target="x")
-    (shop / "models/s.yml").write_text("models: [{name: 1, 2}]\n")
+    (shop / "models/s.yml").write_text("models: [{name: [1, 2]}]\n")
     with pytest.raises(ProjectError, match=r"models/s.yml:1"):
         Project.load(shop)
 

@@ -59,14 +59,14 @@ def test_the_manifest_holds_nodes_and_both_maps(project: ParsedProject, rendered
     write_manifest(path, project, json_text(manifest(project, rendered, build_graph(project, rendered))), NOW)
     data = json.loads(path.read_text())
     assert data["metadata"]["dbt_schema_version"].endswith("/manifest/v12.json")
-    assert set(data["nodes"]) == {"model.shop.m", "seed.shop.s", "test.shop.unique_m_id", "test.shop.t"}
+    assert set(data["nodes"]) == {"model.shop.m", "seed.shop.s", "test.shop.unique_m_id.4dffd0a90e", "test.shop.t"}
     model = data["nodes"]["model.shop.m"]
     assert model["compiled_code"] == "select id, 1 as n from `shop`.`user`"
     assert model["depends_on"] == {"macros": ["macro.shop.one"], "nodes": ["source.shop.shop.user"]}
     assert model["sources"] == [["shop", "user"]]
-    assert data["nodes"]["test.shop.unique_m_id"]["test_metadata"]["name"] == "unique"
+    assert data["nodes"]["test.shop.unique_m_id.4dffd0a90e"]["test_metadata"]["name"] == "unique"
     assert data["parent_map"]["test.shop.t"] == ["model.shop.m", "seed.shop.s"]
-    assert data["child_map"]["model.shop.m"] == ["test.shop.t", "test.shop.unique_m_id"]
+    assert data["child_map"]["model.shop.m"] == ["test.shop.t", "test.shop.unique_m_id.4dffd0a90e"]
     assert "macro.shop.one" in data["macros"]
 
 

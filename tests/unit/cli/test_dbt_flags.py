@@ -31,7 +31,6 @@ REFUSED = {
     "--empty": "`sml compile` checks SQL without rows",
     "--sample": "leave it out",
     "--favor-state": "--defer reads from --state",
-    "--warn-error": "severity: error",
     "--single-threaded": "--threads 1",
     "--export-saved-queries": "publish a model",
     "--defer-state=x": "use --state",

@@ -64,14 +64,14 @@ def listed(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
 
 def test_they_are_nodes_that_selectors_find(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make(tmp_path)
-    assert listed(capsys, "-s", "exposure:board") == ["exposure:shop.marts.board"]
+    assert listed(capsys, "-s", "exposure:board") == ["exposure:shop.board"]
     ancestors = listed(capsys, "-s", "+exposure:*", "--resource-type", "model")
     assert ancestors == ["shop.base", "shop.sales"]
     assert listed(capsys, "-s", "group:finance", "--resource-type", "model") == ["shop.base", "shop.sales"]
     assert listed(capsys, "-s", "access:public") == ["shop.sales"]
     assert listed(capsys, "--resource-type", "analysis") == ["shop.analysis.check"]
-    assert listed(capsys, "-s", "tag:weekly") == ["exposure:shop.marts.board"]
-    assert listed(capsys, "-s", "board") == ["exposure:shop.marts.board"]  # as in dbt
+    assert listed(capsys, "-s", "tag:weekly") == ["exposure:shop.board"]
+    assert listed(capsys, "-s", "board") == ["exposure:shop.board"]  # as in dbt
 
 
 def test_the_manifest_tells_them_as_dbt_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,7 +95,7 @@ def test_what_changed_of_an_exposure_is_a_difference(tmp_path: Path, capsys: pyt
     (tmp_path / "target").rename(tmp_path / "before")
     make(tmp_path, {"models/marts/s.yml": FILES["models/marts/s.yml"].replace("The board", "A board")})
     capsys.readouterr()
-    assert listed(capsys, "-s", "state:modified", "--state", "before") == ["exposure:shop.marts.board"]
+    assert listed(capsys, "-s", "state:modified", "--state", "before") == ["exposure:shop.board"]
 
 
 def yaml(old: str, new: str) -> dict[str, str]:

@@ -220,12 +220,10 @@ seeds:
 BAD_YAML = {
     "tab": ("models:\n\t- name: m\n", "models/p.yml:2:1: invalid YAML"),
     "unclosed": ("models: [\n", "invalid YAML"),
-    "duplicate key": ("models:\n  - name: m\n    name: n\n", "models/p.yml:3:5: invalid YAML: key 'name' occurs twice"),
     "value in itself": ("models: &a [*a]\n", "invalid YAML"),
     "unsafe tag": ("models: !!python/object:os.system x\n", "invalid YAML"),
     "impossible date": ("models:\n  - name: m\n    meta: {d: 2024-02-31}\n", "models/p.yml:3:15: invalid YAML"),
     "list at the top": ("- a\n", "must be a mapping"),
-    "unknown top key": ("model:\n  - name: m\n", "models/p.yml:1:1: unknown key 'model'"),
     "models no list": ("models: {m: 1}\n", "models must be a list"),
     "model without name": ("models:\n  - description: x\n", "a model needs 'name'"),
     "name that YAML takes for false": (
@@ -233,7 +231,6 @@ BAD_YAML = {
         "name must be text, not the boolean false\n  put it",
     ),
     "model described twice": ("models:\n  - name: m\n  - name: m\n", "model 'm' is described twice"),
-    "unknown config key": ("models:\n  - name: m\n    config: {materialised: table}\n", "did you mean 'materialized'?"),
     "wrong materialized": ("models:\n  - name: m\n    config: {materialized: tabel}\n", "did you mean 'table'?"),
     "wrong flag": ("models:\n  - name: m\n    config: {enabled: maybe}\n", "must be true or false"),
     "test with two names": ("models:\n  - name: m\n    tests: [{a: 1, b: 2}]\n", "must have one name"),
@@ -294,20 +291,11 @@ def test_bad_properties_are_refused_with_their_place(write: Write, case: str) ->
 BAD_FILES = {
     "unknown setting": ({"pyproject.toml": OWN + 'model_paths = ["m"]\n'}, "did you mean 'model-paths'?"),
     "invalid TOML": ({"pyproject.toml": "[tool.sqlmesh_like]\nname = \n"}, "pyproject.toml:2:8: invalid TOML"),
-    "unknown folder setting": (
-        {"dbt_project.yml": "models:\n  +materialised: x\n", "models/m.sql": "select 1"},
-        "dbt_project.yml:2:3: unknown config key 'materialised'",
-    ),
-    "same name twice": (
-        {"pyproject.toml": OWN, "models/a/m.sql": "select 1", "models/b/m.sql": "select 1"},
-        "models/b/m.sql:1:1: `m` is also models/a/m.sql",
-    ),
-    "model named as a seed": (
-        {"pyproject.toml": OWN, "models/m.sql": "select 1", "seeds/m.csv": "a\n"},
-        "m.csv:1:1: `m` is also models/m.sql",
+    "old name and new": (
+        {"dbt_project.yml": "source-paths: [a]\nmodel-paths: [b]\n"},
+        "dbt_project.yml:1:1: source-paths and model-paths are both given",
     ),
     "name no table can have": ({"pyproject.toml": OWN, "models/a b.sql": "select 1"}, "cannot be a table's name"),
-    "Python model": ({"pyproject.toml": OWN, "models/m.py": ""}, "Python models are not supported"),
 }
 
 

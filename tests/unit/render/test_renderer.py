@@ -14,7 +14,7 @@ from sqlmesh_like.render.rendered import RenderedModel, RenderedProject
 from sqlmesh_like.render.renderer import render_inline, render_project
 from sqlmesh_like.render.tests import storing_failures
 
-OWN = '[tool.sqlmesh_like]\nname = "shop"\nvars = {day = "d1"}\n'
+OWN = '[tool.sqlmesh_like]\nname = "shop"\nvars = {day = "d1"}\nflags = {strict_undefined = true}\n'
 SOURCES = "sources:\n  - name: shop\n    schema: ods\n    tables: [{name: user}, {name: product}]\n"
 TARGET = Target("lake", "local", "spark", schema="dws")
 
@@ -203,11 +203,6 @@ BAD = {
     "unknown var": ("select {{ var('dayy') }}", "models/m.sql:1:11: var 'dayy' is not set", "did you mean 'day'?"),
     "unknown env_var": ("select {{ env_var('SML_NO') }}", "m.sql:1:11: environment variable 'SML_NO'", "export"),
     "secret": ("select {{ env_var('DBT_ENV_SECRET_X') }}", "not available here", "profiles.yml"),
-    "unknown config key": (
-        "{{ config(\n    unique_keys='a'\n) }}\nselect 1",
-        "models/m.sql:2:5: unknown config key 'unique_keys'",
-        "did you mean 'unique_key'?",
-    ),
     "wrong config value": (
         "{{ config(materialized='tabel') }} select 1",
         "models/m.sql:1:11: config 'materialized' is 'tabel'; it must be one of incremental, table, view, ephemeral",
@@ -246,6 +241,18 @@ def test_bad_templates_are_refused_with_their_place(root: Path, case: str) -> No
         render(root, files)
     assert message in str(caught.value)
     assert also in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"models/a/m.sql": "select 1"}, r"^models/m\.sql: 'm' is the name of models/a/m\.sql too"),
+        ({"seeds/m.csv": "a\n"}, r"^seeds/m\.csv: 'm' is the name of models/m\.sql too"),
+    ],
+)
+def test_two_enabled_nodes_of_one_name_are_refused(root: Path, other: Mapping[str, str], message: str) -> None:
+    with pytest.raises(ProjectError, match=message):
+        render(root, {"models/m.sql": "select 1", **other})
 
 
 def test_a_ref_to_a_disabled_model_says_so(root: Path) -> None:

@@ -125,7 +125,6 @@ def test_a_value_that_is_not_of_its_declared_type_is_found(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("types", "message"),
     [
-        ({"amont": "int"}, "did you mean 'amount'"),
         ({"amount": "strng"}, "did you mean 'string'"),
         ({"amount": "decimal(40,2)"}, "1 to 38"),
     ],

@@ -273,12 +273,20 @@ def test_there_are_two_hundred_and_the_project_itself_is_good(project: Path, cap
     assert {rule for rule, *_ in broken()} == set(RULES)
 
 
+PASSED_OVER = (
+    *("a setting misspelt", "a setting by folder misspelt", "a key misspelt", "a key of a version misspelt"),
+    *("a key that is there twice", "a description of a test that is not there"),
+)
+"""What dbt takes as well: a warning, told as errors are."""
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_what_is_broken_is_told_with_its_file_and_line(project: Path, capsys: Shown, rule: str) -> None:
+    call = ["compile", "--warn-error"] if rule in PASSED_OVER else ["compile"]
     wrong: list[str] = []
     for _, path, text, number in (found for found in broken() if found[0] == rule):
         (project / path).write_bytes(text.encode("utf-8", "surrogateescape"))
-        code, told = main(["compile"]), capsys.readouterr().err
+        code, told = main(call), capsys.readouterr().err
         (project / path).write_text(FILES[path])
         if code != 2 or "Traceback" in told or not TOLD.search(told):
             wrong.append(f"{path}, place {number}: exit {code}: {told.strip() or 'nothing told'}")

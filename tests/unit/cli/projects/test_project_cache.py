@@ -114,7 +114,6 @@ def test_a_file_that_is_gone_a_variable_and_flags_are_seen(
     "files",
     [
         {"models/m.sql": "select '{{ run_started_at }}' as at"},
-        {"models/m.sql": "{{ log('said each time', info=true) }} select 1 as id"},
         {
             "models/s.yml": SOURCE
             % ", ingest: {format: canal, kafka: {bootstrap_servers: b, topics: [t], options: {p: w}}}"
@@ -125,6 +124,17 @@ def test_what_must_not_be_kept_is_not(put: Put, readings: list[int], files: dict
     put(**files)
     assert [main(["parse", "-q"]) for _ in range(2)] == [0, 0]
     assert readings == [1, 1]
+
+
+def test_what_templates_say_is_said_again(put: Put, readings: list[int], capsys: pytest.CaptureFixture[str]) -> None:
+    put(**{"models/m.sql": "{{ log('said', info=true) }}{{ exceptions.warn('careful') }} select 1 as id"})
+    said = []
+    for _ in range(2):
+        assert main(["parse"]) == 0
+        shown = capsys.readouterr().err
+        said.append((shown.count("said"), shown.count("careful")))
+    assert said[0] == said[1] and said[0][1] == 1
+    assert readings == [1]
 
 
 def test_the_cache_is_the_users_own_and_damage_costs_time_only(put: Put, readings: list[int], tmp_path: Path) -> None:
