@@ -56,8 +56,6 @@ def read_package(
     models = tuple(_model(file, root, settings, properties, values, over, versions) for file in paths)
     models += _snapshots(root, settings, properties, values, over)
     seeds = tuple(_seed(path, root, settings, properties, values, over) for path in _seed_paths(root, settings))
-    named = [(model.name, model.path) for model in models]
-    refuse_duplicates([*named, *((seed.name, seed.path) for seed in seeds)])  # each of their tests would be there twice
     return PackageFiles(
         settings,
         properties,

@@ -246,8 +246,8 @@ def test_bad_templates_are_refused_with_their_place(root: Path, case: str) -> No
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ({"models/a/m.sql": "select 1"}, r"^models/m\.sql: 'm' is the name of models/a/m\.sql too"),
-        ({"seeds/m.csv": "a\n"}, r"^seeds/m\.csv: 'm' is the name of models/m\.sql too"),
+        ({"models/a/m.sql": "select 1"}, r"^models/m\.sql:1:1: `m` is also models/a/m\.sql"),
+        ({"seeds/m.csv": "a\n"}, r"^seeds/m\.csv:1:1: `m` is also models/m\.sql"),
     ],
 )
 def test_two_enabled_nodes_of_one_name_are_refused(root: Path, other: Mapping[str, str], message: str) -> None:

@@ -262,7 +262,7 @@ def test_the_root_replaces_nodes_of_a_package_that_it_disables(project: Project)
 
 def test_two_nodes_of_one_name_are_refused_where_both_are_enabled(project: Project) -> None:
     shown = project.call("parse", files=NAMED_TWICE, code=2)
-    assert "dbt_packages/kit/models/days.sql: 'days' is the name of models/days.sql too" in shown
+    assert "dbt_packages/kit/models/days.sql:1:1: `days` is also models/days.sql" in shown
 
 
 def test_of_two_files_of_one_name_one_may_be_disabled_in_its_text(project: Project) -> None:
@@ -444,14 +444,14 @@ def test_a_broken_model_costs_itself_and_its_readers(project: Project) -> None:
         "wrong": "error",
         "reader": "skipped",
     }
-    assert "models/bad.sql:2:7: invalid SQL" in shown
+    assert "models/bad.sql:2:1: unexpected `selec`" in shown
     assert "models/wrong.sql:1:8: unknown column 'idd'" in shown and "did you mean 'id'?" in shown
 
 
 def test_where_nothing_sound_is_left_nothing_is_run(project: Project) -> None:
     shown = project.call("run", "-s", "bad", "wrong", "reader", files=BROKEN, code=1)
-    assert "models/bad.sql:2:7" in shown  # the reader alone is sound, and skipped
+    assert "models/bad.sql:2:1" in shown  # the reader alone is sound, and skipped
     shown = project.call("run", "-s", "bad", files=BROKEN, code=2)
-    assert "error: models/bad.sql:2:7" in shown
+    assert "error: models/bad.sql:2:1" in shown
     shown = project.call("run", "-s", "reader", files=BROKEN, code=2)
     assert "error: models/wrong.sql:1:8" in shown
