@@ -129,7 +129,7 @@ class ResultRow(Mapping[str, object]):
 
 
 class _Columns(tuple[ResultColumn, ...]):
-    """Columns by position and, in templates, by name."""
+    """Columns by position and, in templates, by name; `items()` and the like as agate's, a mapping by name."""
 
     def __getitem__(self, key: object) -> ResultColumn:  # type: ignore[override]
         if isinstance(key, int):
@@ -138,6 +138,24 @@ class _Columns(tuple[ResultColumn, ...]):
             if column.name.lower() == str(key).lower():
                 return column
         raise KeyError(key)
+
+    def keys(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self)
+
+    def values(self) -> tuple[ResultColumn, ...]:
+        return tuple(self)
+
+    def items(self) -> tuple[tuple[str, ResultColumn], ...]:
+        return tuple((column.name, column) for column in self)
+
+    def get(self, key: object, default: object = None) -> object:
+        try:
+            return self[key]
+        except (KeyError, IndexError):
+            return default
+
+    def dict(self) -> dict[str, ResultColumn]:
+        return dict(self.items())
 
 
 class ResultTable:

@@ -2,31 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from dataclasses import replace
 
-from sqlmesh_like.errors import JinjaError, Location
+from sqlmesh_like.errors import JinjaError, Location, NodeError
 from sqlmesh_like.project.nodes import ParsedProject
 from sqlmesh_like.render.adapter_functions import LakeQueries
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedTest
 from sqlmesh_like.render.renderer import Renderer
 
 
-class Rerenderer:
-    """Renders nodes anew whose templates ask a lake; the others stay as they are."""
+_RENDERING: ContextVar[frozenset[str]] = ContextVar("_RENDERING", default=frozenset())
 
-    def __init__(self, renderer: Renderer, project: ParsedProject, lake: LakeQueries) -> None:
+
+class AsksItself(NodeError):
+    """A view's template asks about that view, which is stored nowhere."""
+
+
+class Rerenderer:
+    """Renders nodes anew whose templates ask a lake; the others stay as they are.
+
+    `answers` gives the lake's answers, with views that ask in turn rendered by this one.
+    """
+
+    def __init__(
+        self, renderer: Renderer, project: ParsedProject, answers: Callable[[Rerenderer], LakeQueries]
+    ) -> None:
         placed = renderer.place_all()
         self._placed = renderer.by_id(placed)
         self._tests = {test.unique_id: test for test in project.tests}
         self._registry = renderer.registry(placed)
-        self._renderer = renderer.answered_by(lake)
+        self._renderer = renderer.answered_by(answers(self))
 
     def model(self, model: RenderedModel) -> RenderedModel:
         """The model by what its template gives now. Raises JinjaError, and NodeError of a question."""
         if not model.asks_lake or model.unique_id not in self._placed:
             return model
-        rendered = self._renderer.render_model(self._placed[model.unique_id], self._registry)
+        if model.unique_id in _RENDERING.get():
+            raise AsksItself(f"the template of {model.name!r} asks about itself", hint="a view has no rows of its own")
+        before = _RENDERING.set(_RENDERING.get() | {model.unique_id})
+        try:
+            rendered = self._renderer.render_model(self._placed[model.unique_id], self._registry)
+        finally:
+            _RENDERING.reset(before)
         _refuse_unforeseen(model.path, model.inputs, rendered.inputs)
         return replace(rendered, asks_lake=False)
 

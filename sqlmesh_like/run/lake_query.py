@@ -15,6 +15,7 @@ from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.adapter_functions import QueryResult
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap
+from sqlmesh_like.render.rerender import AsksItself
 from sqlmesh_like.run.ports import QueryEngine, StatementEngine
 
 _ASKED = "model.asked.question"
@@ -55,8 +56,11 @@ class LakeQuery:
         if any(_same(model.table, table) for model in self.planner.rendered.models):
             model = self._view(f"select * from {table.sql()}")
             states = catalog.states(self.planner.inputs(model))
-            facts = self.planner.compile(model, states).facts
-            return facts.schema or self._rows(model, 0)[0]
+            try:
+                facts = self.planner.compile(model, states).facts
+                return facts.schema or self._rows(model, 0)[0]
+            except AsksItself:
+                return None
         return None
 
     def query(self, sql: str) -> QueryResult:

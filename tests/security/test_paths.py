@@ -138,8 +138,8 @@ def test_deps_replaces_no_folder_that_it_did_not_make(
     assert (root / "dbt_packages/kit/precious").read_text() == "x"
 
 
-@pytest.mark.parametrize("where", ["dbt_packages/kit", ".", "..", "./dbt_packages/../dbt_packages/kit"])
-def test_deps_links_no_package_to_itself_or_to_what_the_project_lies_in(
+@pytest.mark.parametrize("where", ["dbt_packages/kit", ".", "./dbt_packages/../dbt_packages/kit"])
+def test_deps_links_no_package_to_itself(
     where: str, outside: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
 ) -> None:
     files = {"packages.yml": f"packages: [{{local: '{where}'}}]\n", "dbt_packages/kit/dbt_project.yml": "name: kit\n"}

@@ -42,7 +42,12 @@ class Lake:
         if not any(model.asks_lake for model in models) and not any(test.asks_lake for test in tests):
             return plain
         renderer = Renderer(loaded.project, loaded.target, now=now, full_refresh=loaded.invocation.full_refresh)
-        return replace(plain, rerender=Rerenderer(renderer, loaded.project, LakeQuery(plain, self.engine)))
+        return replace(
+            plain,
+            rerender=Rerenderer(
+                renderer, loaded.project, lambda views: LakeQuery(replace(plain, rerender=views), self.engine)
+            ),
+        )
 
 
 @dataclass(frozen=True)

@@ -77,11 +77,11 @@ class _Fetching:
 
     def _install(self, source: Path, name: str, entry: WantedPackage) -> None:
         is_link, target = entry.kind == "local", self.folder / name
-        if source.is_relative_to(self.folder.resolve()) or self.root.resolve().is_relative_to(source):
+        if source.is_relative_to(self.folder.resolve()) or self.root.resolve() == source:
             hint = "keep it elsewhere: what is in the install folder is replaced"
             message = f"{spec_text(entry.where)} cannot be installed into {self.folder.name}/, where it lies itself"
             raise ProjectError(message, location=entry.declared_at, hint=hint)
-        if link := links_out(source):
+        if link := links_out(source, (self.folder, source / self.folder.name)):
             raise ProjectError(f"{link} of package {name!r} is a link that leaves it", location=entry.declared_at)
         if (target.exists() or target.is_symlink()) and name not in self.installed:
             hint = f"it is not in {LOCK}; remove it yourself if it may go"

@@ -128,6 +128,20 @@ def test_a_local_package_is_linked_and_its_macros_and_models_are_used(ask: Ask) 
     ]
 
 
+def test_a_project_inside_a_package_tests_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
+    """As the integration tests of dbt's packages do: `local: ../`, beside another one that lies elsewhere."""
+    inner = {**SHOP, "packages.yml": "packages: [{local: ../}, {local: ../../kit}]\n"}
+    files = {**TOOLS, **{f"integration_tests/{path}": text for path, text in inner.items()}}
+    write(tmp_path / "tools", files)
+    write(tmp_path / "kit", {"dbt_project.yml": "name: kit\n"})
+    monkeypatch.chdir(tmp_path / "tools/integration_tests")
+    for _ in range(2):  # the second time there are links below the package
+        assert main(["deps", "-t", "t"]) == 0, capsys.readouterr().err
+        assert main(["ls"]) == 0
+        shown = capsys.readouterr().out
+        assert "installed tools from ../\n" in shown and "tools.kit_model\n" in shown
+
+
 def test_names_mean_what_the_package_means_by_them_and_variables_of_the_root_win(ask: Ask) -> None:
     ask("deps", "-t", "t")
     assert rows(ask, "names") == [{"theirs": "tools", "ours": "shop", "unit": "euro"}]
