@@ -108,7 +108,7 @@ class DuckEngine:
         """Nothing is shared between models."""
 
     def load(self, table: SeedTable, state: TableState, now: datetime) -> None:  # noqa: ARG002
-        self.put(table.seed.table, state.uri, table.schema, [_naive(row) for row in table.rows])
+        self.put(table.seed.table, state.uri, table.schema, table.naive_rows())
 
     def query(self, tree: exp.Expr, tables: Mapping[TableName, TableState], limit: int) -> Rows:
         known = {column.name.lower(): column.type for state in tables.values() for column in state.schema or ()}
@@ -202,11 +202,6 @@ def _home(name: str) -> str:
 
 def _spelt(name: TableName) -> str:
     return f"{duck_quoted(name.schema)}.{duck_quoted(name.identifier)}"
-
-
-def _naive(row: Sequence[object]) -> tuple[object, ...]:
-    """Times as DuckDB takes them: in UTC, without a zone."""
-    return tuple(v.astimezone(UTC).replace(tzinfo=None) if isinstance(v, datetime) and v.tzinfo else v for v in row)
 
 
 def _count(cursor: duckdb.DuckDBPyConnection, query: str) -> int:

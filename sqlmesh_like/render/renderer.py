@@ -101,6 +101,9 @@ class Renderer:
         def render_tested(name: str, overrides: Overrides) -> RenderedModel:
             return self._with(overrides).render_model(places[name], registry)
 
+        def render_fixture(text: str, path: str, overrides: Overrides) -> str:
+            return self._with(overrides)._render_text(text, path, registry)
+
         tests = render_tests(self._project.tests, disabled, registry, self._around, self._templates)
         exposures = render_exposures(self._project.exposures, registry, self._around, self._templates)
         check_access(self._project.groups, models, tests, exposures)
@@ -111,10 +114,17 @@ class Renderer:
             tests=tests,
             seeds=self._seeds(),
             disabled=tuple(sorted(disabled)),
-            unit_tests=render_unit_tests(self._project.unit_tests, models, registry, render_tested),
+            unit_tests=render_unit_tests(self._project.unit_tests, models, registry, render_tested, render_fixture),
             exposures=exposures,
             analyses=tuple(self.render_model(entry, registry) for entry in analyses),
         )
+
+    def _render_text(self, text: str, path: str, registry: RelationRegistry) -> str:
+        """A SELECT that is not a node, such as a fixture's. `path` is the file of the project that it stands in."""
+        name = f"fixture.{self._project.name}.{path}"
+        file = ModelFile(name, path, path, text, {}, (), "", Location(path, 1, 1))
+        placed = _Placed(file, {"materialized": "view"}, TableName(self._target.schema, "fixture"))
+        return self.render_model(placed, registry).sql
 
     def _with(self, overrides: Overrides) -> Renderer:
         renderer = copy.copy(self)

@@ -12,7 +12,6 @@ from sqlmesh_like.render.adapter_functions import LakeQueries
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedTest
 from sqlmesh_like.render.renderer import Renderer
 
-
 _RENDERING: ContextVar[frozenset[str]] = ContextVar("_RENDERING", default=frozenset())
 
 

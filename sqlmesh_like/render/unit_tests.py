@@ -9,7 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from sqlmesh_like.errors import JinjaError, Location, ProjectError
-from sqlmesh_like.project.testing.unit_test_spec import ChangedInput, GivenInput, UnitTestFile
+from sqlmesh_like.project.reading.values import has_jinja
+from sqlmesh_like.project.testing.unit_test_spec import ChangedInput, Fixture, GivenInput, UnitTestFile
 from sqlmesh_like.render.overrides import Overrides
 from sqlmesh_like.render.relations import RelationRegistry
 from sqlmesh_like.render.rendered import ChangedRows, GivenRows, InputRef, RenderedModel, RenderedUnitTest
@@ -19,6 +20,8 @@ _CALL = re.compile(r"\s*(?:\{\{)?\s*(ref|source)\s*(\(.*\))\s*(?:\}\})?\s*", re.
 _THIS = re.compile(r"\s*(?:\{\{)?\s*this\s*(?:\}\})?\s*")
 RenderTested = Callable[[str, Overrides], RenderedModel]
 """The model of this name with something in place of its macros and variables."""
+RenderFixture = Callable[[str, str, Overrides], str]
+"""The SQL of a fixture's template, given with the path of its file."""
 
 
 def render_unit_tests(
@@ -26,11 +29,16 @@ def render_unit_tests(
     models: Iterable[RenderedModel],
     registry: RelationRegistry,
     render_tested: RenderTested,
+    render_fixture: RenderFixture,
 ) -> tuple[RenderedUnitTest, ...]:
     """The unit tests of enabled models. Raises ProjectError or JinjaError with file, line and column."""
     by_id = {model.unique_id: model for model in models}
     names = {model.name for model in by_id.values()}
-    return tuple(_Rendering(test, by_id, registry).render(render_tested) for test in tests if test.model in names)
+    return tuple(
+        _Rendering(test, by_id, registry, render_tested, render_fixture).render()
+        for test in tests
+        if test.model in names
+    )
 
 
 @dataclass(frozen=True)
@@ -40,10 +48,12 @@ class _Rendering:
     test: UnitTestFile
     models: Mapping[str, RenderedModel]
     registry: RelationRegistry
+    render_tested: RenderTested
+    render_fixture: RenderFixture
 
-    def render(self, render_tested: RenderTested) -> RenderedUnitTest:
+    def render(self) -> RenderedUnitTest:
         test = self.test
-        model = self._tested(render_tested)
+        model = self._tested()
         given = [self._given(entry, model) for entry in test.given]
         changes = [self._changed(entry, model) for entry in test.changes]
         _refuse_twice([(entry.ref, entry.location) for entry in given], "given")
@@ -66,7 +76,7 @@ class _Rendering:
             inputs=inputs,
             given=tuple(given),
             changes=tuple(changes),
-            expect=test.expect,
+            expect=self._fixture(test.expect),
             declared_at=test.declared_at,
             overrides=test.overrides,
             now=_moment(test),
@@ -74,18 +84,27 @@ class _Rendering:
             config=test.config,
         )
 
-    def _tested(self, render_tested: RenderTested) -> RenderedModel:
+    def _overrides(self) -> Overrides:
         given = self.test.overrides
-        overrides = Overrides(given.get("macros", {}), given.get("vars", {}), given.get("env_vars", {}))
+        return Overrides(given.get("macros", {}), given.get("vars", {}), given.get("env_vars", {}))
+
+    def _fixture(self, fixture: Fixture) -> Fixture:
+        """As in dbt the SQL of a fixture is a template."""
+        if fixture.format != "sql" or fixture.text is None or not has_jinja(fixture.text):
+            return fixture
+        path = fixture.text_path or fixture.location.path
+        return replace(fixture, text=self.render_fixture(fixture.text, path, self._overrides()))
+
+    def _tested(self) -> RenderedModel:
         try:
-            return render_tested(self.test.model, overrides)
+            return self.render_tested(self.test.model, self._overrides())
         except JinjaError as error:
             hint = f"in unit test {self.test.name}, {self.test.declared_at}"
             shown = f"{error.hint}; {hint}" if error.hint else hint
             raise JinjaError(error.message, location=error.location or self.test.declared_at, hint=shown) from error
 
     def _given(self, entry: GivenInput, model: RenderedModel) -> GivenRows:
-        return GivenRows(self._find(entry.input, entry.location, model), entry.fixture, entry.location)
+        return GivenRows(self._find(entry.input, entry.location, model), self._fixture(entry.fixture), entry.location)
 
     def _changed(self, entry: ChangedInput, model: RenderedModel) -> ChangedRows:
         ref = self._find(entry.input, entry.location, model)

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from sqlmesh_like.errors import Location, ProjectError, nearest, with_article
@@ -35,6 +36,16 @@ class SeedTable:
     rows: tuple[tuple[object, ...], ...]
     unique_key: tuple[str, ...]
     fingerprint: str
+
+    def naive_rows(self) -> tuple[tuple[object, ...], ...]:
+        """Its rows with times as DuckDB takes them: in UTC, without a zone."""
+        return tuple(tuple(map(_naive, row)) for row in self.rows)
+
+
+def _naive(value: object) -> object:
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).replace(tzinfo=None)
+    return value
 
 
 def read_seed(seed: RenderedSeed, root: Path) -> SeedTable:

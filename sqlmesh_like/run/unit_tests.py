@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from time import perf_counter
 from typing import Protocol
@@ -44,17 +44,26 @@ class UnitEngine(Protocol):
 
 @dataclass(frozen=True)
 class UnitWork:
-    """Runs prepared unit tests by unique id; `flat` spells a value in a difference."""
+    """Runs prepared unit tests by unique id; `flat` spells a value in a difference.
+
+    `errors` are of the tests that could not be prepared.
+    """
 
     cases: Mapping[str, UnitCase]
     engine: UnitEngine
     flat: Callable[[object], str] = str
+    errors: Mapping[str, SmlError] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.cases) + len(self.errors)
 
     def execute(self, node: RenderedNode) -> TestResult:
         """One unit test; its failure is its result."""
         assert isinstance(node, RenderedUnitTest)
         started, clock = datetime.now(UTC), perf_counter()
         try:
+            if node.unique_id in self.errors:
+                raise self.errors[node.unique_id]
             status, message, failures, strategy = self._verdict(self.cases[node.unique_id])
         except SmlError as error:
             status, message, failures, strategy = "error", str(error), None, None

@@ -11,13 +11,14 @@ from datetime import datetime
 
 from sqlmesh_like.app.lakes.lake import Lake
 from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.preflight import seeds_of_sources
 from sqlmesh_like.duckdb.duck_engine import DuckEngine
 from sqlmesh_like.duckdb.duck_history import DuckHistory
 from sqlmesh_like.errors import NodeError, ProjectError, UsageError
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.catalog import build_catalog
 from sqlmesh_like.project.nodes import SourceTable
-from sqlmesh_like.render.rendered import RenderedModel
+from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed
 from sqlmesh_like.run.executor import Executor
 from sqlmesh_like.run.result import NodeResult, RenderedNode
 from sqlmesh_like.run.seeds import SeedTable, read_seed
@@ -86,7 +87,11 @@ def build_tables(lake: Lake, wanted: Collection[str], seeds: Mapping[str, SeedTa
 
 def _fixtures(loaded: Loaded, wanted: Collection[str]) -> list[tuple[SourceTable, FixtureTable]]:
     tables = [t for source in loaded.project.sources for t in source.tables if t.unique_id in wanted]
-    fixtures = [(table, source_fixture(loaded.project.root, table)) for table in tables]
+    seeds = seeds_of_sources(loaded)
+    fixtures = [
+        (table, source_fixture(loaded.project.root, table) or _seeded(loaded, seeds.get(table.unique_id)))
+        for table in tables
+    ]
     missing = [table for table, fixture in fixtures if fixture is None]
     if missing:
         paths = ", ".join(expected_path(table) for table in missing)
@@ -94,6 +99,14 @@ def _fixtures(loaded: Loaded, wanted: Collection[str]) -> list[tuple[SourceTable
         hint = f"make {paths} (or .yml, a list of mappings); a header alone is an empty table"
         raise ProjectError(message, location=missing[0].declared_at, hint=hint)
     return [(table, fixture) for table, fixture in fixtures if fixture is not None]
+
+
+def _seeded(loaded: Loaded, seed: RenderedSeed | None) -> FixtureTable | None:
+    """The rows of a source that is a seed's table."""
+    if seed is None:
+        return None
+    table = read_seed(seed, loaded.project.root)
+    return FixtureTable(table.schema, table.naive_rows(), seed.path)
 
 
 def _warn_of_unused(loaded: Loaded) -> None:

@@ -10,8 +10,8 @@ from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.catalog import Catalog, build_catalog
 from sqlmesh_like.plan.checks.check import CheckedModels, check_models
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
-from sqlmesh_like.render.rendered import RenderedModel, RenderedTest
-from sqlmesh_like.run.seeds import SeedTable, seed_schemas
+from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest
+from sqlmesh_like.run.seeds import SeedTable, read_seed, seed_schemas
 from sqlmesh_like.run.source_fixtures import source_fixture
 from sqlmesh_like.run.tests import as_model
 
@@ -68,14 +68,28 @@ def source_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> dic
     catalog = build_catalog(loaded.project, loaded.rendered, loaded.target, LakeHistory())
     sources = [table.unique_id for source in loaded.project.sources for table in source.tables]
     sources = [unique_id for unique_id in sources if wanted is None or unique_id in wanted]
-    return {unique_id: state.schema for unique_id, state in catalog.states(sources).items()}
+    schemas = {unique_id: state.schema for unique_id, state in catalog.states(sources).items()}
+    return schemas | _seeded_schemas(loaded, [unique_id for unique_id in sources if schemas[unique_id] is None])
 
 
 def fixture_schemas(loaded: Loaded, wanted: Collection[str] | None = None) -> dict[str, Schema | None]:
-    """Columns of the sources that have a fixture, by unique id. Raises ProjectError."""
+    """Columns of the sources that have a fixture, or are a seed's table, by unique id. Raises ProjectError."""
     tables = [t for source in loaded.project.sources for t in source.tables if wanted is None or t.unique_id in wanted]
-    fixtures = ((table.unique_id, source_fixture(loaded.project.root, table)) for table in tables)
-    return {unique_id: fixture.schema for unique_id, fixture in fixtures if fixture is not None}
+    fixtures = {table.unique_id: source_fixture(loaded.project.root, table) for table in tables}
+    schemas = {unique_id: fixture.schema for unique_id, fixture in fixtures.items() if fixture is not None}
+    return schemas | _seeded_schemas(loaded, fixtures.keys() - schemas.keys())
+
+
+def seeds_of_sources(loaded: Loaded) -> dict[str, RenderedSeed]:
+    """Seeds that are the table of a source, by the source's unique id: projects load sample data that way."""
+    seeds = {seed.table: seed for seed in loaded.rendered.seeds}
+    tables = (table for source in loaded.project.sources for table in source.tables)
+    return {table.unique_id: seeds[table.table] for table in tables if table.table in seeds}
+
+
+def _seeded_schemas(loaded: Loaded, wanted: Collection[str]) -> dict[str, Schema | None]:
+    seeds = {unique_id: seed for unique_id, seed in seeds_of_sources(loaded).items() if unique_id in wanted}
+    return {unique_id: read_seed(seed, loaded.project.root).schema for unique_id, seed in seeds.items()}
 
 
 def _check(

@@ -84,7 +84,7 @@ def run_nodes(loaded: Loaded, request: RunRequest, listener: RunListener, starte
         listener.finished(RunResult())
         return RunResult()
     units = _unit_work(loaded, selected, clock(request.now), request.units_on)
-    if units is not None and len(units.cases) == len(selected):
+    if units is not None and len(units) == len(selected):
         result = _run_units(loaded, selected, units, listener)
     else:
         result = _run_on_lake(loaded, request, selected, units, listener)

@@ -2,38 +2,53 @@
    Each goes through dispatch, so that a project replaces one by a macro `spark__<name>` of its own. #}
 
 {% macro dateadd(datepart, interval, from_date_or_timestamp) %}{{ return(adapter.dispatch('dateadd', 'dbt')(datepart, interval, from_date_or_timestamp)) }}{% endmacro %}
+{#- As on dbt-spark always a timestamp: the date is moved, its time of day stays, in whole seconds. -#}
 {% macro default__dateadd(datepart, interval, from_date_or_timestamp) -%}
   {%- set part = datepart | string | lower -%}
-  {%- if part == 'day' -%}
-    date_add({{ from_date_or_timestamp }}, {{ interval }})
-  {%- elif part == 'week' -%}
-    date_add({{ from_date_or_timestamp }}, ({{ interval }}) * 7)
-  {%- elif part in ('month', 'quarter', 'year') -%}
-    add_months({{ from_date_or_timestamp }}, ({{ interval }}) * {{ {'month': 1, 'quarter': 3, 'year': 12}[part] }})
-  {%- elif part in ('hour', 'minute', 'second') -%}
-    timestamp_seconds(unix_timestamp(cast({{ from_date_or_timestamp }} as timestamp)) + ({{ interval }}) * {{ {'hour': 3600, 'minute': 60, 'second': 1}[part] }})
+  {%- set from = "cast(" ~ from_date_or_timestamp ~ " as timestamp)" -%}
+  {%- set day = "cast(" ~ from_date_or_timestamp ~ " as date)" -%}
+  {%- set seconds = {'hour': 3600, 'minute': 60, 'second': 1} -%}
+  {%- set days = {'day': 1, 'week': 7} -%}
+  {%- set months = {'month': 1, 'quarter': 3, 'year': 12} -%}
+  {%- if part in seconds -%}
+    timestamp_seconds(unix_timestamp({{ from }}) + cast(({{ interval }}) * {{ seconds[part] }} as int))
+  {%- elif part in days or part in months -%}
+    {%- if part in days -%}
+      {%- set moved = "date_add(" ~ day ~ ", cast((" ~ interval ~ ") * " ~ days[part] ~ " as int))" -%}
+    {%- else -%}
+      {%- set moved = "add_months(" ~ day ~ ", cast((" ~ interval ~ ") * " ~ months[part] ~ " as int))" -%}
+    {%- endif -%}
+    timestamp_seconds(unix_timestamp(cast({{ moved }} as timestamp)) + unix_timestamp({{ from }}) - unix_timestamp(cast({{ day }} as timestamp)))
   {%- else -%}
     {{ exceptions.raise_compiler_error("dateadd: unknown date part '" ~ datepart ~ "'; one of second, minute, hour, day, week, month, quarter, year") }}
   {%- endif -%}
 {%- endmacro %}
 
 {% macro datediff(first_date, second_date, datepart) %}{{ return(adapter.dispatch('datediff', 'dbt')(first_date, second_date, datepart)) }}{% endmacro %}
+{#- The values of dbt-spark: of weeks, months and quarters whole ones, and one more where the day lies earlier in its
+    week (from Sunday on), month or quarter; of shorter parts those that have begun. -#}
 {% macro default__datediff(first_date, second_date, datepart) -%}
   {%- set part = datepart | string | lower -%}
+  {%- set kind = 'timestamp' if part in ('hour', 'minute', 'second') else 'date' -%}
+  {%- set first, second = "cast(" ~ first_date ~ " as " ~ kind ~ ")", "cast(" ~ second_date ~ " as " ~ kind ~ ")" -%}
   {%- if part == 'day' -%}
-    datediff({{ second_date }}, {{ first_date }})
-  {%- elif part == 'week' -%}
-    {#- how many times a Sunday began in between; 1970-01-04 was one -#}
-    cast(floor(datediff({{ second_date }}, date '1970-01-04') / 7) - floor(datediff({{ first_date }}, date '1970-01-04') / 7) as int)
-  {%- elif part == 'month' -%}
-    ((year({{ second_date }}) - year({{ first_date }})) * 12 + month({{ second_date }}) - month({{ first_date }}))
-  {%- elif part == 'quarter' -%}
-    ((year({{ second_date }}) - year({{ first_date }})) * 4 + quarter({{ second_date }}) - quarter({{ first_date }}))
+    datediff({{ second }}, {{ first }})
   {%- elif part == 'year' -%}
-    (year({{ second_date }}) - year({{ first_date }}))
+    (year({{ second }}) - year({{ first }}))
+  {%- elif part in ('week', 'month', 'quarter') -%}
+    {%- set whole = {
+      'week': "datediff(" ~ second ~ ", " ~ first ~ ") / 7",
+      'month': "months_between(" ~ second ~ ", " ~ first ~ ")",
+      'quarter': "months_between(" ~ second ~ ", " ~ first ~ ") / 3",
+    }[part] -%}
+    {%- set within = {'week': "dayofweek(?)", 'month': "dayofmonth(?)", 'quarter': "(dayofyear(?) - quarter(?) * 365 / 4)"}[part] -%}
+    {%- set early, late = within | replace('?', first), within | replace('?', second) -%}
+    (case when {{ first }} < {{ second }} then floor({{ whole }}) else ceil({{ whole }}) end
+      + case when {{ first }} < {{ second }} and {{ late }} < {{ early }} then 1
+        when {{ first }} > {{ second }} and {{ late }} > {{ early }} then -1 else 0 end)
   {%- elif part in ('hour', 'minute', 'second') -%}
-    {%- set seconds = {'hour': 3600, 'minute': 60, 'second': 1}[part] -%}
-    cast(floor(unix_timestamp(cast({{ second_date }} as timestamp)) / {{ seconds }}) - floor(unix_timestamp(cast({{ first_date }} as timestamp)) / {{ seconds }}) as int)
+    {%- set whole = "(unix_timestamp(" ~ second ~ ") - unix_timestamp(" ~ first ~ ")) / " ~ {'hour': 3600, 'minute': 60, 'second': 1}[part] -%}
+    (case when {{ first }} < {{ second }} then ceil({{ whole }}) else floor({{ whole }}) end)
   {%- else -%}
     {{ exceptions.raise_compiler_error("datediff: unknown date part '" ~ datepart ~ "'; one of second, minute, hour, day, week, month, quarter, year") }}
   {%- endif -%}
@@ -48,7 +63,8 @@
   {%- if part == 'month' -%}
     last_day({{ date }})
   {%- elif part in ('week', 'quarter', 'year') -%}
-    date_add({{ default__dateadd(part, 1, "cast(date_trunc('" ~ part ~ "', " ~ date ~ ") as date)") }}, -1)
+    {%- set first = "cast(date_trunc('" ~ part ~ "', " ~ date ~ ") as date)" -%}
+    date_add({{ "date_add(" ~ first ~ ", 7)" if part == 'week' else "add_months(" ~ first ~ ", " ~ (3 if part == 'quarter' else 12) ~ ")" }}, -1)
   {%- else -%}
     {{ exceptions.raise_compiler_error("last_day: unknown date part '" ~ datepart ~ "'; one of week, month, quarter, year") }}
   {%- endif -%}
@@ -65,13 +81,12 @@
 {% macro date_spine(datepart, start_date, end_date) %}{{ return(adapter.dispatch('date_spine', 'dbt')(datepart, start_date, end_date)) }}{% endmacro %}
 {% macro default__date_spine(datepart, start_date, end_date) -%}
   {%- set part = datepart | string | lower -%}
-  {%- set kind = 'date' if part in ('day', 'week', 'month', 'quarter', 'year') else 'timestamp' -%}
   {%- set step = "interval '3' month" if part == 'quarter' else "interval '1' " ~ part -%}
   select date_{{ part }}
   from (
-    select explode(sequence(cast({{ start_date }} as {{ kind }}), cast({{ end_date }} as {{ kind }}), {{ step }})) as date_{{ part }}
+    select explode(sequence(cast({{ start_date }} as timestamp), cast({{ end_date }} as timestamp), {{ step }})) as date_{{ part }}
   )
-  where date_{{ part }} < cast({{ end_date }} as {{ kind }})
+  where date_{{ part }} < cast({{ end_date }} as timestamp)
 {%- endmacro %}
 
 {% macro generate_series(upper_bound) %}{{ return(adapter.dispatch('generate_series', 'dbt')(upper_bound)) }}{% endmacro %}
@@ -98,13 +113,24 @@
 {% macro default__right(string_text, length_expression) -%} right({{ string_text }}, {{ length_expression }}) {%- endmacro %}
 
 {% macro split_part(string_text, delimiter_text, part_number) %}{{ return(adapter.dispatch('split_part', 'dbt')(string_text, delimiter_text, part_number)) }}{% endmacro %}
-{% macro default__split_part(string_text, delimiter_text, part_number) -%} split_part({{ string_text }}, {{ delimiter_text }}, {{ part_number }}) {%- endmacro %}
+{#- As on dbt-spark NULL where there are not so many parts; part 0 is the first. -#}
+{% macro default__split_part(string_text, delimiter_text, part_number) -%}
+  {%- set number = part_number or 1 -%}
+  (case when (length({{ string_text }}) - length(replace({{ string_text }}, {{ delimiter_text }}, ''))) >= {{ (number | abs) - 1 }} * length({{ delimiter_text }})
+    then split_part({{ string_text }}, {{ delimiter_text }}, {{ number }}) end)
+{%- endmacro %}
 
 {% macro hash(field) %}{{ return(adapter.dispatch('hash', 'dbt')(field)) }}{% endmacro %}
 {% macro default__hash(field) -%} md5(cast({{ field }} as string)) {%- endmacro %}
 
 {% macro safe_cast(field, type) %}{{ return(adapter.dispatch('safe_cast', 'dbt')(field, type)) }}{% endmacro %}
-{% macro default__safe_cast(field, type) -%} try_cast({{ field }} as {{ type }}) {%- endmacro %}
+{% macro default__safe_cast(field, type) -%}
+  {%- if field is string and (type | lower).startswith(('struct', 'array', 'map')) -%}
+    cast({{ field.strip('"').strip("'") }} as {{ type }})
+  {%- else -%}
+    try_cast({{ field }} as {{ type }})
+  {%- endif -%}
+{%- endmacro %}
 
 {% macro cast(expression, data_type) %}{{ return(adapter.dispatch('cast', 'dbt')(expression, data_type)) }}{% endmacro %}
 {% macro default__cast(expression, data_type) -%} cast({{ expression }} as {{ data_type }}) {%- endmacro %}
@@ -119,11 +145,20 @@
 {% macro default__bool_or(expression) -%} bool_or({{ expression }}) {%- endmacro %}
 
 {% macro listagg(measure, delimiter_text="','", order_by_clause=none, limit_num=none) %}{{ return(adapter.dispatch('listagg', 'dbt')(measure, delimiter_text, order_by_clause, limit_num)) }}{% endmacro %}
+{#- Values in their own order, for the result of a query must follow from its rows. An order by the values themselves is
+    kept, another one is not, as on dbt-spark. -#}
 {% macro default__listagg(measure, delimiter_text, order_by_clause, limit_num) -%}
-  {%- if order_by_clause -%}
-    {{ exceptions.raise_compiler_error("listagg: an order by another column is not supported on Spark; without order_by_clause the values are in their own order") }}
-  {%- endif -%}
   {%- set sorted = "array_sort(collect_list(cast(" ~ measure ~ " as string)))" -%}
+  {%- if order_by_clause -%}
+    {%- set order = order_by_clause | string | lower | trim -%}
+    {%- set by = order.removeprefix('order by').removesuffix(' asc').removesuffix(' desc') | trim -%}
+    {%- if by == measure | string | lower | trim -%}
+      {%- set direction = 'false' if order.endswith(' desc') else 'true' -%}
+      {%- set sorted = "cast(sort_array(collect_list(" ~ measure ~ "), " ~ direction ~ ") as array<string>)" -%}
+    {%- else -%}
+      {%- do exceptions.warn("listagg: order_by_clause is ignored on Spark where it is another column: the values are in their own order") -%}
+    {%- endif -%}
+  {%- endif -%}
   array_join({{ "slice(" ~ sorted ~ ", 1, " ~ limit_num ~ ")" if limit_num else sorted }}, {{ delimiter_text }})
 {%- endmacro %}
 
