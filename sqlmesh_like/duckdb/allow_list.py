@@ -12,6 +12,8 @@ from collections.abc import Iterable
 import sqlglot
 from sqlglot import exp
 
+from sqlmesh_like.duckdb.dialect import DATE_PARTS
+
 UNKNOWN = "sml-not-checkable: "
 _END = "~sml"
 _TOLD = re.compile(rf"{UNKNOWN}(.*?){_END}", re.DOTALL)
@@ -25,7 +27,7 @@ _FORMS = (
 )  # fmt: skip
 _OPERATORS = (
     exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Is, exp.In,
-    exp.Between, exp.Like, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.DPipe, exp.Exists, exp.If,
+    exp.Between, exp.Like, exp.ILike, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.DPipe, exp.Exists, exp.If,
     exp.Case, exp.Cast, exp.TryCast,
 )  # fmt: skip
 _AGGREGATES = (
@@ -38,12 +40,14 @@ _SCALARS = (
     exp.Upper, exp.Lower, exp.Trim, exp.Length, exp.Concat, exp.Substring, exp.Replace,
     exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.Quarter, exp.DateDiff, exp.TsOrDsAdd, exp.TsOrDsToDate,
     exp.TimeToStr, exp.TimeStrToTime, exp.LastDay, exp.TimestampTrunc, exp.Explode, exp.Posexplode, exp.Array,
-    exp.CurrentDate, exp.CurrentTimestamp, exp.MD5, exp.Pow,
+    exp.CurrentDate, exp.CurrentTimestamp, exp.MD5, exp.Pow, exp.AddMonths, exp.DayOfWeek, exp.DayOfYear,
+    exp.StrToUnix, exp.AtTimeZone, exp.SplitPart,
 )  # fmt: skip
 _ALLOWED = (*_FORMS, *_OPERATORS, *_AGGREGATES, *_WINDOWED, *_SCALARS)
-_NAMED = frozenset({"NOW", "ISNULL", "ISNOTNULL"})
+_NAMED = frozenset({"NOW", "ISNULL", "ISNOTNULL", "TIMESTAMP_SECONDS", "DATE_PART"})
 _FRACTION = re.compile(r"\s*[-+]?[0-9]*[.][0-9]*\s*")
 _DATE_LETTERS = frozenset("YmdHMS")
+_MOMENTS = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ)
 _UNITS = frozenset({"DAY", "MONTH", "YEAR", "HOUR", "QUARTER"})
 
 
@@ -58,6 +62,8 @@ def first_unproven(tree: exp.Expr) -> str | None:
         if isinstance(node, exp.Anonymous):
             if node.name.upper() not in _NAMED:
                 return f"function {node.name.upper()}"
+            if node.name.upper() == "DATE_PART" and not _is_known_part(node):
+                return "this part of DATE_PART"
         elif type(node) not in _ALLOWED and not isinstance(node, exp.ExplodeOuter):
             kind = "function" if isinstance(node, exp.Func) else "form"
             name = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
@@ -90,6 +96,11 @@ def _unproven_time(node: exp.Expr) -> str | None:
     return None
 
 
+def _is_known_part(date_part: exp.Anonymous) -> bool:
+    part = date_part.expressions[0] if len(date_part.expressions) == 2 else None
+    return isinstance(part, exp.Literal) and part.is_string and part.name.lower() in DATE_PARTS
+
+
 def _is_of_a_moment(interval: exp.Interval) -> bool:
     """Whether a whole number of days, hours or less is added to the clock, or taken off it."""
     unit = interval.text("unit").upper().removesuffix("S")
@@ -112,7 +123,7 @@ def _unproven_text(node: exp.Expr) -> str | None:
             start = node.args.get("start")
             if not (isinstance(start, exp.Literal) and start.is_int and int(start.name) > 0):
                 return "SUBSTRING from a position that is not a positive number"
-        case exp.Like():
+        case exp.Like() | exp.ILike():
             if not isinstance(node.expression, exp.Literal) or "\\" in node.expression.name:
                 return "LIKE with a pattern that is computed or has a backslash"
         case exp.In() if node.args.get("unnest"):
@@ -123,7 +134,21 @@ def _unproven_text(node: exp.Expr) -> str | None:
             return "TO_DATE with a pattern"
         case exp.Pow() if not all(isinstance(n, exp.Literal) and n.is_int for n in (node.this, node.expression)):
             return "POWER of other than whole numbers as written"
+        case exp.StrToUnix() if not (isinstance(node.this, exp.Cast) and node.this.to.is_type(*_MOMENTS)):
+            return "UNIX_TIMESTAMP of other than a cast to timestamp"
+        case exp.AtTimeZone() if not isinstance(node.args.get("zone"), exp.Literal):
+            return "a time zone that is computed"
+        case exp.SplitPart() if not _is_plain_split(node):
+            return "SPLIT_PART by other than a text and a number as written"
     return None
+
+
+def _is_plain_split(node: exp.SplitPart) -> bool:
+    number = node.args["part_index"]
+    number = number.this if isinstance(number, exp.Neg) else number
+    delimiter = node.args["delimiter"]
+    is_number = isinstance(number, exp.Literal) and number.is_int and int(number.name) > 0
+    return is_number and isinstance(delimiter, exp.Literal) and delimiter.name != ""
 
 
 def guard_in(message: str) -> str | None:
@@ -145,6 +170,8 @@ def guarded(tree: exp.Expr) -> exp.Expr:
                 _guard(node.this, _spelt_as(_DATE_TEXT), "the moment of")
             case exp.Round():
                 _guard(node.this, _NO_DOUBLE, "ROUND of the double")
+            case exp.Anonymous() if node.name.upper() == "TIMESTAMP_SECONDS":
+                _guard(node.expressions[0], _WHOLE, "TIMESTAMP_SECONDS of")
             case exp.Concat():
                 _guard_texts(node.expressions)
             case exp.DPipe():
@@ -169,6 +196,7 @@ _CASTS = {
     exp.DataType.Type.TIMESTAMPLTZ: _DATE_TEXT,
     exp.DataType.Type.TIMESTAMPNTZ: _DATE_TEXT,
 }
+_WHOLE = "typeof(v) IN ('TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT')"
 _NO_DOUBLE = "typeof(v) NOT IN ('DOUBLE', 'FLOAT')"
 # The text of a double differs, and so does that of anything nested.
 _TEXTUAL = (
@@ -189,9 +217,6 @@ def _castable(cast: exp.Cast) -> str:
     pattern = _CASTS.get(cast.to.this)
     if pattern is None:
         return "FALSE"
-    if cast.to.this == exp.DataType.Type.DECIMAL:
-        # The digits of a double are rounded otherwise.
-        return f"{_NO_DOUBLE} AND {_spelt_as(pattern)}"
     return _spelt_as(pattern)
 
 

@@ -6,11 +6,14 @@ CUBE and GROUPING SETS: DuckDB does not read them after WITH, and has a row for 
 
 from __future__ import annotations
 
+import sqlglot
 from sqlglot import exp
 
 
-def duck_text(tree: exp.Expr) -> str:
+def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
     """A query in DuckDB's dialect; the tree is changed on the way.
+
+    `is_exact`: its casts and functions of time are DuckDB's own already, as `exact_sql` writes them.
 
     >>> import sqlglot
     >>> duck_text(sqlglot.parse_one("select a from t group by a with rollup", dialect="spark"))
@@ -23,10 +26,7 @@ def duck_text(tree: exp.Expr) -> str:
         if asked.name.upper() in ("ISNULL", "ISNOTNULL"):
             is_null = exp.Is(this=asked.expressions[0].copy(), expression=exp.Null())
             asked.replace(exp.Paren(this=is_null if asked.name.upper() == "ISNULL" else exp.Not(this=is_null)))
-    for added in list(tree.find_all(exp.TsOrDsAdd)):
-        # DuckDB adds an interval, which makes a timestamp of a date.
-        if not (isinstance(added.parent, exp.Cast) and added.parent.to.is_type("date")):
-            added.replace(exp.Cast(this=added.copy(), to=exp.DataType.build("date")))
+    _without_short_intervals(tree)
     for cut in list(tree.find_all(exp.TimestampTrunc)):
         # DuckDB's is a date where its argument is one.
         if not isinstance(cut.parent, exp.Cast):
@@ -35,7 +35,78 @@ def duck_text(tree: exp.Expr) -> str:
         _without_laterals(select)
         _without_generators(select)
         _as_comma_forms(select)
-    return tree.sql("duckdb")
+    return (tree if is_exact else _with_spark_values(tree)).sql("duckdb")
+
+
+def _without_short_intervals(tree: exp.Expr) -> None:
+    """Days and less are added as numbers: of two columns that add a month and 30 days DuckDB 2.0 computes one only.
+
+    It takes the two intervals for the same, as it does 12 months and 360 days.
+    """
+    for added in reversed(list(tree.find_all(exp.TsOrDsAdd))):
+        if added.text("unit").upper() in ("", "DAY"):
+            day = exp.Cast(this=added.this.copy(), to=exp.DataType.build("date"))
+            days = exp.Cast(this=added.expression.copy(), to=exp.DataType.build("int"))
+            added.replace(exp.Paren(this=exp.Add(this=day, expression=days)))
+    for moved in reversed(list(tree.find_all(exp.Add, exp.Sub))):
+        interval = moved.expression
+        size = _MICROSECONDS.get(interval.text("unit").upper().removesuffix("S"))
+        if isinstance(interval, exp.Interval) and size and interval.this.name.isdigit():
+            sign = "-" if isinstance(moved, exp.Sub) else "+"
+            later = f"make_timestamp(epoch_us(x) {sign} {int(interval.this.name) * size})"
+            moved.replace(_filled_in(later, moved.this))
+
+
+_MICROSECONDS = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000}
+
+
+def _with_spark_values(tree: exp.Expr) -> exp.Expr:
+    """Functions of which DuckDB's of that name gives another value, or which it lacks, by others of its own."""
+    for node in reversed(list(tree.walk())):  # what is inside first
+        match node:
+            case exp.Cast() if node.to.is_type(exp.DType.DECIMAL) and not isinstance(node.this, exp.Null):
+                if not node.to.expressions:
+                    node.set("to", exp.DataType.build("decimal(10, 0)"))
+                # From its text a double is rounded by its digits, as on Spark.
+                node.set("this", _filled_in(_TEXT_OF_NUMBER, node.this))
+            case exp.Anonymous() if node.name.upper() == "TIMESTAMP_SECONDS":
+                node.replace(_filled_in("make_timestamp(CAST(x AS BIGINT) * 1000000)", node.expressions[0]))
+            case exp.Anonymous() if node.name.upper() == "DATE_PART":
+                part, of = node.expressions[0].name.lower(), node.expressions[1]
+                node.replace(_filled_in(f"date_part('{DATE_PARTS[part]}', x) + {int(part in _FROM_ONE)}", of))
+            case exp.StrToUnix():
+                node.replace(_filled_in("epoch_us(x) // 1000000", node.this))
+            case exp.AddMonths():
+                node.set("this", exp.Cast(this=node.this, to=exp.DataType.build("date")))
+                if not isinstance(node.parent, exp.Cast):
+                    node.replace(exp.Cast(this=node.copy(), to=exp.DataType.build("date")))
+            case exp.DayOfWeek():
+                node.replace(_filled_in("dayofweek(x) + 1", node.this))
+            case exp.AtTimeZone():
+                node.set("this", _filled_in("x AT TIME ZONE 'UTC'", node.this))
+    return tree
+
+
+DATE_PARTS = {
+    "year": "year", "quarter": "quarter", "month": "month", "week": "week", "day": "day", "doy": "doy",
+    "dayofweek_iso": "isodow", "dow_iso": "isodow", "dow": "dow", "dayofweek": "dow", "hour": "hour",
+    "minute": "minute",
+}  # fmt: skip
+"""Parts of a date by Spark's name, with DuckDB's; of the week's days Spark counts from 1, Sunday, on."""
+_FROM_ONE = ("dow", "dayofweek")
+_TEXT_OF_NUMBER = (
+    "list_transform([x], LAMBDA v : CASE typeof(v) WHEN 'FLOAT' THEN CAST(CAST(v AS DOUBLE) AS VARCHAR)"
+    " ELSE CAST(v AS VARCHAR) END)[1]"
+)
+"""As Spark, which makes a double of a float before it looks at its digits."""
+
+
+def _filled_in(template: str, value: exp.Expr) -> exp.Expr:
+    """DuckDB's expression with `value` in the place of `x`, in parentheses."""
+    tree = exp.Paren(this=sqlglot.parse_one(template, dialect="duckdb"))
+    place = next(column for column in tree.find_all(exp.Column) if column.name == "x")
+    place.replace(value.copy())
+    return tree
 
 
 def _without_laterals(select: exp.Select) -> None:

@@ -65,7 +65,7 @@ def exact(query: exp.Query, relations: Relations) -> ExactQuery:
     holder = exp.Subquery(this=query)
     columns = _Proof(relations).query(query, None)
     made = holder.this.transform(without_zone, copy=False)
-    return ExactQuery(duck_text(made), tuple(Column(name, type_) for name, type_ in columns))
+    return ExactQuery(duck_text(made, is_exact=True), tuple(Column(name, type_) for name, type_ in columns))
 
 
 _Columns = Sequence[tuple[str, str]]
@@ -707,13 +707,15 @@ def _double(node: exp.Expr, left: str, right: str) -> str:
 
 
 def _moved(node: exp.Add | exp.Sub, given: str) -> str:
-    """A date or moment plus an interval as written: DuckDB makes a moment of a date."""
+    """A date or moment plus an interval as written: DuckDB makes a moment of a date, but for a number of days."""
     interval = node.expression
     unit = interval.text("unit").upper().removesuffix("S")
     days = ("DAY", "MONTH", "YEAR")
     units = {"date": days, "timestamp": (*days, "HOUR", "MINUTE", "SECOND")}.get(given, ())
     if not isinstance(interval.this, exp.Literal) or not interval.this.name.isdigit() or unit not in units:
         raise Unproven(f"this interval beside a {given}")
+    if given == "date" and unit == "DAY":
+        node.set("expression", exp.Literal.number(interval.this.name))
     return _as_type(node, "date") if given == "date" else given
 
 

@@ -46,7 +46,7 @@ i + j | i - j | i * j | i / j | n + i | n * n | t + t | i % j | -i | abs(j) | d 
 cast(i as string) | cast(n as string) | cast(d as string) | cast(e as string) | cast(f as string) | cast(dt as string) | cast(ts as string)
 cast(b as string) | cast(i as bigint) | cast(i as decimal(20,3)) | cast(d as decimal(14,1)) | cast(d as decimal(3,2))
 cast(e as decimal(12,0)) | cast(f as decimal(10,2)) | cast(dt as timestamp) | cast(ts as date) | cast(i as double) | cast(f as bigint)
-dt + interval 1 month | dt - interval 90 days | dt + interval 1 year | ts - interval 3 hours | ts + interval 1 month | date_add(dt, i)
+dt + interval 1 month | dt + interval 30 days | date_add(dt, 30) | dt - interval 90 days | dt + interval 1 year | dt + interval 360 days | ts - interval 3 hours | ts + interval 1 month | ts + interval 30 days | ts + interval 720 hours | ts + interval 1 year | ts + interval 360 days | date_add(dt, i)
 date_add(dt, 3) | date_sub(dt, 3) | datediff(dt, du) | year(dt) | month(dt) | day(dt) | quarter(ts) | year(to_date(dt)) | to_date(ts)
 date_trunc('month', dt) | date_trunc('hour', ts) | date_format(dt, 'yyyy-MM') | date_format(ts, 'yyyy-MM-dd HH:mm:ss')
 length(s) | upper(s) | lower(u) | cast(f as double) | cast(e as double) | n / 7 | n > x | replace(s, '%', '%25') | s || u | substring(s, 2, 1) | substring(s, 1, 100) | s like 'a%' | s like '_b%' | s = u | s < u | s <=> u

@@ -111,7 +111,6 @@ def test_a_mistake_is_told_at_its_place(
     assert (tmp_path / "target").exists() != bool(refused)
 
 
-
 def broken(case: dict[str, str]) -> dict[str, str]:
     """The file that the mistake is in."""
     if "text" in case:
