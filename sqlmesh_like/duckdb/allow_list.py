@@ -27,8 +27,8 @@ _FORMS = (
 )  # fmt: skip
 _OPERATORS = (
     exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Is, exp.In,
-    exp.Between, exp.Like, exp.ILike, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.DPipe, exp.Exists, exp.If,
-    exp.Case, exp.Cast, exp.TryCast,
+    exp.Between, exp.Like, exp.ILike, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.DPipe, exp.Exists,
+    exp.If, exp.Case, exp.Cast, exp.TryCast,
 )  # fmt: skip
 _AGGREGATES = (
     exp.Count, exp.CountIf, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr, exp.Grouping,
@@ -41,12 +41,18 @@ _SCALARS = (
     exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.Quarter, exp.DateDiff, exp.TsOrDsAdd, exp.TsOrDsToDate,
     exp.TimeToStr, exp.TimeStrToTime, exp.LastDay, exp.TimestampTrunc, exp.Explode, exp.Posexplode, exp.Array,
     exp.CurrentDate, exp.CurrentTimestamp, exp.MD5, exp.Pow, exp.AddMonths, exp.DayOfWeek, exp.DayOfYear,
-    exp.StrToUnix, exp.AtTimeZone, exp.SplitPart,
+    exp.StrToUnix, exp.AtTimeZone, exp.FromTimeZone, exp.SplitPart, exp.Right, exp.RegexpExtract, exp.RegexpLike,
 )  # fmt: skip
 _ALLOWED = (*_FORMS, *_OPERATORS, *_AGGREGATES, *_WINDOWED, *_SCALARS)
 _NAMED = frozenset({"NOW", "ISNULL", "ISNOTNULL", "TIMESTAMP_SECONDS", "DATE_PART"})
 _FRACTION = re.compile(r"\s*[-+]?[0-9]*[.][0-9]*\s*")
-_DATE_LETTERS = frozenset("YmdHMS")
+_DATE_LETTERS = frozenset("YmdHMSaAbB")
+_REGEX = re.compile(
+    r"(\(\?i\))?\^?("
+    r"(\[\^?[A-Za-z0-9 _@%+.,:;=!#~/*()?{}|-]+\]|[A-Za-z0-9 _@%,:;=!#~/\"'<>.-]|\((\?:)?|\)|\|)"
+    r"([*+?]\??|\{\d+(,\d*)?\})?)*\$?"
+)
+"""Patterns that Java and RE2, of printable ASCII, read alike: without a backslash, for SQL has its own."""
 _MOMENTS = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ)
 _UNITS = frozenset({"DAY", "MONTH", "YEAR", "HOUR", "QUARTER"})
 
@@ -75,8 +81,7 @@ def first_unproven(tree: exp.Expr) -> str | None:
 
 def _unproven_use(node: exp.Expr) -> str | None:
     """Uses of an allowed form of which only some are."""
-    is_time = isinstance(node, exp.TimeToStr | exp.TimestampTrunc | exp.DateDiff | exp.Interval)
-    return _unproven_time(node) if is_time else _unproven_text(node)
+    return _unproven_time(node) or _unproven_text(node) or _unproven_pattern(node)
 
 
 def _unproven_time(node: exp.Expr) -> str | None:
@@ -93,6 +98,10 @@ def _unproven_time(node: exp.Expr) -> str | None:
             return "DATEDIFF by a unit"  # Spark counts whole units that passed, DuckDB the borders between
         case exp.Interval() if not _is_of_a_moment(node):
             return "form INTERVAL"  # beside a date Spark stays with dates, DuckDB goes over to moments
+        case exp.StrToUnix() if not (isinstance(node.this, exp.Cast) and node.this.to.is_type(*_MOMENTS)):
+            return "UNIX_TIMESTAMP of other than a cast to timestamp"
+        case exp.AtTimeZone() | exp.FromTimeZone() if not isinstance(node.args.get("zone"), exp.Literal):
+            return "a time zone that is computed"
     return None
 
 
@@ -123,9 +132,6 @@ def _unproven_text(node: exp.Expr) -> str | None:
             start = node.args.get("start")
             if not (isinstance(start, exp.Literal) and start.is_int and int(start.name) > 0):
                 return "SUBSTRING from a position that is not a positive number"
-        case exp.Like() | exp.ILike():
-            if not isinstance(node.expression, exp.Literal) or "\\" in node.expression.name:
-                return "LIKE with a pattern that is computed or has a backslash"
         case exp.In() if node.args.get("unnest"):
             return "IN UNNEST"
         case exp.Trim() if node.args.get("expression") or node.args.get("position"):
@@ -134,10 +140,19 @@ def _unproven_text(node: exp.Expr) -> str | None:
             return "TO_DATE with a pattern"
         case exp.Pow() if not all(isinstance(n, exp.Literal) and n.is_int for n in (node.this, node.expression)):
             return "POWER of other than whole numbers as written"
-        case exp.StrToUnix() if not (isinstance(node.this, exp.Cast) and node.this.to.is_type(*_MOMENTS)):
-            return "UNIX_TIMESTAMP of other than a cast to timestamp"
-        case exp.AtTimeZone() if not isinstance(node.args.get("zone"), exp.Literal):
-            return "a time zone that is computed"
+    return None
+
+
+def _unproven_pattern(node: exp.Expr) -> str | None:
+    match node:
+        case exp.Like() | exp.ILike():
+            if not isinstance(node.expression, exp.Literal) or "\\" in node.expression.name:
+                return "LIKE with a pattern that is computed or has a backslash"
+        case exp.RegexpExtract() | exp.RegexpLike():
+            if not isinstance(node.expression, exp.Literal) or not _REGEX.fullmatch(node.expression.name):
+                return "a regular expression that is computed, has a backslash or what Java has alone"
+            if not isinstance(node.args.get("group", exp.Literal.number(0)), exp.Literal):
+                return "REGEXP_EXTRACT of a group that is computed"
         case exp.SplitPart() if not _is_plain_split(node):
             return "SPLIT_PART by other than a text and a number as written"
     return None
@@ -172,6 +187,10 @@ def guarded(tree: exp.Expr) -> exp.Expr:
                 _guard(node.this, _NO_DOUBLE, "ROUND of the double")
             case exp.Anonymous() if node.name.upper() == "TIMESTAMP_SECONDS":
                 _guard(node.expressions[0], _WHOLE, "TIMESTAMP_SECONDS of")
+            case exp.RegexpExtract() | exp.RegexpLike():
+                _guard(node.this, "regexp_full_match(v, '[ -~]*')", "the pattern of")
+            case exp.FromTimeZone():
+                _guard(node.this, _far_from_change(node.args["zone"].name), "the moment of")
             case exp.Concat():
                 _guard_texts(node.expressions)
             case exp.DPipe():
@@ -218,6 +237,13 @@ def _castable(cast: exp.Cast) -> str:
     if pattern is None:
         return "FALSE"
     return _spelt_as(pattern)
+
+
+def _far_from_change(zone: str) -> str:
+    """SQL: `v`, a time in a zone, stands there once, for clocks are not changed within three hours of it."""
+    here = zone.replace("'", "''")
+    early, late = (f"epoch_us(((v {sign} INTERVAL 3 HOUR) AT TIME ZONE '{here}') AT TIME ZONE 'UTC')" for sign in "-+")
+    return f"{late} - {early} = 21600000000"
 
 
 def _spelt_as(pattern: str) -> str:

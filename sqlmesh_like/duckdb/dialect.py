@@ -82,6 +82,10 @@ def _with_spark_values(tree: exp.Expr) -> exp.Expr:
                     node.replace(exp.Cast(this=node.copy(), to=exp.DataType.build("date")))
             case exp.DayOfWeek():
                 node.replace(_filled_in("dayofweek(x) + 1", node.this))
+            case exp.Right():
+                number = node.expression
+                taken = exp.Right(this=node.this.copy(), expression=_filled_in("greatest(x, 0)", number))
+                node.replace(exp.Case().when(exp.Not(this=exp.Is(this=number.copy(), expression=exp.Null())), taken))
             case exp.AtTimeZone():
                 node.set("this", _filled_in("x AT TIME ZONE 'UTC'", node.this))
     return tree
