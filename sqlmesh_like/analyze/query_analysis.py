@@ -21,6 +21,7 @@ from sqlmesh_like.analyze.algebra.relocate import relocated
 from sqlmesh_like.analyze.binding.binder import read
 from sqlmesh_like.analyze.binding.from_clause import InputSchema
 from sqlmesh_like.analyze.binding.scope import UnknownName, Unsupported, offset_of
+from sqlmesh_like.analyze.cte_names import distinct_ctes
 from sqlmesh_like.analyze.expressions.node_kinds import forms_of
 from sqlmesh_like.analyze.expressions.synonyms import with_known_names
 from sqlmesh_like.analyze.illegal_clauses import first_misplaced
@@ -248,4 +249,4 @@ def _inline_views(
             this=view.tree.copy(), alias=exp.TableAlias(this=exp.to_identifier(node.alias or node.name))
         )
 
-    return tree.transform(inline) if views else tree, tuple(used.values())
+    return distinct_ctes(tree.transform(inline)) if views else tree, tuple(used.values())

@@ -49,12 +49,12 @@ _FRACTION = re.compile(r"\s*[-+]?[0-9]*[.][0-9]*\s*")
 _DATE_LETTERS = frozenset("YmdHMSaAbB")
 _REGEX = re.compile(
     r"(\(\?i\))?\^?("
-    r"(\[\^?[A-Za-z0-9 _@%+.,:;=!#~/*()?{}|-]+\]|[A-Za-z0-9 _@%,:;=!#~/\"'<>.-]|\((\?:)?|\)|\|)"
+    r"(\[\^?[A-Za-z0-9 _@%+.,:;=!#~/*()?{}|-]+\]|[A-Za-z0-9 _@%,:;=!#~/\"'<>&.-]|\((\?:)?|\)|\|)"
     r"([*+?]\??|\{\d+(,\d*)?\})?)*\$?"
 )
 """Patterns that Java and RE2, of printable ASCII, read alike: without a backslash, for SQL has its own."""
 _MOMENTS = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ)
-_UNITS = frozenset({"DAY", "MONTH", "YEAR", "HOUR", "QUARTER"})
+_UNITS = frozenset({"DAY", "WEEK", "MONTH", "YEAR", "HOUR", "QUARTER"})
 
 
 def first_unproven(tree: exp.Expr) -> str | None:

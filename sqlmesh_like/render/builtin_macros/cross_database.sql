@@ -35,13 +35,15 @@
     datediff({{ second }}, {{ first }})
   {%- elif part == 'year' -%}
     (year({{ second }}) - year({{ first }}))
-  {%- elif part in ('week', 'month', 'quarter') -%}
-    {%- set whole = {
-      'week': "datediff(" ~ second ~ ", " ~ first ~ ") / 7",
-      'month': "months_between(" ~ second ~ ", " ~ first ~ ")",
-      'quarter': "months_between(" ~ second ~ ", " ~ first ~ ") / 3",
-    }[part] -%}
-    {%- set within = {'week': "dayofweek(?)", 'month': "dayofmonth(?)", 'quarter': "(dayofyear(?) - quarter(?) * 365 / 4)"}[part] -%}
+  {%- elif part == 'month' -%}
+    {#- between two last days of months whole months, and one more for the later month's day being smaller -#}
+    {%- set ends = "last_day(" ~ first ~ ") = " ~ first ~ " and last_day(" ~ second ~ ") = " ~ second -%}
+    cast((year({{ second }}) - year({{ first }})) * 12 + month({{ second }}) - month({{ first }})
+      + case when {{ first }} < {{ second }} and {{ ends }} and day({{ second }}) < day({{ first }}) then 1
+        when {{ first }} > {{ second }} and {{ ends }} and day({{ second }}) > day({{ first }}) then -1 else 0 end as bigint)
+  {%- elif part in ('week', 'quarter') -%}
+    {%- set whole = ("datediff(" ~ second ~ ", " ~ first ~ ") / 7") if part == 'week' else ("months_between(" ~ second ~ ", " ~ first ~ ") / 3") -%}
+    {%- set within = 'dayofweek(?)' if part == 'week' else '(dayofyear(?) - quarter(?) * 365 / 4)' -%}
     {%- set early, late = within | replace('?', first), within | replace('?', second) -%}
     (case when {{ first }} < {{ second }} then floor({{ whole }}) else ceil({{ whole }}) end
       + case when {{ first }} < {{ second }} and {{ late }} < {{ early }} then 1

@@ -43,7 +43,7 @@ OF_A_ROW = (
     "year(d)", "month(d)", "day(d)", "dayofmonth(d)", "quarter(d)", "datediff(d, date '2024-01-01')", "date_add(d, 30)",
     "date_sub(d, 60)", "to_date(cast(d as string))", "date(cast(d as string))", "date_format(m, 'yyyy-MM-dd HH:mm:ss')",
     "last_day(d)", "date_trunc('MONTH', m)", "date_trunc('HOUR', m)", "date_trunc('YEAR', d)",
-    "date_trunc('QUARTER', d)",
+    "date_trunc('QUARTER', d)", "date_trunc('WEEK', m)", "date_trunc('week', d)",
     "current_date > d", "current_timestamp() > m", "now() > m", "isnull(s)", "isnotnull(s)", "md5(s)",
     "power(2, 10)", "s ilike 'a%'", "s not ilike '%B C'",
     "cast(cast(n as double) / 7 as decimal(7,3))", "cast(cast(c as double) / 2 as decimal(6,2))",

@@ -455,3 +455,99 @@ def test_where_nothing_sound_is_left_nothing_is_run(project: Project) -> None:
     assert "error: models/bad.sql:2:1" in shown
     shown = project.call("run", "-s", "reader", files=BROKEN, code=2)
     assert "error: models/wrong.sql:1:8" in shown
+
+
+ASKING = {
+    "seeds/facts.csv": "id,kind,at\n1,a,2024-01-01\n2,b,2024-01-02\n",
+    "models/wide.sql": "{% set kinds = run_query('select distinct kind from ' ~ ref('facts') ~ ' order by 1') %}"
+    "select id{% for row in kinds or [] %}, kind = '{{ row.kind }}' as is_{{ row.kind }}{% endfor %} "
+    "from {{ ref('facts') }}",
+    "models/again.sql": "{% set columns = adapter.get_columns_in_relation(ref('wide')) %}"
+    "select {{ columns | map(attribute='name') | join(', ') or '1' }} from {{ ref('wide') }}",
+    "models/m.sql": "{{ config(materialized='table') }}"
+    "select {% for column in adapter.get_columns_in_relation(ref('again')) %}{{ column.name }} as c_{{ column.name }}, "
+    "{% endfor %}'x' as last from {{ ref('again') }}",
+    "models/asker.sql": "select '{{ adapter.get_columns_in_relation(this) | length }}' as n",
+}
+
+
+def test_views_that_ask_are_seen_as_they_are(project: Project) -> None:
+    """A table asks about a view that asks about a view that asks for rows: none is taken as it was before an answer."""
+    shown = project.call("show", "m", "--output", "json", files=ASKING)
+    assert json.loads(shown) == [
+        {"c_id": 1, "c_is_a": True, "c_is_b": False, "last": "x"},
+        {"c_id": 2, "c_is_a": False, "c_is_b": True, "last": "x"},
+    ]
+
+
+def test_a_view_that_asks_about_itself_is_not_there_yet(project: Project) -> None:
+    assert '"n": "0"' in project.call("show", "asker", "--output", "json", files=ASKING)
+    files = {**ASKING, "models/asker.sql": "select {{ run_query('select * from ' ~ this) or 1 }} as n"}
+    assert "the template of 'asker' asks about itself" in project.call("build", "-s", "asker", files=files, code=1)
+
+
+def test_columns_of_a_result_are_a_mapping_too(project: Project) -> None:
+    asking = (
+        "{% set found = run_query('select * from ' ~ ref('facts')) %}{% if execute %}select "
+        "{% for name, column in found.columns.items() %}'{{ column.values() | join('+') }}' as {{ name }}, {% endfor %}"
+        "'{{ found.columns.keys() | join }}' as names, '{{ found.columns.get('no', '-') }}' as no"
+        "{% else %}select 1 as x{% endif %}"
+    )
+    shown = project.call(
+        "show", "m", "--output", "json", files={"seeds/facts.csv": "a,b\n1,x\n2,y\n", "models/m.sql": asking}
+    )
+    assert '"a": "1+2", "b": "x+y", "names": "ab", "no": "-"' in shown.replace("\n", "")
+
+
+SEEDED = {
+    "seeds/raw_orders.csv": "id,at\n1,2024-01-01T10:00:00\n2,2024-01-02T11:00:00\n",
+    "models/sources.yml": "sources: [{name: ecom, schema: dws, tables: [{name: raw_orders}]}]\n",
+    "models/stg.sql": "select id, date_trunc('day', at) as day from {{ source('ecom', 'raw_orders') }}",
+    "models/m.sql": "{{ config(materialized='table') }}select id, day from {{ ref('stg') }}",
+    "models/m.yml": "unit_tests: [{name: u, model: m, given: [{input: ref('stg'), rows: [{id: 5}]}], "
+    "expect: {rows: [{id: 5}]}}]\n",
+}
+
+
+def test_a_source_may_be_the_table_of_a_seed(project: Project) -> None:
+    """As in jaffle-shop; the unit test knows the columns that it does not give by the seed's."""
+    assert "PASS=4 " in project.call("build", files=SEEDED)
+    assert '"day": "2024-01-02T00:00:00' in project.call("show", "m", "--output", "json", files=SEEDED)
+
+
+def test_the_sql_of_a_fixture_is_a_template(project: Project) -> None:
+    files = {
+        "macros/m.sql": "{% macro five() %}5{% endmacro %}",
+        "models/src.sql": "select 1 as id",
+        "models/m.sql": "select id + 1 as id from {{ ref('src') }}",
+        "tests/fixtures/rows.sql": "{% if target.name == 't' %}select {{ five() }} as id{% else %}no{% endif %}",
+        "models/m.yml": "unit_tests: [{name: u, model: m, given: [{input: ref('src'), format: sql, fixture: rows}], "
+        "expect: {format: sql, rows: 'select {{ five() }} + 1 as id'}}]\n",
+    }
+    assert "PASS=1 " in project.call("test", files=files)
+    files["tests/fixtures/rows.sql"] = "\n{{ fivee() }}"
+    assert "error: tests/fixtures/rows.sql:2:4: 'fivee' is not defined" in project.call("test", files=files, code=2)
+
+
+def test_a_broken_unit_test_costs_itself_and_its_model(project: Project) -> None:
+    files = {
+        "models/m.sql": "select 1 as id",
+        "models/other.sql": "{{ config(materialized='table') }}select 1 as id",
+        "models/src.sql": "select 1 as id",
+        "models/r.sql": "select id from {{ ref('src') }}",
+        "models/m.yml": "unit_tests: [{name: u, model: r, given: [{input: ref('src'), format: sql, rows: 'selec 1'}], "
+        "expect: {rows: [{id: 1}]}}]\n",
+    }
+    shown = project.call("build", files=files, code=1)
+    assert "Done. PASS=3 WARN=0 ERROR=1 SKIP=1" in shown and "models/m.yml:1:" in shown
+    assert project.call("test", files=files, code=2).startswith("error: models/m.yml:1:")
+
+
+def test_views_with_ctes_of_one_name_are_read_twice(project: Project) -> None:
+    view = "with data as (select 1 as id), more as (select data.id from data) select id from more"
+    files = {
+        "models/v.sql": view,
+        "models/m.sql": "{{ config(materialized='table') }}with data as (select id from {{ ref('v') }}), "
+        "b as (select id from {{ ref('v') }}) select data.id, b.id as other from data join b on data.id = b.id",
+    }
+    assert '"id": 1, "other": 1' in project.call("show", "m", "--output", "json", files=files).replace("\n", "")
