@@ -13,6 +13,7 @@ import sqlglot
 from sqlglot import exp
 
 from sqlmesh_like.duckdb.dialect import DATE_PARTS
+from sqlmesh_like.sql_text import standard_literal
 
 UNKNOWN = "sml-not-checkable: "
 _END = "~sml"
@@ -46,7 +47,8 @@ _SCALARS = (
 _ALLOWED = (*_FORMS, *_OPERATORS, *_AGGREGATES, *_WINDOWED, *_SCALARS)
 _NAMED = frozenset({"NOW", "ISNULL", "ISNOTNULL", "TIMESTAMP_SECONDS", "DATE_PART"})
 _FRACTION = re.compile(r"\s*[-+]?[0-9]*[.][0-9]*\s*")
-_DATE_LETTERS = frozenset("YmdHMSaAbB")
+_DATE_FORMAT = re.compile(r"""(%[YmdHMSaAbB](strict)?|[^A-Za-z%'"])+""")
+"""As sqlglot writes a pattern of Spark; a letter that it leaves means something in Spark."""
 _REGEX = re.compile(
     r"(\(\?i\))?\^?("
     r"(\[\^?[A-Za-z0-9 _@%+.,:;=!#~/*()?{}|-]+\]|[A-Za-z0-9 _@%,:;=!#~/\"'<>&.-]|\((\?:)?|\)|\|)"
@@ -88,8 +90,7 @@ def _unproven_time(node: exp.Expr) -> str | None:
     match node:
         case exp.TimeToStr():
             form = node.args.get("format")
-            specifiers = form.name.split("%")[1:] if isinstance(form, exp.Literal) else ["?"]
-            if not all(part[:1] in _DATE_LETTERS for part in specifiers):
+            if not isinstance(form, exp.Literal) or not _DATE_FORMAT.fullmatch(form.name):
                 return "this pattern of DATE_FORMAT"
         case exp.TimestampTrunc():
             if node.text("unit").upper() not in _UNITS:
@@ -241,8 +242,8 @@ def _castable(cast: exp.Cast) -> str:
 
 def _far_from_change(zone: str) -> str:
     """SQL: `v`, a time in a zone, stands there once, for clocks are not changed within three hours of it."""
-    here = zone.replace("'", "''")
-    early, late = (f"epoch_us(((v {sign} INTERVAL 3 HOUR) AT TIME ZONE '{here}') AT TIME ZONE 'UTC')" for sign in "-+")
+    here = standard_literal(zone)
+    early, late = (f"epoch_us(((v {sign} INTERVAL 3 HOUR) AT TIME ZONE {here}) AT TIME ZONE 'UTC')" for sign in "-+")
     return f"{late} - {early} = 21600000000"
 
 

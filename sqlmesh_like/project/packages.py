@@ -33,18 +33,22 @@ _KEYS = (
     "version",
     "private",
 )
-_HUB = "name its repository: `- git: https://…` with a `revision`"
 
 
 @dataclass(frozen=True)
 class WantedPackage:
-    """One entry of `packages.yml`. `where` is a path, the address of a repository or that of a tarball."""
+    """One entry of `packages.yml`. `where` is a path, an address of a repository or tarball, or a name of the hub."""
 
-    kind: Literal["local", "git", "tarball"]
+    kind: Literal["local", "git", "tarball", "hub"]
     where: str
     declared_at: Location
     revision: str | None = None
     subdirectory: str | None = None
+
+    @property
+    def hub_name(self) -> str:
+        """The package's own name, by its name in the hub: `dbt-labs/dbt_utils`."""
+        return self.where.rpartition("/")[2]
 
 
 def wanted_packages(
@@ -95,7 +99,7 @@ def _wanted(node: YamlNode) -> WantedPackage:
     node.mapping("a package").expect_keys("a package", _KEYS)
     kinds = [kind for kind in _KINDS if kind in node.children]
     if "package" in node.children:
-        raise node.children["package"].error("dbt's hub is not asked", _HUB)
+        return WantedPackage("hub", node.children["package"].text("package"), node.children["package"].location)
     if len(kinds) != 1:
         raise node.error("a package is one of local, git and tarball", "e.g. - local: ../shared")
     kind = kinds[0]

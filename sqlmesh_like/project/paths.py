@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from sqlmesh_like.errors import Location, ProjectError
@@ -42,11 +41,11 @@ def refuse_links_out(base: Path, paths: tuple[Path, ...], root: Path) -> None:
             raise ProjectError("this is a link that leaves the project", location=Location(shown), hint=hint)
 
 
-def links_out(folder: Path, apart: Collection[Path] = ()) -> str | None:
-    """The first link below a folder that leads out of it; None: there is none. `apart`: folders not looked into."""
-    base, unseen = folder.resolve(), {path.resolve() for path in apart}
+def links_out(folder: Path, unseen: str | None = None) -> str | None:
+    """The first link below a folder that leads out of it; None: there is none. `unseen`: folders to pass over."""
+    base = folder.resolve()
     for path, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if (Path(path) / name).resolve() not in unseen]
+        folders[:] = [name for name in folders if name != unseen]
         for name in (*folders, *names):
             link = Path(path) / name
             if link.is_symlink() and not link.resolve().is_relative_to(base):

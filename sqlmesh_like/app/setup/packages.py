@@ -57,10 +57,14 @@ class _Fetching:
     pins: Mapping[str, str]
     installed: frozenset[str]
     done: dict[str, FetchedPackage] = field(default_factory=dict)
+    of_hub: list[WantedPackage] = field(default_factory=list)
 
     def all(self, base: Path, wanted: tuple[WantedPackage, ...]) -> Iterator[FetchedPackage]:
         """These packages and those that they ask for; `base` is where local paths start."""
         for entry in wanted:
+            if entry.kind == "hub":
+                self.of_hub.append(entry)
+                continue
             with tempfile.TemporaryDirectory() as place:
                 source, pin = self._fetch(entry, base, Path(place))
                 name = _name_of(source, entry)
@@ -75,13 +79,20 @@ class _Fetching:
                 yield package
                 yield from self.all(source if entry.kind == "local" else base, inner)
 
+    def require_those_of_the_hub(self) -> None:
+        """Raise ProjectError for a package of the hub that neither another entry nor `dbt deps` has brought."""
+        for entry in self.of_hub:
+            if entry.hub_name not in self.done and not (self.folder / entry.hub_name / DBT_FILE).is_file():
+                hint = f"name the repository of {entry.where} in packages.yml: `- git: https://…` with a `revision`"
+                raise ProjectError("dbt's hub is not asked", location=entry.declared_at, hint=hint)
+
     def _install(self, source: Path, name: str, entry: WantedPackage) -> None:
         is_link, target = entry.kind == "local", self.folder / name
         if source.is_relative_to(self.folder.resolve()) or self.root.resolve() == source:
             hint = "keep it elsewhere: what is in the install folder is replaced"
             message = f"{spec_text(entry.where)} cannot be installed into {self.folder.name}/, where it lies itself"
             raise ProjectError(message, location=entry.declared_at, hint=hint)
-        if link := links_out(source, (self.folder, source / self.folder.name)):
+        if link := links_out(source, self.folder.name):
             raise ProjectError(f"{link} of package {name!r} is a link that leaves it", location=entry.declared_at)
         if (target.exists() or target.is_symlink()) and name not in self.installed:
             hint = f"it is not in {LOCK}; remove it yourself if it may go"
@@ -99,7 +110,8 @@ class _Fetching:
     def _fetch(self, entry: WantedPackage, base: Path, place: Path) -> tuple[Path, str | None]:
         match entry.kind:
             case "local":
-                folder = (base / entry.where).resolve()
+                folder = (self.root / entry.where).resolve()  # as dbt, also for what a package asks for
+                folder = folder if folder.is_dir() else (base / entry.where).resolve()
                 if not folder.is_dir():
                     raise ProjectError(f"there is no folder {entry.where!r}", location=entry.declared_at)
                 return folder, None
@@ -107,6 +119,8 @@ class _Fetching:
                 return _clone(entry, self.pins.get(_lock_key(entry)), place)
             case "tarball":
                 return _unpack(entry, self.pins.get(_lock_key(entry)), place)
+            case "hub":
+                raise AssertionError("packages of the hub are not fetched")
 
 
 def fetch_packages(root: Path, cli_vars: Mapping[str, object]) -> tuple[FetchedPackage, ...]:
@@ -125,6 +139,7 @@ def fetch_packages(root: Path, cli_vars: Mapping[str, object]) -> tuple[FetchedP
     packages = tuple(fetching.all(root, wanted))
     _forget_others(folder, before.difference(package.name for package in packages))
     _write_lock(root, packages, text)
+    fetching.require_those_of_the_hub()
     return packages
 
 

@@ -106,7 +106,10 @@ def test_failures_are_in_the_result_and_wrong_calls_are_raised(shop: Path) -> No
             project.table("total").to_arrow()
         (shop / "models/orders.sql").write_text("selec 1")
         with pytest.raises(ProjectError, match=r"models/orders.sql:1"):
-            project.run()
+            project.run("orders")
+        broken, *skipped = project.run().results
+        assert (broken.node.name, broken.status) == ("orders", "error") and "models/orders.sql:1:1" in broken.message
+        assert {each.status for each in skipped} == {"skipped"}
 
 
 def test_a_wrong_project_is_found_when_it_is_loaded(shop: Path) -> None:

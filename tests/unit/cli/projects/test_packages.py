@@ -142,6 +142,27 @@ def test_a_project_inside_a_package_tests_it(tmp_path: Path, monkeypatch: pytest
         assert "installed tools from ../\n" in shown and "tools.kit_model\n" in shown
 
 
+def test_local_packages_of_a_package_are_looked_for_from_the_root_as_in_dbt_or_from_the_package(ask: Ask) -> None:
+    write(Path("../tools"), {"packages.yml": "packages: [{local: ../kits/one}, {local: two}]\n"})
+    write(Path("../kits/one"), {"dbt_project.yml": "name: one\n"})
+    write(Path("../tools/two"), {"dbt_project.yml": "name: two\n"})
+    code, told = ask("deps", "-t", "t")
+    assert code == 0 and "installed one from ../kits/one\ninstalled two from two\n" in told
+
+
+def test_a_package_of_the_hub_may_be_given_in_another_way(ask: Ask) -> None:
+    """By an entry of the root, where a package asks for it, or by an earlier `dbt deps`."""
+    write(Path("../tools"), {"packages.yml": "packages: [{package: dbt-labs/one, version: 1.0.0}]\n"})
+    write(Path("../one"), {"dbt_project.yml": "name: one\n"})
+    code, told = ask("deps", "-t", "t")
+    assert code == 2 and "packages.yml:1:22: dbt's hub is not asked\n  name the repository of dbt-labs/one" in told
+    both = "packages: [{local: ../tools}, {local: ../one}, {package: dbt-labs/two, version: 1.0.0}]\n"
+    files = {"packages.yml": both, "dbt_packages/two/dbt_project.yml": "name: two\n"}
+    code, told = ask("deps", "-t", "t", **files)
+    assert (code, told) == (0, "installed tools from ../tools\ninstalled one from ../one\n")
+    assert ask("parse")[0] == 0
+
+
 def test_names_mean_what_the_package_means_by_them_and_variables_of_the_root_win(ask: Ask) -> None:
     ask("deps", "-t", "t")
     assert rows(ask, "names") == [{"theirs": "tools", "ours": "shop", "unit": "euro"}]
