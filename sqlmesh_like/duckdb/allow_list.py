@@ -243,7 +243,7 @@ def _castable(cast: exp.Cast) -> str:
 def _far_from_change(zone: str) -> str:
     """SQL: `v`, a time in a zone, stands there once, for clocks are not changed within three hours of it."""
     here = standard_literal(zone)
-    early, late = (f"epoch_us(((v {sign} INTERVAL 3 HOUR) AT TIME ZONE {here}) AT TIME ZONE 'UTC')" for sign in "-+")
+    early, late = (f"epoch_us(timezone('UTC', timezone({here}, v {sign} INTERVAL 3 HOUR)))" for sign in "-+")
     return f"{late} - {early} = 21600000000"
 
 
