@@ -40,12 +40,37 @@ class LakeQueries(Protocol):
 
 
 class ColumnOf:
-    """A column as dbt's `api.Column` shows it."""
+    """A column as dbt's `api.Column` shows it. Sizes are those that the caller gives, else the type's own."""
 
-    def __init__(self, column: str, dtype: str) -> None:
+    def __init__(
+        self,
+        column: str,
+        dtype: str,
+        char_size: int | None = None,
+        numeric_precision: int | None = None,
+        numeric_scale: int | None = None,
+    ) -> None:
         self.name = self.column = column
         self.dtype = dtype.partition("(")[0]
         self.data_type = dtype
+        self.char_size, self.numeric_precision, self.numeric_scale = char_size, numeric_precision, numeric_scale
+
+    @classmethod
+    def create(cls, name: str, label_or_dtype: str) -> ColumnOf:
+        return cls(name, cls.translate_type(label_or_dtype))
+
+    @staticmethod
+    def translate_type(name: str) -> str:
+        """Spark's name of a type by dbt's."""
+        return {"text": "string", "integer": "int", "numeric": "decimal(28,6)"}.get(name.lower(), name.lower())
+
+    @staticmethod
+    def string_type(size: int) -> str:
+        return f"varchar({size})"
+
+    @staticmethod
+    def numeric_type(dtype: str, precision: int | None, scale: int | None) -> str:
+        return dtype if precision is None or scale is None else f"{dtype}({precision},{scale})"
 
     @property
     def quoted(self) -> str:
@@ -196,6 +221,34 @@ class Execute:
 
     def __str__(self) -> str:
         return str(bool(self))
+
+
+class ProjectGraph(Mapping[str, object]):
+    """`graph` of templates, `nodes`, `sources` and so on as in manifest.json. To look at it is to ask.
+
+    As in dbt it is empty while the project is read: not all nodes are known by then.
+    """
+
+    __slots__ = ("_entries", "_note")
+
+    def __init__(self, entries: Callable[[], Mapping[str, object]] | None, note: Callable[[], None]) -> None:
+        self._entries = entries
+        self._note = note
+
+    def __getitem__(self, key: str) -> object:
+        if key not in _OF_GRAPH:
+            raise KeyError(key)
+        self._note()
+        return {} if self._entries is None else self._entries()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_OF_GRAPH)
+
+    def __len__(self) -> int:
+        return len(_OF_GRAPH)
+
+
+_OF_GRAPH = ("nodes", "sources", "exposures", "groups", "metrics", "semantic_models", "saved_queries")
 
 
 class _Waiting:

@@ -22,7 +22,7 @@ from sqlmesh_like.project.config import ConfigFault, UnknownSetting, canonical, 
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.profile import target_words
 from sqlmesh_like.project.reading.values import ProjectVars, public_env_var, value_of_yaml
-from sqlmesh_like.render.adapter_functions import AdapterFunctions, ColumnOf, LakeQueries
+from sqlmesh_like.render.adapter_functions import AdapterFunctions, ColumnOf, LakeQueries, ProjectGraph
 from sqlmesh_like.render.macros import Macros, TemplateScope
 from sqlmesh_like.render.modules import MODULES
 from sqlmesh_like.render.overrides import Overrides
@@ -55,6 +55,7 @@ class RenderEnvironment:
     overrides: Overrides = field(default_factory=Overrides)
     package_vars: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     lake: LakeQueries | None = None
+    graph: Callable[[], Mapping[str, object]] | None = None
 
     def vars_of(self, package: str) -> Mapping[str, object]:
         """Variables as a package's nodes see them."""
@@ -147,6 +148,7 @@ def build_scope(
         **_ACTIONS,
         **asking.functions(),
         "adapter": asking,
+        "graph": ProjectGraph(around.graph, findings.note_question),
         "config": config,
         "builtins": {**functions, "config": config},
         "this": TemplateRelation(this),
@@ -252,11 +254,6 @@ def _ephemeral_name(name: str) -> str:
     return f"__dbt__cte__{name}"
 
 
-def _spark_type(name: str) -> str:
-    """Spark's name of a type by dbt's."""
-    return {"text": "string", "integer": "int", "numeric": "decimal(28,6)"}.get(name.lower(), name.lower())
-
-
 _OF_DBT = ("run_query", "statement", "load_result", "load_relation", "is_incremental")
 """Functions that templates may call as macros of dbt: `dbt.run_query(…)`."""
 _ACTIONS: Mapping[str, object] = {
@@ -266,7 +263,7 @@ _ACTIONS: Mapping[str, object] = {
     "exceptions": SimpleNamespace(raise_compiler_error=_raise, raise_not_implemented=_raise, warn=_warn),
     "api": SimpleNamespace(
         Relation=SimpleNamespace(create=_create_relation, add_ephemeral_prefix=_ephemeral_name),
-        Column=SimpleNamespace(create=ColumnOf, translate_type=_spark_type),
+        Column=ColumnOf,
     ),
     "doc": _empty,
     "fromjson": json.loads,

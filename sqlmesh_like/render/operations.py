@@ -6,7 +6,7 @@ they run, and may themselves ask the lake.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 from sqlmesh_like.errors import UsageError, nearest
@@ -25,12 +25,19 @@ HookTime = Literal["pre_hook", "post_hook"]
 class Operations:
     """Renders the hooks and operations of one project."""
 
-    def __init__(self, renderer: Renderer, project: ParsedProject, target: Target, lake: LakeQueries) -> None:
+    def __init__(
+        self,
+        renderer: Renderer,
+        project: ParsedProject,
+        target: Target,
+        lake: LakeQueries,
+        graph: Callable[[], Mapping[str, object]],
+    ) -> None:
         placed = renderer.place_all()
         self._placed = renderer.by_id(placed)
         self._seeds = {seed.unique_id: seed for seed in project.seeds}
         self._registry = renderer.registry(placed)
-        self._renderer = renderer.answered_by(lake)
+        self._renderer = renderer.answered_by(lake, graph)
         self._project = project
         self._target = target
 

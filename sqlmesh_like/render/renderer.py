@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from sqlmesh_like.errors import Location, ProjectError
@@ -232,10 +232,10 @@ class Renderer:
             column_docs=seed.column_docs,
         )
 
-    def answered_by(self, lake: LakeQueries) -> Renderer:
-        """One whose templates get answers from a lake."""
+    def answered_by(self, lake: LakeQueries, graph: Callable[[], Mapping[str, object]] | None = None) -> Renderer:
+        """One whose templates get answers from a lake, and see the project's graph as manifest.json has it."""
         renderer = copy.copy(self)
-        renderer._around = replace(self._around, lake=lake)
+        renderer._around = replace(self._around, lake=lake, graph=graph)
         return renderer
 
     @property

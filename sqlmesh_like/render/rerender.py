@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
 
@@ -22,17 +22,22 @@ class AsksItself(NodeError):
 class Rerenderer:
     """Renders nodes anew whose templates ask a lake; the others stay as they are.
 
-    `answers` gives the lake's answers, with views that ask in turn rendered by this one.
+    `answers` gives the lake's answers, with views that ask in turn rendered by this one; `graph` is the project's, as
+    manifest.json has it.
     """
 
     def __init__(
-        self, renderer: Renderer, project: ParsedProject, answers: Callable[[Rerenderer], LakeQueries]
+        self,
+        renderer: Renderer,
+        project: ParsedProject,
+        answers: Callable[[Rerenderer], LakeQueries],
+        graph: Callable[[], Mapping[str, object]],
     ) -> None:
         placed = renderer.place_all()
         self._placed = renderer.by_id(placed)
         self._tests = {test.unique_id: test for test in project.tests}
         self._registry = renderer.registry(placed)
-        self._renderer = renderer.answered_by(answers(self))
+        self._renderer = renderer.answered_by(answers(self), graph)
 
     def model(self, model: RenderedModel) -> RenderedModel:
         """The model by what its template gives now. Raises JinjaError, and NodeError of a question."""

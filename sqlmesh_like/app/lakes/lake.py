@@ -45,7 +45,10 @@ class Lake:
         return replace(
             plain,
             rerender=Rerenderer(
-                renderer, loaded.project, lambda views: LakeQuery(replace(plain, rerender=views), self.engine)
+                renderer,
+                loaded.project,
+                lambda views: LakeQuery(replace(plain, rerender=views), self.engine),
+                loaded.graph_of_templates,
             ),
         )
 

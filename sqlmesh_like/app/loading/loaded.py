@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -31,7 +32,7 @@ from sqlmesh_like.project.settings import load_settings
 from sqlmesh_like.render.rendered import RenderedProject
 from sqlmesh_like.render.renderer import EPOCH, render_project
 from sqlmesh_like.render.tests import storing_failures
-from sqlmesh_like.secrets import scrubbed_data
+from sqlmesh_like.secrets import scrubbed, scrubbed_data
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,15 @@ class Loaded:
         from sqlmesh_like.artifacts.manifest import manifest
 
         return manifest(self.project, self.rendered, self.graph, locations(self.project, self.rendered, self.target))
+
+    def graph_of_templates(self) -> Mapping[str, object]:
+        """What templates know as `graph`: plain data without secrets."""
+        return self._plain_manifest
+
+    @cached_property
+    def _plain_manifest(self) -> Mapping[str, object]:
+        plain: Mapping[str, object] = json.loads(scrubbed(self.manifest_text()))
+        return plain
 
 
 def load(

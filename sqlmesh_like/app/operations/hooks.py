@@ -40,7 +40,7 @@ def operations(lake: HudiLake, now: datetime) -> Operations:
     loaded = lake.loaded
     renderer = Renderer(loaded.project, loaded.target, now=now, full_refresh=loaded.invocation.full_refresh)
     answers = LakeQuery(lake.planner(now), lake.engine, lake.engine)
-    return Operations(renderer, loaded.project, loaded.target, answers)
+    return Operations(renderer, loaded.project, loaded.target, answers, loaded.graph_of_templates)
 
 
 def run_operation(loaded: Loaded, macro: str, arguments: Mapping[str, object]) -> str:

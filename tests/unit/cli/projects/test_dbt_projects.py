@@ -551,3 +551,25 @@ def test_views_with_ctes_of_one_name_are_read_twice(project: Project) -> None:
         "b as (select id from {{ ref('v') }}) select data.id, b.id as other from data join b on data.id = b.id",
     }
     assert '"id": 1, "other": 1' in project.call("show", "m", "--output", "json", files=files).replace("\n", "")
+
+
+def test_graph_has_the_nodes_of_the_manifest_once_somebody_answers(project: Project) -> None:
+    files = {
+        "models/a.sql": "{{ config(tags=['x']) }}select 1 as id",
+        "models/b.sql": "select 2 as id",
+        "models/m.sql": "-- depends_on: {{ ref('a') }}\n{% set names = [] %}{% for node in graph.nodes.values() "
+        "| selectattr('resource_type', 'equalto', 'model') if 'x' in node.tags %}"
+        "{% do names.append(node.name) %}{% endfor %}"
+        "select '{{ names | join }}' as tagged, {{ graph.sources | length }} as sources, '{{ graph.no }}' as no",
+    }
+    shown = project.call("show", "m", "--output", "json", files=files)
+    assert json.JSONDecoder().raw_decode(shown)[0] == [{"tagged": "a", "sources": 0, "no": ""}]
+
+
+def test_columns_can_be_made_in_templates(project: Project) -> None:
+    made = (
+        "{% set c = api.Column('n', 'varchar', char_size=7) %}select '{{ c.name }} {{ c.dtype }} {{ c.char_size }} "
+        "{{ c.is_string() }} {{ api.Column.create('k', 'TEXT').data_type }} {{ api.Column.translate_type('integer') }} "
+        "{{ api.Column.numeric_type('decimal', 5, 2) }}' as x"
+    )
+    assert project.compiled(made) == "select 'n varchar 7 True string int decimal(5,2)' as x"
