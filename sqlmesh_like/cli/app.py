@@ -30,6 +30,7 @@ COMMANDS = {
     "debug": "Check project, profile, JDK, jars, warehouse and catalog.",
     "deps": "Fetch packages and the pinned jars.",
     "parse": "Read the project and write manifest.json.",
+    "import-check": "Report what becomes of a dbt project here.",
     "compile": "Render every model's SQL into the target folder.",
     "lint": "Report likely mistakes in the models.",
     "ls": "List the nodes of the project.",

@@ -7,6 +7,7 @@ EXAMPLES = {
     "debug": "sml debug -t local",
     "deps": "sml deps --kafka",
     "parse": "sml parse",
+    "import-check": "sml import-check -t spark --output json",
     "compile": "sml compile -s user_agg",
     "lint": "sml lint -s tag:finance --off LNT004",
     "ls": "sml ls -s +user_agg --resource-type model",

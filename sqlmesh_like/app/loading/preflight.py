@@ -17,9 +17,16 @@ from sqlmesh_like.run.tests import as_model
 
 
 def check_project(loaded: Loaded, selected: Collection[str]) -> tuple[TypeWarning, ...]:
+    """What runs and is likely a mistake. Raises ProjectError with file, line and column for what is wrong."""
+    checked = checked_project(loaded, selected)
+    checked.require_sound()
+    return checked.warnings
+
+
+def checked_project(loaded: Loaded, selected: Collection[str]) -> CheckedModels:
     """Check models as their files stand: columns of seeds are those of the CSV, of sources those of a local lake.
 
-    Gives what runs and is likely a mistake. Raises ProjectError with file, line and column.
+    Raises ProjectError where a destination is wrong.
     """
     if any(model.config.publish for model in loaded.rendered.models):
         from sqlmesh_like.app.loading.destinations import check_destinations  # few projects have one
@@ -27,9 +34,7 @@ def check_project(loaded: Loaded, selected: Collection[str]) -> tuple[TypeWarnin
         check_destinations(loaded, selected)
     above = loaded.graph.above(selected)
     tests = [(test, as_model(test)) for test in loaded.rendered.tests if _reads_only(test, above)]
-    checked = _check(loaded, above, input_schemas(loaded, selected), tests)
-    checked.require_sound()
-    return checked.warnings
+    return _check(loaded, above, input_schemas(loaded, selected), tests)
 
 
 def _reads_only(test: RenderedTest, known: Collection[str]) -> bool:

@@ -1,0 +1,76 @@
+"""A dbt project that somebody brings: what becomes of its models here. Owns the judgement; needs no lake and no JVM."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.preflight import checked_project, input_schemas
+from sqlmesh_like.classify.rules import Reason
+from sqlmesh_like.compiler import CompiledModel, Compiler
+from sqlmesh_like.errors import SmlError, SqlError
+from sqlmesh_like.render.rendered import RenderedModel
+
+
+@dataclass(frozen=True)
+class ImportedModel:
+    """A model or snapshot and what becomes of it.
+
+    `kind`: the strategy of its runs, `view`, `snapshot`, `asks` (its SQL is known in a run only) or `broken`. `reasons`
+    say why a strategy rescans or rebuilds; `readers`: so many nodes are below it.
+    """
+
+    name: str
+    path: str
+    kind: str
+    reasons: tuple[Reason, ...] = ()
+    error: SmlError | None = None
+    readers: int = 0
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """The selected nodes by type, and their models in dependency order."""
+
+    nodes: Mapping[str, int]
+    models: tuple[ImportedModel, ...]
+
+    def of(self, *kinds: str) -> tuple[ImportedModel, ...]:
+        """The models of these kinds, those with the most readers first."""
+        return tuple(sorted((model for model in self.models if model.kind in kinds), key=lambda m: -m.readers))
+
+
+def import_report(loaded: Loaded) -> ImportReport:
+    """What becomes of the selected models. Raises SelectionError where nothing is selected."""
+    nodes = loaded.selected()
+    selected = {node.unique_id for node in nodes}
+    errors = checked_project(loaded, selected).errors
+    compiler = Compiler(input_schemas(loaded, selected))
+    models = {model.unique_id: model for model in loaded.rendered.models}
+    judged: list[ImportedModel] = []
+    for unique_id in loaded.graph.order(loaded.graph.above(selected) & models.keys()):
+        model = _judged(models[unique_id], compiler, errors.get(unique_id), len(loaded.graph.descendants(unique_id)))
+        if unique_id in selected:
+            judged.append(model)
+    return ImportReport(Counter(node.resource_type for node in nodes), tuple(judged))
+
+
+def _judged(model: RenderedModel, compiler: Compiler, error: SqlError | None, readers: int) -> ImportedModel:
+    kind, reasons = "asks", tuple[Reason, ...]()
+    if error is None and not model.asks_lake:
+        try:
+            kind, reasons = _way(compiler.compile(model))
+        except SqlError as broken:
+            error = broken
+    return ImportedModel(model.name, model.path, "broken" if error else kind, reasons, error, readers)
+
+
+def _way(compiled: CompiledModel) -> tuple[str, tuple[Reason, ...]]:
+    config = compiled.model.config
+    if config.snapshot is not None:
+        return "snapshot", ()
+    if config.materialized in ("view", "ephemeral"):
+        return "view", ()
+    return compiled.classification.strategy, compiled.classification.reasons
