@@ -36,7 +36,9 @@ def test_it_says_what_is_followed_rebuilt_and_ignored(
     assert "  views, inlined where they are read  1\n" in page and "  broken                              0\n" in page
     assert "Rebuilt by each run that finds a change, and why\n  lucky: " in page and "(read by 1)" in page
     assert "the template asks the lake\n  asks\n" in page
-    assert ": unknown key 'colour' in a model is ignored (and 1 more)\n" in page
+    assert (
+        "models/m.yml:1:22: unknown key 'colour' in a model is ignored (did you mean 'columns'?) (and 1 more)\n" in page
+    )
     assert "metrics are ignored" in page and "What to change first\n  1. lucky: " in page
     assert not (tmp_path / "target").exists()
 
