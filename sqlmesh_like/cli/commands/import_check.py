@@ -38,7 +38,7 @@ class _Collecting(TerminalReporter):
 def command(flags: Flags, form: str) -> int:
     """Report what becomes of a dbt project here: what compiles, what is incremental, what to change first.
 
-    Exit code 1 if a model is broken. Writes nothing.
+    Exit code 1 if a model is broken. Builds nothing.
     """
     reporter = _Collecting(flags)
     with staying():

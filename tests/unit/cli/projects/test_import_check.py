@@ -40,7 +40,7 @@ def test_it_says_what_is_followed_rebuilt_and_ignored(
         "models/m.yml:1:22: unknown key 'colour' in a model is ignored (did you mean 'columns'?) (and 1 more)\n" in page
     )
     assert "metrics are ignored" in page and "What to change first\n  1. lucky: " in page
-    assert not (tmp_path / "target").exists()
+    assert not (tmp_path / "target/manifest.json").exists()
 
 
 def test_what_is_broken_is_counted_and_comes_first(
