@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from sqlmesh_like.app.operations.run_results import detail
 from sqlmesh_like.app.reporter import Level
 from sqlmesh_like.cli.printing.output import LogLevel, LogStep, Output
 from sqlmesh_like.cli.printing.rows import as_table
+from sqlmesh_like.cli.printing.source_excerpt import with_excerpt
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest, RenderedUnitTest
 from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult, TestResult
 
 
 class RunLog:
-    """Prints a run's lines in dbt's format, with what the contract adds."""
+    """Prints a run's lines in dbt's format, with what the contract adds. `root` is the project's: lines are shown."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, root: Path) -> None:
         self._output = output
+        self._root = root
 
     def started(self, number: int, total: int, node: RenderedNode) -> None:
         self._output.start(_step(number, total, node))
@@ -42,7 +46,7 @@ class RunLog:
         self._output.line(text, level)
 
     def finished(self, result: RunResult) -> None:
-        self._output.end([node_result.status for node_result in result.results], problems(result))
+        self._output.end([node_result.status for node_result in result.results], problems(result, self._root))
 
     def _explain_full_refresh(self, result: NodeResult) -> None:
         """Where a run must rescan it says why."""
@@ -66,13 +70,13 @@ class RunLog:
             self._output.line(f"       … and {rest} more", level)
 
 
-def problems(result: RunResult) -> list[str]:
+def problems(result: RunResult, root: Path) -> list[str]:
     """A text for each node that failed or warned: what and where."""
     bad = [node_result for node_result in result.results if node_result.status in ("error", "fail", "warn")]
-    return [_problem_text(node_result) for node_result in bad]
+    return [_problem_text(node_result, root) for node_result in bad]
 
 
-def _problem_text(result: NodeResult) -> str:
+def _problem_text(result: NodeResult, root: Path) -> str:
     if not isinstance(result, TestResult) and result.status == "warn":
         return f"Warning in {result.node.name} ({result.node.path})\n{indented(result.message)}"
     if isinstance(result, TestResult) and result.status != "error":
@@ -80,7 +84,7 @@ def _problem_text(result: NodeResult) -> str:
         if isinstance(result.node, RenderedUnitTest):
             return f"Failure in unit_test {result.node.name} ({result.node.declared_at})\n{indented(result.message)}"
         return f"{word} in test {result.node.name} ({result.node.path})\n  {result.message}"
-    return f"{result.node.name}: {result.message}"
+    return f"{result.node.name}: {with_excerpt(result.message, root)}"
 
 
 def indented(text: str) -> str:

@@ -27,7 +27,7 @@ def run_selected(
     started, request = perf_counter(), RunRequest(command, now, only, store_failures, units_on, types)
     loaded, output = load(flags, now=clock(now)), make_output(flags, bar=True)
     try:
-        result = run_nodes(loaded, request, RunLog(output), started)
+        result = run_nodes(loaded, request, RunLog(output, loaded.project.root), started)
     finally:
         output.close()
     return 0 if result.ok else 1

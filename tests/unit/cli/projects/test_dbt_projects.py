@@ -446,6 +446,9 @@ def test_a_broken_model_costs_itself_and_its_readers(project: Project) -> None:
     }
     assert "models/bad.sql:2:1: unexpected `selec`" in shown
     assert "models/wrong.sql:1:8: unknown column 'idd'" in shown and "did you mean 'id'?" in shown
+    lines = [line.partition("  ")[2] for line in shown.splitlines()]
+    caret = lines.index("    1 | select idd from {{ ref('s') }}") + 1  # as with every error, once
+    assert lines[caret] == "      |        ^" and shown.count("| select idd") == 1
 
 
 def test_where_nothing_sound_is_left_nothing_is_run(project: Project) -> None:
