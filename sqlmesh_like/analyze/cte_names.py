@@ -21,13 +21,13 @@ def distinct_ctes(tree: exp.Expr) -> exp.Expr:
     names = [cte.alias.lower() for cte in tree.find_all(exp.CTE)]
     if len(set(names)) < len(names):
         taken = {table.name.lower() for table in tree.find_all(exp.Table)}
-        _Renaming(set(), taken | set(names)).visit(tree, {})
+        _Renaming(taken | set(names)).visit(tree, {})
     return tree
 
 
 class _Renaming:
-    def __init__(self, met: set[str], taken: set[str]) -> None:
-        self._met = met
+    def __init__(self, taken: set[str]) -> None:
+        self._met: set[str] = set()
         self._taken = taken
 
     def visit(self, node: exp.Expr, scope: Mapping[str, str]) -> None:

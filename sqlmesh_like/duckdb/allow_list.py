@@ -47,14 +47,18 @@ _SCALARS = (
 _ALLOWED = (*_FORMS, *_OPERATORS, *_AGGREGATES, *_WINDOWED, *_SCALARS)
 _NAMED = frozenset({"NOW", "ISNULL", "ISNOTNULL", "TIMESTAMP_SECONDS", "DATE_PART"})
 _FRACTION = re.compile(r"\s*[-+]?[0-9]*[.][0-9]*\s*")
-_DATE_FORMAT = re.compile(r"""(%[YmdHMSaAbB](strict)?|[^A-Za-z%'"])+""")
-"""As sqlglot writes a pattern of Spark; a letter that it leaves means something in Spark."""
+_DATE_FORMAT = re.compile(r"(%[YmdHMSaAbB](strict)?|[ 0-9:.,;/()_-])+")
+"""As sqlglot writes a pattern of Spark; a letter or bracket that it leaves means something in Spark."""
 _REGEX = re.compile(
     r"(\(\?i\))?\^?("
-    r"(\[\^?[A-Za-z0-9 _@%+.,:;=!#~/*()?{}|-]+\]|[A-Za-z0-9 _@%,:;=!#~/\"'<>&.-]|\((\?:)?|\)|\|)"
-    r"([*+?]\??|\{\d+(,\d*)?\})?)*\$?"
+    r"(\[\^?[A-Za-z0-9 _@%+.,:;=!#~/*()?{}|-]+\]|[A-Za-z0-9 _@%,:;=!#~/\"'<>&.-])([*+?]\??|\{\d+(,\d*)?\})?"
+    r"|\((\?:)?|\)\??|\|"
+    r")*\$?"
 )
-"""Patterns that Java and RE2, of printable ASCII, read alike: without a backslash, for SQL has its own."""
+"""Patterns that Java and RE2, of printable ASCII, read alike: without a backslash, for SQL has its own.
+
+Nor a group that repeats, which may be empty, nor one with flags of its own: `(?U)` is another one in each.
+"""
 _MOMENTS = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ)
 _UNITS = frozenset({"DAY", "WEEK", "MONTH", "YEAR", "HOUR", "QUARTER"})
 
@@ -67,16 +71,13 @@ def first_unproven(tree: exp.Expr) -> str | None:
     [None, 'function SOUNDEX']
     """
     for node in tree.walk():
-        if isinstance(node, exp.Anonymous):
-            if node.name.upper() not in _NAMED:
-                return f"function {node.name.upper()}"
-            if node.name.upper() == "DATE_PART" and not _is_known_part(node):
-                return "this part of DATE_PART"
-        elif type(node) not in _ALLOWED and not isinstance(node, exp.ExplodeOuter):
+        if isinstance(node, exp.Anonymous) and node.name.upper() not in _NAMED:
+            return f"function {node.name.upper()}"
+        if type(node) not in _ALLOWED and not isinstance(node, exp.ExplodeOuter | exp.Anonymous):
             kind = "function" if isinstance(node, exp.Func) else "form"
             name = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
             return f"{kind} {name}"
-        elif why := _unproven_use(node):
+        if why := _unproven_use(node):
             return why
     return None
 
@@ -99,6 +100,8 @@ def _unproven_time(node: exp.Expr) -> str | None:
             return "DATEDIFF by a unit"  # Spark counts whole units that passed, DuckDB the borders between
         case exp.Interval() if not _is_of_a_moment(node):
             return "form INTERVAL"  # beside a date Spark stays with dates, DuckDB goes over to moments
+        case exp.Anonymous() if node.name.upper() == "DATE_PART" and not _is_known_part(node):
+            return "this part of DATE_PART"
         case exp.StrToUnix() if not (isinstance(node.this, exp.Cast) and node.this.to.is_type(*_MOMENTS)):
             return "UNIX_TIMESTAMP of other than a cast to timestamp"
         case exp.AtTimeZone() | exp.FromTimeZone() if not isinstance(node.args.get("zone"), exp.Literal):
@@ -188,7 +191,7 @@ def guarded(tree: exp.Expr) -> exp.Expr:
                 _guard(node.this, _NO_DOUBLE, "ROUND of the double")
             case exp.Anonymous() if node.name.upper() == "TIMESTAMP_SECONDS":
                 _guard(node.expressions[0], _WHOLE, "TIMESTAMP_SECONDS of")
-            case exp.RegexpExtract() | exp.RegexpLike():
+            case exp.RegexpExtract() | exp.RegexpLike() | exp.ILike():  # of other letters the cases differ
                 _guard(node.this, "regexp_full_match(v, '[ -~]*')", "the pattern of")
             case exp.FromTimeZone():
                 _guard(node.this, _far_from_change(node.args["zone"].name), "the moment of")

@@ -61,13 +61,17 @@ def render_inline(
     lake: LakeQueries | None = None,
     *,
     now: datetime.datetime = EPOCH,
+    graph: Callable[[], Mapping[str, object]] | None = None,
 ) -> RenderedModel:
-    """A SELECT that is not a file of the project, such as `sml show --inline`, rendered as a view of it."""
+    """A SELECT that is not a file of the project, such as `sml show --inline`, rendered as a view of it.
+
+    `graph`: what its template knows of the project once a `lake` answers.
+    """
     renderer = Renderer(project, target, now=now)
     file = ModelFile(f"model.{project.name}.inline", "inline", "<inline>", sql, {}, (), "", Location("<inline>"))
     placed = _Placed(file, {"materialized": "view"}, TableName(target.schema, "inline"))
     registry = renderer.registry(renderer.place_all())
-    return (renderer.answered_by(lake) if lake is not None else renderer).render_model(placed, registry)
+    return (renderer.answered_by(lake, graph) if lake is not None else renderer).render_model(placed, registry)
 
 
 class Renderer:

@@ -37,7 +37,9 @@ def adhoc_model(lake: Lake, sql: str) -> RenderedModel:
     model = render_inline(loaded.project, loaded.target, sql, now=loaded.now)
     if model.asks_lake:
         answers = LakeQuery(lake.planner(clock(None)), lake.engine)
-        model = render_inline(loaded.project, loaded.target, sql, answers, now=loaded.now)
+        model = render_inline(
+            loaded.project, loaded.target, sql, answers, now=loaded.now, graph=loaded.graph_of_templates
+        )
     known = list(_known_tables(lake))
     meant = {ref.table: ref for ref in model.inputs}
     for node in _tables(parse(model)):

@@ -73,7 +73,9 @@ def inline_rows(loaded: Loaded, sql: str, limit: int, as_of: str | None = None) 
         asked = view
         if view.asks_lake:
             answers = LakeQuery(lake.planner(clock(None)), lake.engine)
-            asked = render_inline(loaded.project, loaded.target, sql, answers, now=loaded.now)
+            asked = render_inline(
+                loaded.project, loaded.target, sql, answers, now=loaded.now, graph=loaded.graph_of_templates
+            )
         return _query(lake, asked, limit)
 
 

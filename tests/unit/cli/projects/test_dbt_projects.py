@@ -567,6 +567,9 @@ def test_graph_has_the_nodes_of_the_manifest_once_somebody_answers(project: Proj
     }
     shown = project.call("show", "m", "--output", "json", files=files)
     assert json.JSONDecoder().raw_decode(shown)[0] == [{"tagged": "a", "sources": 0, "no": ""}]
+    inline = "select {{ graph.nodes | length }} as n"
+    assert '"n": 3' in project.call("show", "--inline", inline, "--output", "json", files=files)
+    assert '"n": 3' in project.call("sql", inline, "--output", "json", files=files)
 
 
 def test_columns_can_be_made_in_templates(project: Project) -> None:
