@@ -1,6 +1,7 @@
 """The `Engine` port on DuckDB, in this process and with no JVM. Owns tables in memory, each built once in full.
 
-What DuckDB is not known to compute as Spark does fails and is named: a passed run is one that Spark agrees with.
+What DuckDB is not known to compute as Spark does fails and is named: a passed run is one that Spark agrees with. A
+target may ask for DuckDB's rows all the same (`on_unproven: warn`); then what was computed so carries a warning.
 """
 
 from __future__ import annotations
@@ -35,15 +36,25 @@ from sqlmesh_like.run.source_fixtures import MODELS, FixtureTable
 
 StandIn = Callable[[RenderedModel, Schema | None], FixtureTable | None]
 """The fixture that stands for a model; its columns are given where they are known."""
+Warn = Callable[[str], None]
 
 
 class DuckEngine:
-    """Tables of one process. Calls may come from several threads."""
+    """Tables of one process. Calls may come from several threads.
+
+    `warn`: what DuckDB is not known to compute as Spark does is computed, and told to it; None: it is an error.
+    """
 
     def __init__(
-        self, history: DuckHistory, stand_in: StandIn, now: datetime, files: Sequence[str] | None = None
+        self,
+        history: DuckHistory,
+        stand_in: StandIn,
+        now: datetime,
+        files: Sequence[str] | None = None,
+        warn: Warn | None = None,
     ) -> None:
         self._history = history
+        self._warn = warn
         self._stand_in = stand_in
         self._now = now.astimezone(UTC).replace(tzinfo=None) if now.tzinfo else now
         self._is_sandbox = files is None
@@ -68,27 +79,33 @@ class DuckEngine:
     def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> WriteResult:  # noqa: ARG002
         model, facts = planned.compiled.model, planned.compiled.facts
         try:
-            count = self._build(planned)
+            return WriteResult("full_refresh", self._build(planned, self._text), 0, committed=True)
         except NotCheckable as error:
             given = self._stand_in(model, facts.schema)
-            if given is None:
-                hint = f"rows in {_home(model.name)} can stand for it; {_CHECK_THERE}"
-                raise NodeError(str(error), location=Location(model.path), hint=hint) from None
-            self.put(model.table, planned.target.uri, given.schema, given.rows)
-            warning = f"{error}; its rows are those of {given.path}"
-            return WriteResult("full_refresh", len(given.rows), 0, True, warning=warning)
-        return WriteResult("full_refresh", count, 0, committed=True)
+            if given is not None:
+                self.put(model.table, planned.target.uri, given.schema, given.rows)
+                warning = f"{error}; its rows are those of {given.path}"
+                return WriteResult("full_refresh", len(given.rows), 0, True, warning=warning)
+            if self._warn is not None:
+                count = self._build(planned, self._translated)
+                return WriteResult("full_refresh", count, 0, True, warning=_doubt(error))
+            hint = f"rows in {_home(model.name)} can stand for it; {_CHECK_THERE}"
+            raise NodeError(str(error), location=Location(model.path), hint=hint) from None
 
     def write_snapshot(self, planned: PlannedModel) -> WriteResult:
         """The first versions: nothing outlives the process, so that there are no others."""
         model = planned.compiled.model
         assert model.config.snapshot is not None
         source = replace(model, table=TableName("_sml", SOURCE))
-        facts = replace(planned.compiled.facts, model=source)
+        facts, doubt = replace(planned.compiled.facts, model=source), ""
+        whole = replace(planned, compiled=replace(planned.compiled, facts=facts))
         try:
-            self._build(replace(planned, compiled=replace(planned.compiled, facts=facts)))
+            self._build(whole, self._text)
         except NotCheckable as error:
-            raise NodeError(str(error), location=Location(model.path), hint=_CHECK_THERE) from None
+            if self._warn is None:
+                raise NodeError(str(error), location=Location(model.path), hint=_CHECK_THERE) from None
+            doubt = _doubt(error)
+            self._build(whole, self._translated)
         shown = self._schema_of(source.table)
         program = snapshot_program(model.config.snapshot, shown, None, self._now.isoformat(" "))
         tree = sqlglot.parse_one(program.first, dialect="spark")
@@ -98,7 +115,8 @@ class DuckEngine:
         text = duck_text(tree.transform(without_zone, copy=False))
         cursor.execute(f"CREATE OR REPLACE TABLE {_spelt(model.table)} AS SELECT * EXCLUDE ({KEY}) FROM ({text})")
         self._history.add(planned.target.uri, self._schema_of(model.table))
-        return WriteResult("full_refresh", _count(cursor, f"SELECT count(*) FROM {_spelt(model.table)}"), 0, True)
+        count = _count(cursor, f"SELECT count(*) FROM {_spelt(model.table)}")
+        return WriteResult("full_refresh", count, 0, True, warning=doubt)
 
     def _schema_of(self, name: TableName) -> Schema:
         rows = self._db.cursor().execute(f"DESCRIBE {_spelt(name)}").fetchall()
@@ -113,7 +131,7 @@ class DuckEngine:
     def query(self, tree: exp.Expr, tables: Mapping[TableName, TableState], limit: int) -> Rows:
         known = {column.name.lower(): column.type for state in tables.values() for column in state.schema or ()}
         try:
-            text = self._text(tree)
+            text, doubt = self._text_or_doubt(tree)
             cursor = self._db.cursor()
             with self._limited(cursor):
                 cursor.execute(text if limit < 0 else f"SELECT * FROM ({text}) LIMIT {limit}")
@@ -124,7 +142,8 @@ class DuckEngine:
         except NotCheckable as error:
             raise NodeError(str(error), hint=_CHECK_THERE) from None
         is_plain = isinstance(tree, exp.Select) and tree.is_star
-        return Rows(tuple(Column(n, (is_plain and known.get(n.lower())) or spark_name(t)) for n, t in names), rows)
+        columns = tuple(Column(n, (is_plain and known.get(n.lower())) or spark_name(t)) for n, t in names)
+        return Rows(columns, rows, warning=doubt)
 
     def store_failures(
         self,
@@ -139,11 +158,12 @@ class DuckEngine:
     def stop(self) -> None:
         self._db.close()
 
-    def _build(self, planned: PlannedModel) -> int:
+    def _build(self, planned: PlannedModel, translate: Callable[[exp.Expr], str]) -> int:
+        """Build the table by the query that `translate` makes; the number of its rows. Raises as it does, NodeError."""
         model = planned.compiled.model
         types = {column.name: column.type for column in planned.compiled.facts.schema or ()}
         try:
-            text = self._text(planned.compiled.facts.tree)
+            text = translate(planned.compiled.facts.tree)
             cursor = self._place(model.table)
             with self._limited(cursor):
                 shown = [(row[0], row[1]) for row in cursor.execute(f"DESCRIBE {text}").fetchall()]
@@ -155,16 +175,28 @@ class DuckEngine:
         self._history.add(planned.target.uri, tuple(Column(n, types.get(n) or spark_name(t)) for n, t in shown))
         return _count(cursor, f"SELECT count(*) FROM {_spelt(model.table)}")
 
+    def _text_or_doubt(self, tree: exp.Expr) -> tuple[str, str]:
+        """The query in DuckDB's dialect, and why its rows may not be Spark's. Raises NotCheckable without `warn`."""
+        try:
+            return self._text(tree), ""
+        except NotCheckable as error:
+            if self._warn is None:
+                raise
+            self._warn(_doubt(error))
+            return self._translated(tree), _doubt(error)
+
+    def _translated(self, tree: exp.Expr) -> str:
+        return duck_text(frozen(tree, self._now).transform(without_zone, copy=False))
+
     def _text(self, tree: exp.Expr) -> str:
         """The query in DuckDB's words. Raises NotCheckable where its rows may not be Spark's."""
         if why := first_unproven(tree):
             raise NotCheckable(f"not checkable here: {why}")
-        text = duck_text(frozen(tree, self._now).transform(without_zone, copy=False))
+        text = self._translated(tree)
         try:
-            careful = duck_text(frozen(guarded(tree), self._now).transform(without_zone, copy=False))
             cursor = self._db.cursor()
             with self._limited(cursor):
-                cursor.execute(careful).fetchall()
+                cursor.execute(self._translated(guarded(tree))).fetchall()
         except duckdb.Error as error:
             if reason := guard_in(str(error)):
                 raise NotCheckable(f"not checkable here: {reason}") from None
@@ -194,6 +226,10 @@ class NotCheckable(Exception):
 
 
 _CHECK_THERE = "a target of type spark computes it"
+
+
+def _doubt(error: NotCheckable) -> str:
+    return f"{error}; computed by DuckDB (on_unproven: warn), its rows may not be Spark's"
 
 
 def _home(name: str) -> str:

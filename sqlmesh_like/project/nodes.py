@@ -328,6 +328,8 @@ class ParsedProject:
 
 
 DeltaEngine = Literal["auto", "spark"]
+OnUnproven = Literal["error", "warn"]
+"""What a `duckdb` target makes of a query that DuckDB is not known to compute as Spark does."""
 
 
 @dataclass(frozen=True)
@@ -350,3 +352,4 @@ class Target:
     options: Mapping[str, object] = field(default_factory=dict, repr=False)
     publish: Mapping[str, Destination] = field(default_factory=dict, repr=False)
     delta_engine: DeltaEngine = "auto"
+    on_unproven: OnUnproven = "error"

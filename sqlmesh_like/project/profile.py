@@ -15,7 +15,7 @@ from typing import Literal, cast
 
 from sqlmesh_like import secrets
 from sqlmesh_like.errors import ProjectError, UsageError, nearest
-from sqlmesh_like.project.nodes import DeltaEngine, ParsedProject, Target
+from sqlmesh_like.project.nodes import DeltaEngine, OnUnproven, ParsedProject, Target
 from sqlmesh_like.project.publishing import read_destinations
 from sqlmesh_like.project.reading.files import read_text
 from sqlmesh_like.project.reading.values import ValueRenderer
@@ -23,7 +23,7 @@ from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_yaml
 
 PROFILES_FILE = "profiles.yml"
 _KNOWN = ("type", "schema", "warehouse", "master", "threads", "catalog", "spark", "hudi", "publish",
-          "delta_engine")  # fmt: skip
+          "delta_engine", "on_unproven")  # fmt: skip
 _CATALOGS = ("none", "hive", "glue")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://?")
 
@@ -183,6 +183,7 @@ def _target(profile: str, name: str, output: YamlNode, root: Path) -> Target:
         options={key: child.value for key, child in output.items() if key not in _KNOWN or key == "catalog"},
         publish=read_destinations(output.get("publish"), root),
         delta_engine=_delta_engine(output.get("delta_engine")),
+        on_unproven=_on_unproven(output.get("on_unproven")),
     )
 
 
@@ -213,6 +214,10 @@ def _threads(node: YamlNode) -> int:
 
 def _delta_engine(node: YamlNode | None) -> DeltaEngine:
     return "auto" if node is None else cast(DeltaEngine, node.choice("delta_engine", ("auto", "spark")))
+
+
+def _on_unproven(node: YamlNode | None) -> OnUnproven:
+    return "error" if node is None else cast(OnUnproven, node.choice("on_unproven", ("error", "warn")))
 
 
 def _catalog(node: YamlNode | None) -> str:

@@ -56,10 +56,11 @@ class RowDifference:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows in the columns' order."""
+    """Rows in the columns' order. `warning` says what a reader must know of them, as that of `WriteResult` does."""
 
     schema: Schema
     rows: tuple[tuple[object, ...], ...]
+    warning: str = ""
 
 
 @dataclass(frozen=True)

@@ -54,10 +54,14 @@ def run_test(test: RenderedTest, planner: Planner, engine: Engine, pinned: Mappi
         raise SqlError(f"data test {test.name}: {error.message}", location=place, hint=error.hint) from None
     tables = {ref.table: states[ref.unique_id] for ref in facts.inputs}
     failing = _limited(facts.tree, test)
-    ((failures, warns, fails),) = engine.query(_counted(failing, test), tables, -1).rows
+    counted = engine.query(_counted(failing, test), tables, -1)
+    ((failures, warns, fails),) = counted.rows
     status: NodeStatus = "fail" if fails and test.severity == "error" else "warn" if warns else "pass"
     sample = None if status == "pass" else engine.query(failing, tables, SAMPLE)
     message = _message(status, _whole(failures), test)
+    if counted.warning:
+        status = "warn" if status == "pass" else status
+        message = "\n  ".join(filter(None, (message, counted.warning)))
     if test.table is not None:
         is_kept = engine.store_failures(failing, tables, planner.catalog.places[test.unique_id], planner.now)
         message += f"\n  the rows: sml show {test.table}" if is_kept and message else ""

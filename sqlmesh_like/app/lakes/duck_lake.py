@@ -65,7 +65,15 @@ def lake_without_rows(loaded: Loaded, now: datetime) -> DuckLake:
     def stand_in(model: RenderedModel, known: Schema | None) -> FixtureTable | None:
         return model_fixture(loaded.project.root, model, known)
 
-    return DuckLake(loaded, catalog, DuckEngine(history, stand_in, now))
+    warned: set[str] = set()
+
+    def warn(doubt: str) -> None:
+        if doubt not in warned:
+            warned.add(doubt)
+            loaded.reporter.notify(f"warning: {doubt}", "warn")
+
+    warns = loaded.target.on_unproven == "warn"
+    return DuckLake(loaded, catalog, DuckEngine(history, stand_in, now, warn=warn if warns else None))
 
 
 def _load_fixtures(lake: DuckLake, selected: Collection[str]) -> None:
@@ -83,6 +91,8 @@ def build_tables(lake: Lake, wanted: Collection[str], seeds: Mapping[str, SeedTa
     for result in executor.run(nodes).results:
         if result.status == "error":
             raise NodeError(f"{result.node.name}, which is read, cannot be built: {result.message}")
+        if result.status == "warn":
+            lake.loaded.reporter.notify(f"warning: {result.node.name}, which is read: {result.message}", "warn")
 
 
 def _fixtures(loaded: Loaded, wanted: Collection[str]) -> list[tuple[SourceTable, FixtureTable]]:

@@ -158,13 +158,57 @@ def test_a_fixture_stands_for_a_model_that_is_not_checkable_and_that_is_said(ask
     assert code == 0, told
     assert "WARN=1" in told
     assert "not checkable here: function SOUNDEX; its rows are those of fixtures/ref/sounds.csv" in told
-    assert ask("show", "heard", "--output", "json")[1].strip() == '[{"s": "A100", "n": 2}]'
+    rows, warning = ask("show", "heard", "--output", "json")[1].splitlines()
+    assert rows == '[{"s": "A100", "n": 2}]' and "warning: sounds, which is read: not checkable here" in warning
 
 
 def test_a_data_test_that_is_not_checkable_is_an_error(ask: Ask) -> None:
     code, told = ask("test", **{"tests/odd.sql": "select 1 from {{ ref('orders') }} where soundex(note) = 'x'"})
     assert code == 1
     assert "not checkable here: function SOUNDEX" in told
+
+
+LENIENT = {"profiles.yml": FILES["profiles.yml"].replace("schema: dws}", "schema: dws, on_unproven: warn}")}
+
+
+def test_a_target_may_ask_for_rows_that_are_not_proven_and_each_node_says_so(ask: Ask) -> None:
+    odd = {
+        "models/odd.sql": "select sign(id) * id as n, cast(note as int) as m from {{ ref('orders') }}",
+        "models/even.sql": "select n, count(*) as k from {{ ref('odd') }} group by n",
+        "snapshots/s.yml": "snapshots: [{name: kept, relation: ref('odd'),"
+        " config: {unique_key: n, strategy: check, check_cols: all}}]",
+        "tests/right.sql": "select 1 from {{ ref('odd') }} where sign(n) < 0",
+        "tests/wrong.sql": "select n from {{ ref('even') }} where sign(n) > 0",
+    }
+    rows = {"fixtures/ods/orders.csv": "id,amount,note\n1,5.00,1.9\n2,7,2\n"}
+    code, told = ask("build", "-s", "+odd+", **LENIENT, **odd, **rows)
+    why = "not checkable here: function SIGN; computed by DuckDB (on_unproven: warn), its rows may not be Spark's"
+    assert code == 1 and told.count(why) >= 3, told
+    assert "WARN 0 right" in told and "FAIL 2 wrong" in told
+    assert "WARN=2 ERROR=1 SKIP=0" in told
+    results = json.loads(Path("target/run_results.json").read_text())["results"]
+    status = {result["unique_id"].split(".")[-1]: result["status"] for result in results}
+    assert (status["odd"], status["even"], status["right"], status["wrong"]) == ("warn", "success", "warn", "fail")
+    code, told = ask("show", "even", "--output", "csv", **LENIENT)
+    assert code == 0 and "n,k\n1,1\n2,1\n" in told
+    assert f"warning: odd, which is read: {why}" in told
+
+
+def test_a_fixture_goes_before_rows_that_are_not_proven(ask: Ask) -> None:
+    code, told = ask("build", "-s", "sounds+", **LENIENT, **SOUNDS, **{"fixtures/ref/sounds.csv": "s,id\nA100,1\n"})
+    assert code == 0 and "its rows are those of fixtures/ref/sounds.csv" in told and "computed by DuckDB" not in told
+
+
+def test_what_duckdb_cannot_compute_stays_an_error(ask: Ask) -> None:
+    code, told = ask("build", "-s", "sounds+", **LENIENT, **SOUNDS)
+    assert code == 1 and "ERROR=1" in told and "SKIP=1" in told and "models/sounds.sql" in told
+
+
+@pytest.mark.parametrize("value", ["wran", "true", "[warn]"])
+def test_on_unproven_takes_two_words(ask: Ask, value: str) -> None:
+    profile = {"profiles.yml": LENIENT["profiles.yml"].replace("on_unproven: warn", f"on_unproven: {value}")}
+    code, told = ask("parse", **profile)
+    assert code == 2 and "profiles.yml:1:" in told and "on_unproven" in told
 
 
 def test_a_unique_key_that_repeats_fails_as_on_spark(ask: Ask) -> None:
