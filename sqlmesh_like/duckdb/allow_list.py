@@ -240,7 +240,8 @@ def _castable(cast: exp.Cast) -> str:
     pattern = _CASTS.get(cast.to.this)
     if pattern is None:
         return "FALSE"
-    return _spelt_as(pattern)
+    alike = _spelt_as(pattern)
+    return f"{alike} OR {_WHOLE}" if cast.to.is_type(*_MOMENTS) else alike
 
 
 def _far_from_change(zone: str) -> str:

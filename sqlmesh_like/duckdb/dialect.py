@@ -69,6 +69,12 @@ def _with_spark_values(tree: exp.Expr) -> exp.Expr:
                     node.set("to", exp.DataType.build("decimal(10, 0)"))
                 # From its text a double is rounded by its digits, as on Spark.
                 node.set("this", _filled_in(_TEXT_OF_NUMBER, node.this))
+            case exp.Cast() if node.to.is_type(*_MOMENTS) and not isinstance(
+                node.this, exp.Null | exp.CurrentTimestamp
+            ):
+                if not (isinstance(node.this, exp.Literal) and node.this.is_string):
+                    spelt = "TRY_CAST" if isinstance(node, exp.TryCast) else "CAST"
+                    node.replace(_filled_in(_MOMENT_OF.format(cast=spelt), node.this))
             case exp.Anonymous() if node.name.upper() == "TIMESTAMP_SECONDS":
                 node.replace(_filled_in("make_timestamp(CAST(x AS BIGINT) * 1000000)", node.expressions[0]))
             case exp.Anonymous() if node.name.upper() == "DATE_PART":
@@ -103,6 +109,13 @@ _TEXT_OF_NUMBER = (
     " ELSE CAST(v AS VARCHAR) END)[1]"
 )
 """As Spark, which makes a double of a float before it looks at its digits."""
+_MOMENTS = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ)
+_MOMENT_OF = (
+    "list_transform([x], LAMBDA v : CASE WHEN typeof(v) IN ('TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT')"
+    " THEN make_timestamp(CAST(CAST(v AS VARCHAR) AS BIGINT) * 1000000)"
+    " ELSE {cast}(CAST(v AS VARCHAR) AS TIMESTAMP) END)[1]"
+)
+"""A whole number counts seconds, which DuckDB's cast refuses; by way of a text either branch can be bound."""
 
 
 def _filled_in(template: str, value: exp.Expr) -> exp.Expr:

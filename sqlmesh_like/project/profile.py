@@ -183,7 +183,7 @@ def _target(profile: str, name: str, output: YamlNode, root: Path) -> Target:
         options={key: child.value for key, child in output.items() if key not in _KNOWN or key == "catalog"},
         publish=read_destinations(output.get("publish"), root),
         delta_engine=_delta_engine(output.get("delta_engine")),
-        on_unproven=_on_unproven(output.get("on_unproven")),
+        on_unproven=_on_unproven(output.get("on_unproven"), kind.value),
     )
 
 
@@ -216,8 +216,12 @@ def _delta_engine(node: YamlNode | None) -> DeltaEngine:
     return "auto" if node is None else cast(DeltaEngine, node.choice("delta_engine", ("auto", "spark")))
 
 
-def _on_unproven(node: YamlNode | None) -> OnUnproven:
-    return "error" if node is None else cast(OnUnproven, node.choice("on_unproven", ("error", "warn")))
+def _on_unproven(node: YamlNode | None, target_type: object) -> OnUnproven:
+    if node is None:
+        return "error"
+    if target_type != "duckdb":
+        raise node.error("on_unproven is for outputs of type duckdb", "leave it out: Spark computes every query")
+    return cast(OnUnproven, node.choice("on_unproven", ("error", "warn")))
 
 
 def _catalog(node: YamlNode | None) -> str:

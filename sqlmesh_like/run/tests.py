@@ -24,7 +24,7 @@ SAMPLE = 5
 
 @dataclass(frozen=True)
 class TestVerdict:
-    """Outcome of a test that ran: `failures` by its `fail_calc`, by default the number of rows."""
+    """Outcome of a test that ran: `failures` by its `fail_calc`, by default the number of rows; 0 where it passes."""
 
     status: NodeStatus
     failures: int
@@ -58,14 +58,15 @@ def run_test(test: RenderedTest, planner: Planner, engine: Engine, pinned: Mappi
     ((failures, warns, fails),) = counted.rows
     status: NodeStatus = "fail" if fails and test.severity == "error" else "warn" if warns else "pass"
     sample = None if status == "pass" else engine.query(failing, tables, SAMPLE)
-    message = _message(status, _whole(failures), test)
+    count = _whole(failures) if status != "pass" else 0
+    message = _message(status, count, test)
     if counted.warning:
         status = "warn" if status == "pass" else status
         message = "\n  ".join(filter(None, (message, counted.warning)))
     if test.table is not None:
         is_kept = engine.store_failures(failing, tables, planner.catalog.places[test.unique_id], planner.now)
         message += f"\n  the rows: sml show {test.table}" if is_kept and message else ""
-    return TestVerdict(status, _whole(failures), message, sample)
+    return TestVerdict(status, count, message, sample)
 
 
 def _limited(tree: exp.Expr, test: RenderedTest) -> exp.Expr:

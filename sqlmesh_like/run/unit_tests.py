@@ -22,12 +22,15 @@ class Outcome:
     """The model's table at the end of a case, or why this engine cannot say what Spark would do (`unknown`).
 
     `recomputed` are its rows by the model's own query over the inputs at the end; None where there were no changes.
+    `is_by_value`: it is values that are not known to be Spark's. `unproven`: why these rows may not be Spark's.
     """
 
     rows: Rows
     recomputed: Rows | None = None
     strategy: Strategy | None = None
     unknown: str | None = None
+    is_by_value: bool = False
+    unproven: str | None = None
 
 
 class UnitEngine(Protocol):
@@ -93,6 +96,9 @@ class UnitWork:
                 way = f"maintained by {outcome.strategy}" if outcome.strategy else "built"
                 head = f"the table as {way} differs from a full recompute, which is shown as expected"
                 return "fail", f"{head}\n{drift.text(self.flat)}", drift.total, outcome.strategy
+        if outcome.unproven is not None:
+            warning = f"not checkable here: {outcome.unproven}; passed on DuckDB (on_unproven: warn), may fail on Spark"
+            return "warn", warning, 0, outcome.strategy
         return "pass", "", 0, outcome.strategy
 
     def _difference(self, case: UnitCase, actual: Rows) -> RowDiff | None:

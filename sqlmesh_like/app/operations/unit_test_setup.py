@@ -28,7 +28,7 @@ def unit_work(loaded: Loaded, selected: Collection[str], now: datetime, on: str 
     no Spark.
     """
     tests = [test for test in loaded.rendered.unit_tests if test.unique_id in selected]
-    engine = _on_spark(loaded) if on == "spark" else DuckUnits()
+    engine = _on_spark(loaded) if on == "spark" else DuckUnits(loaded.target.on_unproven == "warn")
     known = _known(loaded, tests)
     cases: dict[str, UnitCase] = {}
     errors: dict[str, SmlError] = {}

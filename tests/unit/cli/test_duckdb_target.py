@@ -211,6 +211,33 @@ def test_on_unproven_takes_two_words(ask: Ask, value: str) -> None:
     assert code == 2 and "profiles.yml:1:" in told and "on_unproven" in told
 
 
+def test_on_unproven_means_nothing_on_spark_and_is_refused_there(ask: Ask) -> None:
+    profile = {"profiles.yml": FILES["profiles.yml"].replace("warehouse: w", "warehouse: w, on_unproven: warn")}
+    code, told = ask("parse", "-t", "s", **profile)
+    assert code == 2 and "on_unproven is for outputs of type duckdb" in told and "profiles.yml:1:" in told
+
+
+UNIT = """
+unit_tests:
+  - {name: said, model: odd, given: [{input: ref('orders'), rows: [{id: 3}]}], expect: {rows: [{n: 3}]}}
+  - {name: cut, model: cut, given: [{input: ref('orders'), rows: [{note: '1.9'}]}], expect: {rows: [{n: 2}]}}
+  - {name: wrong, model: odd, given: [{input: ref('orders'), rows: [{id: 3}]}], expect: {rows: [{n: 4}]}}
+"""
+
+
+def test_unit_tests_follow_it_and_never_pass_without_a_word(ask: Ask) -> None:
+    models = {
+        "models/odd.sql": "select sign(id) * id as n from {{ ref('orders') }}",
+        "models/cut.sql": "select cast(note as int) as n from {{ ref('orders') }}",
+        "models/units.yml": UNIT,
+    }
+    code, told = ask("test", "-s", "test_type:unit", **LENIENT, **models)
+    assert code == 1 and "PASS=0 WARN=2 ERROR=1" in told, told
+    assert "function SIGN; passed on DuckDB (on_unproven: warn), may fail on Spark" in told
+    assert "the cast to INT of 1.9; passed on DuckDB" in told
+    assert ask("test", "-s", "test_type:unit")[1].count("not checkable here") == 3
+
+
 def test_a_unique_key_that_repeats_fails_as_on_spark(ask: Ask) -> None:
     model = "{{ config(unique_key='note') }} select 'a' as note from {{ ref('orders') }}"
     code, told = ask("run", "-s", "keyed", **{"models/keyed.sql": model})
