@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from sqlmesh_like.project.nodes import ModelGroup
 from sqlmesh_like.render.rendered import RenderedExposure, RenderedModel
 
+_NOBODY: Mapping[str, object] = {"email": None, "name": None}
+
 
 def exposure_entry(rendered: RenderedExposure, refs: Mapping[str, object]) -> dict[str, object]:
     """One entry of the manifest's `exposures`; `refs` are its inputs as dbt spells them."""
@@ -20,7 +22,7 @@ def exposure_entry(rendered: RenderedExposure, refs: Mapping[str, object]) -> di
         "original_file_path": declared.declared_at.path,
         "fqn": list(declared.fqn),
         "type": declared.type,
-        "owner": dict(declared.owner),
+        "owner": {**_NOBODY, **declared.owner},
         "description": declared.description,
         "label": declared.label,
         "maturity": declared.maturity,
@@ -43,7 +45,8 @@ def group_entry(group: ModelGroup) -> dict[str, object]:
         "package_name": group.unique_id.split(".")[1],
         "path": group.declared_at.path.partition("/")[2],
         "original_file_path": group.declared_at.path,
-        "owner": dict(group.owner),
+        "owner": {**_NOBODY, **group.owner},
+        "config": {"meta": {}},
         "description": group.description or None,
     }
 

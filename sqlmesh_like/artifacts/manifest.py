@@ -11,6 +11,7 @@ from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path, PurePosixPath
 
 from sqlmesh_like import __version__
+from sqlmesh_like.artifacts import dbt_keys
 from sqlmesh_like.artifacts.exposures import exposure_entry, group_entry, group_map
 from sqlmesh_like.artifacts.files import compiled_model_path, compiled_test_path, json_text, timestamp, write_text
 from sqlmesh_like.artifacts.sources import criteria
@@ -27,11 +28,13 @@ from sqlmesh_like.project.nodes import (
     Source,
     SourceTable,
 )
+from sqlmesh_like.project.snapshots import SnapshotConfig
 from sqlmesh_like.render.macros import Macros
-from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, RenderedSeed, RenderedTest
+from sqlmesh_like.render.rendered import InputRef, RefCall, RenderedModel, RenderedProject, RenderedSeed, RenderedTest
 from sqlmesh_like.render.templates import Templates
 
 MANIFEST_SCHEMA = "https://schemas.getdbt.com/dbt/manifest/v12.json"
+PACKAGE_FOLDERS = ("dbt_packages", "dbt_modules")
 _EMPTY = ("metrics", "selectors", "saved_queries", "semantic_models")
 
 
@@ -39,28 +42,38 @@ def write_manifest(path: Path, project: ParsedProject, content: str, now: dateti
     """Writes what `manifest` made, as JSON. Raises MachineError where the file cannot be written."""
     moment = now or datetime.datetime.now(datetime.UTC)
     metadata = {
+        **dbt_keys.METADATA,
         "dbt_schema_version": MANIFEST_SCHEMA,
         "dbt_version": __version__,
         "generated_at": timestamp(moment),
         "invocation_id": str(uuid.uuid4()),
+        "invocation_started_at": timestamp(moment),
+        "run_started_at": timestamp(moment),
         "env": {},
         "project_name": project.name,
+        "project_id": hashlib.md5(project.name.encode(), usedforsecurity=False).hexdigest(),
         "adapter_type": "spark",
     }
     write_text(path, f'{{"metadata": {json_text(metadata)}, {content[1:]}\n')
 
 
 def manifest(
-    project: ParsedProject, rendered: RenderedProject, graph: Graph, locations: Mapping[str, str] | None = None
+    project: ParsedProject,
+    rendered: RenderedProject,
+    graph: Graph,
+    schema: str,
+    locations: Mapping[str, str] | None = None,
 ) -> dict[str, object]:
-    """Everything of the manifest that depends on the project alone: the same for the same files.
+    """Everything of the manifest that depends on the project and the target alone: the same for the same files.
 
+    `schema` is the target's.
     `locations`, the folders of tables by unique id, are under `sml` in the tables' meta: `--defer` reads them.
     """
+    groups: Mapping[str | None, str | None] = {model.unique_id: model.config.group for model in rendered.models}
     nodes = [
         *(_model(model, project) for model in rendered.models),
         *(_seed(seed, project) for seed in rendered.seeds),
-        *(_test(test, project) for test in rendered.tests),
+        *({**_test(test, project, schema), "group": groups.get(test.attached_to)} for test in rendered.tests),
         *(_analysis(analysis, project) for analysis in rendered.analyses),
     ]
     sources = (_source(source, table) for source in project.sources for table in source.tables)
@@ -103,12 +116,15 @@ def _columns(columns: Schema, docs: Mapping[str, ColumnDoc]) -> dict[str, object
 
 
 def _column(column: Column, doc: ColumnDoc) -> dict[str, object]:
+    meta, tags = dict(doc.meta), list(doc.tags)
     return {
+        **dbt_keys.COLUMN,
         "name": column.name,
         "description": doc.description,
         "data_type": column.type,
-        "meta": dict(doc.meta),
-        "tags": list(doc.tags),
+        "config": {"meta": meta, "tags": tags},
+        "meta": meta,
+        "tags": tags,
     }
 
 
@@ -132,42 +148,66 @@ def _refs(inputs: tuple[InputRef, ...]) -> dict[str, object]:
     nodes = [ref for ref in inputs if ref.kind != "source"]
     sources = [ref for ref in inputs if ref.kind == "source"]
     return {
-        "refs": [{"name": ref.unique_id.split(".", 2)[2], "package": None, "version": None} for ref in nodes],
+        "refs": [_ref(ref) for ref in nodes],
         "sources": [ref.unique_id.split(".")[2:4] for ref in sources],
     }
 
 
+def _ref(ref: InputRef) -> dict[str, object]:
+    asked = ref.asked or RefCall(ref.unique_id.split(".", 2)[2])
+    return {"name": asked.name, "package": asked.package, "version": _version(asked.version)}
+
+
+def _version(version: object) -> object:
+    """A number where it is one, as YAML reads it."""
+    return int(version) if isinstance(version, str) and version.isdigit() else version
+
+
 def _common(unique_id: str, name: str, kind: str, path: str) -> dict[str, object]:
+    package = unique_id.split(".")[1]
+    path = _within_package(path, package)
     return {
         "unique_id": unique_id,
         "name": name,
         "resource_type": kind,
-        "package_name": unique_id.split(".")[1],
+        "package_name": package,
         "path": path.partition("/")[2] or ".",
         "original_file_path": path,
         "database": None,
     }
 
 
+def _within_package(path: str, package: str) -> str:
+    """A file of a package by its path in there, as in dbt."""
+    head, _, rest = path.partition(f"/{package}/")
+    return rest if rest and head in PACKAGE_FOLDERS else path
+
+
 def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
-    config, version = _config(model.config), model.version
+    version, is_enforced = model.version, bool(model.config.contract.get("enforced", False))
+    contract = {"enforced": is_enforced, "alias_types": bool(model.config.contract.get("alias_types", True))}
+    docs = {"show": True, "node_color": None, **model.config.docs}
+    text = model.raw_sql.strip()
     return {
+        **(dbt_keys.MODEL if _kind(model) == "model" else dbt_keys.ANALYSIS),
         **_common(model.unique_id, version.of if version else model.name, _kind(model), model.path),
-        **({"version": version.v, "latest_version": version.latest} if version else {}),
+        **({"version": _version(version.v), "latest_version": _version(version.latest)} if version else {}),
         "schema": model.table.schema,
         "fqn": list(model.fqn),
         "alias": model.table.identifier,
-        "checksum": _checksum(model.raw_sql),
-        "config": {**config, "contract": {"enforced": bool(model.config.contract.get("enforced", False))}},
+        "checksum": _checksum(text),
+        "config": {**_config(model.config), "contract": contract, "docs": docs},
+        "contract": {**contract, "checksum": None},
         "tags": list(model.config.tags),
         "description": model.description,
         "columns": _columns(model.declared, model.column_docs),
         "meta": dict(model.config.meta),
         "group": model.config.group,
         **({"access": model.config.access} if _kind(model) == "model" else {}),
-        "docs": {"show": True, **model.config.docs},
+        **({"path": f"{PurePosixPath(model.path).name}/{model.name}.sql"} if _is_yaml_snapshot(model) else {}),
+        "docs": docs,
         "relation_name": model.table.sql(),
-        "raw_code": model.raw_sql,
+        "raw_code": text,
         "language": "sql",
         **_refs(model.inputs),
         "depends_on": _depends_on(model.inputs, model.macros),
@@ -178,24 +218,59 @@ def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
     }
 
 
+def _is_yaml_snapshot(model: RenderedModel) -> bool:
+    return _kind(model) == "snapshot" and model.path.endswith((".yml", ".yaml"))
+
+
 def _config(config: ModelConfig) -> dict[str, object]:
-    """As `asdict` gives it, without copying what is only read."""
+    """As `asdict` gives it, without copying what is only read; no key and one column as dbt writes them."""
     values = {field.name: getattr(config, field.name) for field in fields(config)}
-    return {
+    ours = {
         key: asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
         for key, value in values.items()
     }
+    key = config.unique_key
+    hooks = {"pre-hook": ours.pop("pre_hook"), "post-hook": ours.pop("post_hook")}
+    return {
+        **dbt_keys.MODEL_CONFIG,
+        **ours,
+        **(_snapshot_config(config.snapshot) if config.snapshot else {}),
+        "unique_key": None if not key else key[0] if len(key) == 1 else list(key),
+        **{name: _hooks(texts) for name, texts in hooks.items()},
+    }
+
+
+def _snapshot_config(config: SnapshotConfig) -> dict[str, object]:
+    names = {name: None if spelt == name else spelt for name, spelt in config.names.items()}
+    return {
+        "strategy": config.strategy,
+        "updated_at": config.updated_at,
+        "check_cols": (list(config.check) if config.check else "all") if config.strategy == "check" else None,
+        "hard_deletes": config.hard_deletes,
+        "dbt_valid_to_current": config.current,
+        "snapshot_meta_column_names": names,
+        "target_schema": None,
+        "target_database": None,
+    }
+
+
+def _hooks(texts: object) -> list[dict[str, object]]:
+    listed = texts if isinstance(texts, list | tuple) else [texts] if texts else []
+    return [{"sql": text, "transaction": True, "index": None} for text in listed]
 
 
 def _analysis(analysis: RenderedModel, project: ParsedProject) -> dict[str, object]:
     node = _model(analysis, project)
     return {
-        **{key: value for key, value in node.items() if key not in ("group", "access")},
+        **{key: value for key, value in node.items() if key not in _OF_MODELS},
         "resource_type": "analysis",
         "path": f"analysis/{node['path']}",
         "relation_name": None,
-        "config": {"enabled": True, "tags": node["tags"], "meta": node["meta"]},
+        "config": {**dbt_keys.ANALYSIS_CONFIG, "tags": node["tags"], "meta": node["meta"]},
     }
+
+
+_OF_MODELS = dbt_keys.MODEL.keys() - dbt_keys.ANALYSIS.keys() | {"access"}
 
 
 def _kind(model: RenderedModel) -> str:
@@ -206,12 +281,13 @@ def _seed(seed: RenderedSeed, project: ParsedProject) -> dict[str, object]:
     # As dbt hashes it, without blanks at both ends: the manifest of one can be a state for the other.
     content = (project.root / seed.path).read_bytes().decode(errors="replace").strip()
     return {
+        **dbt_keys.SEED,
         **_common(seed.unique_id, seed.name, "seed", seed.path),
         "schema": seed.table.schema,
         "fqn": list(seed.fqn),
         "alias": seed.table.identifier,
         "checksum": _checksum(content),
-        "config": {**seed.config, "materialized": "seed", "tags": list(seed.tags)},
+        "config": {**dbt_keys.SEED_CONFIG, **_seed_config(seed), "materialized": "seed", "tags": list(seed.tags)},
         "tags": list(seed.tags),
         "description": seed.description,
         "columns": _columns(
@@ -223,45 +299,66 @@ def _seed(seed: RenderedSeed, project: ParsedProject) -> dict[str, object]:
     }
 
 
-def _test(test: RenderedTest, project: ParsedProject) -> dict[str, object]:
+def _seed_config(seed: RenderedSeed) -> dict[str, object]:
+    given = dict(seed.config)
+    hooks = {key: _hooks(given.pop(key.replace("-", "_"), ())) for key in ("pre-hook", "post-hook")}
+    return {**given, **hooks}
+
+
+def _test(test: RenderedTest, project: ParsedProject, schema: str) -> dict[str, object]:
     short_name = test.short_name or test.name
     alias = str(test.config.get("alias") or short_name)
+    is_generic = test.test_type == "generic"
     kind = {
         "test_metadata": test.metadata and vars(test.metadata),
         "column_name": test.column_name,
-        "attached_node": test.attached_to,
+        "attached_node": None if test.attached_to and test.attached_to.startswith("source.") else test.attached_to,
+        "file_key_name": _file_key(test.attached_to),
     }
     compiled = f"{project.target_path}/compiled/{project.name}/{compiled_test_path(test.path, short_name)}"
+    common = _common(test.unique_id, test.name, "test", test.path)
+    settings = {**dbt_keys.TEST_CONFIG, **test.config}
     return {
-        **_common(test.unique_id, test.name, "test", test.path),
-        "path": f"{short_name}.sql",
-        "schema": "dbt_test__audit",
+        **dbt_keys.TEST,
+        **common,
+        "path": f"{short_name}.sql" if is_generic else common["path"],
+        "schema": f"{schema}_{settings['schema']}" if settings["schema"] else schema,
         "fqn": list(test.fqn),
         "description": test.description,
         "alias": alias,
-        "checksum": {"name": "none", "checksum": ""},
+        "checksum": {"name": "none", "checksum": ""} if is_generic else _checksum(test.raw_sql.strip()),
         "config": {
-            **({"alias": alias} if alias != test.name else {}),
-            **test.config,
+            **settings,
+            "alias": alias if alias != test.name else None,
             "enabled": True,
-            "severity": test.severity,
             "tags": list(test.tags),
             "materialized": "test",
         },
         "tags": list(test.tags),
-        "raw_code": test.raw_sql,
+        "raw_code": test.raw_sql.strip(),
         "language": "sql",
         **_refs(test.inputs),
         "depends_on": _depends_on(test.inputs, test.macros),
         "compiled_path": compiled,
         "compiled": True,
         "compiled_code": test.sql,
-        **(kind if test.test_type == "generic" else {}),
+        **(kind if is_generic else {}),
     }
 
 
+def _file_key(attached_to: str | None) -> str | None:
+    """The entry of YAML that a generic test is declared in: that of a model, a seed, a snapshot or a source."""
+    if attached_to is None:
+        return None
+    kind, _, *names = attached_to.split(".")
+    return f"{kind}s.{names[0]}"
+
+
 def _source(source: Source, table: SourceTable) -> dict[str, object]:
+    freshness = {"freshness": criteria(table.freshness)} if table.freshness.is_asked else {}
+    meta, tags, loaded_at = dict(table.meta), list(table.tags), {"loaded_at_field": table.freshness.loaded_at}
     return {
+        **dbt_keys.SOURCE,
         **_common(table.unique_id, table.name, "source", table.declared_at.path),
         "path": table.declared_at.path,
         "schema": table.table.schema,
@@ -272,12 +369,12 @@ def _source(source: Source, table: SourceTable) -> dict[str, object]:
         "identifier": table.table.identifier,
         "description": table.description,
         "columns": _columns(table.columns, table.column_docs),
-        "meta": dict(table.meta),
-        "tags": list(table.tags),
-        "config": {"enabled": True},
+        "meta": meta,
+        "tags": tags,
+        "config": {**dbt_keys.SOURCE_CONFIG, **freshness, **loaded_at, "meta": meta, "tags": tags},
         "relation_name": table.table.sql(),
-        "freshness": criteria(table.freshness) if table.freshness.is_asked else None,
-        "loaded_at_field": table.freshness.loaded_at,
+        **freshness,
+        **loaded_at,
     }
 
 
@@ -292,13 +389,15 @@ def _macros(project: ParsedProject) -> list[dict[str, object]]:
 
 def _macro(unique_id: str, file: MacroFile, doc: MacroDoc) -> dict[str, object]:
     _, package, name = unique_id.split(".", 2)
+    path = _within_package(file.path, package)
     return {
+        **dbt_keys.MACRO,
         "unique_id": unique_id,
         "name": name,
         "resource_type": "macro",
         "package_name": package,
-        "path": file.path,
-        "original_file_path": file.path,
+        "path": path,
+        "original_file_path": path,
         "macro_sql": _macro_text(name, file.raw),
         "depends_on": {"macros": []},
         "description": doc.description,

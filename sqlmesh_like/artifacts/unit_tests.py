@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
+
 from sqlmesh_like.project.nodes import ParsedProject
 from sqlmesh_like.project.testing.unit_test_spec import Fixture
 from sqlmesh_like.render.rendered import ChangedRows, RenderedUnitTest
 from sqlmesh_like.render.unit_tests import spelt
+
+_OVERRIDES = ("macros", "vars", "env_vars")
 
 
 def unit_test(test: RenderedUnitTest, project: ParsedProject) -> dict[str, object]:
@@ -18,19 +22,20 @@ def unit_test(test: RenderedUnitTest, project: ParsedProject) -> dict[str, objec
         "name": test.name,
         "resource_type": "unit_test",
         "package_name": project.name,
-        "path": test.path,
+        "path": test.path.partition("/")[2],
         "original_file_path": test.path,
-        "fqn": [project.name, test.model.name, test.name],
+        "fqn": [project.name, *PurePosixPath(test.path).parent.parts[1:], test.model.name, test.name],
         "model": test.model.name,
         "given": given,
         "expect": _fixture(test.expect),
         "description": test.description,
-        "overrides": {kind: dict(test.overrides.get(kind, {})) for kind in ("macros", "vars", "env_vars")},
-        "depends_on": {"macros": list(test.model.macros), "nodes": [test.model.unique_id]},
+        "overrides": {kind: dict(test.overrides.get(kind, {})) for kind in _OVERRIDES} if test.overrides else None,
+        "depends_on": {"macros": [], "nodes": [test.model.unique_id]},
         "config": {
             "tags": list(test.tags),
             "meta": {**(meta if isinstance(meta, dict) else {}), **changes},
             "enabled": True,
+            "static_analysis": None,
         },
         "schema": test.model.table.schema,
         "checksum": None,

@@ -64,17 +64,8 @@ def _with_spark_values(tree: exp.Expr) -> exp.Expr:
     """Functions of which DuckDB's of that name gives another value, or which it lacks, by others of its own."""
     for node in reversed(list(tree.walk())):  # what is inside first
         match node:
-            case exp.Cast() if node.to.is_type(exp.DType.DECIMAL) and not isinstance(node.this, exp.Null):
-                if not node.to.expressions:
-                    node.set("to", exp.DataType.build("decimal(10, 0)"))
-                # From its text a double is rounded by its digits, as on Spark.
-                node.set("this", _filled_in(_TEXT_OF_NUMBER, node.this))
-            case exp.Cast() if node.to.is_type(*_MOMENTS) and not isinstance(
-                node.this, exp.Null | exp.CurrentTimestamp
-            ):
-                if not (isinstance(node.this, exp.Literal) and node.this.is_string):
-                    spelt = "TRY_CAST" if isinstance(node, exp.TryCast) else "CAST"
-                    node.replace(_filled_in(_MOMENT_OF.format(cast=spelt), node.this))
+            case exp.Cast():
+                _as_spark_casts(node)
             case exp.Anonymous() if node.name.upper() == "TIMESTAMP_SECONDS":
                 node.replace(_filled_in("make_timestamp(CAST(x AS BIGINT) * 1000000)", node.expressions[0]))
             case exp.Anonymous() if node.name.upper() == "DATE_PART":
@@ -95,6 +86,21 @@ def _with_spark_values(tree: exp.Expr) -> exp.Expr:
             case exp.AtTimeZone():
                 node.set("this", _filled_in("x AT TIME ZONE 'UTC'", node.this))
     return tree
+
+
+def _as_spark_casts(cast: exp.Cast) -> None:
+    if cast.to.is_type(exp.DType.DECIMAL) and not isinstance(cast.this, exp.Null):
+        if not cast.to.expressions:
+            cast.set("to", exp.DataType.build("decimal(10, 0)"))
+        # From its text a double is rounded by its digits, as on Spark.
+        cast.set("this", _filled_in(_TEXT_OF_NUMBER, cast.this))
+    elif cast.to.is_type(*_MOMENTS) and not _is_text_or_clock(cast.this):
+        spelt = "TRY_CAST" if isinstance(cast, exp.TryCast) else "CAST"
+        cast.replace(_filled_in(_MOMENT_OF.format(cast=spelt), cast.this))
+
+
+def _is_text_or_clock(value: exp.Expr) -> bool:
+    return isinstance(value, exp.Null | exp.CurrentTimestamp) or (isinstance(value, exp.Literal) and value.is_string)
 
 
 DATE_PARTS = {

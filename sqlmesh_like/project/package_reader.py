@@ -255,7 +255,9 @@ def _snapshot(
     over: Settings | None,
 ) -> ModelFile:
     _check_name("snapshot", text.name, text.path)
-    fqn = (settings.name, *PurePosixPath(text.path).parts[1:-1], PurePosixPath(text.path).stem, text.name)
+    path = PurePosixPath(text.path)
+    block = () if path.suffix in (".yml", ".yaml") else (path.stem,)
+    fqn = (settings.name, *path.parts[1:-1], *block, text.name)
     config = merge_config({"materialized": "snapshot"}, settings.folder_config(settings.snapshots, fqn, values))
     return ModelFile(
         unique_id=f"snapshot.{settings.name}.{text.name}",

@@ -251,6 +251,7 @@ def _source_tests(source: YamlNode, project: str, settings: FolderConfig) -> lis
     for table in () if tables is None else tables.sequence("tables"):
         name, of = required(table, "name", "a source table"), required(source, "name", "a source")
         tested = Tested(project, f"source.{project}.{of}.{name}", f"{of}_{name}", f"source({of!r}, {name!r})", None)
+        tested = replace(tested, tags=(*column_tags(source), *column_tags(table)))
         tests += node_tests(table, tested, settings)
     return tests
 
@@ -261,7 +262,7 @@ def node_tests(node: YamlNode, tested: Tested, settings: FolderConfig) -> list[T
     columns = node.get("columns")
     for column in () if columns is None else columns.sequence("columns"):
         name = required(column, "name", "a column")
-        of_column = replace(tested, column=name, tags=column_tags(column))
+        of_column = replace(tested, column=name, tags=(*tested.tags, *column_tags(column)))
         tests += [generic_test(entry, of_column, settings) for entry in _test_entries(column)]
     return [test for test in tests if test is not None]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlmesh_like.errors import nearest
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.versions import Version
-from sqlmesh_like.render.rendered import InputRef
+from sqlmesh_like.render.rendered import InputRef, RefCall
 from sqlmesh_like.render.templates import TemplateFault
 from sqlmesh_like.sql_text import spark_identifier
 
@@ -99,7 +99,8 @@ class RelationRegistry:
             known = nearest(names[0], self.packages) or f"this project is {self.project!r}"
             raise TemplateFault(f"ref names package {names[0]!r}, which is not installed", pattern, known)
         if name in self.nodes and (len(names) == 1 or self.nodes[name].unique_id.split(".")[1] == names[0]):
-            return self.nodes[name]
+            asked = RefCall(names[-1], names[0] if len(names) == 2 else None, version)
+            return replace(self.nodes[name], asked=asked)
         if self.disabled.get(name, "").endswith(PYTHON):
             message = f"ref names {name!r}, a Python model, which is not run"
             raise TemplateFault(message, pattern, f"write {self.disabled[name]} in SQL, or drop the reference")

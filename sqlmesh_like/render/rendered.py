@@ -16,6 +16,15 @@ from sqlmesh_like.project.versions import Version
 
 
 @dataclass(frozen=True)
+class RefCall:
+    """What a template gave to `ref`."""
+
+    name: str
+    package: str | None = None
+    version: object = None
+
+
+@dataclass(frozen=True)
 class InputRef:
     """An input of a model: a source table, another model or a seed, under the name its compiled SQL uses."""
 
@@ -23,6 +32,7 @@ class InputRef:
     table: TableName
     kind: Literal["source", "model", "seed"]
     declared: Schema = ()
+    asked: RefCall | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

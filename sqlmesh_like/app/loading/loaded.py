@@ -120,7 +120,8 @@ class Loaded:
         """What manifest.json says of the project as it is."""
         from sqlmesh_like.artifacts.manifest import manifest
 
-        return manifest(self.project, self.rendered, self.graph, locations(self.project, self.rendered, self.target))
+        places = locations(self.project, self.rendered, self.target)
+        return manifest(self.project, self.rendered, self.graph, self.target.schema, places)
 
     def graph_of_templates(self) -> Mapping[str, object]:
         """What templates know as `graph`: plain data without secrets."""

@@ -28,7 +28,7 @@ class Tested:
     name: str
     relation: str  # Jinja expression: ref('x') or source('a', 'b')
     column: str | None
-    tags: tuple[str, ...] = ()  # of the column
+    tags: tuple[str, ...] = ()  # of the column, and of the source
 
 
 def generic_test(node: YamlNode, tested: Tested, settings: FolderConfig) -> TestFile | None:
