@@ -1,0 +1,163 @@
+"""Public dbt projects, unedited, beside dbt-core 1.11.16 on DuckDB: the same nodes, and each ends the same way.
+
+`SML_DBT_PROJECTS` is a folder with clones of dbt-utils, dbt-audit-helper, dbt-date, dbt-expectations and jaffle-shop,
+by these names. Packages that their `packages.yml` takes from the hub are given as `local:`, and the profile is ours.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from sqlmesh_like.cli.app import main
+from tests.dbt_core.program import QUIET, python_of_dbt
+
+Shown = pytest.CaptureFixture[str]
+GIVEN = os.environ.get("SML_DBT_PROJECTS")
+VARS = ("--vars", '{"load_source_data": true}')
+OURS = "{target: duckdb, outputs: {duckdb: {type: duckdb, schema: main, on_unproven: warn},"
+OURS += " spark: {type: spark, schema: main, warehouse: warehouse}}}"
+THEIRS = "{target: duckdb, outputs: {duckdb: {type: duckdb, schema: main, path: theirs.duckdb}}}"
+ENDED_WELL = ("success", "pass", "no-op", "warn")
+PATTERNS = r"_match_(regex|regex_list)_data_text_(email|postal)"
+
+
+@dataclass(frozen=True)
+class Public:
+    """A project of a clone: its folder, the packages that it takes from the hub, and which nodes end otherwise, why."""
+
+    folder: str
+    packages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    on_both: Mapping[str, str] = field(default_factory=dict)
+    on_spark: Mapping[str, str] = field(default_factory=dict)
+
+
+PROJECTS = {
+    "dbt-date": Public("dbt-date/integration_tests"),
+    "dbt-expectations": Public(
+        "dbt-expectations/integration_tests",
+        {"dbt-expectations/packages.yml": ("../../dbt-date",)},
+        on_both={PATTERNS: "Spark reads '\\d' as 'd', and the package's macro for it drops the flags"},
+    ),
+    "dbt-utils": Public(
+        "dbt-utils/integration_tests",
+        on_both={r"test_date_spine": "dbt: DuckDB adds no interval to a text"},
+    ),
+    "dbt-audit-helper": Public(
+        "dbt-audit-helper/integration_tests",
+        {"dbt-audit-helper/packages.yml": ("../../dbt-utils",)},
+        on_both={
+            r"model.*\.compare_and_classify_query_results": "dbt: DuckDB counts no distinct rows of two columns",
+            r"\.unit_compare_classify(\.|$)": "dbt: as above",
+            r"\.unit_compare_classify_struct\.": "dbt skips them: its own model raises 'Unknown adapter'",
+            r"\.unit_quick_are_queries_identical\.": "dbt: not implemented for DuckDB; ours: a unit test asks no lake",
+        },
+    ),
+    "jaffle-shop": Public(
+        "jaffle-shop",
+        {"jaffle-shop/packages.yml": ("../dbt-utils", "../dbt-date")},
+        on_both={r"^saved_query\.": "saved queries are not there"},
+    ),
+}
+
+
+@pytest.mark.skipif(not GIVEN, reason="SML_DBT_PROJECTS names no folder with clones of public projects")
+@pytest.mark.parametrize("target", ["duckdb", "spark"])
+@pytest.mark.parametrize("name", PROJECTS)
+def test_a_public_project_ends_as_with_dbt(
+    name: str, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+) -> None:
+    public = PROJECTS[name]
+    theirs = ended_with_dbt(name, tmp_path.parent)
+    project = copied(public, tmp_path) / ""
+    monkeypatch.chdir(project)
+    words = ("--profiles-dir", str(tmp_path / "profiles"), "--target", target)
+    assert main(["deps", *words]) == 0, capsys.readouterr()
+    for command in ("parse", "ls", "compile"):
+        assert main([command, *words, *VARS]) == 0, capsys.readouterr().out
+    if (project / "seeds" / "jaffle-data").exists():
+        assert main(["seed", *words, *VARS]) == 0, capsys.readouterr()
+    main(["build", *words, *VARS])
+    ours = results(project / "target")
+    named = {**public.on_both, **(public.on_spark if target == "spark" else {})}
+    different = {
+        unique_id: f"{ours.get(unique_id)}, dbt {theirs.get(unique_id)}"
+        for unique_id in ours.keys() | theirs.keys()
+        if not is_same(ours.get(unique_id), theirs.get(unique_id))
+    }
+    unnamed = {i: how for i, how in different.items() if not any(re.search(pattern, i) for pattern in named)}
+    assert not unnamed, json.dumps(unnamed, indent=1)
+    stale = [pattern for pattern in named if not any(re.search(pattern, unique_id) for unique_id in different)]
+    assert not stale, f"no node ends otherwise any more: {stale}"
+
+
+def is_same(mine: tuple[str, int] | None, other: tuple[str, int] | None) -> bool:
+    """Both ended well, or both did not; a failing test found as many rows."""
+    if mine is None or other is None:
+        return False
+    if mine[0] in ENDED_WELL or other[0] in ENDED_WELL:
+        return mine[0] in ENDED_WELL and other[0] in ENDED_WELL
+    return mine == other
+
+
+def results(folder: Path) -> dict[str, tuple[str, int]]:
+    """How each node ended, with its failures."""
+    rows = json.loads((folder / "run_results.json").read_text())["results"]
+    return {row["unique_id"]: (row["status"], row.get("failures") or 0) for row in rows}
+
+
+@cache
+def ended_with_dbt(name: str, folder: Path) -> dict[str, tuple[str, int]]:
+    root = folder / f"theirs-{name}"
+    project = copied(PROJECTS[name], root)
+    (root / "profiles" / "profiles.yml").write_text(profiles(THEIRS))
+    words = ["--profiles-dir", str(root / "profiles"), *VARS]
+    for command in ("deps", "seed", "build"):
+        subprocess.run(
+            [str(python_of_dbt()), "-m", "dbt.cli.main", command, *words],
+            cwd=project, env={**os.environ, **QUIET}, capture_output=True, text=True, timeout=900, check=False,
+        )  # fmt: skip
+    return results(project / "target")
+
+
+def copied(public: Public, root: Path) -> Path:
+    """The clones, and the project of one of them with our profile."""
+    left_out = shutil.ignore_patterns(".git", "target", "dbt_packages")
+    for name in PROJECTS:
+        shutil.copytree(Path(str(GIVEN), name), root / name, ignore=left_out, dirs_exist_ok=True)
+    for path, locals_ in public.packages.items():
+        (root / path).write_text(json.dumps({"packages": [{"local": local} for local in locals_]}))
+    (root / public.folder / "package-lock.yml").unlink(missing_ok=True)  # it names versions of the hub
+    if public.folder == "jaffle-shop":
+        write_missing_seeds(root / public.folder / "seeds" / "jaffle-data")
+    (root / "profiles").mkdir()
+    (root / "profiles" / "profiles.yml").write_text(profiles(OURS))
+    return root / public.folder
+
+
+def profiles(text: str) -> str:
+    return f"integration_tests: {text}\ndefault: {text}\n"
+
+
+def write_missing_seeds(folder: Path) -> None:
+    """The two largest seeds, which a clone without large files lacks: five orders of the first customer and store."""
+    customer, store = (
+        (folder / f"raw_{name}.csv").read_text().splitlines()[1].partition(",")[0] for name in ("customers", "stores")
+    )
+    orders = [f"o-{n},{customer},2024-01-0{n}T08:00:00,{store},1100,66,1166" for n in range(1, 6)]
+    missing = {
+        "raw_orders.csv": ["id,customer,ordered_at,store_id,subtotal,tax_paid,order_total", *orders],
+        "raw_items.csv": ["id,order_id,sku", *(f"i-{n},o-{n},JAF-001" for n in range(1, 6))],
+    }
+    for name, lines in missing.items():
+        if not (folder / name).exists():
+            (folder / name).write_text("\n".join(lines) + "\n")
