@@ -24,8 +24,7 @@ from tests.dbt_core.program import QUIET, python_of_dbt
 Shown = pytest.CaptureFixture[str]
 GIVEN = os.environ.get("SML_DBT_PROJECTS")
 VARS = ("--vars", '{"load_source_data": true}')
-OURS = "{target: duckdb, outputs: {duckdb: {type: duckdb, schema: main, on_unproven: warn},"
-OURS += " spark: {type: spark, schema: main, warehouse: warehouse}}}"
+OURS = "{target: duckdb, outputs: {duckdb: {type: duckdb, schema: main, on_unproven: warn}}}"
 THEIRS = "{target: duckdb, outputs: {duckdb: {type: duckdb, schema: main, path: theirs.duckdb}}}"
 ENDED_WELL = ("success", "pass", "no-op", "warn")
 PATTERNS = r"_match_(regex|regex_list)_data_text_(email|postal)"
@@ -37,8 +36,7 @@ class Public:
 
     folder: str
     packages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    on_both: Mapping[str, str] = field(default_factory=dict)
-    on_spark: Mapping[str, str] = field(default_factory=dict)
+    otherwise: Mapping[str, str] = field(default_factory=dict)
 
 
 PROJECTS = {
@@ -46,16 +44,16 @@ PROJECTS = {
     "dbt-expectations": Public(
         "dbt-expectations/integration_tests",
         {"dbt-expectations/packages.yml": ("../../dbt-date",)},
-        on_both={PATTERNS: "Spark reads '\\d' as 'd', and the package's macro for it drops the flags"},
+        otherwise={PATTERNS: "Spark reads '\\d' as 'd', and the package's macro for it drops the flags"},
     ),
     "dbt-utils": Public(
         "dbt-utils/integration_tests",
-        on_both={r"test_date_spine": "dbt: DuckDB adds no interval to a text"},
+        otherwise={r"test_date_spine": "dbt: DuckDB adds no interval to a text"},
     ),
     "dbt-audit-helper": Public(
         "dbt-audit-helper/integration_tests",
         {"dbt-audit-helper/packages.yml": ("../../dbt-utils",)},
-        on_both={
+        otherwise={
             r"model.*\.compare_and_classify_query_results": "dbt: DuckDB counts no distinct rows of two columns",
             r"\.unit_compare_classify(\.|$)": "dbt: as above",
             r"\.unit_compare_classify_struct\.": "dbt skips them: its own model raises 'Unknown adapter'",
@@ -65,22 +63,21 @@ PROJECTS = {
     "jaffle-shop": Public(
         "jaffle-shop",
         {"jaffle-shop/packages.yml": ("../dbt-utils", "../dbt-date")},
-        on_both={r"^saved_query\.": "saved queries are not there"},
+        otherwise={r"^saved_query\.": "saved queries are not there"},
     ),
 }
 
 
 @pytest.mark.skipif(not GIVEN, reason="SML_DBT_PROJECTS names no folder with clones of public projects")
-@pytest.mark.parametrize("target", ["duckdb", "spark"])
 @pytest.mark.parametrize("name", PROJECTS)
 def test_a_public_project_ends_as_with_dbt(
-    name: str, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
 ) -> None:
     public = PROJECTS[name]
     theirs = ended_with_dbt(name, tmp_path.parent)
     project = copied(public, tmp_path) / ""
     monkeypatch.chdir(project)
-    words = ("--profiles-dir", str(tmp_path / "profiles"), "--target", target)
+    words = ("--profiles-dir", str(tmp_path / "profiles"))
     assert main(["deps", *words]) == 0, capsys.readouterr()
     for command in ("parse", "ls", "compile"):
         assert main([command, *words, *VARS]) == 0, capsys.readouterr().out
@@ -88,15 +85,16 @@ def test_a_public_project_ends_as_with_dbt(
         assert main(["seed", *words, *VARS]) == 0, capsys.readouterr()
     main(["build", *words, *VARS])
     ours = results(project / "target")
-    named = {**public.on_both, **(public.on_spark if target == "spark" else {})}
     different = {
         unique_id: f"{ours.get(unique_id)}, dbt {theirs.get(unique_id)}"
         for unique_id in ours.keys() | theirs.keys()
         if not is_same(ours.get(unique_id), theirs.get(unique_id))
     }
-    unnamed = {i: how for i, how in different.items() if not any(re.search(pattern, i) for pattern in named)}
+    unnamed = {i: how for i, how in different.items() if not any(re.search(pattern, i) for pattern in public.otherwise)}
     assert not unnamed, json.dumps(unnamed, indent=1)
-    stale = [pattern for pattern in named if not any(re.search(pattern, unique_id) for unique_id in different)]
+    stale = [
+        pattern for pattern in public.otherwise if not any(re.search(pattern, unique_id) for unique_id in different)
+    ]
     assert not stale, f"no node ends otherwise any more: {stale}"
 
 
