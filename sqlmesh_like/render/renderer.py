@@ -121,6 +121,7 @@ class Renderer:
             unit_tests=render_unit_tests(self._project.unit_tests, models, registry, render_tested, render_fixture),
             exposures=exposures,
             analyses=tuple(self.render_model(entry, registry) for entry in analyses),
+            macros=tuple(self._around.macros.declared()),
         )
 
     def _render_text(self, text: str, path: str, registry: RelationRegistry) -> str:
