@@ -14,9 +14,11 @@ from jinja2 import Environment, Template, TemplateError, TemplateSyntaxError, Un
 from jinja2.exceptions import SecurityError
 from jinja2.ext import Extension
 from jinja2.parser import Parser
+from jinja2.runtime import Context
 
 from sqlmesh_like.errors import JinjaError, Location, SmlError, nearest
 from sqlmesh_like.project.reading.bounds import BoundedSandbox, TemplateLimit, bounded
+from sqlmesh_like.project.reading.file_dependencies import record_clock
 from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.reading.values import MissingValue, repeatable_random
 from sqlmesh_like.render.fast_render import render_plain
@@ -28,6 +30,7 @@ _TOO_DEEP = (RecursionError, MemoryError, SyntaxError, OverflowError, ValueError
 _NESTED = "the template is nested too deep"
 _NEST_LESS = "split it into macros"
 _Kind = TypeVar("_Kind", bound=nodes.Node)
+_OF_CALL = frozenset({"run_started_at", "invocation_id"})
 MACRO_PREFIX = "sml_macro__"
 BUILTIN = "<built in>/"
 
@@ -100,6 +103,15 @@ class LoudUndefined(Undefined):
         return ""
 
 
+class NotingContext(Context):
+    """Notes when a template asks for what has another value in each call; the sandbox notes `now()` and the like."""
+
+    def resolve_or_missing(self, key: str) -> object:
+        if key in _OF_CALL:
+            record_clock()
+        return super().resolve_or_missing(key)
+
+
 def _same(value: object) -> object:
     return value
 
@@ -115,6 +127,7 @@ def environment(assigned: set[str], report: Callable[[str], None] = refuse_undef
         undefined=type("LoudUndefined", (LoudUndefined,), {"_assigned": assigned, "_report": staticmethod(report)}),
         extensions=[TestTag, MaterializationTag, "jinja2.ext.do", "jinja2.ext.loopcontrols"],
     )
+    made.context_class = NotingContext
     made.globals.pop("lipsum")  # other words in each rendering
     made.filters["random"] = repeatable_random
     # In YAML these give native values; in SQL, as in dbt, the text is what it is.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,13 +24,15 @@ from sqlmesh_like.plan.state_comparison import ComparisonState
 from sqlmesh_like.project.loader import find_project, load_project
 from sqlmesh_like.project.nodes import ParsedProject, Target
 from sqlmesh_like.project.profile import ProfileRequest, load_target
+from sqlmesh_like.project.reading.file_dependencies import rendered_node
 from sqlmesh_like.project.reading.project_warnings import LOGGER
 from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.project.selection import Selector
 from sqlmesh_like.project.selectors import load_selectors
 from sqlmesh_like.project.settings import load_settings
+from sqlmesh_like.render.clocked import rerender_clocked
 from sqlmesh_like.render.rendered import RenderedProject
-from sqlmesh_like.render.renderer import EPOCH, render_project
+from sqlmesh_like.render.renderer import EPOCH, Renderer, render_project
 from sqlmesh_like.render.tests import storing_failures
 from sqlmesh_like.secrets import scrubbed, scrubbed_data
 
@@ -155,6 +157,12 @@ def load(
         rendered = render_project(project, target, now=now, full_refresh=invocation.full_refresh)
         return rendered, build_graph(project, rendered)
 
+    def refresh(
+        project: ParsedProject, target: Target, rendered: RenderedProject, clocked: Collection[str]
+    ) -> RenderedProject | None:
+        renderer = Renderer(project, target, now=now, full_refresh=invocation.full_refresh)
+        return rerender_clocked(renderer, project, rendered, clocked)
+
     cached = cached_project(
         root,
         invocation,
@@ -162,13 +170,14 @@ def load(
         resolve_target,
         render,
         lambda: tuple(log.messages),
+        refresh,
     )
-    for message, level in cached.messages:
+    for message, level, _node in cached.messages:
         log.say(message, level)
     for warning in cached.project.warnings:
         log.say(f"warning: {warning}", "warn")
     if invocation.warn_error:
-        _refuse_warnings([text for text, level in log.messages if level == "warn"])
+        _refuse_warnings(list(dict.fromkeys(text for text, level, _node in log.messages if level == "warn")))
     project, target = cached.project, cached.target
     return Loaded(invocation, project, target, cached.rendered, cached.graph, cached.cache_path, reporter, spark, now)
 
@@ -220,10 +229,12 @@ class _LogHandler(logging.Handler):
         self.say(record.getMessage(), "warn" if record.levelno >= logging.WARNING else "info")
 
     def say(self, text: str, level: Level) -> None:
-        if level == "warn" and (text, level) in self.messages:
-            return
-        self.messages.append((text, level))
-        self._notify(text, level)
+        message = text, level, rendered_node()
+        is_known = level == "warn" and any((text, level) == known[:2] for known in self.messages)
+        if not is_known or message not in self.messages:
+            self.messages.append(message)
+        if not is_known:
+            self._notify(text, level)
 
 
 def _log_to(notify: Notify) -> _LogHandler:
