@@ -31,9 +31,10 @@ from sqlmesh_like.project.selection import Selector
 from sqlmesh_like.project.selectors import load_selectors
 from sqlmesh_like.project.settings import load_settings
 from sqlmesh_like.render.clocked import rerender_clocked
-from sqlmesh_like.render.rendered import RenderedProject
+from sqlmesh_like.render.rendered import RenderedProject, RenderedSeed
 from sqlmesh_like.render.renderer import EPOCH, Renderer, render_project
 from sqlmesh_like.render.tests import storing_failures
+from sqlmesh_like.run.seeds import SeedReader, SeedTable
 from sqlmesh_like.secrets import scrubbed, scrubbed_data
 
 
@@ -50,6 +51,7 @@ class Loaded:
     reporter: Reporter = field(default_factory=LogReporter)
     spark: SharedSpark | None = None
     now: datetime.datetime = EPOCH  # the clock of templates
+    seed_reader: SeedReader = field(default_factory=SeedReader, compare=False, repr=False)
 
     @property
     def target_folder(self) -> Path:
@@ -82,6 +84,10 @@ class Loaded:
         """With a table for the failing rows of each data test that does not say no."""
         tests = storing_failures(self.rendered.tests, self.target.schema)
         return replace(self, rendered=replace(self.rendered, tests=tests), cache_path=None)
+
+    def read_seed(self, seed: RenderedSeed) -> SeedTable:
+        """A seed's rows, as its file gives them. Raises ProjectError with file, line and column."""
+        return self.seed_reader.read(seed, self.project.root)
 
     @property
     def is_comparing(self) -> bool:
