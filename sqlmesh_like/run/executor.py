@@ -87,7 +87,7 @@ class Executor:
                 raise self.broken[node.unique_id]
             result = self._attempted(node)
         except SmlError as error:
-            result = _without_work(node, "error", str(error))
+            result = replace(_without_work(node, "error", str(error)), location=error.location)
         return replace(result, started=started, seconds=perf_counter() - clock)
 
     def skip(self, node: RenderedNode, why: str) -> NodeResult:

@@ -19,7 +19,8 @@ class ImportedModel:
     """A model or snapshot and what becomes of it.
 
     `kind`: the strategy of its runs, derived or its author's (`append`, `merge` …), `view`, `snapshot`, `asks` (its SQL
-    is known in a run only) or `broken`. `reasons` say why a strategy rescans or rebuilds; `readers`: so many nodes are below it.
+    is known in a run only) or `broken`. `reasons` say why a strategy rescans or rebuilds; `readers`: so many nodes are
+    below it.
     """
 
     name: str

@@ -449,6 +449,10 @@ def test_a_broken_model_costs_itself_and_its_readers(project: Project) -> None:
     lines = [line.partition("  ")[2] for line in shown.splitlines()]
     caret = lines.index("    1 | select idd from {{ ref('s') }}") + 1  # as with every error, once
     assert lines[caret] == "      |        ^" and shown.count("| select idd") == 1
+    places = {result["unique_id"].split(".")[2]: result["adapter_response"].get("location") for result in results}
+    assert places["wrong"] == {"path": "models/wrong.sql", "line": 1, "column": 8}
+    assert places["bad"] == {"path": "models/bad.sql", "line": 2, "column": 1}
+    assert places["s"] is places["good"] is places["unique_good_id"] is places["reader"] is None
 
 
 def test_where_nothing_sound_is_left_nothing_is_run(project: Project) -> None:
