@@ -36,7 +36,7 @@ class RunLog:
             case "error" if not isinstance(result, TestResult):
                 self._output.error(step, result.seconds)
             case "warn" if not isinstance(result, TestResult):
-                self._output.warned(step, detail(result), result.seconds)
+                self._output.warned(step, detail(result), result.seconds, result.message)
             case "pass" | "fail" | "warn" | "error":
                 failures = result.failures if isinstance(result, TestResult) else None
                 self._output.tested(step, result.status, failures or 0, result.seconds)

@@ -160,7 +160,7 @@ def _executor(
     loaded = lake.loaded
     return Executor(
         lake.planner(now), loaded.graph, lake.engine, listener, loaded.target.threads, loaded.invocation.fail_fast,
-        seeds, units, runs_views, broken=broken,
+        seeds, units, runs_views, broken=broken, warnings_fail=loaded.invocation.warn_error,
     )  # fmt: skip
 
 
