@@ -14,7 +14,7 @@ class Invocation:
 
     `lock_timeout`: seconds to wait for another process that is writing to the lake. `target_path`: a folder for
     artifacts instead of the settings', from the project's root on. `partial_parse`: what the last call read may be used
-    again. `warn_error`: what the project's files would be warned of is an error.
+    again. `warn_error`: what the project's files would be warned of is an error, and tests that would warn fail.
     """
 
     select: tuple[str, ...] = ()

@@ -29,9 +29,7 @@ from sqlmesh_like.project.nodes import (
     SourceTable,
 )
 from sqlmesh_like.project.snapshots import SnapshotConfig
-from sqlmesh_like.render.macros import Macros
 from sqlmesh_like.render.rendered import InputRef, RefCall, RenderedModel, RenderedProject, RenderedSeed, RenderedTest
-from sqlmesh_like.render.templates import Templates
 
 MANIFEST_SCHEMA = "https://schemas.getdbt.com/dbt/manifest/v12.json"
 PACKAGE_FOLDERS = ("dbt_packages", "dbt_modules")
@@ -80,7 +78,7 @@ def manifest(
     return {
         "nodes": _by_id(_located(node, locations) for node in nodes),
         "sources": _by_id(_located(source, locations) for source in sources),
-        "macros": _by_id(_macros(project)),
+        "macros": _by_id(_macros(project, rendered)),
         "exposures": _by_id(exposure_entry(e, _refs(e.inputs)) for e in rendered.exposures),
         "groups": _by_id(group_entry(group) for group in project.groups),
         "group_map": group_map(project.groups, rendered.models),
@@ -378,13 +376,10 @@ def _source(source: Source, table: SourceTable) -> dict[str, object]:
     }
 
 
-def _macros(project: ParsedProject) -> list[dict[str, object]]:
-    if not project.macros:
-        return []
-    texts = {file.path: file for file in project.macros}
-    macros = Macros(project.name, project.macros, Templates()).declared()
-    docs = project.macro_docs
-    return [_macro(i, texts[place.path], docs.get(i, MacroDoc(""))) for i, place in macros if place.path in texts]
+def _macros(project: ParsedProject, rendered: RenderedProject) -> list[dict[str, object]]:
+    texts, docs = {file.path: file for file in project.macros}, project.macro_docs
+    declared = ((unique_id, texts.get(place.path)) for unique_id, place in rendered.macros)
+    return [_macro(i, file, docs.get(i, MacroDoc(""))) for i, file in declared if file is not None]
 
 
 def _macro(unique_id: str, file: MacroFile, doc: MacroDoc) -> dict[str, object]:

@@ -73,5 +73,6 @@ def make_output(flags: Flags, stream: TextIO | None = None, *, bar: bool = False
     call = current()
     seconds = None if call is None else call.closing_seconds
     return Output(
-        flags.quiet, color, flags.log_format, chosen, has_bar=has_bar and not flags.quiet, seconds=seconds
+        flags.quiet, color, flags.log_format, chosen, has_bar=has_bar and not flags.quiet, seconds=seconds,
+        on_warning=None if call is None else call.warnings.append,
     )  # fmt: skip

@@ -13,7 +13,8 @@ import click
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.cli.completion import complete_selectors
 from sqlmesh_like.cli.dbt_flags import dbt_flags
-from sqlmesh_like.cli.printing.activity import activity
+from sqlmesh_like.cli.printing.activity import activity, current
+from sqlmesh_like.errors import NodeError
 from sqlmesh_like.project.selection import INDIRECT
 
 _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
@@ -81,7 +82,7 @@ def _options() -> list[click.Option]:
         click.Option(
             ["--partial-parse/--no-partial-parse"], help="Use what the last call read of the project.", default=True
         ),
-        click.Option(["--warn-error"], help="Warnings about the project's files are errors.", is_flag=True),
+        click.Option(["--warn-error"], help="Warnings are errors, and tests that would warn fail.", is_flag=True),
         click.Option(["--log-format"], help="text or json.", type=click.Choice(["text", "json"]), default="text"),
         click.Option(["-q", "--quiet/--no-quiet"], help="Print results and errors only.", default=False),
         click.Option(["--no-color", "--no-use-colors"], help="Print without colours.", is_flag=True),
@@ -101,12 +102,24 @@ def shared_options(command: Callable[..., object]) -> Callable[..., object]:
     def called(**kwargs: Any) -> object:
         flags = Flags(**{field.name: kwargs.pop(field.name) for field in fields(Flags)})
         with activity(quiet=flags.quiet, log_format=flags.log_format):
-            return command(flags=flags, **kwargs)
+            result = command(flags=flags, **kwargs)
+            call = current()
+            if flags.warn_error and not result and call is not None:
+                _refuse_warnings(call.warnings)
+            return result
 
     # click reads options from this attribute, last one first.
     params = getattr(command, "__click_params__", [])
     called.__click_params__ = [*params, *reversed([*_options(), *dbt_flags()])]  # type: ignore[attr-defined]
     return called
+
+
+def _refuse_warnings(warnings: Sequence[str]) -> None:
+    """What a call warned of after it had read the project: its work is done. Raises NodeError with the first."""
+    texts = list(dict.fromkeys(warnings))
+    if texts:
+        hint = f"--warn-error makes warnings errors; there are {len(texts)}"
+        raise NodeError(texts[0].removeprefix("warning: "), hint=hint)
 
 
 def spread(arguments: Sequence[str]) -> list[str]:

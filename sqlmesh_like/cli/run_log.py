@@ -8,7 +8,7 @@ from sqlmesh_like.app.operations.run_results import detail
 from sqlmesh_like.app.reporter import Level
 from sqlmesh_like.cli.printing.output import LogLevel, LogStep, Output
 from sqlmesh_like.cli.printing.rows import as_table
-from sqlmesh_like.cli.printing.source_excerpt import with_excerpt
+from sqlmesh_like.cli.printing.source_excerpt import source_excerpt
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest, RenderedUnitTest
 from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult, TestResult
 
@@ -36,7 +36,7 @@ class RunLog:
             case "error" if not isinstance(result, TestResult):
                 self._output.error(step, result.seconds)
             case "warn" if not isinstance(result, TestResult):
-                self._output.warned(step, detail(result), result.seconds)
+                self._output.warned(step, detail(result), result.seconds, result.message)
             case "pass" | "fail" | "warn" | "error":
                 failures = result.failures if isinstance(result, TestResult) else None
                 self._output.tested(step, result.status, failures or 0, result.seconds)
@@ -84,7 +84,8 @@ def _problem_text(result: NodeResult, root: Path) -> str:
         if isinstance(result.node, RenderedUnitTest):
             return f"Failure in unit_test {result.node.name} ({result.node.declared_at})\n{indented(result.message)}"
         return f"{word} in test {result.node.name} ({result.node.path})\n  {result.message}"
-    return f"{result.node.name}: {with_excerpt(result.message, root)}"
+    excerpt = None if result.location is None else source_excerpt(root, result.location)
+    return f"{result.node.name}: {result.message}" + (f"\n{excerpt}" if excerpt else "")
 
 
 def indented(text: str) -> str:

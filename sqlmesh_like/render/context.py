@@ -35,7 +35,7 @@ _NOTHING = object()
 DBT_VERSION = "1.11.16"
 """The dbt whose outcomes ours are compared with, as templates and packages ask for it."""
 INVOCATION = str(uuid.uuid4())
-"""`invocation_id`: one of this process. A project whose text has the word is read anew each time (`project.reads`)."""
+"""`invocation_id`: one of this process."""
 CheckSetting = Callable[[str, object], object]
 WarnOf = Callable[[str, str, str | None], None]
 """Tells of something in the template that is being rendered: message, pattern of its place, hint."""

@@ -98,16 +98,28 @@ def _is_plain(node: ast.expr, lines: list[str]) -> bool:
             return lines[node.lineno - 1][node.col_offset] in "'\""
         case ast.Constant(value=bool() | int() | float() | None):
             return True
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+            return not isinstance(number, bool)
         case ast.Name(id=name):
             return name in _WORDS
         case ast.List(elts=items):
             return all(_is_plain(item, lines) for item in items)
         case ast.Dict(keys=keys, values=values):
             return all(item is not None and _is_plain(item, lines) for item in (*keys, *values))
-        case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
-            is_known = name in _CALLED or name.startswith("test_")
+        case ast.Call(func=function, args=args, keywords=keywords):
+            is_known = _is_known(function)
             named = [word.value for word in keywords if word.arg is not None]
             return is_known and len(named) == len(keywords) and all(_is_plain(item, lines) for item in (*args, *named))
+    return False
+
+
+def _is_known(function: ast.expr) -> bool:
+    """Whether it is one of the functions whose calls are rendered here: `ref`, `test_unique`, `tools.test_range`."""
+    match function:
+        case ast.Name(id=name):
+            return name in _CALLED or name.startswith("test_")
+        case ast.Attribute(value=ast.Name(), attr=name):
+            return name.startswith("test_")
     return False
 
 
@@ -123,9 +135,23 @@ def _value(node: ast.expr, scope: Mapping[str, object]) -> object:
         case ast.Dict(keys=keys, values=values):
             pairs = zip(keys, values, strict=True)
             return {_value(key, scope): _value(value, scope) for key, value in pairs if key is not None}
-        case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
-            function = scope[name]
+        case ast.UnaryOp(operand=operand):
+            number = _value(operand, scope)
+            assert isinstance(number, int | float)
+            return -number
+        case ast.Call(func=called, args=args, keywords=keywords):
+            function = _function(called, scope)
             assert callable(function)
             named = {word.arg: _value(word.value, scope) for word in keywords if word.arg is not None}
             return function(*[_value(arg, scope) for arg in args], **named)
     raise AssertionError(ast.dump(node))
+
+
+def _function(called: ast.expr, scope: Mapping[str, object]) -> object:
+    """What is called. Raises LookupError or AssertionError where Jinja may know more."""
+    if isinstance(called, ast.Name):
+        return scope[called.id]
+    assert isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name)
+    package = scope[called.value.id]
+    assert isinstance(package, Mapping) and not hasattr(package, called.attr)  # which Jinja would take first
+    return package[called.attr]

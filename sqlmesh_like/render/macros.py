@@ -37,7 +37,7 @@ _OF_ROOT = frozenset({"generate_schema_name", "generate_alias_name", "generate_d
 class _Macro:
     name: str
     package: str
-    template: Template
+    template: Callable[[], Template]  # compiles the file, once
     declared_at: Location
 
     @property
@@ -163,7 +163,8 @@ class _MacroCall:
         macro, modules = self._macro, self._binding.modules
         self._binding.used(macro.unique_id)
         if id(macro.template) not in modules:
-            modules[id(macro.template)] = macro.template.make_module(self._binding.scope(macro.package), shared=True)
+            module = macro.template().make_module(self._binding.scope(macro.package), shared=True)
+            modules[id(macro.template)] = module
         function: Callable[..., object] = getattr(modules[id(macro.template)], MACRO_PREFIX + macro.name)
         try:
             return function(*args, **kwargs)

@@ -226,6 +226,7 @@ class RenderedProject:
     unit_tests: tuple[RenderedUnitTest, ...] = ()
     exposures: tuple[RenderedExposure, ...] = ()
     analyses: tuple[RenderedModel, ...] = ()  # queries that nothing runs
+    macros: tuple[tuple[str, Location], ...] = ()  # unique id and place of each that the root project can call, by id
 
     def model(self, unique_id: str) -> RenderedModel:
         """The model with this id. Raises KeyError."""

@@ -16,6 +16,7 @@ from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import build_config, check_setting, merge_config
 from sqlmesh_like.project.nodes import ModelConfig, ModelFile, ParsedProject, SeedFile, Target, TestFile
 from sqlmesh_like.project.package_reader import refuse_duplicates
+from sqlmesh_like.project.reading.file_dependencies import rendering_node
 from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.settings import DBT_FILE
 from sqlmesh_like.project.snapshots import snapshot_config
@@ -36,7 +37,7 @@ EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 @dataclass(frozen=True)
-class _Placed:
+class Placed:
     """A model after the first pass."""
 
     file: ModelFile
@@ -69,7 +70,7 @@ def render_inline(
     """
     renderer = Renderer(project, target, now=now)
     file = ModelFile(f"model.{project.name}.inline", "inline", "<inline>", sql, {}, (), "", Location("<inline>"))
-    placed = _Placed(file, {"materialized": "view"}, TableName(target.schema, "inline"))
+    placed = Placed(file, {"materialized": "view"}, TableName(target.schema, "inline"))
     registry = renderer.registry(renderer.place_all())
     return (renderer.answered_by(lake, graph) if lake is not None else renderer).render_model(placed, registry)
 
@@ -97,9 +98,9 @@ class Renderer:
     def render(self) -> RenderedProject:
         placed = self.place_all()
         registry = self.registry(placed)
-        enabled = [entry for entry in placed if _is_enabled(entry)]
+        enabled = [entry for entry in placed if is_enabled(entry)]
         disabled = self._disabled(placed)
-        models = tuple(self.render_model(entry, registry) for entry in enabled)
+        models = tuple(self.render_node(entry, registry) for entry in enabled)
         places = {entry.file.name: entry for entry in enabled}
 
         def render_tested(name: str, overrides: Overrides) -> RenderedModel:
@@ -111,7 +112,7 @@ class Renderer:
         tests = render_tests(self._project.tests, disabled, registry, self._around, self._templates)
         exposures = render_exposures(self._project.exposures, registry, self._around, self._templates)
         check_access(self._project.groups, models, tests, exposures)
-        analyses = filter(_is_enabled, map(self._place, self._project.analyses))
+        analyses = filter(is_enabled, map(self.place, self._project.analyses))
         return RenderedProject(
             name=self._project.name,
             models=models,
@@ -120,14 +121,15 @@ class Renderer:
             disabled=tuple(sorted(disabled)),
             unit_tests=render_unit_tests(self._project.unit_tests, models, registry, render_tested, render_fixture),
             exposures=exposures,
-            analyses=tuple(self.render_model(entry, registry) for entry in analyses),
+            analyses=tuple(self.render_node(entry, registry) for entry in analyses),
+            macros=tuple(self._around.macros.declared()),
         )
 
     def _render_text(self, text: str, path: str, registry: RelationRegistry) -> str:
         """A SELECT that is not a node, such as a fixture's. `path` is the file of the project that it stands in."""
         name = f"fixture.{self._project.name}.{path}"
         file = ModelFile(name, path, path, text, {}, (), "", Location(path, 1, 1))
-        placed = _Placed(file, {"materialized": "view"}, TableName(self._target.schema, "fixture"))
+        placed = Placed(file, {"materialized": "view"}, TableName(self._target.schema, "fixture"))
         return self.render_model(placed, registry).sql
 
     def _with(self, overrides: Overrides) -> Renderer:
@@ -136,30 +138,35 @@ class Renderer:
         renderer._around = replace(self._around, vars=variables, overrides=overrides)
         return renderer
 
-    def place_all(self) -> list[_Placed]:
+    def place_all(self) -> list[Placed]:
         """First pass over the models, in file order. Raises ProjectError where two of them have one name or table."""
-        placed = [self._place(file) for file in self._project.models]
-        enabled = [entry for entry in placed if _is_enabled(entry)]
+        placed = [self.place(file) for file in self._project.models]
+        enabled = [entry for entry in placed if is_enabled(entry)]
         named = [(entry.file.name, entry.file.path) for entry in enabled]
         refuse_duplicates([*named, *((seed.name, seed.path) for seed in self._seed_files())])
         _refuse_same_table(enabled)
         return placed
 
-    def _place(self, file: ModelFile) -> _Placed:
+    def place(self, file: ModelFile) -> Placed:
+        """First pass over one model."""
+        with rendering_node(file.unique_id):
+            return self._place(file)
+
+    def _place(self, file: ModelFile) -> Placed:
         unknown = TableName(self._target.schema, file.name)
         outside = merge_config(file.yaml_config, file.root_config)
         if outside.get("enabled") is False:
-            return _Placed(file, outside, unknown)
+            return Placed(file, outside, unknown)
         if file.path.endswith(PYTHON):
             warn(Location(file.path), f"{file.name!r} is left out: Python models are not run", "write it in SQL")
-            return _Placed(file, {**outside, "enabled": False}, unknown)
+            return Placed(file, {**outside, "enabled": False}, unknown)
         findings = RenderTrace(is_parsing=True)
         scope = self._scope(file, file.yaml_config, unknown, None, findings)
         self._templates.render(file.path, file.raw_sql, scope, is_silent=True)
         findings.is_parsing = False
         config = merge_config(merge_config(file.yaml_config, findings.config), file.root_config)
         scope["model"] = _node(file, config)
-        return _Placed(file, config, self._table(file.name, config, scope, file.path))
+        return Placed(file, config, self._table(file.name, config, scope, file.path))
 
     def _table(self, name: str, config: Mapping[str, object], scope: TemplateScope, path: str) -> TableName:
         if (schema := config.get("target_schema")) and config.get("materialized") == "snapshot":
@@ -180,13 +187,13 @@ class Renderer:
         call = ConfigCall(config, findings, check_setting, self._templates.warn)
         return build_scope(self._around, registry, _node(file, config), this, call, findings, incremental)
 
-    def by_id(self, placed: list[_Placed]) -> dict[str, _Placed]:
+    def by_id(self, placed: list[Placed]) -> dict[str, Placed]:
         """The models by unique id; of two files of one id the enabled one."""
-        return {entry.file.unique_id: entry for entry in sorted(placed, key=_is_enabled)}
+        return {entry.file.unique_id: entry for entry in sorted(placed, key=is_enabled)}
 
-    def registry(self, placed: list[_Placed]) -> RelationRegistry:
+    def registry(self, placed: list[Placed]) -> RelationRegistry:
         """What `ref` and `source` find."""
-        enabled = [entry for entry in placed if _is_enabled(entry)]
+        enabled = [entry for entry in placed if is_enabled(entry)]
         models = {
             entry.file.name: InputRef(entry.file.unique_id, entry.table, "model", entry.file.columns)
             for entry in enabled
@@ -201,16 +208,16 @@ class Renderer:
                 for table in tables
             },
             disabled={
-                **{entry.file.name: entry.file.path for entry in placed if not _is_enabled(entry)},
+                **{entry.file.name: entry.file.path for entry in placed if not is_enabled(entry)},
                 **{seed.name: seed.path for seed in self._project.seeds if seed.config.get("enabled") is False},
             },
             packages=tuple(self._project.package_vars),
             versions=_versions(entry.file for entry in enabled),
         )
 
-    def _disabled(self, placed: list[_Placed]) -> frozenset[str]:
+    def _disabled(self, placed: list[Placed]) -> frozenset[str]:
         """Unique ids of models and seeds; of two files of one id the enabled one is meant."""
-        enabled = {entry.file.unique_id for entry in placed if _is_enabled(entry)}
+        enabled = {entry.file.unique_id for entry in placed if is_enabled(entry)}
         seeds = {seed.unique_id for seed in self._project.seeds}
         seeds -= {seed.unique_id for seed in self._seed_files()}
         return frozenset({entry.file.unique_id for entry in placed} - enabled | seeds)
@@ -251,14 +258,19 @@ class Renderer:
     def templates(self) -> Templates:
         return self._templates
 
-    def scope_of(self, placed: _Placed, registry: RelationRegistry) -> TemplateScope:
+    def scope_of(self, placed: Placed, registry: RelationRegistry) -> TemplateScope:
         """The names that templates of a model's hooks know."""
         return self._scope(placed.file, placed.config, placed.table, registry, RenderTrace())
 
     def render_test(self, test: TestFile, registry: RelationRegistry) -> RenderedTest | None:
         return render_test(test, registry, self._around, self._templates)
 
-    def render_model(self, placed: _Placed, registry: RelationRegistry) -> RenderedModel:
+    def render_node(self, placed: Placed, registry: RelationRegistry) -> RenderedModel:
+        """Second pass over a node of the project: what its template asks of the clock is noted as its own."""
+        with rendering_node(placed.file.unique_id):
+            return self.render_model(placed, registry)
+
+    def render_model(self, placed: Placed, registry: RelationRegistry) -> RenderedModel:
         """Second pass over one model. Hand-written incremental SQL is rendered for both answers."""
         findings = RenderTrace()
         source_map = self._render(placed, registry, findings, incremental=False)
@@ -288,7 +300,7 @@ class Renderer:
         )
 
     def _render(
-        self, placed: _Placed, registry: RelationRegistry, findings: RenderTrace, incremental: bool
+        self, placed: Placed, registry: RelationRegistry, findings: RenderTrace, incremental: bool
     ) -> SourceMap:
         scope = self._scope(placed.file, placed.config, placed.table, registry, findings, incremental)
         source_map = self._templates.render(placed.file.path, placed.file.raw_sql, scope)
@@ -298,7 +310,7 @@ class Renderer:
             raise ProjectError(message, location=Location(placed.file.path, 1, 1), hint="write one SELECT")
         return source_map
 
-    def _config(self, placed: _Placed, registry: RelationRegistry) -> ModelConfig:
+    def _config(self, placed: Placed, registry: RelationRegistry) -> ModelConfig:
         """The effective config; hooks are rendered with the model's own scope."""
         config = build_config(placed.config)
         if config.materialized == "snapshot":
@@ -342,11 +354,12 @@ def _node(file: ModelFile | SeedFile, config: Mapping[str, object]) -> dict[str,
     }
 
 
-def _is_enabled(placed: _Placed) -> bool:
+def is_enabled(placed: Placed) -> bool:
+    """Whether the model is one of the project."""
     return placed.config.get("enabled") is not False
 
 
-def _refuse_same_table(placed: list[_Placed]) -> None:
+def _refuse_same_table(placed: list[Placed]) -> None:
     seen: dict[TableName, str] = {}
     for entry in placed:
         if entry.table in seen:

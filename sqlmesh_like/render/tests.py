@@ -9,6 +9,7 @@ from dataclasses import replace
 from sqlmesh_like.errors import JinjaError, ProjectError
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import TestFile
+from sqlmesh_like.project.reading.file_dependencies import rendering_node
 from sqlmesh_like.project.testing.data_test_config import check_test_setting, merged
 from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
 from sqlmesh_like.render.macros import TemplateScope
@@ -36,6 +37,13 @@ def render_test(
     test: TestFile, registry: RelationRegistry, around: RenderEnvironment, templates: Templates
 ) -> RenderedTest | None:
     """One test, None where it is disabled. Raises as `render_tests` does."""
+    with rendering_node(test.unique_id):
+        return _rendered(test, registry, around, templates)
+
+
+def _rendered(
+    test: TestFile, registry: RelationRegistry, around: RenderEnvironment, templates: Templates
+) -> RenderedTest | None:
     if _is_disabled(test, around, templates):
         return None
     findings = RenderTrace()

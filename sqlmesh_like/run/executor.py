@@ -31,7 +31,7 @@ from sqlmesh_like.run.unit_tests import UnitWork
 class Executor:
     """One run of selected nodes, `threads` side by side. `seeds` holds the selected seeds' rows by unique id, `units`
     does the selected unit tests. `runs_views`: the query of a view is run for its errors. `publisher`: tables are sent
-    to where people look.
+    to where people look. `warnings_fail`: data tests fail where they would warn.
     """
 
     planner: Planner
@@ -46,6 +46,7 @@ class Executor:
     hooks: Hooks | None = None
     publisher: Publisher | None = None
     broken: Mapping[str, SmlError] = field(default_factory=dict)  # nodes with an error that a check has found
+    warnings_fail: bool = False
     _pinned: dict[str, TableState] = field(default_factory=dict)
     _shared: frozenset[str] = frozenset()
 
@@ -87,7 +88,7 @@ class Executor:
                 raise self.broken[node.unique_id]
             result = self._attempted(node)
         except SmlError as error:
-            result = _without_work(node, "error", str(error))
+            result = replace(_without_work(node, "error", str(error)), location=error.location)
         return replace(result, started=started, seconds=perf_counter() - clock)
 
     def skip(self, node: RenderedNode, why: str) -> NodeResult:
@@ -105,7 +106,9 @@ class Executor:
             case RenderedSeed():
                 return self._load(self.seeds[node.unique_id])
             case RenderedTest():
-                verdict = run_test(node, self.planner, self.engine, pinned)
+                verdict = run_test(
+                    node, self.planner, self.engine, pinned, warnings_fail=self.warnings_fail
+                )  # fmt: skip
                 return TestResult(node, verdict.status, verdict.message, _NEVER, 0.0, verdict.failures, verdict.sample)
             case RenderedUnitTest():
                 assert self.units is not None

@@ -9,6 +9,7 @@ from typing import Literal
 
 from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
+from sqlmesh_like.errors import Location
 from sqlmesh_like.plan.history import CommitSummary
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest, RenderedUnitTest
 from sqlmesh_like.run.ports import PublishResult, Rows
@@ -22,7 +23,7 @@ BLOCKING = frozenset({"error", "fail", "skipped"})
 
 @dataclass(frozen=True)
 class ModelResult:
-    """One model of a run. `message` is for people; `seconds` is wall time."""
+    """One model of a run. `message` is for people; `seconds` is wall time; `location` is where its error is."""
 
     model: RenderedModel
     status: NodeStatus
@@ -38,6 +39,7 @@ class ModelResult:
     sent: tuple[PublishResult, ...] = ()  # where it was published
     is_unsent: bool = False  # its table is right, publishing it failed
     engine: str | None = None  # what computed its rows
+    location: Location | None = None
 
     @property
     def node(self) -> RenderedModel:
@@ -50,7 +52,7 @@ class ModelResult:
 
 @dataclass(frozen=True)
 class SeedResult:
-    """One seed of a run. `rows` counts those written."""
+    """One seed of a run. `rows` counts those written; `location` is where its error is."""
 
     node: RenderedSeed
     status: NodeStatus
@@ -59,13 +61,14 @@ class SeedResult:
     seconds: float
     rows: int = 0
     written: CommitSummary | None = None
+    location: Location | None = None
 
 
 @dataclass(frozen=True)
 class TestResult:
     """One test of a run. `failures` is None where it could not be counted; `sample` are a few failing rows.
 
-    `strategy` is by what a unit test's changes were followed.
+    `strategy` is by what a unit test's changes were followed; `location` is where its error is.
     """
 
     __test__ = False
@@ -78,6 +81,7 @@ class TestResult:
     failures: int | None = None
     sample: Rows | None = None
     strategy: Strategy | None = None
+    location: Location | None = None
 
 
 NodeResult = ModelResult | SeedResult | TestResult

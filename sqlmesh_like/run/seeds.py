@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,7 +50,26 @@ def _naive(value: object) -> object:
 
 def read_seed(seed: RenderedSeed, root: Path) -> SeedTable:
     """Read and check a seed's file below `root`. Raises ProjectError with file, line and column."""
-    file = CsvFile(seed.path, _text(root, seed.path), _delimiter(seed))
+    return _typed(seed, _text(root, seed.path))
+
+
+class SeedReader:
+    """Reads the seeds of one project. A file is typed again only where the seed or its text has changed."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, SeedTable]] = {}
+
+    def read(self, seed: RenderedSeed, root: Path) -> SeedTable:
+        """As `read_seed`."""
+        text = _text(root, seed.path)
+        known = self._known.get(seed.path)
+        if known is None or known[0] != text or known[1].seed != seed:
+            known = self._known[seed.path] = text, _typed(seed, text)
+        return known[1]
+
+
+def _typed(seed: RenderedSeed, text: str) -> SeedTable:
+    file = CsvFile(seed.path, text, _delimiter(seed))
     header, *records = list(file.records()) or [[]]
     names = _names(file, header)
     _check_widths(file, len(names), records)
@@ -184,8 +203,3 @@ def _check_unique(
             first = file.locate(seen[value])
             raise file.error(f"unique_key ({', '.join(key)}) repeats", place, f"the same value is in line {first.line}")
         seen[value] = place
-
-
-def seed_schemas(seeds: Sequence[RenderedSeed], root: Path) -> Mapping[str, Schema]:
-    """Columns of seeds by unique id, as their files give them. Raises ProjectError."""
-    return {seed.unique_id: read_seed(seed, root).schema for seed in seeds}

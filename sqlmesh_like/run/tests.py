@@ -41,8 +41,18 @@ def as_model(test: RenderedTest) -> RenderedModel:
     )  # fmt: skip
 
 
-def run_test(test: RenderedTest, planner: Planner, engine: Engine, pinned: Mapping[str, TableState]) -> TestVerdict:
-    """Count a test's failures; rows are fetched only to show a few. Raises SqlError or NodeError."""
+def run_test(
+    test: RenderedTest,
+    planner: Planner,
+    engine: Engine,
+    pinned: Mapping[str, TableState],
+    *,
+    warnings_fail: bool = False,
+) -> TestVerdict:
+    """Count a test's failures; rows are fetched only to show a few. Raises SqlError or NodeError.
+
+    `warnings_fail`: as with dbt's `--warn-error` a test fails where it would warn.
+    """
     test = planner.rerender.test(test) if planner.rerender is not None else test
     model = as_model(test)
     states = {i: pinned[i] if i in pinned else planner.catalog.state(i) for i in planner.inputs(model)}
@@ -63,6 +73,8 @@ def run_test(test: RenderedTest, planner: Planner, engine: Engine, pinned: Mappi
     if counted.warning:
         status = "warn" if status == "pass" else status
         message = "\n  ".join(filter(None, (message, counted.warning)))
+    if status == "warn" and warnings_fail:
+        status, message = "fail", f"{message}; --warn-error makes it fail"
     if test.table is not None:
         is_kept = engine.store_failures(failing, tables, planner.catalog.places[test.unique_id], planner.now)
         message += f"\n  the rows: sml show {test.table}" if is_kept and message else ""

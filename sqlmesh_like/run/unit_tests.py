@@ -64,14 +64,18 @@ class UnitWork:
         """One unit test; its failure is its result."""
         assert isinstance(node, RenderedUnitTest)
         started, clock = datetime.now(UTC), perf_counter()
+        location = None
         try:
             if node.unique_id in self.errors:
                 raise self.errors[node.unique_id]
             status, message, failures, strategy = self._verdict(self.cases[node.unique_id])
         except SmlError as error:
             status, message, failures, strategy = "error", str(error), None, None
+            location = error.location
         seconds = perf_counter() - clock
-        return TestResult(node, status, message, started, seconds, failures, strategy=strategy)
+        return TestResult(
+            node, status, message, started, seconds, failures, strategy=strategy, location=location
+        )  # fmt: skip
 
     def skip(self, node: RenderedNode, why: str) -> TestResult:
         assert isinstance(node, RenderedUnitTest)

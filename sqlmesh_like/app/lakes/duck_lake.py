@@ -21,7 +21,7 @@ from sqlmesh_like.project.nodes import SourceTable
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed
 from sqlmesh_like.run.executor import Executor
 from sqlmesh_like.run.result import NodeResult, RenderedNode
-from sqlmesh_like.run.seeds import SeedTable, read_seed
+from sqlmesh_like.run.seeds import SeedTable
 from sqlmesh_like.run.source_fixtures import FixtureTable, expected_path, model_fixture, source_fixture, unused
 
 
@@ -50,7 +50,7 @@ def computed_lake(loaded: Loaded, read: Callable[[Lake], Collection[str]], now: 
     lake = lake_without_rows(loaded, now)
     wanted = loaded.graph.above(read(lake))
     _load_fixtures(lake, wanted)
-    seeds = {s.unique_id: read_seed(s, loaded.project.root) for s in loaded.rendered.seeds if s.unique_id in wanted}
+    seeds = {s.unique_id: loaded.read_seed(s) for s in loaded.rendered.seeds if s.unique_id in wanted}
     build_tables(lake, wanted, seeds, now)
     return lake
 
@@ -115,7 +115,7 @@ def _seeded(loaded: Loaded, seed: RenderedSeed | None) -> FixtureTable | None:
     """The rows of a source that is a seed's table."""
     if seed is None:
         return None
-    table = read_seed(seed, loaded.project.root)
+    table = loaded.read_seed(seed)
     return FixtureTable(table.schema, table.naive_rows(), seed.path)
 
 

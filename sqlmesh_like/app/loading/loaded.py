@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,14 +24,17 @@ from sqlmesh_like.plan.state_comparison import ComparisonState
 from sqlmesh_like.project.loader import find_project, load_project
 from sqlmesh_like.project.nodes import ParsedProject, Target
 from sqlmesh_like.project.profile import ProfileRequest, load_target
+from sqlmesh_like.project.reading.file_dependencies import rendered_node
 from sqlmesh_like.project.reading.project_warnings import LOGGER
 from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.project.selection import Selector
 from sqlmesh_like.project.selectors import load_selectors
 from sqlmesh_like.project.settings import load_settings
-from sqlmesh_like.render.rendered import RenderedProject
-from sqlmesh_like.render.renderer import EPOCH, render_project
+from sqlmesh_like.render.clocked import rerender_clocked
+from sqlmesh_like.render.rendered import RenderedProject, RenderedSeed
+from sqlmesh_like.render.renderer import EPOCH, Renderer, render_project
 from sqlmesh_like.render.tests import storing_failures
+from sqlmesh_like.run.seeds import SeedReader, SeedTable
 from sqlmesh_like.secrets import scrubbed, scrubbed_data
 
 
@@ -48,6 +51,7 @@ class Loaded:
     reporter: Reporter = field(default_factory=LogReporter)
     spark: SharedSpark | None = None
     now: datetime.datetime = EPOCH  # the clock of templates
+    seed_reader: SeedReader = field(default_factory=SeedReader, compare=False, repr=False)
 
     @property
     def target_folder(self) -> Path:
@@ -80,6 +84,10 @@ class Loaded:
         """With a table for the failing rows of each data test that does not say no."""
         tests = storing_failures(self.rendered.tests, self.target.schema)
         return replace(self, rendered=replace(self.rendered, tests=tests), cache_path=None)
+
+    def read_seed(self, seed: RenderedSeed) -> SeedTable:
+        """A seed's rows, as its file gives them. Raises ProjectError with file, line and column."""
+        return self.seed_reader.read(seed, self.project.root)
 
     @property
     def is_comparing(self) -> bool:
@@ -156,6 +164,12 @@ def load(
         rendered = render_project(project, target, now=now, full_refresh=invocation.full_refresh)
         return rendered, build_graph(project, rendered)
 
+    def refresh(
+        project: ParsedProject, target: Target, rendered: RenderedProject, clocked: Collection[str]
+    ) -> RenderedProject | None:
+        renderer = Renderer(project, target, now=now, full_refresh=invocation.full_refresh)
+        return rerender_clocked(renderer, project, rendered, clocked)
+
     cached = cached_project(
         root,
         invocation,
@@ -163,13 +177,14 @@ def load(
         resolve_target,
         render,
         lambda: tuple(log.messages),
+        refresh,
     )
-    for message, level in cached.messages:
+    for message, level, _node in cached.messages:
         log.say(message, level)
     for warning in cached.project.warnings:
         log.say(f"warning: {warning}", "warn")
     if invocation.warn_error:
-        _refuse_warnings([text for text, level in log.messages if level == "warn"])
+        _refuse_warnings(list(dict.fromkeys(text for text, level, _node in log.messages if level == "warn")))
     project, target = cached.project, cached.target
     return Loaded(invocation, project, target, cached.rendered, cached.graph, cached.cache_path, reporter, spark, now)
 
@@ -221,10 +236,12 @@ class _LogHandler(logging.Handler):
         self.say(record.getMessage(), "warn" if record.levelno >= logging.WARNING else "info")
 
     def say(self, text: str, level: Level) -> None:
-        if level == "warn" and (text, level) in self.messages:
-            return
-        self.messages.append((text, level))
-        self._notify(text, level)
+        message = text, level, rendered_node()
+        is_known = level == "warn" and any((text, level) == known[:2] for known in self.messages)
+        if not is_known or message not in self.messages:
+            self.messages.append(message)
+        if not is_known:
+            self._notify(text, level)
 
 
 def _log_to(notify: Notify) -> _LogHandler:

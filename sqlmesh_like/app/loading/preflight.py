@@ -11,7 +11,7 @@ from sqlmesh_like.plan.catalog import Catalog, build_catalog
 from sqlmesh_like.plan.checks.check import CheckedModels, check_models
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest
-from sqlmesh_like.run.seeds import SeedTable, read_seed, seed_schemas
+from sqlmesh_like.run.seeds import SeedTable
 from sqlmesh_like.run.source_fixtures import source_fixture
 from sqlmesh_like.run.tests import as_model
 
@@ -45,7 +45,7 @@ def input_schemas(loaded: Loaded, selected: Collection[str]) -> dict[str, Schema
     """Columns of sources, and of the seeds above the selected models, by unique id. Raises ProjectError."""
     above = loaded.graph.above(selected)
     seeds = [seed for seed in loaded.rendered.seeds if seed.unique_id in above]
-    return {**source_schemas(loaded), **seed_schemas(seeds, loaded.project.root)}
+    return {**source_schemas(loaded), **{seed.unique_id: loaded.read_seed(seed).schema for seed in seeds}}
 
 
 def check_before_run(
@@ -94,7 +94,7 @@ def seeds_of_sources(loaded: Loaded) -> dict[str, RenderedSeed]:
 
 def _seeded_schemas(loaded: Loaded, wanted: Collection[str]) -> dict[str, Schema | None]:
     seeds = {unique_id: seed for unique_id, seed in seeds_of_sources(loaded).items() if unique_id in wanted}
-    return {unique_id: read_seed(seed, loaded.project.root).schema for unique_id, seed in seeds.items()}
+    return {unique_id: loaded.read_seed(seed).schema for unique_id, seed in seeds.items()}
 
 
 def _check(

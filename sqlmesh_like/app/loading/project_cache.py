@@ -1,7 +1,7 @@
 """A project as an earlier call read it. Owns keeping it in the user's cache, and when it may be taken from there.
 
 It may where everything that reading looked at is as it was, and the program, its flags and the target are the same.
-What has another meaning in each call (`run_started_at`) is read anew; what templates say is said again.
+Nodes that mean something else in each call (`run_started_at`) are rendered anew; what the others said is said again.
 `DBT_PARTIAL_PARSE=false` reads everything anew, as in dbt. What is kept lies in the user's own cache and in no project:
 a pickle in a folder that somebody sent would be their program. So owner and mode of folder and file are checked first.
 """
@@ -14,7 +14,7 @@ import os
 import pickle
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +29,8 @@ from sqlmesh_like.project.reading.file_dependencies import FileDependencies, rec
 from sqlmesh_like.render.rendered import RenderedProject
 from sqlmesh_like.secrets import scrubbed, scrubbed_bytes
 
-Message = tuple[str, Level]
-"""A line for people, and how loud it is."""
+Message = tuple[str, Level, str | None]
+"""A line for people, how loud it is, and the node whose template said it, if one did."""
 MAX_PROJECTS = 40
 """So many calls, of all projects of a user, are kept."""
 
@@ -65,16 +65,20 @@ def cached_project(
     resolve_target: Callable[[ParsedProject], Target],
     render: Callable[[ParsedProject, Target], tuple[RenderedProject, Graph]],
     messages: Callable[[], tuple[Message, ...]],
+    refresh: Callable[[ParsedProject, Target, RenderedProject, Collection[str]], RenderedProject | None],
 ) -> CachedProject:
-    """The project, from the cache where that holds. `messages`: what templates have said meanwhile."""
+    """The project, from the cache where that holds. `messages`: what templates have said meanwhile.
+
+    `refresh` gives the project with the nodes of these ids as their templates mean them now, None where it cannot.
+    """
     path = _cache_path(root, invocation)
     variable = os.environ.get("DBT_PARTIAL_PARSE", "true").lower()
     is_wanted = invocation.partial_parse and variable not in ("0", "false", "f", "no")
     entry = _load_entry(path) if is_wanted else None
     if entry is not None and entry.reads.are_unchanged():
         target = resolve_target(entry.project)
-        if _visible_settings(target) == entry.target:
-            return CachedProject(entry.project, target, entry.rendered, entry.graph, path, entry.messages)
+        if _visible_settings(target) == entry.target and (now := _as_it_is_now(entry, target, path, refresh)):
+            return now
     with without_collector(), recording() as reads:
         project = load()
         target = resolve_target(project)
@@ -82,7 +86,24 @@ def cached_project(
     may_keep = is_wanted and not reads.is_clocked and not any(map(_may_hold_password, project.sources))
     entry = _Entry(reads, _visible_settings(target), project, rendered, graph, messages())
     is_kept = may_keep and _save_entry(path, entry)
-    return CachedProject(project, target, rendered, graph, path if is_kept else None)
+    return CachedProject(project, target, rendered, graph, path if is_kept and not reads.clocked else None)
+
+
+def _as_it_is_now(
+    entry: _Entry,
+    target: Target,
+    path: Path,
+    refresh: Callable[[ParsedProject, Target, RenderedProject, Collection[str]], RenderedProject | None],
+) -> CachedProject | None:
+    clocked = entry.reads.clocked
+    if not clocked:
+        return CachedProject(entry.project, target, entry.rendered, entry.graph, path, entry.messages)
+    with without_collector():
+        rendered = refresh(entry.project, target, entry.rendered, clocked)
+    if rendered is None:
+        return None
+    messages = tuple(message for message in entry.messages if message[2] not in clocked)
+    return CachedProject(entry.project, target, rendered, entry.graph, None, messages)
 
 
 @contextmanager

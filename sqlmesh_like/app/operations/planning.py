@@ -17,7 +17,6 @@ from sqlmesh_like.plan.cost import Estimate
 from sqlmesh_like.plan.explain import explain_model, program_text
 from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
 from sqlmesh_like.plan.write_cost import WriteCost, describe_cost
-from sqlmesh_like.run.seeds import seed_schemas
 
 
 @dataclass(frozen=True)
@@ -131,5 +130,5 @@ def _unbuilt_columns(lake: Lake, selected: Collection[str]) -> Mapping[str, Sche
     fixtures = fixture_schemas(loaded, above) if loaded.target.type == "duckdb" else {}
     return {
         **{i: schema for i, schema in fixtures.items() if schema},
-        **seed_schemas(missing, loaded.project.root),
+        **{seed.unique_id: loaded.read_seed(seed).schema for seed in missing},
     }

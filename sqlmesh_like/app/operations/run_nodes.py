@@ -26,7 +26,7 @@ from sqlmesh_like.plan.graph import ResourceType
 from sqlmesh_like.run.executor import Executor
 from sqlmesh_like.run.result import RunResult
 from sqlmesh_like.run.schedule import Listener, Pace, Schedule, needs_of
-from sqlmesh_like.run.seeds import SeedTable, read_seed
+from sqlmesh_like.run.seeds import SeedTable
 from sqlmesh_like.run.unit_tests import UnitWork
 
 COMMAND_TYPES: Mapping[str, tuple[ResourceType, ...]] = {
@@ -160,7 +160,7 @@ def _executor(
     loaded = lake.loaded
     return Executor(
         lake.planner(now), loaded.graph, lake.engine, listener, loaded.target.threads, loaded.invocation.fail_fast,
-        seeds, units, runs_views, broken=broken,
+        seeds, units, runs_views, broken=broken, warnings_fail=loaded.invocation.warn_error,
     )  # fmt: skip
 
 
@@ -221,7 +221,7 @@ def _report_deferred(lake: Lake, notify: Notify) -> None:
 
 
 def _seeds(loaded: Loaded, wanted: Collection[str]) -> dict[str, SeedTable]:
-    return {s.unique_id: read_seed(s, loaded.project.root) for s in loaded.rendered.seeds if s.unique_id in wanted}
+    return {s.unique_id: loaded.read_seed(s) for s in loaded.rendered.seeds if s.unique_id in wanted}
 
 
 def _lock(loaded: Loaded, command: str, selected: Collection[str]) -> AbstractContextManager[None]:

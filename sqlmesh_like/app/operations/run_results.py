@@ -33,7 +33,15 @@ def write_results(loaded: Loaded, result: RunResult, elapsed: float, call: Mappi
 
 
 def response(result: NodeResult) -> Mapping[str, object]:
-    """What `adapter_response` reports of a node beyond dbt's fields: strategy, reasons, and the work of its commit."""
+    """What `adapter_response` reports of a node beyond dbt's fields.
+
+    Strategy, reasons and the work of its commit; the place of its error.
+    """
+    place = {} if result.location is None else {"location": asdict(result.location)}
+    return {**_work(result), **place}
+
+
+def _work(result: NodeResult) -> Mapping[str, object]:
     match result:
         case ModelResult():
             reasons = [{"rule": reason.rule, "message": reason.message} for reason in result.reasons]

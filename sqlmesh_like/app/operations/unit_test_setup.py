@@ -15,7 +15,6 @@ from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.names import Schema
 from sqlmesh_like.render.rendered import RenderedModel, RenderedUnitTest
 from sqlmesh_like.run.plain_values import flat
-from sqlmesh_like.run.seeds import read_seed
 from sqlmesh_like.run.table_keys import table_keys
 from sqlmesh_like.run.unit_cases import Known, UnitCase, prepare
 from sqlmesh_like.run.unit_tests import UnitEngine, UnitWork
@@ -52,7 +51,7 @@ def _on_spark(loaded: Loaded) -> UnitEngine:
 def _known(loaded: Loaded, tests: Sequence[RenderedUnitTest]) -> Known:
     tested = {test.model.unique_id for test in tests}
     above = loaded.graph.above(tested)
-    seeds = [read_seed(seed, loaded.project.root) for seed in loaded.rendered.seeds if seed.unique_id in above]
+    seeds = [loaded.read_seed(seed) for seed in loaded.rendered.seeds if seed.unique_id in above]
     schemas: dict[str, Schema | None] = dict(source_schemas(loaded, _undeclared(loaded, above)))
     schemas |= {seed.seed.unique_id: seed.schema for seed in seeds}
     models = {model.unique_id: model for model in loaded.rendered.models if model.unique_id in above}

@@ -18,8 +18,9 @@ from sqlmesh_like.render.rendered import RenderedModel
 class ImportedModel:
     """A model or snapshot and what becomes of it.
 
-    `kind`: the strategy of its runs, `view`, `snapshot`, `asks` (its SQL is known in a run only) or `broken`. `reasons`
-    say why a strategy rescans or rebuilds; `readers`: so many nodes are below it.
+    `kind`: the strategy of its runs, derived or its author's (`append`, `merge` …), `view`, `snapshot`, `asks` (its SQL
+    is known in a run only) or `broken`. `reasons` say why a strategy rescans or rebuilds; `readers`: so many nodes are
+    below it.
     """
 
     name: str

@@ -57,8 +57,7 @@ def _compile(flags: Flags, no_check: bool, *, prints: bool = True) -> tuple[Type
         for model in (*rendered.models, *rendered.analyses):
             _print(model)
     if asking := ", ".join(model.name for model in compiled.asking):
-        message = f"warning: {asking} ask the lake while they are rendered: their SQL is final, and checked, in a run"
-        output.line(message, "warn")
+        output.line(f"{asking} ask the lake while they are rendered: their SQL is final, and checked, in a run")
     folder = f"{loaded.project.target_path}/compiled/{loaded.project.name}"
     counted = f"{len(rendered.models)} models and {len(rendered.tests)} tests"
     output.line(f"Compiled {counted}; wrote {compiled.files} files to {folder}")

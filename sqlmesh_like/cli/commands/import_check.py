@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import get_args
 
 import click
 
@@ -13,9 +14,12 @@ from sqlmesh_like.app.reporter import Level
 from sqlmesh_like.app.setup.import_check import ImportedModel, ImportReport, import_report
 from sqlmesh_like.cli.context import TerminalReporter, staying
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.project.nodes import AuthorStrategy
 
 _MOST = 5
-_OTHER = ("view", "snapshot", "asks", "broken", "full_refresh")
+_AUTHORS = get_args(AuthorStrategy)
+"""Kinds of models whose own incremental SQL is run: what it does not see is lost."""
+_OTHER = ("view", "snapshot", "asks", "broken", "full_refresh", *_AUTHORS)
 _FORMS = ("text", "json")
 
 
@@ -56,6 +60,7 @@ def _page(name: str, report: ImportReport, warnings: list[str]) -> list[str]:
     lines = [f"{name}: {counted}", "", *_summary(report)]
     parts = {
         "Rebuilt by each run that finds a change, and why": [_why(model) for model in report.of("full_refresh")],
+        "Run as their incremental SQL says, and why that may lose rows": [_why(m) for m in report.of(*_AUTHORS)],
         "Broken": [str(model.error) for model in report.of("broken")],
         "Known in a run only: the template asks the lake": [", ".join(m.name for m in report.of("asks"))],
         "Ignored, or likely a mistake": _grouped(warnings),
@@ -73,6 +78,7 @@ def _summary(report: ImportReport) -> list[str]:
         "followed incrementally": sum(strategies.values()),
         "views, inlined where they are read": len(report.of("view")),
         "snapshots": len(report.of("snapshot")), "rebuilt where something changed": len(report.of("full_refresh")),
+        "run as their incremental SQL says": len(report.of(*_AUTHORS)),
         "known in a run only": len(report.of("asks")), "broken": len(report.of("broken")),
     }  # fmt: skip
     width = max(map(len, rows))
@@ -92,9 +98,9 @@ def _read_by(model: ImportedModel) -> str:
 
 
 def _first(report: ImportReport) -> list[str]:
-    """Broken models before rebuilds, each with those first that most nodes depend on."""
+    """Broken models, rebuilds, incremental SQL of authors, each with those first that most nodes depend on."""
     steps = [f"fix {model.path}{_read_by(model)}" for model in report.of("broken")]
-    for model in report.of("full_refresh"):
+    for model in (*report.of("full_refresh"), *report.of(*_AUTHORS)):
         hint = next((reason.hint for reason in model.reasons if reason.hint), "")
         steps.append(f"{model.name}: {hint}" if hint else f"{model.name}: `sml explain {model.name}` says more")
     return [f"{number}. {step}" for number, step in enumerate(steps[:_MOST], 1)]

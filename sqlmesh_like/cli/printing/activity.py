@@ -28,6 +28,7 @@ class Activity:
     def __init__(self, stream: TextIO, *, is_spinning: bool, logs_json: bool, first_phase: str) -> None:
         self.started = perf_counter()
         self.has_closing_line = False
+        self.warnings: list[str] = []  # what the call has warned of
         self._stream = stream
         self._is_spinning = is_spinning
         self._logs_json = logs_json

@@ -61,10 +61,13 @@ class Output:
     now: Callable[[], datetime.datetime] = _utc_now
     has_bar: bool = False
     seconds: Callable[[], float] | None = None  # since the call began
+    on_warning: Callable[[str], None] | None = None  # told of each, printed or not
     _bar: ProgressBar | None = None
 
     def line(self, text: str = "", level: LogLevel = "info") -> None:
         """One line with the time of day. With `--quiet`, errors only."""
+        if level == "warn" and self.on_warning is not None:
+            self.on_warning(text)
         self._line(shown_lines(text), level)
 
     def _line(self, text: str, level: LogLevel = "info") -> None:
@@ -90,8 +93,10 @@ class Output:
         verb = {"seed": "loaded", "table": "maintained"}.get(step.kind.split()[0], "created")
         self._step(step, f"OK {verb} {step.words}", f"{detail} in {seconds:.2f}s", "success")
 
-    def warned(self, step: LogStep, detail: str, seconds: float) -> None:
-        """A table was written, but something of it must be known."""
+    def warned(self, step: LogStep, detail: str, seconds: float, message: str) -> None:
+        """A table was written, but something of it must be known: the `message`, which is printed at the end."""
+        if self.on_warning is not None:
+            self.on_warning(f"{step.name}: {message}")
         self._step(step, f"WARN {step.words}", f"WARN {detail} in {seconds:.2f}s", "warn", "warn")
 
     def no_op(self, step: LogStep, seconds: float) -> None:

@@ -21,7 +21,6 @@ _SECRETIVE = re.compile(
 )
 """Blocks of properties that hold addresses and passwords."""
 _WIDTH = 100
-_PLACE = re.compile(r"(?P<path>[^\s:]+\.(?:sql|ya?ml|csv)):(?P<line>\d+)(?::(?P<column>\d+))?: ")
 
 
 def with_source(error: SmlError, start: Path) -> str:
@@ -36,16 +35,6 @@ def with_source(error: SmlError, start: Path) -> str:
         if part.location is not None and (excerpt := source_excerpt(root, part.location)):
             lines.append(excerpt)
     return "\n".join(lines)
-
-
-def with_excerpt(text: str, root: Path) -> str:
-    """The text of an error that begins with its place, `models/a.sql:3:5: …`, with that line below."""
-    place = _PLACE.match(text)
-    if place is None:
-        return text
-    column = int(place["column"]) if place["column"] else None
-    excerpt = source_excerpt(root, Location(place["path"], int(place["line"]), column))
-    return f"{text}\n{excerpt}" if excerpt else text
 
 
 def source_excerpt(root: Path, place: Location) -> str | None:

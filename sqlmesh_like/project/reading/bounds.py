@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import _thread
 import ctypes
+import datetime
 import re
 import signal
 import threading
@@ -25,6 +26,8 @@ from jinja2.compiler import CodeGenerator, Frame, optimizeconst
 from jinja2.exceptions import SecurityError
 from jinja2.runtime import Context, str_join
 from jinja2.sandbox import SandboxedEnvironment
+
+from sqlmesh_like.project.reading.file_dependencies import record_clock
 
 MAX_SIZE = 10_000_000
 """Signs of a text, items of a list or bits of a number that a template may come to in one step."""
@@ -99,6 +102,7 @@ def _check_join(values: object, between: object) -> None:
         _require(_text_size(values) + len(values) * _size(between))
 
 
+_CLOCKS = frozenset({"now", "utcnow", "today"})
 _SIZED_METHODS = frozenset({"center", "ljust", "rjust", "zfill", "expandtabs", "to_bytes"})
 _SIZED_FILTERS = ("center", "indent", "wordwrap", "batch", "slice", "round", "filesizeformat")
 
@@ -107,6 +111,8 @@ def _check_method(function: object, args: tuple[object, ...]) -> None:
     if not isinstance(function, BuiltinMethodType):
         return
     owner, name = function.__self__, function.__name__
+    if name in _CLOCKS and isinstance(owner, type) and issubclass(owner, datetime.date):
+        record_clock()
     if isinstance(owner, str | bytes):
         if name == "replace" and len(args) >= 2:
             _check_replace(owner, args[0], args[1])

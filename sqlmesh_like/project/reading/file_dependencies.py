@@ -1,7 +1,8 @@
 """What reading a project looked at. Owns noting it, and whether all of it is still as it was; not what files mean.
 
 Whoever keeps what a project's files came to may take it again while every note holds: contents by their hash, listings
-of folders, which files are not there, and environment variables.
+of folders, which files are not there, and environment variables. What has another value in each call, such as the time,
+is noted with the node whose template asked for it.
 """
 
 from __future__ import annotations
@@ -10,21 +11,25 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_CLOCKED = ("run_started_at", "modules", "invocation_id")
-"""Words of templates that mean another value in each call."""
+_NODE: ContextVar[str | None] = ContextVar("_NODE", default=None)
 
 
 @dataclass
 class FileDependencies:
-    """Notes of one reading. `is_clocked`: some text has another meaning in each call."""
+    """Notes of one reading.
+
+    `clocked`: unique ids of nodes whose template means something else in each call. `is_clocked`: something else does.
+    """
 
     files: dict[str, str | None] = field(default_factory=dict)
     listings: dict[tuple[str, tuple[str, ...], tuple[str, ...]], str] = field(default_factory=dict)
     folders: dict[str, str | None] = field(default_factory=dict)
     variables: dict[str, str | None] = field(default_factory=dict)
+    clocked: set[str] = field(default_factory=set)
     is_clocked: bool = False
 
     def are_unchanged(self) -> bool:
@@ -51,11 +56,35 @@ def recording() -> Iterator[FileDependencies]:
         _open.remove(reads)
 
 
-def record_file(path: Path, text: str | None = None) -> None:
-    """The file's content matters, or that there is none. `text`: what it says, where templates may be in it."""
+@contextmanager
+def rendering_node(unique_id: str) -> Iterator[None]:
+    """Within, the template of this node is rendered, which is rendered anew by who keeps what the others came to."""
+    before = _NODE.set(unique_id)
+    try:
+        yield
+    finally:
+        _NODE.reset(before)
+
+
+def rendered_node() -> str | None:
+    """The node whose template is being rendered, where that is known."""
+    return _NODE.get()
+
+
+def record_clock() -> None:
+    """A template asked for what has another value in each call."""
+    node = _NODE.get()
+    for reads in _open:
+        if node is None:
+            reads.is_clocked = True
+        else:
+            reads.clocked.add(node)
+
+
+def record_file(path: Path) -> None:
+    """The file's content matters, or that there is none."""
     for reads in _open:
         reads.files[str(path)] = _content(str(path))
-        reads.is_clocked |= text is not None and any(word in text for word in _CLOCKED)
 
 
 def record_listing(root: Path, folders: Iterable[str], suffixes: tuple[str, ...]) -> None:

@@ -14,7 +14,7 @@ def read_text(path: Path, root: Path) -> str:
     """The file's text with `\\n` line ends and without a byte order mark. Raises ProjectError where it is not UTF-8."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-        record_file(path, text)
+        record_file(path)
         return text
     except UnicodeDecodeError as error:
         message = f"not UTF-8 text: byte 0x{error.object[error.start]:02x} at offset {error.start}"

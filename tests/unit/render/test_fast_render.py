@@ -13,7 +13,14 @@ def scope() -> dict[str, object]:
     def told(*args: object, **named: object) -> str:
         return f"<{args!r} {sorted(named.items())!r}>"
 
-    return {"ref": told, "source": told, "config": lambda **named: "", "var": told, "test_x": told}
+    return {
+        "ref": told,
+        "source": told,
+        "config": lambda **named: "",
+        "var": told,
+        "test_x": told,
+        "tools": {"test_y": told},
+    }
 
 
 PLAIN = [
@@ -23,7 +30,8 @@ PLAIN = [
     "select 1\n\n",
     "{{ ref('a') }}",
     "a {{ ref('a') }}{{ ref(\"b\", 'c') }} z\n",
-    "{{ config(materialized='table', tags=['a', \"b\"], meta={'k': [1, -1 ]}) }} select 1".replace("-1 ", "2.5"),
+    "{{ config(materialized='table', tags=['a', \"b\"], meta={'k': [1, -1 , -2.5]}) }} select 1",
+    "{{ tools.test_y(model=ref('m'), least=-1, values=['x', -0.5]) }}",
     "{{ config(\n  enabled=true,\n  alias=none,\n  x=False\n) }}\nselect {{ var('n', 1) }} -- 100%\n",
     "{{test_x(model=ref('m'), column_name='id', values=['x', 'y z'])}}",
     "select '}}' from {{ source('a', 'b') }}",
@@ -44,6 +52,11 @@ FOR_JINJA = [
     "{{ ref('ü') }}",
     "select 1\r\n{{ ref('a') }}",
     "{{ this }}",
+    "{{ tools.other('a') }}",
+    "{{ tools.deep.test_y('a') }}",
+    "{{ ref('a').test_y() }}",
+    "{{ var(-'a') }}",
+    "{{ var(-true) }}",
 ]
 
 
@@ -58,6 +71,15 @@ def test_it_is_what_jinja_gives(raw: str, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("raw", FOR_JINJA)
 def test_what_python_may_read_otherwise_is_left_to_jinja(raw: str) -> None:
     assert render_plain(raw, scope()) is None
+
+
+def test_a_package_that_is_none_is_left_to_jinja() -> None:
+    class Attributes:
+        test_y = staticmethod(str)
+
+    for package in (Attributes(), {"other": str}, None):
+        with pytest.raises((AssertionError, LookupError)):  # after which `Templates` asks Jinja
+            render_plain("{{ tools.test_y('a') }}", {"tools": package})
 
 
 def test_lists_are_new_ones_each_time() -> None:

@@ -13,7 +13,7 @@ from sqlmesh_like.errors import ProjectError
 from sqlmesh_like.names import TableName
 from sqlmesh_like.render.rendered import RenderedSeed
 from sqlmesh_like.run.seed_types import declared_type, infer_type
-from sqlmesh_like.run.seeds import SeedTable, read_seed
+from sqlmesh_like.run.seeds import SeedReader, SeedTable, read_seed
 
 
 def read(root: Path, text: str | bytes, types: Mapping[str, str] | None = None, **config: object) -> SeedTable:
@@ -151,3 +151,20 @@ def test_a_unique_key_must_identify_each_row(tmp_path: Path, text: str, key: str
 def test_a_delimiter_is_one_character(tmp_path: Path, delimiter: object) -> None:
     with pytest.raises(ProjectError, match="must be one character"):
         read(tmp_path, "a\n1\n", delimiter=delimiter)
+
+
+def test_a_seed_that_is_the_same_is_typed_once(tmp_path: Path) -> None:
+    def seed(**config: object) -> RenderedSeed:
+        return RenderedSeed("seed.p.s", "s", "s.csv", TableName("dws", "s"), {}, config)
+
+    reader, file = SeedReader(), tmp_path / "s.csv"
+    file.write_text("a,b\n1,2\n")
+    first = reader.read(seed(), tmp_path)
+    assert reader.read(seed(), tmp_path) is first and first.rows == ((1, 2),)
+    file.write_text("a,b\n1,3\n")  # as long as before, maybe at the same moment
+    assert reader.read(seed(), tmp_path).rows == ((1, 3),)
+    file.write_text("a;b\n1;4\n")
+    assert reader.read(seed(delimiter=";"), tmp_path).rows == ((1, 4),)
+    file.write_text("a\n1,3\n")
+    with pytest.raises(ProjectError, match="2 fields"):
+        reader.read(seed(), tmp_path)

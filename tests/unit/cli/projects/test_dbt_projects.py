@@ -229,6 +229,39 @@ def test_warn_error_has_an_end_where_nothing_is_wrong(project: Project) -> None:
     assert "error: no\n  --warn-error makes warnings errors; there are 1" in shown
 
 
+def test_warn_error_makes_a_test_that_would_warn_fail(project: Project) -> None:
+    files = {
+        "models/m.sql": "select 1 as id union all select 1 as id",
+        "models/reader.sql": "select id from {{ ref('m') }}",
+        "models/m.yml": "models: [{name: m, columns: [{name: id, data_tests: [{unique: {severity: warn}}]}]}]\n",
+    }
+
+    def statuses() -> list[str]:
+        results = json.loads((project.root / "target/run_results.json").read_text())["results"]
+        return [result["status"] for result in results]
+
+    shown = project.call("build", files=files)
+    assert statuses() == ["success", "warn", "success"] and "warn-error" not in shown
+    shown = project.call("build", "--warn-error", files=files, code=1)
+    assert statuses() == ["success", "fail", "skipped"]
+    assert (
+        "Failure in test" in shown and "Got 1 result, configured to warn if != 0; --warn-error makes it fail" in shown
+    )
+
+
+def test_warn_error_ends_a_run_that_warns_later_with_the_text_and_code_1(project: Project) -> None:
+    files = {"models/m.sql": "{{ config(post_hook='analyze table {{ this }}') }}select 1 as id"}
+    warning = "hooks are statements for Spark: they are not run on DuckDB"
+    assert f"warning: {warning}" in project.call("run", files=files)
+    for quiet in ((), ("-q",)):
+        shown = project.call("run", "--warn-error", *quiet, files=files, code=1)
+        assert f"error: {warning}\n  --warn-error makes warnings errors; there are 1" in shown
+    results = json.loads((project.root / "target/run_results.json").read_text())["results"]
+    assert [result["status"] for result in results] == ["success"]
+    files = {"models/m.sql": "select {{ 1 if execute else 2 }} as id"}  # which is told of, and nothing wrong
+    assert "m ask the lake" in project.call("compile", "--warn-error", files=files)
+
+
 def test_a_type_of_a_column_that_a_seed_does_not_have_is_ignored_with_one_warning(project: Project) -> None:
     files = {
         "seeds/s.csv": "id,amount\n1,2\n",
@@ -449,6 +482,10 @@ def test_a_broken_model_costs_itself_and_its_readers(project: Project) -> None:
     lines = [line.partition("  ")[2] for line in shown.splitlines()]
     caret = lines.index("    1 | select idd from {{ ref('s') }}") + 1  # as with every error, once
     assert lines[caret] == "      |        ^" and shown.count("| select idd") == 1
+    places = {result["unique_id"].split(".")[2]: result["adapter_response"].get("location") for result in results}
+    assert places["wrong"] == {"path": "models/wrong.sql", "line": 1, "column": 8}
+    assert places["bad"] == {"path": "models/bad.sql", "line": 2, "column": 1}
+    assert places["s"] is places["good"] is places["unique_good_id"] is places["reader"] is None
 
 
 def test_where_nothing_sound_is_left_nothing_is_run(project: Project) -> None:

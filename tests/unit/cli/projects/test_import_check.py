@@ -43,6 +43,32 @@ def test_it_says_what_is_followed_rebuilt_and_ignored(
     assert not (tmp_path / "target/manifest.json").exists()
 
 
+def test_incremental_sql_of_an_author_is_not_counted_as_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+) -> None:
+    """It loses late rows and deletes; without a strategy of its own the plan is derived, which loses nothing."""
+    written = (
+        "{{ config(materialized='incremental', unique_key='id', incremental_strategy='merge') }}"
+        "select id, amount from {{ ref('facts') }}"
+        "{% if is_incremental() %} where id > (select max(id) from {{ this }}){% endif %}"
+    )
+    files = {
+        "models/own.sql": written,
+        "models/derived.sql": written.replace(", incremental_strategy='merge'", ""),
+        **{name: text for name, text in FILES.items() if not name.startswith("models/")},
+    }
+    enter_project(tmp_path, monkeypatch, files)
+    assert main(["import-check"]) == 0
+    page = capsys.readouterr().out
+    assert "  followed incrementally              1   (1 row_based)\n" in page
+    assert "  run as their incremental SQL says   1\n" in page
+    assert "and why that may lose rows\n  own: CFG005 " in page
+    assert "What to change first\n  1. own: remove is_incremental(): the plan is derived and loses nothing\n" in page
+    assert main(["import-check", "--output", "json"]) == 0
+    models = json.loads(capsys.readouterr().out)["models"]
+    assert {model["name"]: model["kind"] for model in models} == {"own": "merge", "derived": "row_based"}
+
+
 def test_what_is_broken_is_counted_and_comes_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
 ) -> None:

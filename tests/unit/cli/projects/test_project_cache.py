@@ -113,7 +113,12 @@ def test_a_file_that_is_gone_a_variable_and_flags_are_seen(
 @pytest.mark.parametrize(
     "files",
     [
-        {"models/m.sql": "select '{{ run_started_at }}' as at"},
+        {"models/m.sql": "{{ config(tags=[run_started_at | string]) }} select 1 as id"},
+        {"macros/one.sql": "{% macro generate_schema_name(n, m) %}s{{ run_started_at.microsecond }}{% endmacro %}"},
+        {
+            "models/m.sql": "select '{{ run_started_at }}' as at",
+            "models/u.yml": "unit_tests: [{name: u, model: m, given: [], expect: {rows: [{at: x}]}}]",
+        },
         {
             "models/s.yml": SOURCE
             % ", ingest: {format: canal, kafka: {bootstrap_servers: b, topics: [t], options: {p: w}}}"
@@ -124,6 +129,89 @@ def test_what_must_not_be_kept_is_not(put: Put, readings: list[int], files: dict
     put(**files)
     assert [main(["parse", "-q"]) for _ in range(2)] == [0, 0]
     assert readings == [1, 1]
+
+
+CLOCKED = {
+    "models/m.sql": "{{ config(alias='mm') }}{{ log('said by m', info=true) }} select '{{ run_started_at }}' as at",
+    "models/n.sql": "select at, '{{ env_var('WORD', 'none') }}' as w from {{ ref('m') }}",
+    "models/o.sql": "{{ tick() }} select '{{ modules.re.sub('a', 'b', 'a') }}' as b",
+    "macros/two.sql": "{% macro tick() %}{{ exceptions.warn('careful') }}{% endmacro %}"
+    "{% macro tock() %}{{ return(modules.datetime.datetime.now()) }}{% endmacro %}",
+    "tests/t.sql": "select * from {{ ref('m') }} where at = '{{ tock() }}' or at = '{{ invocation_id }}'",
+    "analyses/a.sql": "select '{{ run_started_at.isoformat() }}' as at from {{ ref('m') }}",
+    "models/d.sql": "{{ config(enabled=run_started_at is none) }} select 1 as id",
+}
+
+
+def test_only_nodes_that_ask_the_clock_are_rendered_anew(
+    put: Put, readings: list[int], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """They get the time of the call; what they and the others said is said again, as often as it was."""
+    put(**CLOCKED)
+    names, texts, said = [], [], []
+    for _ in range(3):
+        assert main(["parse"]) == 0
+        output = capsys.readouterr().err
+        said.append([output.count(words) for words in ("said by m", "careful")])
+        nodes = json.loads(Path("target/manifest.json").read_text())["nodes"]
+        assert main(["compile", "-q"]) == 0
+        texts.append([(tmp_path / "p/target/compiled" / path).read_text() for path in sorted(_compiled_files())])
+        names.append({name: node["alias"] for name, node in nodes.items()})
+        assert "model.p.d" not in nodes
+    assert readings == [1]  # `compile` is served too
+    assert said[0] == said[1] == said[2] and said[0][1] == 1 and said[0][0] > 0
+    assert names[0] == names[1] == names[2] and names[0]["model.p.m"] == "mm"
+    changing = [[text for text in found if "20" in text] for found in texts]
+    assert len(changing[0]) >= 1 and changing[0] != changing[1] != changing[2]
+    assert [text for text in texts[0] if text not in changing[0]] == [t for t in texts[1] if t not in changing[1]]
+
+
+def _compiled_files() -> list[str]:
+    root = Path("target/compiled")
+    return [str(path.relative_to(root)) for path in root.rglob("*.sql")]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("macros/two.sql", CLOCKED["macros/two.sql"] + "{% macro third() %}{% endmacro %}"),
+        ("models/m.sql", CLOCKED["models/m.sql"] + ", 1 as more"),
+        ("dbt_packages/tools/dbt_project.yml", "name: tools\n"),
+    ],
+)
+def test_a_change_is_seen_beside_the_clock(put: Put, readings: list[int], path: str, text: str) -> None:
+    put(**CLOCKED)
+    assert main(["parse", "-q"]) == 0
+    put(**{path: text})
+    assert main(["parse", "-q"]) == 0
+    assert readings == [1, 1]
+
+
+def test_templates_that_ask_the_lake_and_print_are_kept(
+    put: Put, readings: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(
+        **{
+            "models/m.sql": "{% set rows = run_query('select 1 as n') %}{{ log('asking', true) }}"
+            "{% if execute %}select {{ rows.columns[0].values()[0] }} as id{% else %}select 0 as id{% endif %}",
+            "macros/one.sql": "{% macro one() %}{% do adapter.get_columns_in_relation(this) %}1{% endmacro %}",
+            "models/n.sql": "select id, {{ one() }} as n from {{ ref('m') }}",
+        }
+    )
+    said = []
+    for _ in range(2):
+        assert main(["parse"]) == 0
+        said.append(capsys.readouterr().err.count("asking"))
+    assert readings == [1] and said[0] == said[1] > 0
+    put(**{"models/m.sql": "{{ log('asking', true) }}{{ log('more', true) }}select 1 as id"})
+    assert main(["parse"]) == 0
+    assert "more" in capsys.readouterr().err and readings == [1, 1]
+
+
+def test_a_word_alone_asks_no_clock(put: Put, readings: list[int]) -> None:
+    put(**{"models/m.sql": "-- run_started_at\n{% set d = modules.datetime.date(2024, 1, 2) %} select '{{ d }}' as d"})
+    assert [main(["parse", "-q"]) for _ in range(2)] == [0, 0]
+    assert readings == [1] and "2024-01-02" in compiled()
 
 
 def test_what_templates_say_is_said_again(put: Put, readings: list[int], capsys: pytest.CaptureFixture[str]) -> None:
