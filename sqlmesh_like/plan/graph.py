@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+import networkx as nx
+
 from sqlmesh_like.errors import CycleError, Location
-from sqlmesh_like.plan.digraph import DiGraph
 from sqlmesh_like.project.nodes import Exposure, ParsedProject
 from sqlmesh_like.project.versions import Version
 from sqlmesh_like.render.rendered import (
@@ -53,13 +54,13 @@ class Graph:
     """Nodes by unique id and, from each input to its readers, an edge. It has no circle."""
 
     nodes: Mapping[str, Node]
-    edges: DiGraph
+    edges: nx.DiGraph[str]
 
     def order(self, among: Iterable[str] | None = None) -> tuple[str, ...]:
         """Unique ids so that every node comes after its inputs; ties by the order of files, then by id."""
         wanted = None if among is None else frozenset(among)
         ranks = {unique_id: (self.nodes[unique_id].path, unique_id) for unique_id in self.nodes}
-        ordered = self.edges.topological_order(lambda unique_id: ranks[unique_id])
+        ordered = nx.lexicographical_topological_sort(self.edges, key=lambda unique_id: ranks[unique_id])
         return tuple(unique_id for unique_id in ordered if wanted is None or unique_id in wanted)
 
     def parents(self, unique_id: str) -> tuple[str, ...]:
@@ -70,7 +71,7 @@ class Graph:
 
     def ancestors(self, unique_id: str, depth: int | None = None) -> frozenset[str]:
         """All nodes it reads, directly or not, up to `depth` edges away."""
-        return self.edges.ancestors(unique_id, depth)
+        return self._reach(self.edges.reverse(copy=False), unique_id, depth)
 
     def above(self, unique_ids: Iterable[str]) -> frozenset[str]:
         """These nodes and all that they read, directly or not: each is looked at once, however many are asked for."""
@@ -83,7 +84,11 @@ class Graph:
 
     def descendants(self, unique_id: str, depth: int | None = None) -> frozenset[str]:
         """All nodes that read it, directly or not, up to `depth` edges away."""
-        return self.edges.descendants(unique_id, depth)
+        return self._reach(self.edges, unique_id, depth)
+
+    def _reach(self, edges: nx.DiGraph[str], start: str, depth: int | None) -> frozenset[str]:
+        distances = nx.single_source_shortest_path_length(edges, start, cutoff=depth)
+        return frozenset(distances) - {start}
 
 
 def build_graph(project: ParsedProject, rendered: RenderedProject) -> Graph:
@@ -97,17 +102,14 @@ def build_graph(project: ParsedProject, rendered: RenderedProject) -> Graph:
         *(_exposure(exposure.exposure) for exposure in rendered.exposures),
         *(_model(analysis) for analysis in rendered.analyses),
     ]
-    edges = DiGraph()
-    for node in nodes:
-        edges.add_node(node.unique_id)
+    edges: nx.DiGraph[str] = nx.DiGraph()
+    edges.add_nodes_from(node.unique_id for node in nodes)
     readers: list[RenderedModel | RenderedTest | RenderedExposure]
     readers = [*rendered.models, *rendered.tests, *rendered.exposures, *rendered.analyses]
     for reader in readers:
-        for ref in reader.inputs:
-            edges.add_edge(ref.unique_id, reader.unique_id)
+        edges.add_edges_from((ref.unique_id, reader.unique_id) for ref in reader.inputs)
     # As in dbt a unit test hangs on its model, so that selecting the model takes it along.
-    for test in rendered.unit_tests:
-        edges.add_edge(test.model.unique_id, test.unique_id)
+    edges.add_edges_from((test.model.unique_id, test.unique_id) for test in rendered.unit_tests)
     _refuse_cycle(edges, {node.unique_id: node for node in nodes})
     return Graph({node.unique_id: node for node in nodes}, edges)
 
@@ -195,11 +197,14 @@ def _unit_test(test: RenderedUnitTest, project: str) -> Node:
     )
 
 
-def _refuse_cycle(edges: DiGraph, nodes: Mapping[str, Node]) -> None:
-    if len(edges.topological_order(lambda unique_id: (unique_id,))) == len(edges.nodes):
+def _refuse_cycle(edges: nx.DiGraph[str], nodes: Mapping[str, Node]) -> None:
+    # Of several circles the same one is reported each time: the smallest by its sorted ids.
+    circles = [sorted(part) for part in nx.strongly_connected_components(edges) if len(part) > 1]
+    circles += [[node] for node in nx.nodes_with_selfloops(edges)]
+    if not circles:
         return
-    circle = _circle(edges)
-    start = circle[0]
+    start = min(circles)[0]
+    circle = [start] if edges.has_edge(start, start) else _circle_through(edges, start)
     reading = [nodes[unique_id] for unique_id in (start, *reversed(circle[1:]))]
     names = [node.name for node in reading]
     files = "\n  ".join(f"{node.name}: {node.path}" for node in reading)
@@ -210,19 +215,11 @@ def _refuse_cycle(edges: DiGraph, nodes: Mapping[str, Node]) -> None:
     )
 
 
-def _circle(edges: DiGraph) -> list[str]:
-    """A shortest circle, in the direction of the edges; by id where there are several. There is one."""
-    import networkx as nx  # takes longer to import than a small project to read
-
+def _circle_through(edges: nx.DiGraph[str], start: str) -> list[str]:
+    """A shortest circle through the node, in the direction of the edges; by id where there are several."""
     within: nx.DiGraph[str] = nx.DiGraph()
     within.add_nodes_from(sorted(edges.nodes))
     within.add_edges_from(sorted(edges.edges))
-    # Of several circles the same one is reported each time: the smallest by its sorted ids.
-    circles = [sorted(part) for part in nx.strongly_connected_components(within) if len(part) > 1]
-    circles += [[node] for node in nx.nodes_with_selfloops(within)]
-    start = min(circles)[0]
-    if within.has_edge(start, start):
-        return [start]
     paths = [
         nx.shortest_path(within, child, start)
         for child in sorted(within.successors(start))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+import networkx as nx
 import pytest
 
 from sqlmesh_like.names import TableName
-from sqlmesh_like.plan.digraph import DiGraph
 from sqlmesh_like.plan.graph import Graph, Node, ResourceType
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import RenderedModel, RenderedTest, SourceMap
@@ -20,11 +20,9 @@ NOW = datetime(2024, 1, 1, tzinfo=UTC)
 
 def graph(**inputs: str) -> Graph:
     """Nodes by name and what they read; `test_…` are tests, `unit_…` unit tests of the model they name."""
-    edges = DiGraph()
-    for name, reads in inputs.items():
-        edges.add_node(name)
-        for read in reads.split():
-            edges.add_edge(read, name)
+    edges: nx.DiGraph[str] = nx.DiGraph()
+    edges.add_nodes_from(inputs)
+    edges.add_edges_from((read, name) for name, reads in inputs.items() for read in reads.split())
     return Graph({name: Node(name, name, _type(name), "", ()) for name in inputs}, edges)
 
 
