@@ -158,7 +158,11 @@ def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
         "fqn": list(model.fqn),
         "alias": model.table.identifier,
         "checksum": _checksum(model.raw_sql),
-        "config": {**config, "contract": {"enforced": bool(model.config.contract.get("enforced", False))}},
+        "config": {
+            **_asked_settings(model),
+            **config,
+            "contract": {"enforced": bool(model.config.contract.get("enforced", False))},
+        },
         "tags": list(model.config.tags),
         "description": model.description,
         "columns": _columns(model.declared, model.column_docs),
@@ -168,7 +172,7 @@ def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
         "docs": {"show": True, **model.config.docs},
         "relation_name": model.table.sql(),
         "raw_code": model.raw_sql,
-        "language": "sql",
+        "language": model.language,
         **_refs(model.inputs),
         "depends_on": _depends_on(model.inputs, model.macros),
         "compiled_path": f"{project.target_path}/compiled/{project.name}/"
@@ -176,6 +180,14 @@ def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
         "compiled": True,
         "compiled_code": model.sql,
     }
+
+
+def _asked_settings(model: RenderedModel) -> dict[str, object]:
+    """Settings that a Python model reads, of which dbt lists the keys too; those of `meta` stand there."""
+    if model.python is None:
+        return {}
+    settings = {key: value for key, value in model.python.settings.items() if not key.startswith("meta.")}
+    return {**settings, "config_keys_used": sorted(settings)}
 
 
 def _config(config: ModelConfig) -> dict[str, object]:

@@ -142,6 +142,8 @@ class DuckEngine:
     def _build(self, planned: PlannedModel) -> int:
         model = planned.compiled.model
         types = {column.name: column.type for column in planned.compiled.facts.schema or ()}
+        if model.python is not None:
+            raise NotCheckable("not checkable here: a Python model runs on Spark alone")
         try:
             text = self._text(planned.compiled.facts.tree)
             cursor = self._place(model.table)

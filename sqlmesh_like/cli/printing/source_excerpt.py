@@ -14,14 +14,14 @@ from unicodedata import east_asian_width
 from sqlmesh_like.errors import Location, ProjectError, SmlError
 from sqlmesh_like.project.settings import find_project
 
-_TEXT = frozenset({".sql", ".yml", ".yaml", ".toml", ".csv", ".md"})
+_TEXT = frozenset({".sql", ".py", ".yml", ".yaml", ".toml", ".csv", ".md"})
 _SETTINGS = frozenset({"profiles.yml", "packages.yml", "dependencies.yml", "dbt_project.yml", "pyproject.toml"})
 _SECRETIVE = re.compile(
     r"(?m)^\s*(?:-\s+)?[\"']?(?:ingest|outputs|hudi|spark|publish)[\"']?\s*:|[{,]\s*(?:ingest|publish)\s*:"
 )
 """Blocks of properties that hold addresses and passwords."""
 _WIDTH = 100
-_PLACE = re.compile(r"(?P<path>[^\s:]+\.(?:sql|ya?ml|csv)):(?P<line>\d+)(?::(?P<column>\d+))?: ")
+_PLACE = re.compile(r"(?P<path>[^\s:]+\.(?:sql|py|ya?ml|csv)):(?P<line>\d+)(?::(?P<column>\d+))?: ")
 
 
 def with_source(error: SmlError, start: Path) -> str:
