@@ -27,10 +27,11 @@ from sqlmesh_like.analyze.expressions.synonyms import with_known_names
 from sqlmesh_like.analyze.illegal_clauses import first_misplaced
 from sqlmesh_like.analyze.nesting import brackets_are_shallow, is_shallow, too_deep
 from sqlmesh_like.analyze.pushdown import pushed_down
+from sqlmesh_like.analyze.python_inputs import python_query
 from sqlmesh_like.analyze.syntax_errors import syntax_fault
 from sqlmesh_like.errors import Location, SqlError
 from sqlmesh_like.names import Schema
-from sqlmesh_like.render.rendered import InputRef, RenderedModel
+from sqlmesh_like.render.rendered import InputRef, PythonCode, RenderedModel
 
 _OPENING = {"'": "quote", '"': "quote", "`": "quote", "/*": "comment"}
 _WORD = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|--[^\n]*|/\*.*?\*/|/\*|[^'"`/-]+|.""", re.DOTALL)
@@ -68,7 +69,9 @@ class QueryFacts:
 
     @cached_property
     def schema(self) -> Schema | None:
-        """Visible output columns where they are known."""
+        """Visible output columns where they are known; of a Python model those that its contract promises."""
+        if self.model.python is not None and self.model.has_contract:
+            return self.model.declared or None
         return columns(self.relation) if self.relation is not None else None
 
     def position(self, offset: int | None, keyword: str = "") -> tuple[int | None, int | None]:
@@ -82,6 +85,8 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
 
     Raises SqlError with file:line:column for text that is not a single SELECT or that names an unknown column.
     """
+    if model.python is not None:
+        return _python_facts(model, model.python, views)
     tree = parse(model)
     if model.unique_id.startswith(("test.", QUESTION)):
         _name_all(tree, as_written=model.unique_id.startswith(QUESTION))
@@ -97,6 +102,17 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
         tree, relation = in_order(tree, relation, order)
     inlined, inputs = _inline_views(tree, model.inputs, by_table, views)
     return QueryFacts(model, inlined, inputs, relation, unsupported_reason)
+
+
+def _python_facts(model: RenderedModel, python: PythonCode, views: Mapping[str, QueryFacts]) -> QueryFacts:
+    """What is known of a Python model: what it reads, and nothing of what it does with it."""
+    by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in model.inputs}
+    tree, inputs = _inline_views(python_query(model, python), model.inputs, by_table, views)
+    place = python.function
+    blocker = UnsupportedReason(
+        "PYT001", f"the function of {model.name} is run over all rows", place.line, place.column
+    )
+    return QueryFacts(model, tree, inputs, None, blocker)
 
 
 def parse(model: RenderedModel) -> exp.Expr:

@@ -191,7 +191,8 @@ class _Queries:
         if unique_id not in self._queries:
             node = self.nodes[unique_id]
             raw = str(node.get("raw_code") or "").strip(), unique_id in self._macros
-            self._queries[unique_id] = self._normalized(str(node["compiled_code"])) if self._is_compiled else raw
+            is_sql = self._is_compiled and node.get("language") != "python"
+            self._queries[unique_id] = self._normalized(str(node["compiled_code"])) if is_sql else (raw, _asked(node))
         return self._queries[unique_id]
 
     def _stands_for(self, unique_id: str) -> object:
@@ -212,6 +213,13 @@ class _Queries:
                 table.set("catalog", None)
                 table.set("this", exp.to_identifier(unique_id, quoted=True))
         return tree.sql("spark", comments=False, normalize=True)
+
+
+def _asked(node: Artifact) -> str:
+    """The settings that a Python model reads."""
+    config = _config(node)
+    keys = config.get("config_keys_used")
+    return repr([(key, config.get(str(key))) for key in keys] if isinstance(keys, list) else [])
 
 
 def _has_spark_sql(manifest: Artifact) -> bool:

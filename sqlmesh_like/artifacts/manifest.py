@@ -194,7 +194,7 @@ def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
         "fqn": list(model.fqn),
         "alias": model.table.identifier,
         "checksum": _checksum(text),
-        "config": {**_config(model.config), "contract": contract, "docs": docs},
+        "config": {**_asked_settings(model), **_config(model.config), "contract": contract, "docs": docs},
         "contract": {**contract, "checksum": None},
         "tags": list(model.config.tags),
         "description": model.description,
@@ -206,7 +206,7 @@ def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
         "docs": docs,
         "relation_name": model.table.sql(),
         "raw_code": text,
-        "language": "sql",
+        "language": model.language,
         **_refs(model.inputs),
         "depends_on": _depends_on(model.inputs, model.macros),
         "compiled_path": f"{project.target_path}/compiled/{project.name}/"
@@ -218,6 +218,14 @@ def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
 
 def _is_yaml_snapshot(model: RenderedModel) -> bool:
     return _kind(model) == "snapshot" and model.path.endswith((".yml", ".yaml"))
+
+
+def _asked_settings(model: RenderedModel) -> dict[str, object]:
+    """Settings that a Python model reads, of which dbt lists the keys too; those of `meta` stand there."""
+    if model.python is None:
+        return {}
+    settings = {key: value for key, value in model.python.settings.items() if not key.startswith("meta.")}
+    return {**settings, "config_keys_used": sorted(settings)}
 
 
 def _config(config: ModelConfig) -> dict[str, object]:

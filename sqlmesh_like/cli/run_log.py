@@ -97,7 +97,7 @@ def _step(number: int, total: int, node: RenderedNode) -> LogStep:
         case RenderedModel() if node.config.snapshot is not None:
             return LogStep(number, total, "snapshot", str(node.table))
         case RenderedModel():
-            return LogStep(number, total, f"sql {node.config.materialized} model", str(node.table))
+            return LogStep(number, total, f"{node.language} {node.config.materialized} model", str(node.table))
         case RenderedSeed():
             return LogStep(number, total, "seed file", str(node.table))
         case RenderedTest():

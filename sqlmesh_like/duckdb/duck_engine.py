@@ -162,6 +162,8 @@ class DuckEngine:
         """Build the table by the query that `translate` makes; the number of its rows. Raises as it does, NodeError."""
         model = planned.compiled.model
         types = {column.name: column.type for column in planned.compiled.facts.schema or ()}
+        if model.python is not None:
+            raise NotCheckable("not checkable here: a Python model runs on Spark alone")
         try:
             text = translate(planned.compiled.facts.tree)
             cursor = self._place(model.table)

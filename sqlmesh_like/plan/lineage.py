@@ -91,10 +91,8 @@ class Lineage:
         return TracedColumn(origin.input_id, origin.column, self._type(origin), how, (), {}, is_complete=above is None)
 
     def _of(self, model: RenderedModel) -> tuple[ColumnLineage, ...] | None:
-        if model.asks_lake:  # its text is known when it is run
+        if model.python is not None or model.asks_lake:  # what it makes of its inputs is known when it is run
             return _contract_type(model)
-        if model.asks_lake:  # its text is known when it is run
-            return None
         if model.unique_id not in self._known:
             schemas = {ref.unique_id: self._schema(ref) for ref in model.inputs}
             # Views are not inlined: they are steps on the way.

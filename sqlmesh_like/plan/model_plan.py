@@ -284,12 +284,12 @@ def _configured(
 ) -> tuple[Reason, ...]:
     """Settings and kinds of input that mean a rebuild, but only once an input or the clock moved."""
     if not is_moved:
-        return (reason("CFG002", "rebuilt each run"),) if compiled.model.config.materialized == "table" else ()
+        return (reason("CFG002", "rebuilt each run"),) if _is_rebuilt_each_run(compiled) else ()
     config = compiled.model.config
     reasons: list[Reason] = []
     if config.refresh == "full":
         reasons.append(reason("CFG001", "configured"))
-    if config.materialized == "table":
+    if _is_rebuilt_each_run(compiled):
         reasons.append(reason("CFG002", "rebuilt each run"))
     for item in inputs:
         if item.state.kind == "files":
@@ -297,6 +297,11 @@ def _configured(
     if not reasons and record.fingerprint.endswith(AS_WRITTEN):
         reasons.append(reason("TYP003", "the stored rows lack the state that a delta needs"))
     return tuple(reasons)
+
+
+def _is_rebuilt_each_run(compiled: CompiledModel) -> bool:
+    """A Python model is a table whatever it says: of it the word asks for nothing more."""
+    return compiled.model.config.materialized == "table" and compiled.model.python is None
 
 
 def _strict(compiled: CompiledModel, reasons: tuple[Reason, ...]) -> NodeError:

@@ -24,6 +24,12 @@ _CLAUSES = {
 def query_parts(compiled: CompiledModel) -> Mapping[str, str]:
     """A digest of each clause, CTE and setting that stored rows depend on, by its name for people."""
     model, tree = compiled.model, compiled.facts.tree
+    if model.python is not None:
+        parts = (
+            ("the Python text or a setting that it asks for", tree.expressions),
+            ("its inputs", tree.args.get("from_")),
+        )
+        return {words: _digest(part) for words, part in parts if part}
     if not isinstance(tree, exp.Select):
         return {"the query": _digest(tree)}
     clauses = {words: _digest(tree.args[name]) for name, words in _CLAUSES.items() if tree.args.get(name)}

@@ -181,6 +181,15 @@ class ModelFile:
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
     version: Version | None = None
 
+    @property
+    def is_python(self) -> bool:
+        return self.path.lower().endswith(".py")
+
+    @property
+    def package(self) -> str:
+        """The name of the project that it is a file of."""
+        return self.unique_id.split(".")[1]
+
 
 @dataclass(frozen=True)
 class SeedFile:
@@ -286,9 +295,10 @@ class ModelGroup:
 @dataclass(frozen=True)
 class ProjectFlags:
     """`flags:` of the settings, as far as they mean something here. `strict_undefined`: what is undefined prints not as
-    an empty text but is an error."""
+    an empty text but is an error. `python_model_packages`: packages whose Python models may be run."""
 
     strict_undefined: bool = False
+    python_model_packages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

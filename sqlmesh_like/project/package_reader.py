@@ -109,7 +109,7 @@ def _model(
     fqn = (*fqn[:-1], version.of, f"v{version.v}") if version else fqn
     _check_name("model", name, where)
     described = properties.models.get(name)
-    default = {"materialized": "view" if settings.is_dbt else "incremental"}
+    default = {"materialized": _default_materialization(path, settings)}
     config = merge_config(default, settings.folder_config(settings.models, fqn, values))
     return ModelFile(
         unique_id=f"model.{settings.name}.{f'{version.of}.v{version.v}' if version else name}",
@@ -125,6 +125,13 @@ def _model(
         column_docs=described.column_docs if described else {},
         version=version,
     )
+
+
+def _default_materialization(path: Path, settings: Settings) -> str:
+    """As in dbt a Python model is a table."""
+    if path.suffix.lower() == ".py":
+        return "table"
+    return "view" if settings.is_dbt else "incremental"
 
 
 def _seed(

@@ -238,8 +238,14 @@ def _dispatch(node: YamlNode) -> dict[str, tuple[str, ...]]:
 def _flags(node: YamlNode) -> ProjectFlags:
     """Those of dbt's that mean nothing here are passed over."""
     flags = node.get("flags")
-    strict = None if flags is None else flags.mapping("flags").get("strict_undefined")
-    return ProjectFlags(strict_undefined=strict is not None and strict.flag("strict_undefined"))
+    if flags is None:
+        return ProjectFlags()
+    strict = flags.mapping("flags").get("strict_undefined")
+    packages = flags.get("python_model_packages")
+    return ProjectFlags(
+        strict_undefined=strict is not None and strict.flag("strict_undefined"),
+        python_model_packages=() if packages is None else packages.texts("python_model_packages"),
+    )
 
 
 def _vars(node: YamlNode) -> dict[str, object]:

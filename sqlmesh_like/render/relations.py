@@ -68,8 +68,6 @@ class TemplateRelation(Mapping[str, object]):
         return hash(str(self))
 
 
-PYTHON = ".py"
-"""How the path of a model ends that is written in Python."""
 _RELATION_KEYS = ("database", "schema", "identifier", "name", "type", "metadata")
 
 
@@ -101,9 +99,6 @@ class RelationRegistry:
         if name in self.nodes and (len(names) == 1 or self.nodes[name].unique_id.split(".")[1] == names[0]):
             asked = RefCall(names[-1], names[0] if len(names) == 2 else None, version)
             return replace(self.nodes[name], asked=asked)
-        if self.disabled.get(name, "").endswith(PYTHON):
-            message = f"ref names {name!r}, a Python model, which is not run"
-            raise TemplateFault(message, pattern, f"write {self.disabled[name]} in SQL, or drop the reference")
         if name in self.disabled:
             hint = f"enable it in {self.disabled[name]}, or drop the reference"
             raise TemplateFault(f"ref names {name!r}, which is disabled", pattern, hint)

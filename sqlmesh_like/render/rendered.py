@@ -63,8 +63,35 @@ class SourceMap:
 
 
 @dataclass(frozen=True)
+class PythonCode:
+    """What is known of a Python model without running it; its text is the model's `sql`.
+
+    `references`: unique ids of inputs by how the text names them, see `reference_key`. `settings`: what
+    `dbt.config.get` finds, by key, and `dbt.config.meta_get` as `meta.<key>`. `is_allowed`: its code may be run.
+    """
+
+    references: Mapping[tuple[str, ...], str]
+    settings: Mapping[str, object]
+    function: Location
+    is_allowed: bool
+
+
+def reference_key(asked: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> tuple[str, ...]:
+    """What a call of `dbt.ref` or `dbt.source` names, however its arguments are spelt.
+
+    >>> reference_key("ref", ("m",), {"version": 2}) == reference_key("ref", ("m",), {"v": 2})
+    True
+    """
+    version = kwargs.get("v") if kwargs.get("v") is not None else kwargs.get("version")
+    return (asked, *map(str, args), *(() if version is None else (f"v={version}",)))
+
+
+@dataclass(frozen=True)
 class RenderedModel:
-    """A model whose template has been rendered: plain Spark SQL, effective config, and what it reads."""
+    """A model whose template has been rendered: plain Spark SQL, effective config, and what it reads.
+
+    Of a Python model `sql` is its text, which nobody parses as SQL.
+    """
 
     unique_id: str
     name: str
@@ -85,6 +112,11 @@ class RenderedModel:
     asks_lake: bool = False  # its text may be another one when the lake answers: it is rendered again when it is run
     incremental_map: SourceMap | None = None  # of `incremental_sql`
     version: Version | None = None
+    python: PythonCode | None = None  # of a Python model
+
+    @property
+    def language(self) -> Literal["sql", "python"]:
+        return "sql" if self.python is None else "python"
 
     @property
     def has_contract(self) -> bool:

@@ -27,7 +27,9 @@ from sqlmesh_like.render.exposures import check_access, render_exposures
 from sqlmesh_like.render.macros import Macros, TemplateScope
 from sqlmesh_like.render.naming import table_of
 from sqlmesh_like.render.overrides import Overrides
-from sqlmesh_like.render.relations import PYTHON, RelationRegistry
+from sqlmesh_like.render.python_calls import PythonText, read_python
+from sqlmesh_like.render.python_model import PlacedPython, python_config, render_python
+from sqlmesh_like.render.relations import RelationRegistry
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, RenderedSeed, RenderedTest, SourceMap
 from sqlmesh_like.render.templates import Templates
 from sqlmesh_like.render.tests import render_test, render_tests
@@ -43,6 +45,7 @@ class Placed:
     file: ModelFile
     config: dict[str, object]
     table: TableName
+    python: PythonText | None = None  # of a Python model
 
 
 def render_project(
@@ -145,6 +148,7 @@ class Renderer:
         named = [(entry.file.name, entry.file.path) for entry in enabled]
         refuse_duplicates([*named, *((seed.name, seed.path) for seed in self._seed_files())])
         _refuse_same_table(enabled)
+        _warn_of_packages(enabled)
         return placed
 
     def place(self, file: ModelFile) -> Placed:
@@ -157,9 +161,8 @@ class Renderer:
         outside = merge_config(file.yaml_config, file.root_config)
         if outside.get("enabled") is False:
             return Placed(file, outside, unknown)
-        if file.path.endswith(PYTHON):
-            warn(Location(file.path), f"{file.name!r} is left out: Python models are not run", "write it in SQL")
-            return Placed(file, {**outside, "enabled": False}, unknown)
+        if file.is_python:
+            return self._place_python(file, unknown)
         findings = RenderTrace(is_parsing=True)
         scope = self._scope(file, file.yaml_config, unknown, None, findings)
         self._templates.render(file.path, file.raw_sql, scope, is_silent=True)
@@ -167,6 +170,12 @@ class Renderer:
         config = merge_config(merge_config(file.yaml_config, findings.config), file.root_config)
         scope["model"] = _node(file, config)
         return Placed(file, config, self._table(file.name, config, scope, file.path))
+
+    def _place_python(self, file: ModelFile, unknown: TableName) -> Placed:
+        text = read_python(file.path, file.raw_sql)
+        config = python_config(file, text)
+        scope = self._scope(file, config, unknown, None, RenderTrace())
+        return Placed(file, config, self._table(file.name, config, scope, file.path), text)
 
     def _table(self, name: str, config: Mapping[str, object], scope: TemplateScope, path: str) -> TableName:
         if (schema := config.get("target_schema")) and config.get("materialized") == "snapshot":
@@ -272,6 +281,10 @@ class Renderer:
 
     def render_model(self, placed: Placed, registry: RelationRegistry) -> RenderedModel:
         """Second pass over one model. Hand-written incremental SQL is rendered for both answers."""
+        if placed.python is not None:
+            is_allowed = placed.file.package in (self._project.name, *self._project.flags.python_model_packages)
+            python = PlacedPython(placed.file, placed.python, placed.config, placed.table, is_allowed)
+            return render_python(python, self._config(placed, registry), registry)
         findings = RenderTrace()
         source_map = self._render(placed, registry, findings, incremental=False)
         incremental = None
@@ -357,6 +370,17 @@ def _node(file: ModelFile | SeedFile, config: Mapping[str, object]) -> dict[str,
 def is_enabled(placed: Placed) -> bool:
     """Whether the model is one of the project."""
     return placed.config.get("enabled") is not False
+
+
+def _warn_of_packages(placed: list[Placed]) -> None:
+    """dbt's adapters for clouds install what a Python model asks for. Said once, whatever the number of models."""
+    for entry in placed:
+        if entry.python is not None and entry.config.get("packages"):
+            call = next((call for call in entry.python.of("config") if "packages" in call.places), None)
+            place = call.places["packages"] if call else Location(entry.file.path, 1, 1)
+            hint = "install them beside sml, and on the executors where functions of theirs run there"
+            warn(place, "packages of Python models are those of the environment: none is installed", hint)
+            return
 
 
 def _refuse_same_table(placed: list[Placed]) -> None:

@@ -54,6 +54,10 @@ class _Rendering:
     def render(self) -> RenderedUnitTest:
         test = self.test
         model = self._tested()
+        if model.python is not None:
+            message = f"unit test {test.name!r} is of {test.model!r}, a Python model: as in dbt these have none"
+            hint = "test its functions by pytest, or the SQL models around it"
+            raise ProjectError(message, location=test.declared_at, hint=hint)
         given = [self._given(entry, model) for entry in test.given]
         changes = [self._changed(entry, model) for entry in test.changes]
         _refuse_twice([(entry.ref, entry.location) for entry in given], "given")

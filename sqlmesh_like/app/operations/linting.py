@@ -30,7 +30,7 @@ def lint_models(loaded: Loaded, off: Collection[str] = ()) -> Linted:
         if model.asks_lake:
             continue
         compiler.compile(model)
-        if unique_id in chosen:
+        if unique_id in chosen and model.python is None:
             schemas = {ref.unique_id: compiler.columns(ref) for ref in model.inputs}
             left_out = frozenset({*off, *_texts(model.config.meta.get("lint_off"))})
             warnings += lint(model, schemas, left_out)

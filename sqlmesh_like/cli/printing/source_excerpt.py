@@ -14,7 +14,7 @@ from unicodedata import east_asian_width
 from sqlmesh_like.errors import Location, ProjectError, SmlError
 from sqlmesh_like.project.settings import find_project
 
-_TEXT = frozenset({".sql", ".yml", ".yaml", ".toml", ".csv", ".md"})
+_TEXT = frozenset({".sql", ".py", ".yml", ".yaml", ".toml", ".csv", ".md"})
 _SETTINGS = frozenset({"profiles.yml", "packages.yml", "dependencies.yml", "dbt_project.yml", "pyproject.toml"})
 _SECRETIVE = re.compile(
     r"(?m)^\s*(?:-\s+)?[\"']?(?:ingest|outputs|hudi|spark|publish)[\"']?\s*:|[{,]\s*(?:ingest|publish)\s*:"

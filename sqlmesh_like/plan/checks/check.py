@@ -23,7 +23,7 @@ from sqlmesh_like.plan.checks.comparison_types import type_family, type_warnings
 from sqlmesh_like.plan.checks.contracts import refuse_breach, refuse_incomplete
 from sqlmesh_like.plan.checks.operand_types import refuse_operands
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
-from sqlmesh_like.render.rendered import RenderedModel, RenderedTest
+from sqlmesh_like.render.rendered import PythonCode, RenderedModel, RenderedTest
 
 _CALLED = re.compile(r"(\w+)\s*\(")
 _HIDDEN_CALL = re.compile(r"(`|\*/|--[^\n]*\n)\s*\(")
@@ -103,6 +103,9 @@ class _Check:
         try:
             with nesting_errors(model.path):
                 refuse_incomplete(model)
+                if model.python is not None:
+                    self._check_python(model, model.python)
+                    return None
                 facts = self._checked(model)
                 self._check_config(facts.model)
                 shown = self._shown(facts)
@@ -112,6 +115,12 @@ class _Check:
         except SqlError as error:
             return error
         return None
+
+    def _check_python(self, model: RenderedModel, python: PythonCode) -> None:
+        """Its code is looked at when it is read and not run here: of its columns only a contract tells."""
+        refuse_untrusted(model, python)
+        self._schemas[model.unique_id] = self._compiler.compile(model).facts.schema
+        self._check_config(model)
 
     def error_of_test(self, pair: tuple[RenderedTest, RenderedModel]) -> SqlError | None:
         """The first error of a data test; that of a generic one is its declaration's."""
@@ -223,6 +232,15 @@ class _Check:
                         location=_config_place(model, key),
                         hint=hint,
                     )
+
+
+def refuse_untrusted(model: RenderedModel, python: PythonCode) -> None:
+    """Raises SqlError for the Python model of a package whose code the root project has not allowed to run."""
+    if not python.is_allowed:
+        package = model.unique_id.split(".")[1]
+        message = f"a Python model of the package {package!r}, whose code is not run unless your project says so"
+        hint = f"read it, then write in your settings  flags: {{python_model_packages: [{package}]}}  or disable it"
+        raise SqlError(message, location=python.function, hint=hint)
 
 
 def _refuse_gaps(model: RenderedModel) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from sqlmesh_like.errors import NodeError, RetryableError
+from sqlmesh_like.errors import Location, NodeError, RetryableError
 from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.render.rendered import RenderedModel
 
 _VANISHED = ("FileNotFoundException", "does not exist", "PATH_NOT_FOUND")
 
@@ -30,10 +33,52 @@ def failing_model(planned: PlannedModel) -> Iterator[None]:
         yield
     except (Py4JJavaError, PySparkException) as error:
         text, name = first_line(error), planned.compiled.model.table
-        if any(sign in str(error) for sign in _VANISHED):
+        if has_vanished(error):
             hint = "a data file vanished while it was read: run again, which plans anew"
             raise RetryableError(f"{name}: {text}", hint=hint) from error
+        if failure := _worker_failure(planned.compiled.model, error):
+            raise failure from error
         raise NodeError(f"{planned.compiled.model.path}: {name}: {text}") from error
+
+
+def has_vanished(error: BaseException) -> bool:
+    """Whether Spark missed a file that was there when the run was planned."""
+    return isinstance(error, Py4JJavaError | PySparkException) and any(sign in str(error) for sign in _VANISHED)
+
+
+def has_lost_file(error: BaseException) -> bool:
+    """The same within the code of a Python model, which may name paths of its own that are not there."""
+    return isinstance(error, Py4JJavaError | PySparkException) and "FileNotFoundException" in str(error)
+
+
+def code_failure(model: RenderedModel, error: BaseException) -> NodeError:
+    """An error that the code of a Python model raised, at the line of its file that it came through last."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == model.path]
+    if isinstance(error, SyntaxError) and error.filename == model.path:
+        lines = [error.lineno]
+    is_spark = isinstance(error, Py4JJavaError | PySparkException)
+    said = first_line(error) if is_spark and isinstance(error, Exception) else _line(str(error))
+    return NodeError(f"{type(error).__name__}: {said}", location=Location(model.path, lines[-1] if lines else None))
+
+
+def _worker_failure(model: RenderedModel, error: Py4JJavaError | PySparkException) -> NodeError | None:
+    """An error that a function of a Python model raised in a worker of Spark, when its rows were wanted."""
+    text = _whole_text(error)
+    places = list(re.finditer(rf'File "{re.escape(model.path)}", line (\d+)', text)) if model.python else []
+    if not places:
+        return None
+    said = re.search(r"^(?!\s)[A-Za-z_][\w.]*(?::.*)?$", text[places[-1].end() :], re.MULTILINE)
+    message = _line(said[0]) if said else first_line(error)
+    return NodeError(message, location=Location(model.path, int(places[-1][1])))
+
+
+def _whole_text(error: Py4JJavaError | PySparkException) -> str:
+    texts = [str(error)]
+    cause = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
+    while cause is not None:
+        texts.append(str(cause.toString()))
+        cause = cause.getCause()
+    return "\n".join(texts)
 
 
 def first_line(error: Exception) -> str:

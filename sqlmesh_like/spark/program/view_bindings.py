@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from sqlglot import exp
 
 from sqlmesh_like.analyze.expressions.clock import frozen
+from sqlmesh_like.analyze.python_inputs import input_query
 from sqlmesh_like.classify.rules import TIED
 from sqlmesh_like.delta.clock_boundary import at_clocks
 from sqlmesh_like.delta.emptiness import without_empty
@@ -26,6 +27,7 @@ from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
 from sqlmesh_like.spark.change_feed.shared_changes import SharedChanges, Span
 from sqlmesh_like.spark.frames.cached_frame import CachedFrame, cached
 from sqlmesh_like.spark.frames.partition_paths import pruned_paths
+from sqlmesh_like.spark.program.python_function import python_rows
 
 
 @dataclass(frozen=True)
@@ -108,9 +110,15 @@ class Bindings:
         return kept.frame
 
     def as_written(self) -> DataFrame:
-        """The model's own query over its inputs where they end, visible columns only."""
+        """The model's own query, or the rows of its function, over its inputs where they end; visible columns only."""
         ends = {item.ref.table: replace(item.state, frontier=item.end) for item in self.planned.inputs}
-        return bound(self.session, frozen(self.planned.compiled.facts.tree, self.planned.now), ends)
+        facts = self.planned.compiled.facts
+        tree = frozen(facts.tree, self.planned.now)
+        if facts.model.python is None:
+            return bound(self.session, tree, ends)
+        return python_rows(
+            facts.model, self.session, lambda number: bound(self.session, input_query(tree, number), ends)
+        )
 
     def recomputed(self) -> DataFrame:
         """The rows that the table must hold, visible columns only.

@@ -134,6 +134,55 @@ def test_snapshots_keep_the_versions_of_rows_and_are_followed(capsys: Shown) -> 
     assert "repeats: up to 2 rows share one" in capsys.readouterr().out
 
 
+PYTHON = {
+    "dbt_project.yml": "name: shop\n",
+    "profiles.yml": FILES["profiles.yml"],
+    "seeds/orders.csv": FILES["seeds/orders.csv"],
+    "models/cheap.sql": "select id, product from {{ ref('orders') }} where amount < 6",
+    "models/scored.py": """
+from pyspark.sql.functions import udf
+
+def doubled(number):
+    return 2 * number
+
+def model(dbt, session):
+    dbt.config(tags=["py"], rate=10)
+    assert not dbt.is_incremental and dbt.this.name == "scored"
+    assert [row[0] for row in session.sql("select 1").collect()] == [1]
+    twice = udf(doubled, "int")
+    return dbt.ref("cheap").withColumn("n", twice("id") + dbt.config.get("rate"))
+""",
+    "models/total.sql": "{{ config(materialized='table') }}select sum(n) as n from {{ ref('scored') }}",
+    "models/here.py": "def model(dbt, session):\n    return inner(dbt.ref('scored'))\n\n"
+    "def inner(df):\n    return {}['nope']\n",
+    "models/there.py": "from pyspark.sql.functions import udf\n\n@udf('int')\ndef f(n):\n    return 1 // (n - n)\n\n"
+    "def model(dbt, session):\n    return dbt.ref('scored').withColumn('m', f('n'))\n",
+    "models/over.sql": "{{ config(materialized='table') }}select * from {{ ref('there') }}",
+    "models/none.py": "def model(dbt, session):\n    return dbt.ref('scored').count()\n",
+}
+
+
+def test_python_models_are_tables_and_fail_at_lines_of_their_own(capsys: Shown) -> None:
+    put(PYTHON)
+    assert main(["build"]) == 1
+    text = capsys.readouterr().out
+    assert "OK created python table model dws.scored" in text and "Traceback" not in text
+    assert "here: models/here.py:5: KeyError: 'nope'" in text
+    assert "there: models/there.py:5: ZeroDivisionError" in text
+    assert "none: models/none.py:1:1: the function returned a int, not a Spark or pandas DataFrame" in text
+    results = json.loads(Path("target/run_results.json").read_text())["results"]
+    statuses = {result["unique_id"].split(".")[2]: result["status"] for result in results}
+    assert {name for name, status in statuses.items() if status == "error"} == {"here", "there", "none"}
+    assert statuses["over"] == "skipped" and main(["show", "there"]) == 2
+    assert "the table dws.there" in capsys.readouterr().err
+    assert shown(capsys, "select id, n from {{ ref('scored') }} order by id") == [[1, 12], [3, 16]]
+    assert shown(capsys, "select n from {{ ref('total') }}") == [[28]]
+    put({"seeds/orders.csv": FILES["seeds/orders.csv"] + "4,salt,2.00\n"})
+    called(capsys, "build", "-s", "orders", "scored", "total")
+    assert shown(capsys, "select n from {{ ref('total') }}") == [[46]]
+    assert "NO-OP=1" in called(capsys, "run", "-s", "scored")
+
+
 # The shape of dbt-labs/jaffle_shop_duckdb, which runs unedited: seeds, staging views, two marts, its kinds of tests.
 CAFE = {
     "dbt_project.yml": """

@@ -440,21 +440,6 @@ def test_what_nothing_computes_is_ignored_with_a_warning(project: Project, key: 
     assert "ignored" not in project.call("compile", files=files)
 
 
-def test_a_python_model_is_left_out_alone(project: Project) -> None:
-    files = {
-        "models/p.py": "def model(dbt, session):\n    return session.sql('select 1')\n",
-        "models/idle.py": "def model(dbt, session): ...\n",
-        "models/p.yml": "models: [{name: p, data_tests: [x]}, {name: idle, config: {enabled: false}}]\n",
-        "models/m.sql": "select 1 as id",
-    }
-    shown = project.call("build", files=files)
-    assert shown.count("models/p.py: 'p' is left out: Python models are not run") == 1 and "idle.py" not in shown
-    files["models/r.sql"] = "select * from {{ ref('p') }}"
-    assert "models/r.sql:1:18: ref names 'p', a Python model, which is not run" in project.call(
-        "run", files=files, code=2
-    )
-
-
 BROKEN = {
     "seeds/s.csv": "id\n1\n",
     "models/good.sql": "{{ config(materialized='table') }}select id from {{ ref('s') }}",
