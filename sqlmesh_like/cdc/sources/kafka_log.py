@@ -12,11 +12,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sqlmesh_like.cdc.sources.event_log import LINE_COLUMNS, ExtentOf
 from sqlmesh_like.cdc.sources.offset_range import OffsetRange, Offsets
+from sqlmesh_like.errors import IngestError
 
 _LINE = {
     "value": "cast(value as string)",
@@ -64,6 +66,35 @@ class KafkaLog:
             "endingOffsets": json.dumps(end),
         }
         return spark.read.format("kafka").options(**options).load()
+
+    def earliest(self, spark: SparkSession, partitions: list[tuple[str, int]]) -> Mapping[tuple[str, int], int]:
+        """The first offset that the brokers still have of each of these partitions; of one that is gone, none.
+
+        Raises IngestError where they do not answer.
+        """
+        jvm = spark._jvm
+        assert jvm is not None
+        options = {name: value for name, value in self._options(spark).items() if name.startswith("kafka.")}
+        settings = jvm.java.util.Properties()
+        for name, value in options.items():
+            settings.setProperty(name.removeprefix("kafka."), value)
+        for name in ("key", "value"):
+            settings.setProperty(f"{name}.deserializer", "org.apache.kafka.common.serialization.ByteArrayDeserializer")
+        try:
+            consumer = jvm.org.apache.kafka.clients.consumer.KafkaConsumer(settings)
+            try:
+                topics = set(consumer.listTopics())
+                wanted = [
+                    jvm.org.apache.kafka.common.TopicPartition(topic, partition)
+                    for topic, partition in partitions
+                    if topic in topics
+                ]
+                offsets = consumer.beginningOffsets(wanted)
+                return {(each.topic(), each.partition()): int(offsets[each]) for each in wanted}
+            finally:
+                consumer.close()
+        except Py4JJavaError as error:
+            raise IngestError(f"the brokers do not say what they have: {error.java_exception}") from error
 
     @contextmanager
     def lines(self, batch: DataFrame) -> Iterator[tuple[DataFrame, ExtentOf]]:

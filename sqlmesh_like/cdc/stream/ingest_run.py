@@ -27,7 +27,8 @@ from sqlmesh_like.cdc.sources.event_log_factory import log_of
 from sqlmesh_like.cdc.sources.source_check import check_source
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.stream.batch import BatchReport, ingest_batch
-from sqlmesh_like.cdc.tables.last_commits import forget_last_commits, note_last_commits, require_last_commits
+from sqlmesh_like.cdc.stream.table_replay import queue_what_is_missing
+from sqlmesh_like.cdc.tables.last_commits import forget_last_commits, note_last_commits
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.names import TableName
@@ -55,7 +56,7 @@ def ingest_source(
     `on_batch` hears of each batch. `start` (earliest, latest or offsets as JSON) forgets what was read and begins
     there. A table that cannot be written is in the report (`failed`); it catches up by itself. Raises UsageError (a
     setting that is not supported, wrong declarations, no such folder) before anything is written, and IngestError for
-    a table that lost what it held, or for the first malformed event under `on_bad_record: fail`.
+    a table that lost what the log does not have any more, or for the first malformed event under `on_bad_record: fail`.
     """
     run = open_run(spark, project, target, source, on_batch)
     run.prepare(start)
@@ -95,10 +96,10 @@ class IngestRun:
     def prepare(self, start: str | None = None) -> None:
         """What comes before the first batch: forget what was read, or see that it is there still; then catch up.
 
-        Raises IngestError where a table lost what it held.
+        Raises IngestError where a table lost what it held, and the log has it no more.
         """
         if start is None:
-            require_last_commits(self.place)
+            queue_what_is_missing(self.spark, self.place, self.log)
         else:
             self._forget()
         self.catch_up()

@@ -26,6 +26,7 @@ from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.stream.batch import dead_letters_of, decode_all, in_memory, side_by_side
 from sqlmesh_like.cdc.stream.ingest_run import open_run
 from sqlmesh_like.cdc.tables import dead_letters
+from sqlmesh_like.cdc.tables.last_commits import note_last_commits
 from sqlmesh_like.cdc.tables.table_batch import commit_again
 from sqlmesh_like.cdc.tables.truncates import truncates_of
 from sqlmesh_like.hudi.timeline import Timeline
@@ -48,6 +49,8 @@ def replay(spark: SparkSession, project: ParsedProject, target: Target, source: 
         return caught_up
     with in_memory(kept) as letter_rows:
         report = _taken_in(spark, place, letter_rows)
+    written = [each.table for each in report.tables if not each.error]
+    note_last_commits(place, written, dead_letters=True)
     both = by_table((*caught_up.tables, *report.tables))
     return replace(report, tables=tuple(both.values()), batches=caught_up.batches + report.batches)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from sqlmesh_like.cdc.sources.batch_marker import MARKER_KEY
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
@@ -17,62 +18,126 @@ from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import TableName
+from sqlmesh_like.project.nodes import SourceTable
 
 _FILE = "last.json"
+_DEAD_LETTERS = "dead_letters.json"
+"""Commits with which dead letters came in: no position in the log tells that they are there."""
+_RESTARTED = "restarted.json"
+"""There where the source was read from another start since its first event: its query does not know all of the log."""
 
 
-def note_last_commits(place: SourcePaths, written: Iterable[TableName]) -> None:
-    """Remember the newest commit of these tables."""
-    known = _noted(place)
+@dataclass(frozen=True)
+class WentBack:
+    """A table that is not as its source left it.
+
+    `is_whole`: as it is it can be written to, and lacks but its newest commits. `lacks_dead_letters`: dead letters that
+    were ingested are among these.
+    """
+
+    source: str
+    table: SourceTable
+    problem: str
+    is_whole: bool
+    lacks_dead_letters: bool = False
+
+    @property
+    def summary(self) -> str:
+        return f"{self.table.table} is not as its source left it: {self.problem}"
+
+    def error(self, why: str | None = None) -> IngestError:
+        """What stops the ingestion, where the table cannot be healed by itself: `why`."""
+        again = f"sml ingest -s source:{self.source} --from earliest"
+        hint = f"restore it, or read all that the log still has again: {again}"
+        if not self.is_whole:
+            hint = f"restore that file; or move the table's folder away and run: {again}"
+        message = f"{self.summary}{'; ' + why if why else ''}; nothing was ingested"
+        return IngestError(message, location=self.table.declared_at, hint=hint)
+
+
+def note_last_commits(place: SourcePaths, written: Iterable[TableName], *, dead_letters: bool = False) -> None:
+    """Remember the newest commit of these tables; of one that went back since, that which it should have.
+
+    `dead_letters`: it is of dead letters that were ingested.
+    """
+    known, fresh = _noted(place), dict[str, str]()
     uris = {table.table: place.table_uri(table) for table in place.source.tables}
-    commits = {str(name): Timeline(uris[name]).frontier for name in written if name in uris}
-    entries = {**known, **{name: frontier for name, frontier in commits.items() if frontier}}
-    if entries == known:
-        return
-    notes = folder(place.last_commits)
-    path = f"{notes.path}/{_FILE}"
-    notes.fs.makedirs(notes.path, exist_ok=True)
-    with notes.fs.open(f"{path}.new", "wb") as file:
-        file.write(json.dumps(entries).encode())
-    notes.fs.mv(f"{path}.new", path)
+    for name in written:
+        timeline = Timeline(uris[name]) if name in uris else None
+        before = known.get(str(name))
+        if timeline is not None and (before is None or _is_there(timeline, before)):
+            fresh |= {str(name): frontier for frontier in (timeline.frontier,) if frontier}
+    if dead_letters:
+        noted = _read(place, _DEAD_LETTERS)
+        _write(
+            place, _DEAD_LETTERS, noted | {name: f"{noted.get(name, '')} {at}".strip() for name, at in fresh.items()}
+        )
+    if not fresh.items() <= known.items():
+        _write(place, _FILE, {**known, **fresh})
+
+
+def note_replayed(place: SourcePaths, table: SourceTable) -> None:
+    """Take the table as it is for what its source left: what it lacks is noted elsewhere."""
+    for name in (_DEAD_LETTERS, _FILE):
+        entries = _read(place, name)
+        if entries.pop(str(table.table), None) is not None:
+            _write(place, name, entries)
+    note_last_commits(place, [table.table])
 
 
 def forget_last_commits(place: SourcePaths) -> None:
-    """Drop the note: all events will be read again."""
+    """Drop the notes: all events will be read again."""
     notes = folder(place.last_commits)
     if notes.exists():
         notes.fs.rm(notes.path, recursive=True)
+        _write(place, _RESTARTED, {})
 
 
-def require_last_commits(place: SourcePaths) -> None:
-    """Raises IngestError where a table lacks a commit that its source made, or a file of its newest one.
+def was_restarted(place: SourcePaths) -> bool:
+    """Whether the source was read from another start since its first event."""
+    return folder(place.last_commits).exists(_RESTARTED)
+
+
+def tables_that_went_back(place: SourcePaths) -> list[WentBack]:
+    """Tables that lack a commit that their source made, or a file of their newest one.
 
     Needs no JVM. A commit that was archived is behind others and counts as there.
     """
-    known = _noted(place)
-    again = f"sml ingest -s source:{place.source.name} --from earliest"
+    known, replayed = _noted(place), _read(place, _DEAD_LETTERS)
+    result = []
     for table in place.source.tables:
         expected = known.get(str(table.table))
-        if expected is None:
-            continue
-        try:
-            problem = _loss(Timeline(place.table_uri(table)), expected)
-            hint = f"restore it, or read all that the log still has again: {again}"
-        except UnreadableTableError as error:
-            problem, hint = error.message, f"restore that file; or move the table's folder away and run: {again}"
-        if problem:
-            message = f"{table.table} is not as its source left it: {problem}; nothing was ingested"
-            raise IngestError(message, location=table.declared_at, hint=hint)
+        if expected is not None:
+            result.append(_compared(place, table, expected, replayed.get(str(table.table), "").split()))
+    return [each for each in result if each is not None]
 
 
-def _loss(timeline: Timeline, expected: str) -> str | None:
+def _compared(place: SourcePaths, table: SourceTable, expected: str, replayed: list[str]) -> WentBack | None:
+    timeline, source = Timeline(place.table_uri(table)), place.source.name
+    try:
+        problem = _lost_commit(timeline, expected)
+        if problem is not None:
+            lacks = any(not _is_there(timeline, each) for each in replayed)
+            return WentBack(source, table, problem, is_whole=True, lacks_dead_letters=lacks)
+        problem = _lost_file(timeline)
+    except UnreadableTableError as error:
+        problem = error.message
+    return WentBack(source, table, problem, is_whole=False) if problem else None
+
+
+def _lost_commit(timeline: Timeline, expected: str) -> str | None:
     """What a table has lost since the commit `expected` was its newest; None where nothing is known to be lost."""
     newest = next((commit for commit in timeline.newest_first() if commit.is_data), None)
     if newest is None:
         return f"it has no commit, and had {expected}"
-    if not timeline.holds(expected) and not _is_archived(timeline, expected):
+    if not _is_there(timeline, expected):
         batch = timeline.extra(STATE_PREFIX + MARKER_KEY)
         return f"commit {expected} is gone, its newest one is {newest.instant.frontier}" + _of(batch)
+    return None
+
+
+def _lost_file(timeline: Timeline) -> str | None:
+    newest = next(commit for commit in timeline.newest_first() if commit.is_data)
     # What was compacted or rewritten since may have been cleaned.
     if timeline.commit_instants[-1] != newest.instant:
         return None
@@ -81,9 +146,10 @@ def _loss(timeline: Timeline, expected: str) -> str | None:
     return f"{len(gone)} files of its newest commit are gone, e.g. {gone[0]}" if gone else None
 
 
-def _is_archived(timeline: Timeline, expected: str) -> bool:
-    first = timeline.commit_instants[0].requested
-    return timeline.is_archived and expected.split("_")[0] < first
+def _is_there(timeline: Timeline, frontier: str) -> bool:
+    if timeline.holds(frontier) or not timeline.commit_instants:
+        return timeline.holds(frontier)
+    return timeline.is_archived and frontier.split("_")[0] < timeline.commit_instants[0].requested
 
 
 def _of(batch: str | None) -> str:
@@ -91,8 +157,21 @@ def _of(batch: str | None) -> str:
 
 
 def _noted(place: SourcePaths) -> Mapping[str, str]:
+    return _read(place, _FILE)
+
+
+def _read(place: SourcePaths, name: str) -> dict[str, str]:
     notes = folder(place.last_commits)
-    if not notes.exists(_FILE):
+    if not notes.exists(name):
         return {}
-    data = json.loads(notes.read(_FILE))
-    return {str(name): str(frontier) for name, frontier in data.items()}
+    data = json.loads(notes.read(name))
+    return {str(table): str(frontier) for table, frontier in data.items()}
+
+
+def _write(place: SourcePaths, name: str, entries: Mapping[str, str]) -> None:
+    notes = folder(place.last_commits)
+    path = f"{notes.path}/{name}"
+    notes.fs.makedirs(notes.path, exist_ok=True)
+    with notes.fs.open(f"{path}.new", "wb") as file:
+        file.write(json.dumps(entries).encode())
+    notes.fs.mv(f"{path}.new", path)

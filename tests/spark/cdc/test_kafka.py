@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import threading
 import time
@@ -15,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from sqlmesh_like.cdc.stream import batch
 from sqlmesh_like.cdc.stream.continuous import run_until_stopped
-from sqlmesh_like.errors import NodeError, ProjectError
+from sqlmesh_like.errors import IngestError, NodeError, ProjectError
 from sqlmesh_like.hudi.timeline import Timeline
 from tests.spark.ingest_lake import Lake, event, report_of, table
 
@@ -30,6 +31,20 @@ def lake_on(spark: SparkSession, root: Path, kafka: str, topic: str, *tables: An
     named = settings.pop("named", {"topics": [topic]})
     source = {"bootstrap_servers": kafka, **named, "options": {"request.timeout.ms": 20000}}
     return Lake(spark, root, tables, {"files": None, "kafka": source, **settings})
+
+
+def delete_records(spark: SparkSession, kafka: str, topic: str, before: int) -> None:
+    """Let the broker drop the first records of the topic's one partition, as its retention does."""
+    jvm: Any = spark._jvm
+    clients = jvm.org.apache.kafka.clients.admin
+    settings = jvm.java.util.Properties()
+    settings.setProperty("bootstrap.servers", kafka)
+    admin = clients.AdminClient.create(settings)
+    wanted = jvm.java.util.HashMap()
+    partition = jvm.org.apache.kafka.common.TopicPartition(topic, 0)
+    wanted.put(partition, clients.RecordsToDelete.beforeOffset(before))
+    admin.deleteRecords(wanted).all().get()
+    admin.close()
 
 
 def offsets(lake: Lake, name: str) -> Any:
@@ -102,6 +117,17 @@ def test_a_table_that_fails_catches_up_in_order_while_the_others_go_on(
     assert shop.rows("b") == [(1, 2)]
     assert offsets(shop, "b") == {"behind": {"0": [2, 4]}}
     assert not list((Path(shop.warehouse) / "_sml" / "behind" / "shop").iterdir())
+
+    # A table that is gone is filled again by itself, as long as the brokers have its events.
+    shutil.rmtree(shop.uri("b"))
+    refilled = shop.run()
+    assert (refilled.failed, [each.table.identifier for each in refilled.tables]) == (False, ["b"])
+    assert (shop.rows("b"), offsets(shop, "b")) == ([(1, 2)], {"behind": {"0": [2, 4]}})
+    shutil.rmtree(shop.uri("b"))
+    delete_records(spark, kafka, "behind", before=1)
+    with pytest.raises(IngestError, match=r"ods.b .* it lacks offsets 0 to 0 of behind/0, which are gone"):
+        shop.run()
+    assert not Path(shop.uri("b")).exists()
 
 
 @pytest.mark.checklist(2, 5, 13)

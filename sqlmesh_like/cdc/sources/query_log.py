@@ -1,0 +1,89 @@
+"""What a source's streaming query has read, as Spark's checkpoint says. Owns reading it; needs no JVM.
+
+Spark keeps the end of each of the last 100 batches (`offsets/<batch>`; `commits/<batch>` once it is done), where a
+query began in Kafka (`sources/0/0`) and every file that it has listed (`sources/0/<log id>`, from time to time all in
+one `.compact`). Layout: `HDFSMetadataLog` and `CompactibleFileStreamLog` of Spark 3.5.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from sqlmesh_like.hudi.storage import folder
+
+PartitionOffsets = Mapping[tuple[str, int], int]
+"""Offsets by topic and partition."""
+
+
+@dataclass(frozen=True)
+class ListedFile:
+    """A file that the query has listed: under which id of its log, when it was modified (ms since 1970), as a URI."""
+
+    log_id: int
+    modified: int
+    uri: str
+
+
+@dataclass(frozen=True)
+class QueryLog:
+    """The checkpoint of one query. `query`: its id; `ends`: what Spark wrote of the end of each batch that is done."""
+
+    uri: str
+    query: str
+    ends: Mapping[int, Mapping[str, object]]
+
+    @property
+    def log_ids(self) -> Mapping[int, int]:
+        """Of a log of files: the id of the last listing in each batch."""
+        return {batch: int(str(end["logOffset"])) for batch, end in self.ends.items()}
+
+    @property
+    def offsets(self) -> Mapping[int, PartitionOffsets]:
+        """Of a log in Kafka: the offsets after each batch."""
+        return {batch: _by_partition(end) for batch, end in self.ends.items()}
+
+    @cached_property
+    def first_offsets(self) -> PartitionOffsets:
+        """Where the query began in Kafka; partitions that were made later are not in it."""
+        text = folder(self.uri).read("sources/0/0").decode()
+        return _by_partition(json.loads(text[text.index("{") :]))
+
+    @cached_property
+    def files(self) -> tuple[ListedFile, ...]:
+        """All files that were listed, in order of their ids."""
+        listings = folder(f"{self.uri}/sources/0")
+        names = listings.names()
+        compact = max((int(name.split(".")[0]) for name in names if name.endswith(".compact")), default=-1)
+        kept = [f"{compact}.compact"] if compact >= 0 else []
+        kept += [name for name in names if name.isdigit() and int(name) > compact]
+        entries = (json.loads(line) for name in kept for line in _lines(listings.read(name)))
+        files = {ListedFile(int(entry["batchId"]), int(entry["timestamp"]), str(entry["path"])) for entry in entries}
+        return tuple(sorted(files, key=lambda file: (file.log_id, file.modified, file.uri)))
+
+
+def read_query_log(checkpoint: str) -> QueryLog | None:
+    """The checkpoint at a path; None where no batch was finished."""
+    place = folder(checkpoint)
+    done = {int(name) for name in folder(f"{checkpoint}/commits").names() if name.isdigit()}
+    known = {int(name) for name in folder(f"{checkpoint}/offsets").names() if name.isdigit()}
+    if not done & known or not place.exists("metadata"):
+        return None
+    ends = {batch: json.loads(list(_lines(place.read(f"offsets/{batch}")))[-1]) for batch in sorted(done & known)}
+    return QueryLog(checkpoint, str(json.loads(place.read("metadata"))["id"]), ends)
+
+
+def _lines(content: bytes) -> Iterator[str]:
+    """The lines after the version, which is the first."""
+    return (line for line in content.decode().splitlines()[1:] if line.strip())
+
+
+def _by_partition(offsets: Mapping[str, object]) -> PartitionOffsets:
+    return {
+        (topic, int(partition)): int(offset)
+        for topic, partitions in offsets.items()
+        if isinstance(partitions, dict)
+        for partition, offset in partitions.items()
+    }

@@ -1,0 +1,83 @@
+"""Tables that went back to an older state: what they lack is queued for them, from the source's own log.
+
+Owns what is done about a table that `last_commits` has seen; `missing_batches` says which batches those are, and
+`ingest_run` ingests them as it does those of a table that failed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+
+from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
+from sqlmesh_like.cdc.sources.catch_up_queue import note, tables_behind
+from sqlmesh_like.cdc.sources.event_log import Log
+from sqlmesh_like.cdc.sources.kafka_log import KafkaLog
+from sqlmesh_like.cdc.sources.missing_batches import (
+    TablePosition,
+    missing_files_of_log,
+    missing_offsets,
+    table_position,
+)
+from sqlmesh_like.cdc.sources.parquet_log import ParquetLog
+from sqlmesh_like.cdc.sources.query_log import QueryLog, read_query_log
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.cdc.tables.last_commits import WentBack, note_replayed, tables_that_went_back, was_restarted
+from sqlmesh_like.errors import IngestError
+from sqlmesh_like.hudi.timeline import Timeline
+
+_log = logging.getLogger("sqlmesh_like.cdc")
+
+
+def queue_what_is_missing(spark: SparkSession, place: SourcePaths, log: Log) -> None:
+    """Queue for each table that went back all that the source has read since.
+
+    Raises IngestError, nothing being queued for any table, where one cannot be healed so.
+    """
+    lost = tables_that_went_back(place)
+    query = read_query_log(place.checkpoint) if lost else None
+    queued = [(each, _missing(spark, place, log, query, each)) for each in lost]
+    for each, marks in queued:
+        count = f"{len(marks)} batch{'es' * (len(marks) != 1)}"
+        _log.warning("warning: %s; what it lacks is ingested again: %s", each.summary, count)
+        pending = tables_behind(place).get(each.table.name, ())
+        earlier = [mark for mark in pending if query is None or mark.query != query.query]
+        # First the queue: where a process dies before the second note, both are made again.
+        note(place, each.table, (*earlier, *marks))
+        note_replayed(place, each.table)
+
+
+def _missing(
+    spark: SparkSession, place: SourcePaths, log: Log, query: QueryLog | None, lost: WentBack
+) -> Sequence[BatchMarker]:
+    if not lost.is_whole:
+        raise lost.error()
+    if query is None:
+        raise lost.error("what its source has read is not known: it has no checkpoint")
+    position = table_position(Timeline(place.table_uri(lost.table)))
+    try:
+        if lost.lacks_dead_letters or position.query is None:
+            position = _beginning(place, query, position)
+        if isinstance(log, KafkaLog):
+            return missing_offsets(query, position, lambda partitions: log.earliest(spark, partitions))
+        return missing_files_of_log(query, position, _spelt if isinstance(log, ParquetLog) else str)
+    except IngestError as error:
+        raise lost.error(error.message) from error
+
+
+def _beginning(place: SourcePaths, query: QueryLog, position: TablePosition) -> TablePosition:
+    """Before all that the query has read. Raises IngestError where that is not all that the table had."""
+    if was_restarted(place) or position.query not in (None, query.query):
+        raise IngestError("it lacks events from before the source was last read from another start")
+    return TablePosition()
+
+
+def _spelt(uri: str) -> str:
+    """A listed file as the log of Parquet files has it.
+
+    >>> _spelt("file:///landing/a.parquet")
+    'file:/landing/a.parquet'
+    """
+    return "file:/" + uri.removeprefix("file:///") if uri.startswith("file:///") else uri
