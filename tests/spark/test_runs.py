@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -10,7 +10,9 @@ from unittest import mock
 
 import pytest
 
+from sqlmesh_like.app.operations.run_results import response
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.run.result import ModelResult
 from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
 from tests.spark.lake import CLEAN_OLD_VERSIONS, ORDERS, Lake, Table, archiving
 
@@ -95,16 +97,33 @@ def test_a_missing_input_is_an_error_with_what_to_do(lake: Lake) -> None:
     assert "sml ingest" in failed.message
 
 
+def newest_job(lake: Lake) -> int:
+    return max(lake.spark.sparkContext.statusTracker().getJobIdsForGroup(None))
+
+
+def assert_all_jobs_are_told(lake: Lake, results: Mapping[str, ModelResult], before: int) -> None:
+    """Each Spark job since `before` is one model's, and every model says what it read and shuffled."""
+    told = [response(result) for result in results.values()]
+    assert sum(int(str(each["spark_jobs"])) for each in told) == newest_job(lake) - before
+    for each in told:
+        assert int(str(each["spark_stages"])) >= int(str(each["spark_jobs"])) > 0, each
+        assert int(str(each["spark_bytes_read"])) > 0, each
+        assert int(str(each["spark_bytes_shuffled"])) > 0, each
+
+
 def test_independent_models_side_by_side_are_all_right(lake: Lake, orders: Table) -> None:
     lake.use_engine("spark")
     lake.spark.catalog.clearCache()
     for number in range(6):
         columns = f"city, sum(amount + {number}) as total, count(*) as n"
         lake.model(f"m{number}", f"select {columns} from @orders group by city")
-    lake.run_well(threads=4)
+    before = newest_job(lake)
+    assert_all_jobs_are_told(lake, lake.run(threads=4), before)
     orders.upsert((0, 1, D(99), "c1", "m0"), (50, 1, D(1), None, "m5"), delete=[(1, 1, D(1), "c1", "m1")])
     with mock.patch.object(CopyOnWriteFeed, "changes", autospec=True, side_effect=CopyOnWriteFeed.changes) as read:
+        before = newest_job(lake)
         assert set(lake.run_well(threads=4).values()) == {"aggregate_merge"}
+        assert_all_jobs_are_told(lake, lake.results, before)
     assert read.call_count == 1, "the change of an input is read once a run"
     assert lake.spark._jsparkSession.sharedState().cacheManager().isEmpty(), "what was kept for the run is released"
     for number in range(6):
