@@ -25,6 +25,7 @@ from sqlmesh_like.names import KEY
 
 _ALIAS = "_sml_t"
 _LEAF = re.compile(rf"{_ALIAS}(\d+)")
+_EQUALITY = exp.EQ | exp.NullSafeEQ
 
 
 @dataclass(frozen=True)
@@ -120,11 +121,11 @@ class JoinGraph:
 def joined(
     items: Sequence[exp.Expr], sources: Mapping[int, exp.Expr], predicates: Sequence[exp.Expr], start: int = 0
 ) -> exp.Select:
-    """SELECT of these items over FROM items by leaf, beginning at one and following the predicates."""
+    """SELECT of these items over FROM items by leaf, beginning at one and following the equalities."""
     query = exp.select(*items, copy=False)
     needs = [(leaves_of(predicate), predicate) for predicate in predicates]
     done: set[int] = set()
-    for leaf in _order(start, sources, [needed for needed, _ in needs]):
+    for leaf in _order(start, sources, predicates):
         source = exp.alias_(sources[leaf], alias(leaf), table=True, quoted=True, copy=False)
         ready = [p.copy() for needed, p in needs if len(needed) > 1 and leaf in needed and needed <= {*done, leaf}]
         if not done:
@@ -138,16 +139,26 @@ def joined(
     return query.where(*alone, copy=False) if alone else query
 
 
-def _order(start: int, leaves: Collection[int], bound: Sequence[frozenset[int]]) -> list[int]:
-    """Leaves so that each follows one that some predicate binds it to, where there is any such order."""
+def _order(start: int, leaves: Collection[int], predicates: Sequence[exp.Expr]) -> list[int]:
+    """Leaves so that each follows those that an equality binds it to, else any predicate, where there is such an order.
+
+    Without an equality Spark compares each row of one side with each of the other.
+    """
+    sides = [(leaves_of(p.this), leaves_of(p.expression)) for p in predicates if isinstance(p, _EQUALITY)]
+    bound = [leaves_of(predicate) for predicate in predicates]
     order = [start]
     while len(order) < len(leaves):
-        rest = [leaf for leaf in sorted(leaves) if leaf not in order]
-        near = (
-            leaf for leaf in rest if any(leaf in each and each <= {*order, leaf} for each in bound if len(each) > 1)
-        )
-        order.append(next(near, rest[0]))
+        done = set(order)
+        rest = [leaf for leaf in sorted(leaves) if leaf not in done]
+        equal = [leaf for leaf in rest if any(_follows(leaf, done, pair) for pair in sides)]
+        near = [leaf for leaf in rest if any(leaf in each and {leaf} < each <= {*done, leaf} for each in bound)]
+        order.append([*equal, *near, *rest][0])
     return order
+
+
+def _follows(leaf: int, done: set[int], sides: tuple[frozenset[int], frozenset[int]]) -> bool:
+    """Whether one side of an equality is over a leaf alone, the other one over leaves that are joined already."""
+    return any(own == {leaf} and other and other <= done for own, other in (sides, sides[::-1]))
 
 
 def flatten(source: Relation, *, splits_clock: bool = False) -> JoinGraph:
@@ -234,11 +245,30 @@ def unqualified(expression: exp.Expr) -> exp.Expr:
 
 
 def _parts(condition: exp.Expr, known: Mapping[str, exp.Expr]) -> tuple[exp.Expr, ...]:
-    return tuple(substituted(part, known) for part in conjuncts(condition))
+    return tuple(substituted(each, known) for part in conjuncts(condition) for each in _factored(part))
+
+
+def _factored(predicate: exp.Expr) -> list[exp.Expr]:
+    """A predicate as those that AND joins: what all branches of an OR demand stands by itself, with NULL as well.
+
+    >>> import sqlglot
+    >>> [part.sql() for part in _factored(sqlglot.parse_one("(a = b AND c > 1) OR (a = b AND c < 0)"))]
+    ['a = b', 'c > 1 OR c < 0']
+    >>> [part.sql() for part in _factored(sqlglot.parse_one("a = b OR (a = b AND c < 0)"))]
+    ['a = b']
+    """
+    if not isinstance(predicate, exp.Or):
+        return [predicate]
+    branches = [conjuncts(branch) for branch in predicate.flatten()]
+    common = [part for part in branches[0] if all(part in branch for branch in branches[1:])]
+    if not common:
+        return [predicate]
+    left = [[part for part in branch if part not in common] for branch in branches]
+    return [*common, exp.or_(*(exp.and_(*parts) for parts in left))] if all(left) else common
 
 
 def _edge(predicate: exp.Expr) -> JoinEdge | None:
-    if not isinstance(predicate, exp.EQ | exp.NullSafeEQ):
+    if not isinstance(predicate, _EQUALITY):
         return None
     sides = (leaves_of(predicate.this), leaves_of(predicate.expression))
     if any(len(side) != 1 for side in sides) or sides[0] == sides[1]:

@@ -162,7 +162,7 @@ class Executor:
         status: NodeStatus = "warn" if applied.warning else "success"
         return ModelResult(
             model, status, applied.warning, _NEVER, 0.0, applied.strategy, applied.upserts, applied.deletes, reasons,
-            written, explain_estimate(planned), engine=applied.engine,
+            written, explain_estimate(planned), engine=applied.engine, spark=applied.spark,
         )  # fmt: skip
 
     def _hook(self, unique_id: str, moment: HookTime) -> None:

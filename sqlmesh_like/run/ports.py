@@ -26,11 +26,21 @@ Row = Mapping[str, object]
 
 
 @dataclass(frozen=True)
+class SparkWork:
+    """What Spark did for one node: jobs and stages that ran, bytes that scans read and that stages wrote for others."""
+
+    jobs: int
+    stages: int
+    bytes_read: int
+    bytes_shuffled: int
+
+
+@dataclass(frozen=True)
 class WriteResult:
     """What one run did to a model's table. Counts are rows of the target; `committed` False: nothing had changed.
 
     `warning` says what a reader must know of these rows, `engine` what computed them: DuckDB where it can, see
-    `duckdb.local_program`.
+    `duckdb.local_program`. `spark` None: Spark had nothing to do, or what it did is not known.
     """
 
     strategy: Strategy
@@ -40,6 +50,7 @@ class WriteResult:
     reasons: tuple[Reason, ...] = ()
     warning: str = ""
     engine: Literal["spark", "duckdb"] = "spark"
+    spark: SparkWork | None = None
 
     @property
     def rows(self) -> int:

@@ -12,7 +12,7 @@ from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.errors import Location
 from sqlmesh_like.plan.history import CommitSummary
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest, RenderedUnitTest
-from sqlmesh_like.run.ports import PublishResult, Rows
+from sqlmesh_like.run.ports import PublishResult, Rows, SparkWork
 
 NodeStatus = Literal["success", "error", "skipped", "no-op", "pass", "fail", "warn"]
 RenderedNode = RenderedModel | RenderedSeed | RenderedTest | RenderedUnitTest
@@ -40,6 +40,7 @@ class ModelResult:
     is_unsent: bool = False  # its table is right, publishing it failed
     engine: str | None = None  # what computed its rows
     location: Location | None = None
+    spark: SparkWork | None = None  # what Spark did for it
 
     @property
     def node(self) -> RenderedModel:

@@ -30,6 +30,7 @@ from sqlmesh_like.spark.change_feed.shared_changes import SharedChanges
 from sqlmesh_like.spark.export import exported
 from sqlmesh_like.spark.frames.comparison import difference
 from sqlmesh_like.spark.frames.content_key import keyed_by_content
+from sqlmesh_like.spark.jvm.job_metrics import measured
 from sqlmesh_like.spark.jvm.spark_errors import failing, failing_model, first_line
 from sqlmesh_like.spark.jvm.spark_settings import is_local
 from sqlmesh_like.spark.program.view_bindings import Bindings, bound
@@ -95,11 +96,11 @@ class SparkEngine:
         self, planned: PlannedModel, bindings: Bindings, work: Callable[[PlannedModel, Bindings], WriteResult]
     ) -> WriteResult:
         try:
-            with failing_model(planned):
+            with failing_model(planned), measured(bindings.session) as spark_work:
                 applied = work(planned, bindings)
                 if applied.committed:
                     self._register(bindings.session, planned)
-                return applied
+                return replace(applied, spark=spark_work())
         finally:
             bindings.release()
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from typing import Literal
 from unittest import mock
 
 import pytest
 
+from sqlmesh_like.app.operations.run_results import response
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.plan import model_plan
+from sqlmesh_like.run.result import ModelResult
 from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
+from sqlmesh_like.spark.program import program_runner
 from tests.spark.lake import CLEAN_OLD_VERSIONS, ORDERS, Lake, Table, archiving
 
 D = Decimal
@@ -65,6 +70,41 @@ def test_an_incremental_run_reads_nothing_of_untouched_partitions(lake: Lake, or
     assert all("not a Parquet file" in found.message for found in refreshed.values()), refreshed["flat"].message
 
 
+def poison_rows(uri: str, keep: Callable[[str], bool]) -> int:
+    """Overwrite all that data files hold beside their footers, whose statistics stay; but of those `keep` accepts."""
+    spoiled = [Path(uri) / path for path in Timeline(uri).data_files if not keep(path)]
+    for file in spoiled:
+        data = file.read_bytes()
+        footer = int.from_bytes(data[-8:-4], "little") + 8
+        file.write_bytes(data[:4] + b"!" * (len(data) - 4 - footer) + data[-footer:])
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    return len(spoiled)
+
+
+@pytest.mark.parametrize("engine", ["auto", "spark"])
+def test_a_lookup_reads_no_rows_of_files_whose_keys_are_out_of_range(
+    lake: Lake, engine: Literal["auto", "spark"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_plan, "SMALL_INPUT", 0)  # which would be read whole
+    monkeypatch.setattr(program_runner, "WORTH_A_RANGE", 0)  # which Spark would not find out the range of keys for
+    lake.use_engine(engine)
+    orders = lake.source("orders", ORDERS, partition="ym")  # months are no keys of the join, but have ids of their own
+    orders.upsert(*[(i, i % 3, D(i), "c", f"m{i // 10}") for i in range(40)])
+    lines = lake.source("lines", "id int, order_id int, price int")
+    lines.upsert(*[(i, i, 100) for i in range(40)])
+    lake.model("sold", "select l.id, o.buyer, o.amount, l.price from @lines l join @orders o on l.order_id = o.id")
+    lake.run_well()
+    lines.upsert((41, 35, 7), (36, 36, 8), delete=[(37, 37, 100)])
+    assert poison_rows(orders.uri, lambda path: path.startswith("ym=m3/")) == 3
+    assert lake.run_well() == {"sold": "row_based"}
+    assert lake.results["sold"].engine == {"auto": "duckdb", "spark": "spark"}[engine]
+    rows = [row for row in lake.rows("sold") if int(str(row[0])) > 34]
+    assert rows == [(35, 2, D(35), 100), (36, 0, D(36), 8), (38, 2, D(38), 100), (39, 0, D(39), 100), (41, 2, D(35), 7)]
+    assert len(lake.rows("sold")) == 40
+    refreshed = lake.run(full_refresh=True)["sold"]
+    assert refreshed.status == "error", "the rows are unreadable indeed"
+
+
 def test_a_failing_model_skips_its_descendants_and_the_others_go_on(lake: Lake, orders: Table) -> None:
     lake.model("bad", "{{ config(unique_key='buyer') }} select id, buyer, amount from @orders")
     lake.model("child", "select count(*) as n from {{ ref('bad') }}")
@@ -95,16 +135,33 @@ def test_a_missing_input_is_an_error_with_what_to_do(lake: Lake) -> None:
     assert "sml ingest" in failed.message
 
 
+def newest_job(lake: Lake) -> int:
+    return max(lake.spark.sparkContext.statusTracker().getJobIdsForGroup(None))
+
+
+def assert_all_jobs_are_told(lake: Lake, results: Mapping[str, ModelResult], before: int) -> None:
+    """Each Spark job since `before` is one model's, and every model says what it read and shuffled."""
+    told = [response(result) for result in results.values()]
+    assert sum(int(str(each["spark_jobs"])) for each in told) == newest_job(lake) - before
+    for each in told:
+        assert int(str(each["spark_stages"])) >= int(str(each["spark_jobs"])) > 0, each
+        assert int(str(each["spark_bytes_read"])) > 0, each
+        assert int(str(each["spark_bytes_shuffled"])) > 0, each
+
+
 def test_independent_models_side_by_side_are_all_right(lake: Lake, orders: Table) -> None:
     lake.use_engine("spark")
     lake.spark.catalog.clearCache()
     for number in range(6):
         columns = f"city, sum(amount + {number}) as total, count(*) as n"
         lake.model(f"m{number}", f"select {columns} from @orders group by city")
-    lake.run_well(threads=4)
+    before = newest_job(lake)
+    assert_all_jobs_are_told(lake, lake.run(threads=4), before)
     orders.upsert((0, 1, D(99), "c1", "m0"), (50, 1, D(1), None, "m5"), delete=[(1, 1, D(1), "c1", "m1")])
     with mock.patch.object(CopyOnWriteFeed, "changes", autospec=True, side_effect=CopyOnWriteFeed.changes) as read:
+        before = newest_job(lake)
         assert set(lake.run_well(threads=4).values()) == {"aggregate_merge"}
+        assert_all_jobs_are_told(lake, lake.results, before)
     assert read.call_count == 1, "the change of an input is read once a run"
     assert lake.spark._jsparkSession.sharedState().cacheManager().isEmpty(), "what was kept for the run is released"
     for number in range(6):

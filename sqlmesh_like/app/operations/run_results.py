@@ -10,6 +10,7 @@ from sqlmesh_like.artifacts.manifest import write_manifest
 from sqlmesh_like.artifacts.run_results import ResultRow, write_run_results
 from sqlmesh_like.plan.history import CommitSummary
 from sqlmesh_like.project.reading.values import parse_vars
+from sqlmesh_like.run.ports import SparkWork
 from sqlmesh_like.run.result import ModelResult, NodeResult, RunResult, SeedResult, TestResult
 
 
@@ -48,7 +49,7 @@ def _work(result: NodeResult) -> Mapping[str, object]:
             return {
                 "strategy": result.strategy, "engine": result.engine, "rows_affected": result.rows,
                 "upserts": result.upserts, "deletes": result.deletes, "reasons": reasons,
-                **_write_summary(result.written),
+                **_write_summary(result.written), **_spark_summary(result.spark),
                 "estimate": result.estimate, "published": [asdict(each) for each in result.sent],
             }  # fmt: skip
         case SeedResult():
@@ -65,6 +66,11 @@ def _write_summary(written: CommitSummary | None) -> Mapping[str, object]:
         "commit": written.instant, "rows_written": written.rows,
         "files_written": written.files, "bytes_written": written.bytes,
     }  # fmt: skip
+
+
+def _spark_summary(work: SparkWork | None) -> Mapping[str, object]:
+    """What Spark did; nothing where that is not known. What DuckDB read is not among it."""
+    return {f"spark_{name}": value for name, value in asdict(work).items()} if work is not None else {}
 
 
 def detail(result: NodeResult) -> str:

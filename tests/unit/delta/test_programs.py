@@ -56,6 +56,12 @@ TRAPS = {
                                       " (select * from c union all select * from c) as u group by s",
     "nested unions": "(select a from ods.t union all select a from ods.t) union all (select a + 1 as a from ods.t)",
     "swapped names": "select n as a, cast(m as int) as n from (select a as n, cast(a as bigint) as m from ods.t) as a",
+    "an equality in every branch of an OR": "select l.a, r.s from ods.t as l join ods.t as r"
+        " on (l.a = r.a and l.b) or (l.a = r.a and r.d > 0) or (r.s <=> 'x' and l.a = r.a)",
+    "a branch of an OR that is that equality": "select l.a, r.s, l.b from ods.t as l join ods.t as r"
+        " on l.a = r.a or (l.b and l.a = r.a)",
+    "a comparison of two tables that a third joins": "select l.a, m.d, r.s from ods.t as l join ods.t as m on l.s = m.s"
+        " join ods.t as r on m.a = r.a and (l.d > r.d or r.d is null)",
     "NULL-safe equality": "select a, s <=> null as x from ods.t where b <=> null or b",
     "extrema of every type": "select min(a) as x, max(d) as y, min(s) as z, max(dt) as v, min(b) as w from ods.t",
     "an average of a filtered decimal": "select s, avg(d) filter (where a > 0) as x from ods.t group by s",

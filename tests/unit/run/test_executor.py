@@ -20,7 +20,7 @@ from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, SourceMap
 from sqlmesh_like.run.executor import Executor
-from sqlmesh_like.run.ports import WriteResult
+from sqlmesh_like.run.ports import SparkWork, WriteResult
 from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -90,7 +90,7 @@ class _Engine:
         self.lake.tables.setdefault(planned.target.uri, []).append(planned.record(planned.strategy, 1, {}))
         with self._lock:
             self.running -= 1
-        return WriteResult(planned.strategy, 1, 0, committed=True)
+        return WriteResult(planned.strategy, 1, 0, committed=True, spark=SparkWork(4, 5, 600, 70))
 
     def release(self) -> None:
         self.released += 1
@@ -194,7 +194,10 @@ def test_a_result_tells_the_work_of_its_commit() -> None:
         4096,
     )
     assert told["commit"] == "1_1"
+    assert (told["spark_jobs"], told["spark_stages"]) == (4, 5)
+    assert (told["spark_bytes_read"], told["spark_bytes_shuffled"]) == (600, 70)
     assert isinstance(told["estimate"], dict)
     assert told["estimate"]["chosen"] == told["strategy"] == "full_refresh"
     (idle,) = executor.run(["model.p.a"]).results
     assert (response(idle)["bytes_written"], response(idle)["strategy"]) == (0, "no_op")
+    assert "spark_jobs" not in response(idle)

@@ -1,0 +1,71 @@
+"""What Spark did in a stretch of one thread's work. Owns reading Spark's status store; who reports it owns its form.
+
+Jobs are told apart by a tag of their own, not by a job group: Hudi and Spark may set groups and descriptions within,
+and models run side by side. A tag is a local property of the thread, which Spark hands on to the threads that it starts
+for broadcasts and query stages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+from py4j.clientserver import ClientServer
+from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from sqlmesh_like.run.ports import SparkWork
+
+_LONGEST_WAIT = 1000
+"""Milliseconds for events of jobs that have ended to arrive in the store; usually they are there already."""
+_numbers = count(1)
+
+
+@contextmanager
+def measured(session: SparkSession) -> Iterator[Callable[[], SparkWork | None]]:
+    """Within, what this thread starts is counted; the function tells what there was so far.
+
+    None where it cannot be told apart: without pinned threads the JVM's threads are not those of Python.
+    """
+    context = session.sparkContext
+    if not isinstance(context._gateway, ClientServer):
+        yield lambda: None
+        return
+    tag = f"sml-{next(_numbers)}"
+    context.addJobTag(tag)
+    try:
+        yield lambda: _work(context, tag)
+    finally:
+        context.removeJobTag(tag)
+
+
+def _work(context: SparkContext, tag: str) -> SparkWork | None:
+    """Skipped stages did nothing and are not counted. A store that has forgotten a job or a stage tells nothing of it:
+    it keeps the last thousand of either (`spark.ui.retainedJobs`)."""
+    jvm: Any = context._jvm
+    scala: Any = context._jsc.sc()
+    try:
+        scala.listenerBus().waitUntilEmpty(_LONGEST_WAIT)
+        store = scala.statusStore()
+        jobs = _numbers_in(jvm.java.util.Arrays.toString(scala.statusTracker().getJobIdsForTag(tag)))
+        stage_ids = {
+            number for job in jobs for number in _numbers_in(store.job(job).stageIds().mkString("[", ",", "]"))
+        }
+        stages = [store.lastStageAttempt(number) for number in sorted(stage_ids)]
+        ran = [stage for stage in stages if stage.numCompleteTasks()]
+        read, shuffled = sum(stage.inputBytes() for stage in ran), sum(stage.shuffleWriteBytes() for stage in ran)
+    except Py4JJavaError:
+        return None
+    return SparkWork(len(jobs), len(ran), read, shuffled)
+
+
+def _numbers_in(text: str) -> list[int]:
+    """One call of the JVM fetches a list as text; each number by itself would be a call.
+
+    >>> _numbers_in("[3, 1]"), _numbers_in("[]")
+    ([3, 1], [])
+    """
+    return [int(part) for part in text.strip("[]").split(",") if part]
