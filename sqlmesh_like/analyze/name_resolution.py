@@ -84,6 +84,15 @@ def scopes(tree: exp.Expr) -> list[Scope]:
 _Known = dict[str, tuple[str, ...] | None]
 
 
+def visible_columns(tree: exp.Expr, columns_of: ColumnsOf) -> Iterator[tuple[Scope, _Known]]:
+    """Each scope, inner ones first, with the columns of what it may read by lower-case alias."""
+    outputs: dict[int, tuple[str, ...] | None] = {}
+    for scope in scopes(tree):
+        known = _sources(scope, columns_of, outputs)
+        outputs[id(scope)] = _outputs(scope, known, outputs)
+        yield scope, known
+
+
 def _sources(scope: Scope, columns_of: ColumnsOf, outputs: dict[int, tuple[str, ...] | None]) -> _Known:
     """Columns of each FROM item by its lower-case alias."""
     known: _Known = {}
@@ -113,7 +122,7 @@ def _outputs(scope: Scope, known: _Known, outputs: dict[int, tuple[str, ...] | N
     if isinstance(query, exp.SetOperation) and scope.set_operation_scopes:
         return outputs.get(id(scope.set_operation_scopes[0]))
     alias = query.parent.args.get("alias") if isinstance(query.parent, exp.Subquery | exp.CTE) else None
-    if not isinstance(query, exp.Select) or (alias and alias.columns) or _is_open(scope):
+    if not isinstance(query, exp.Select) or (alias and alias.columns) or is_open(scope):
         return None
     names: list[str] = []
     for item in query.expressions:
@@ -135,7 +144,7 @@ def _names_of(item: exp.Expr, known: _Known, tables: list[str]) -> tuple[str, ..
     return None if None in parts else tuple(name for part in parts for name in part or ())
 
 
-def _is_open(scope: Scope) -> bool:
+def is_open(scope: Scope) -> bool:
     """Whether columns come from somewhere that is not looked into."""
     query = scope.expression
     joins = query.args.get("joins") or []
@@ -182,9 +191,24 @@ def _judge_bare(column: exp.Column, scope: Scope, known: _Known) -> Unresolved |
     if places := _ambiguous(column, scope, known):
         hint = f"write {' or '.join(f'{place}.{column.name}' for place in places)}"
         return Unresolved(f"the column {column.name!r} is ambiguous", column, hint)
-    if column.name.lower() in map(str.lower, [*names, *_aliases(scope)]):
+    if column.name.lower() in map(str.lower, names):
         return None
+    if column.name.lower() in map(str.lower, _aliases(scope)):
+        return _judge_alias(column, scope)
     return Unresolved(f"unknown column {column.name!r}", column, _hint(column.name, names))
+
+
+def _judge_alias(column: exp.Column, scope: Scope) -> Unresolved | None:
+    """An alias is not known to window functions beside it, and only some are written out there for Spark."""
+    part: exp.Expr = column
+    is_in_window = False
+    while part.parent is not None and part.parent is not scope.expression:
+        part = part.parent
+        is_in_window = is_in_window or isinstance(part, exp.Window)
+    if not is_in_window or part.arg_key != "expressions":
+        return None
+    message = f"the alias {column.name!r} of the same SELECT cannot be used within a window function"
+    return Unresolved(message, column, "write its expression in its place, or compute it in a CTE")
 
 
 def _ambiguous(column: exp.Column, scope: Scope, known: _Known) -> list[str]:
@@ -192,7 +216,7 @@ def _ambiguous(column: exp.Column, scope: Scope, known: _Known) -> list[str]:
     joins = scope.expression.args.get("joins") or []
     is_merged = any(j.args.get("using") or j.args.get("method") or j.kind in ("SEMI", "ANTI") for j in joins)
     by_alias = column.find_ancestor(exp.Group, exp.Order, exp.Having, exp.Qualify, exp.Select)
-    if is_merged or _is_open(scope) or not isinstance(by_alias, exp.Select):
+    if is_merged or is_open(scope) or not isinstance(by_alias, exp.Select):
         return []
     own = [alias.lower() for alias in scope.selected_sources]
     places = [alias for alias in own if column.name.lower() in map(str.lower, known.get(alias) or ())]

@@ -25,10 +25,12 @@ from sqlmesh_like.analyze.cte_names import distinct_ctes
 from sqlmesh_like.analyze.expressions.node_kinds import forms_of
 from sqlmesh_like.analyze.expressions.synonyms import with_known_names
 from sqlmesh_like.analyze.illegal_clauses import first_misplaced
+from sqlmesh_like.analyze.name_resolution import ColumnsOf
 from sqlmesh_like.analyze.nesting import brackets_are_shallow, is_shallow, too_deep
 from sqlmesh_like.analyze.pushdown import pushed_down
 from sqlmesh_like.analyze.python_inputs import python_query
 from sqlmesh_like.analyze.syntax_errors import syntax_fault
+from sqlmesh_like.analyze.window_aliases import with_window_aliases
 from sqlmesh_like.errors import Location, SqlError
 from sqlmesh_like.names import Schema
 from sqlmesh_like.render.rendered import InputRef, PythonCode, RenderedModel
@@ -91,6 +93,7 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
     if model.unique_id.startswith(("test.", QUESTION)):
         _name_all(tree, as_written=model.unique_id.startswith(QUESTION))
     by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in model.inputs}
+    tree = with_window_aliases(tree, _names_by_table(by_table, schemas, views))
     relation, unsupported_reason = None, None
     try:
         relation = pushed_down(read(tree, lambda table: _lookup(table, by_table, schemas, views)))
@@ -222,6 +225,20 @@ def _start(sql: str, offset: int | None, keyword: str) -> int | None:
     before = r"(?:\b(?:natural|left|right|full|inner|cross|outer|semi|anti)\s+)*" if words == "JOIN" else ""
     offsets = [match.start() for match in re.finditer(rf"{before}\b{words}\b", sql[:offset], re.IGNORECASE)]
     return offsets[-1] if offsets else offset
+
+
+def _names_by_table(
+    by_table: Mapping[tuple[str, str], InputRef],
+    schemas: Mapping[str, Schema | None],
+    views: Mapping[str, QueryFacts],
+) -> ColumnsOf:
+    def names(schema: str, identifier: str) -> tuple[str, ...] | None:
+        ref = by_table.get((schema.lower(), identifier.lower()))
+        view = views.get(ref.unique_id) if ref else None
+        known = view.schema if view else schemas.get(ref.unique_id) if ref else None
+        return tuple(column.name for column in known) if known else None
+
+    return names
 
 
 def _lookup(

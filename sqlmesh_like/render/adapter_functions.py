@@ -38,6 +38,10 @@ class LakeQueries(Protocol):
         """Rows of a SELECT; no rows of any other statement, which is done."""
         ...
 
+    def drop(self, table: TableName) -> None:
+        """Drop a table that is none of the project's nodes, if it exists."""
+        ...
+
 
 class ColumnOf:
     """A column as dbt's `api.Column` shows it. Sizes are those that the caller gives, else the type's own."""
@@ -267,6 +271,10 @@ class _Waiting:
         with unbounded():
             return self._lake.query(sql)
 
+    def drop(self, table: TableName) -> None:
+        with unbounded():
+            self._lake.drop(table)
+
 
 class AdapterFunctions:
     """The questions of one node's template. `note` is called whenever there is one.
@@ -345,6 +353,15 @@ class AdapterFunctions:
             )
         columns = self._lake.columns(TableName(relation.schema, relation.identifier))
         return [ColumnOf(column.name, column.type or "string") for column in columns or ()]
+
+    def drop_relation(self, relation: object) -> str:
+        """Nothing while the project is read; where a lake answers it decides."""
+        self._note()
+        if not isinstance(relation, TemplateRelation):
+            raise TemplateFault("drop_relation takes a ref(), a source(), this or a relation", r"\bdrop_relation\b")
+        if self._lake is not None:
+            self._lake.drop(TableName(relation.schema, relation.identifier))
+        return ""
 
     def check_schema_exists(self, *_args: object, **_options: object) -> bool:
         self._note()

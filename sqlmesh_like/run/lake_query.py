@@ -80,6 +80,20 @@ class LakeQuery:
         schema, rows = self._rows(self._view(sql), -1)
         return QueryResult(tuple(column.name for column in schema), rows)
 
+    def drop(self, table: TableName) -> None:
+        """Drop a table that a statement made, if it exists; a view of the project has nothing to drop.
+
+        Raises NodeError for a table of the project, whose commits hold what runs remember, and while a model is
+        rendered.
+        """
+        if self.statements is None:
+            raise NodeError("adapter.drop_relation drops nothing here", hint=_STATEMENTS)
+        if any(_same(place.table, table) for place in self.planner.catalog.places.values()):
+            hint = f"to build it anew: sml run --full-refresh -s {table.identifier}"
+            raise NodeError(f"adapter.drop_relation: {table} is a table of this project, it is not dropped", hint=hint)
+        if not any(_same(model.table, table) for model in self.planner.rendered.models):
+            self.execute(f"drop table if exists {table.sql()}")
+
     def _view(self, sql: str) -> RenderedModel:
         named = _tables(sql)
         inputs = [ref for ref in self._refs() if (ref.table.schema.lower(), ref.table.identifier.lower()) in named]

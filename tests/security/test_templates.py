@@ -55,6 +55,8 @@ class Lake:
     def query(self, sql: str) -> QueryResult:
         return QueryResult(("id",), ((1,),))
 
+    def drop(self, table: TableName) -> None: ...
+
 
 def scope_of(templates: Templates, lake: Lake | None = None) -> dict[str, object]:
     own = MacroFile("macros/own.sql", "{% macro own(a=1) %}{{ a }}{% endmacro %}")

@@ -16,6 +16,7 @@ from sqlmesh_like.analyze.expressions.spark_functions import SPARK_FUNCTIONS
 from sqlmesh_like.analyze.name_resolution import ColumnsOf, Unresolved, first_unresolved, foreign_tables, output_names
 from sqlmesh_like.analyze.nesting import nesting_errors
 from sqlmesh_like.analyze.query_analysis import QueryFacts, locate, parse
+from sqlmesh_like.analyze.window_aliases import with_window_aliases
 from sqlmesh_like.compiler import Compiler, declared_schema, with_versions
 from sqlmesh_like.errors import Location, SqlError, nearest
 from sqlmesh_like.names import Column, Schema
@@ -205,7 +206,7 @@ class _Check:
         model, tree, columns_of = facts.model, parse(facts.model), self._columns_of(facts.model)
         if not self._has_catalog:
             refuse_foreign_tables(model, tree)
-        if unresolved := first_unresolved(tree, columns_of):
+        if unresolved := first_unresolved(with_window_aliases(tree, columns_of), columns_of):
             raise _error(model, unresolved)
         names = output_names(tree, columns_of)
         self._schemas[model.unique_id] = with_versions(model, tuple(map(Column, names)) if names else None)

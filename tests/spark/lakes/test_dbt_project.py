@@ -27,6 +27,7 @@ on-run-end: ["insert into hook_log values ('end {% for r in results %}{{ r.node.
   {%- set found = run_query('select distinct product from ' ~ ref('orders') ~ ' order by 1') -%}
   {{ return(found.columns[0].values() if execute else []) }}
 {% endmacro %}
+{% macro drop(name) %}{% do adapter.drop_relation(api.Relation.create(schema='dws', identifier=name)) %}{% endmacro %}
 {% macro note(text) %}
   {% do run_query("insert into hook_log values ('" ~ text ~ " " ~ products() | join('+') ~ "')") %}
   {{ return(text | upper) }}
@@ -82,6 +83,21 @@ def test_hooks_and_operations_run_around_the_work_and_ask_the_lake(spark: SparkS
     assert main(["run", "-s", "bad"]) == 1
     assert "pre_hook failed" in capsys.readouterr().out
     spark.sql("drop table hook_log")
+    spark.sql("create schema if not exists dws")
+    spark.sql("create table dws.scratch using parquet as select 1 as a")
+    put(
+        {
+            "models/bad.sql": "{% do adapter.drop_relation(ref('orders')) %}{{ config(materialized='table') }}select 1 as a"
+        }
+    )
+    for _ in range(2):  # one that is not there is no error
+        called(capsys, "run-operation", "drop", "--args", "{name: scratch}")
+        assert not spark.catalog.tableExists("dws.scratch")
+    assert main(["run-operation", "drop", "--args", "{name: orders}"]) != 0
+    assert "dws.orders is a table of this project, it is not dropped" in capsys.readouterr().err
+    assert main(["run", "-s", "bad"]) == 1
+    assert "adapter.drop_relation drops nothing here" in capsys.readouterr().out
+    assert len(json.loads(called(capsys, "show", "orders", "--output", "json"))) == 3
 
 
 SNAPSHOTS = {
@@ -173,7 +189,7 @@ def test_python_models_are_tables_and_fail_at_lines_of_their_own(capsys: Shown) 
     results = json.loads(Path("target/run_results.json").read_text())["results"]
     statuses = {result["unique_id"].split(".")[2]: result["status"] for result in results}
     assert {name for name, status in statuses.items() if status == "error"} == {"here", "there", "none"}
-    assert statuses["over"] == "skipped" and main(["show", "there"]) == 2
+    assert statuses["over"] == "skipped" and main(["show", "there"]) == 1
     assert "the table dws.there" in capsys.readouterr().err
     assert shown(capsys, "select id, n from {{ ref('scored') }} order by id") == [[1, 12], [3, 16]]
     assert shown(capsys, "select n from {{ ref('total') }}") == [[28]]

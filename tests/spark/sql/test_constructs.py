@@ -25,6 +25,10 @@ MODELS = {
         "select p.id, (select count(*) from @orders o where o.buyer = p.id) as n,"
         " (select max(o.id) from @orders o where o.buyer = p.id and o.city = p.name) as last from @people p",
     ),
+    "by_doubled": (
+        "group_recompute",
+        "select id, buyer * 2 as b, count(*) over (partition by b order by b, id) as n from @orders",
+    ),
     "not_buyers": ("group_recompute", "select id from @people except all select buyer from @orders"),
 }
 

@@ -67,6 +67,11 @@ WHERE_KNOWN = {
     f"select id from {JOINED}": ("1:8", "the column 'id' is ambiguous", "write o.id or u.id"),
     f"select id from {JOINED} limit 3": ("1:8", "the column 'id' is ambiguous", "write o.id or u.id"),
     f"select amount from {ORDERS} o join {USERS} u\nusing (idd)": ("2:8", "unknown column 'idd'", "did you mean 'id'?"),
+    f"select rand() as r,\nsum(r) over (partition by id) as s from {ORDERS}": (
+        "2:5",
+        "the alias 'r' of the same SELECT cannot be used within a window function",
+        "compute it in a CTE",
+    ),
     f"select city, amount from {JOINED} group by city": ("1:14", "neither in GROUP BY nor in an aggregate", ""),
 }
 VALID = (

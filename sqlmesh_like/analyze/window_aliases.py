@@ -1,0 +1,80 @@
+"""Aliases of a SELECT list within its window functions. Owns writing their expressions there, as Spark does not.
+
+Spark lets an item name an alias to its left, but not within a window function
+(`UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_WINDOW`). A column of FROM goes before an alias of the same name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.expressions.functions import first_impure
+from sqlmesh_like.analyze.name_resolution import ColumnsOf, is_open, visible_columns
+
+_Aliases = dict[str, exp.Expr | None]
+"""Expressions of items to the left by alias; None where it cannot be written twice."""
+
+
+def with_window_aliases(tree: exp.Expr, columns_of: ColumnsOf) -> exp.Expr:
+    """The query with the expressions in the aliases' place; the tree is changed.
+
+    Left as they are: aliases of what is not known to be the same twice, of window functions and of subqueries, names
+    that are there twice, and SELECTs whose columns of FROM are not all known.
+
+    >>> import sqlglot
+    >>> sql = "select a + 1 as b, b * 2 as c, sum(c) over (order by b) as s from t"
+    >>> print(with_window_aliases(sqlglot.parse_one(sql, dialect="spark"), lambda db, name: ("a",)).sql("spark"))
+    SELECT a + 1 AS b, b * 2 AS c, SUM(((a + 1) * 2)) OVER (ORDER BY (a + 1)) AS s FROM t
+    """
+    if tree.find(exp.Window) is None:
+        return tree
+    for scope, known in list(visible_columns(tree, columns_of)):
+        select = scope.expression
+        names = [known.get(alias.lower()) for alias in scope.selected_sources]
+        if isinstance(select, exp.Select) and not is_open(scope) and not scope.is_subquery and None not in names:
+            _write_out(select, {name.lower() for part in names for name in part or ()})
+    return tree
+
+
+def _write_out(select: exp.Select, columns: Collection[str]) -> None:
+    aliases: _Aliases = {}
+    for item in select.expressions:
+        for window in list(item.find_all(exp.Window)):
+            for column in list(window.find_all(exp.Column)):
+                expression = aliases.get(column.name.lower()) if _is_alias(column, columns) else None
+                if expression is not None and column.find_ancestor(exp.Lambda, exp.Query) is select:
+                    column.replace(_at(expression, column))
+        if isinstance(item, exp.Alias):
+            name = item.alias.lower()
+            aliases[name] = None if name in aliases else _repeatable(item.this, columns, aliases)
+
+
+def _at(expression: exp.Expr, column: exp.Column) -> exp.Expr:
+    """The expression as if it stood in the column's place in the text, where a person finds it."""
+    written = exp.paren(expression.copy())
+    for node in written.walk():
+        if "start" in node.meta:
+            node.meta.update(column.this.meta)
+    return written
+
+
+def _repeatable(value: exp.Expr, columns: Collection[str], aliases: _Aliases) -> exp.Expr | None:
+    """The expression over columns of FROM alone; None where it may differ when it is written twice."""
+    if value.find(exp.Window, exp.Query, exp.UDTF, exp.Lambda) or first_impure(value, in_window=True):
+        return None
+    named = [column.name.lower() for column in value.find_all(exp.Column) if _is_alias(column, columns)]
+    if any(name in aliases and aliases[name] is None for name in named):
+        return None
+
+    def written_out(node: exp.Expr) -> exp.Expr:
+        expression = aliases.get(node.name.lower()) if _is_alias(node, columns) else None
+        return node if expression is None else exp.paren(expression.copy())
+
+    return value.transform(written_out)
+
+
+def _is_alias(node: exp.Expr, columns: Collection[str]) -> bool:
+    is_bare = isinstance(node, exp.Column) and not node.table and isinstance(node.this, exp.Identifier)
+    return is_bare and node.name.lower() not in columns
