@@ -97,6 +97,7 @@ _ALL = (
     Rule("HIS003", "the history of an input since the last run is gone"),
     Rule("HIS004", "the table was written by something else than this project"),
     Rule("HIS005", "the set of inputs changed since the last run"),
+    Rule("HIS006", "data files of the table are missing"),
     Rule("CST001", "most of an input changed: a full refresh is clearly cheaper than following the change",
          "refresh: incremental"),
     Rule("CST002", "of two sound strategies that leave the same rows this one is clearly cheaper for this change"),

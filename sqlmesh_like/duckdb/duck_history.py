@@ -25,6 +25,9 @@ class DuckHistory:
     def lost(self, uri: str, start: str, end: str) -> str | None:  # noqa: ARG002
         return None
 
+    def missing(self, uri: str) -> str | None:  # noqa: ARG002
+        return None
+
     def change(self, uri: str, start: str, end: str) -> ChangeVolume:  # noqa: ARG002
         return NO_CHANGE
 

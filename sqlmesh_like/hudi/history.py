@@ -13,6 +13,7 @@ from sqlmesh_like.hudi.commits import STATE_PREFIX, Commit
 from sqlmesh_like.hudi.missing_files import missing_files
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.unfinished_table import rows_without_commit
 from sqlmesh_like.names import KEY, PARTITION, Schema, is_hidden, visible
 from sqlmesh_like.plan.history import (
     RECORD_KEY,
@@ -64,6 +65,15 @@ class LakeHistory:
         missing = timeline.missing if timeline.is_cow else partial(missing_files, timeline)
         entries = [*missing(start, touched), *missing(end, touched)]
         return f"{len(entries)} data files of the change were cleaned, e.g. {entries[0]}" if entries else None
+
+    def missing(self, uri: str) -> str | None:
+        timeline = Timeline(uri)
+        if not timeline.commit_instants:
+            return None
+        # As of the newest commit, services included: what was clustered or compacted may have been cleaned.
+        newest = timeline.commit_instants[-1].frontier
+        entries = timeline.missing(newest) if timeline.is_cow else missing_files(timeline, newest)
+        return f"{len(entries)} of its data files are missing, e.g. {entries[0]}" if entries else None
 
     def change(self, uri: str, start: str, end: str) -> ChangeVolume:
         timeline = Timeline(uri)
@@ -137,6 +147,8 @@ def table_state(timeline: Timeline) -> TableState:
     _require_readable(timeline)
     frontier = timeline.frontier if timeline.exists else None
     if frontier is None:
+        if timeline.exists and (path := rows_without_commit(timeline.uri)):
+            raise UnreadableTableError(f"{timeline.uri} has data files, e.g. {path}, and no commit")
         return TableState(timeline.uri, "missing")
     schema_json = timeline.schema_json(frontier)
     columns = schema_of(schema_json) if schema_json else None

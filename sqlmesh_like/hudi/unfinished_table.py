@@ -17,6 +17,8 @@ _REQUIRED = ("hoodie.table.name", "hoodie.table.type", "hoodie.table.version", "
 _COMMITTED = re.compile(r"\d{14,17}(_\d{14,17})?\.(commit|deltacommit|replacecommit|savepoint|restore)")
 _WITHOUT_COMMIT = re.compile(r"[^/]+_\d+-\d+-\d+_\d{14,17}\.parquet|\.[^/]+\.log\.\d+_.+|\.hoodie_partition_metadata.*")
 """Names of the files that Hudi writes for a commit: base files, log files and what marks a partition."""
+_DATA_FILE = re.compile(r"[^/]+_\d+-\d+-\d+_(\d{14,17})\.parquet|\.[^/]+_(\d{14,17})\.log\.\d+_.+")
+"""Base and log files, and the instant that wrote them."""
 
 
 def properties_of(text: str) -> Mapping[str, str]:
@@ -50,6 +52,32 @@ def clear_unfinished(uri: str) -> bool:
         )
     place.fs.rm(place.path, recursive=True)
     return True
+
+
+def rows_without_commit(uri: str) -> str | None:
+    """A data file of a table that has no commit, which none that is under way writes; None where there is no such file.
+
+    Its timeline was lost. The first commit on top of it would make these rows count again, beside its own.
+    """
+    place = folder(uri)
+    timeline = folder(f"{uri}/.hoodie/timeline").names()
+    if any(_is_of_commit(name) for name in timeline) or not place.exists(".hoodie"):
+        return None
+    below = place.files()
+    if any(_is_of_commit(path) for path in below if path.startswith(".hoodie/")):
+        return None
+    pending = {name.split(".")[0] for name in timeline}
+    files = ((path, _DATA_FILE.fullmatch(path.rpartition("/")[2])) for path in sorted(below))
+    return next((path for path, match in files if match and (match[1] or match[2]) not in pending), None)
+
+
+def clear_without_commit(uri: str) -> None:
+    """Remove a table that has no commit, files included. Raises NodeError where others than Hudi's are there."""
+    place = folder(uri)
+    others = [path for path in place.files() if not path.startswith(".hoodie/") and not _is_written_by_hudi(path)]
+    if others:
+        raise NodeError(f"{uri} has no commit, and {others[0]} is not a file of Hudi's", hint="move the file")
+    place.fs.rm(place.path, recursive=True)
 
 
 def _is_whole(place: Folder) -> bool:

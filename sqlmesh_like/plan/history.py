@@ -142,6 +142,10 @@ class History(Protocol):
         """Why the change between two frontiers can no longer be read; None where it can."""
         ...
 
+    def missing(self, uri: str) -> str | None:
+        """What of a table's rows as they stand now is gone; None where all of its files are there."""
+        ...
+
     def change(self, uri: str, start: str, end: str) -> ChangeVolume:
         """How much commits between two frontiers changed."""
         ...

@@ -264,6 +264,9 @@ def _reasons_to_rebuild(
     for item in inputs:
         if lost := _lost(item, history):
             reasons.append(reason("HIS003", f"{item.ref.table}: {lost}"))
+    # A writer takes an older file of the group for the newest: to follow a change onto it would lose rows.
+    if is_moved and not reasons and (missing := history.missing(target.uri)):
+        reasons.append(reason("HIS006", missing))
     return tuple(reasons) or _configured(compiled, inputs, target.record, is_moved)
 
 

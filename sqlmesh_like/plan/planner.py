@@ -101,6 +101,8 @@ class Planner:
         live = self.live(model)
         compiled = self.compile(live, states)
         target = self._target(model)
+        if not self._is_full(model) and (live.author_strategy is not None or model.config.materialized == "snapshot"):
+            self._require_whole(model, target)
         if live.author_strategy is not None and target.exists and not whole and not self._is_full(model):
             return self._plan_branch(live, compiled, target, pinned, awaited)
         return plan_model(
@@ -120,6 +122,16 @@ class Planner:
             else:
                 hint = f"restore that file, or build the table again: sml run --full-refresh --select {model.name}"
             raise UnreadableTableError(f"{model.table}: {error.message}", hint=hint) from error
+
+    def _require_whole(self, model: RenderedModel, target: TableState) -> None:
+        """Raises UnreadableTableError where rows of a table are gone that no query of today need give again."""
+        missing = self.catalog.history.missing(target.uri) if target.exists else None
+        if missing is None:
+            return
+        hint = "restore the files from a backup of the table"
+        if model.config.materialized != "snapshot":
+            hint += f", or build it again: sml run --full-refresh --select {model.name}"
+        raise UnreadableTableError(f"{model.table}: {missing} ({target.uri})", hint=hint)
 
     def _plan_branch(
         self,

@@ -27,6 +27,7 @@ from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.tables.last_commits import WentBack, note_replayed, tables_that_went_back, was_restarted
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.unfinished_table import clear_without_commit, rows_without_commit
 
 _log = logging.getLogger("sqlmesh_like.cdc")
 
@@ -45,6 +46,9 @@ def queue_what_is_missing(spark: SparkSession, place: SourcePaths, log: Log) -> 
         pending = tables_behind(place).get(each.table.name, ())
         earlier = [mark for mark in pending if query is None or mark.query != query.query]
         # First the queue: where a process dies before the second note, both are made again.
+        uri = place.table_uri(each.table)
+        if rows_without_commit(uri):
+            clear_without_commit(uri)  # all of its rows are ingested again
         note(place, each.table, (*earlier, *marks))
         note_replayed(place, each.table)
 

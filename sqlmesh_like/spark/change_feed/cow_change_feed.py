@@ -149,7 +149,7 @@ class CopyOnWriteFeed:
         """Raises RetryableError where files of the frontier are gone: what is left would read as fewer rows."""
         self._require_held(frontier)
         if gone := self._timeline.missing(frontier, groups):
-            raise RetryableError(f"{len(gone)} data files of {self._timeline.uri} were cleaned, e.g. {gone[0]}")
+            raise RetryableError(f"{len(gone)} data files of {self._timeline.uri} are missing, e.g. {gone[0]}")
 
 
 def _is_plain_upsert(commit: Commit) -> bool:

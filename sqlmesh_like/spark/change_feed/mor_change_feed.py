@@ -167,6 +167,6 @@ class MergeOnReadFeed(CopyOnWriteFeed):
         uri = self._timeline.uri
         self._require_held(frontier)
         if not self._timeline.is_settled(frontier):
-            raise RetryableError(f"commit {frontier} of {uri} is no longer on its timeline")
+            raise RetryableError(f"commit {frontier} of {uri} was overtaken by a compaction")
         if lost := missing_files(self._timeline, frontier, groups):
-            raise RetryableError(f"{len(lost)} data files of {uri} were cleaned, e.g. {lost[0]}")
+            raise RetryableError(f"{len(lost)} data files of {uri} are missing, e.g. {lost[0]}")

@@ -15,10 +15,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ByteType, ShortType
 
+from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.file_sizing import BUCKETS
 from sqlmesh_like.hudi.storage import folder
-from sqlmesh_like.hudi.unfinished_table import clear_unfinished
+from sqlmesh_like.hudi.unfinished_table import clear_unfinished, rows_without_commit
 
 _log = logging.getLogger("sqlmesh_like.spark")
 
@@ -61,10 +62,13 @@ def write(
 ) -> None:
     """Commit the rows of `frame` and `metadata` (keys without prefix) to the table in one Hudi commit.
 
-    Raises NodeError where the table's properties are broken, though it has commits.
+    Raises NodeError where the table's properties are broken, though it has commits, or it has rows and no commit.
     """
     if clear_unfinished(table.uri):
         _log.warning("warning: %s was never finished, a process died while it was made: it is made again", table.uri)
+    elif path := rows_without_commit(table.uri):
+        hint = "restore .hoodie/timeline of the table, or move its folder away to have it made again"
+        raise NodeError(f"{table.uri} has data files, e.g. {path}, and no commit", hint=hint)
     tagged = {f"{STATE_PREFIX}{key}": value for key, value in metadata.items()}
     chosen = {**write_options(table), **table.options, **(options or {}), **tagged}
     chosen["hoodie.datasource.write.operation"] = operation

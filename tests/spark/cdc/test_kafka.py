@@ -33,17 +33,12 @@ def lake_on(spark: SparkSession, root: Path, kafka: str, topic: str, *tables: An
     return Lake(spark, root, tables, {"files": None, "kafka": source, **settings})
 
 
-def delete_records(spark: SparkSession, kafka: str, topic: str, before: int) -> None:
-    """Let the broker drop the first records of the topic's one partition, as its retention does."""
+def delete_topic(spark: SparkSession, kafka: str, topic: str) -> None:
     jvm: Any = spark._jvm
-    clients = jvm.org.apache.kafka.clients.admin
     settings = jvm.java.util.Properties()
     settings.setProperty("bootstrap.servers", kafka)
-    admin = clients.AdminClient.create(settings)
-    wanted = jvm.java.util.HashMap()
-    partition = jvm.org.apache.kafka.common.TopicPartition(topic, 0)
-    wanted.put(partition, clients.RecordsToDelete.beforeOffset(before))
-    admin.deleteRecords(wanted).all().get()
+    admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)
+    admin.deleteTopics(jvm.java.util.List.of(topic)).all().get()
     admin.close()
 
 
@@ -124,8 +119,8 @@ def test_a_table_that_fails_catches_up_in_order_while_the_others_go_on(
     assert (refilled.failed, [each.table.identifier for each in refilled.tables]) == (False, ["b"])
     assert (shop.rows("b"), offsets(shop, "b")) == ([(1, 2)], {"behind": {"0": [2, 4]}})
     shutil.rmtree(shop.uri("b"))
-    delete_records(spark, kafka, "behind", before=1)
-    with pytest.raises(IngestError, match=r"ods.b .* it lacks offsets 0 to 0 of behind/0, which are gone"):
+    delete_topic(spark, kafka, "behind")
+    with pytest.raises(IngestError, match=r"ods.b .* it lacks offsets 0 to 3 of behind/0, which are gone"):
         shop.run()
     assert not Path(shop.uri("b")).exists()
 

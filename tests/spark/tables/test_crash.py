@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -153,6 +154,31 @@ def test_a_table_whose_newest_commit_is_broken_is_built_again_when_that_is_asked
     assert "HIS003" in lake.rules("top")
     lake.assert_maintained()
     assert lake.rows("agg") == [("x", D("14.00"), 2), ("y", D("6.00"), 1)]
+
+
+def test_a_table_that_lost_a_data_file_or_its_timeline_never_shows_fewer_rows_or_more(
+    lake: Lake, orders: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.model("rows", "select id, amount from @orders")
+    lake.run_well()
+    orders.upsert((3, 3, D("9.00"), "x", "m1"))
+    lake.run_well()
+    for name in ("agg", "rows"):
+        max(Path(lake.uri(name)).glob("*.parquet"), key=lambda path: path.name.split("_")[-1]).unlink()
+    orders.upsert((4, 4, D("1.00"), "y", "m1"))
+    # An upsert would merge with the file before the one that is gone.
+    assert lake.run_well() == {"agg": "full_refresh", "rows": "full_refresh"}
+    assert "HIS006" in lake.rules("agg") & lake.rules("rows")
+    lake.assert_maintained()
+
+    for path in Path(lake.uri("rows"), ".hoodie", "timeline").iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    monkeypatch.setattr(timeline, "_DECODED", {})
+    failed = lake.run("rows")["rows"]
+    assert failed.status == "error" and "and no commit" in failed.message
+    assert "sml run --full-refresh --select rows" in failed.message
+    assert lake.run("rows", full_refresh=True)["rows"].status == "success"
+    assert len(lake.rows("rows")) == 4  # those of the files without a commit do not count again
 
 
 def test_an_input_that_went_back_to_a_savepoint_is_read_from_there(lake: Lake, orders: Table) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sqlmesh_like.errors import NodeError
+from sqlmesh_like.errors import NodeError, UnreadableTableError
 from sqlmesh_like.hudi.history import LakeHistory, listing_hash
 from sqlmesh_like.names import Column
 from sqlmesh_like.plan.history import TableRecord
@@ -79,6 +79,27 @@ def test_a_lost_start_and_a_cleaned_file_say_so(lake: Lake) -> None:
     assert "no longer on the timeline" in (history.lost(uri, "20230101000000000_20230101000000001", end) or "")
     (lake.root / f"p=1/a_0-1-2_{at(1)}.parquet").unlink()
     assert "were cleaned" in (history.lost(uri, start, end) or "")
+
+
+def test_a_data_file_of_now_that_is_missing_is_seen_and_one_that_was_clustered_since_is_not(lake: Lake) -> None:
+    history, uri = LakeHistory(), str(lake.root)
+    assert history.missing(uri) is None
+    lake.commit(1, ["a", "b"])
+    lake.commit(3, ["a"], merged_from={"a": 1})
+    (lake.root / f"p=1/a_0-1-2_{at(1)}.parquet").unlink()
+    assert history.missing(uri) is None
+    (lake.root / f"p=1/b_0-1-2_{at(1)}.parquet").unlink()
+    assert history.missing(uri) == f"1 of its data files are missing, e.g. p=1/b_0-1-2_{at(1)}.parquet"
+    lake.commit(5, ["c"], operation="CLUSTER", action="replacecommit", replaced={"p=1": ["a", "b"]})
+    assert history.missing(uri) is None
+
+
+def test_a_table_with_rows_and_without_a_commit_is_not_taken_for_one_that_is_not_there(lake: Lake) -> None:
+    lake.commit(1, ["a"])
+    for path in lake.folder.iterdir():
+        path.unlink()
+    with pytest.raises(UnreadableTableError, match=r"has data files, e.g. p=1/a_.*parquet, and no commit"):
+        LakeHistory().state(str(lake.root))
 
 
 def test_pending_commits_and_rows_are_counted_between_frontiers(lake: Lake) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.errors import NodeError
-from sqlmesh_like.hudi.unfinished_table import clear_unfinished
+from sqlmesh_like.hudi.unfinished_table import clear_unfinished, clear_without_commit, rows_without_commit
 
 WHOLE = (
     "#Properties saved on 2024-01-01\nhoodie.table.type=COPY_ON_WRITE\nhoodie.table.version=9\n"
@@ -86,3 +86,20 @@ def test_files_that_are_not_hudis_are_never_removed(path: str, tmp_path: Path) -
     with pytest.raises(NodeError, match=f"{path} is not a file of Hudi's"):
         clear_unfinished(uri)
     assert (tmp_path / "t" / path).exists() and (tmp_path / "t" / ".hoodie").exists()
+
+
+def test_rows_of_a_table_that_lost_its_timeline_are_seen(tmp_path: Path) -> None:
+    pending = ".hoodie/timeline/20240101000000000.commit.inflight"
+    lost = [made(tmp_path / f"lost{n}", file, properties=WHOLE) for n, file in enumerate((BASE_FILE, LOG_FILE))]
+    assert [rows_without_commit(uri) for uri in lost] == [BASE_FILE, LOG_FILE]
+    assert rows_without_commit(made(tmp_path / "under way", BASE_FILE, LOG_FILE, pending, properties=WHOLE)) is None
+    for number, path in enumerate(COMMITTED):
+        uri = made(tmp_path / f"t{number}", f".hoodie/{path}", BASE_FILE, properties=WHOLE)
+        assert rows_without_commit(uri) is None
+    assert rows_without_commit(str(tmp_path / "nothing")) is None
+    clear_without_commit(lost[0])
+    assert not Path(lost[0]).exists()
+    (Path(lost[1]) / "notes.txt").touch()
+    with pytest.raises(NodeError, match=r"notes.txt is not a file of Hudi's"):
+        clear_without_commit(lost[1])
+    assert (Path(lost[1]) / LOG_FILE).exists()

@@ -157,6 +157,9 @@ class _History:
     def state(self, uri: str, format: str = "hudi") -> TableState:
         raise AssertionError("states are given")
 
+    def missing(self, uri: str) -> str | None:
+        return None
+
     def lost(self, uri: str, start: str, end: str) -> str | None:
         return None
 

@@ -47,6 +47,9 @@ class Lake:
             self.table.uri, "cow" if commits else "missing", str(commits) if commits else None, schema=columns
         )
 
+    def missing(self, uri: str) -> str | None:
+        return None
+
     def lost(self, uri: str, start: str, end: str) -> str | None:
         return "gone" if int(start) <= self.gone else None
 

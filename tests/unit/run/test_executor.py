@@ -41,6 +41,9 @@ class _Lake:
         frontier = f"{len(commits)}_{len(commits)}"
         return TableState(uri, "cow", frontier, commits[-1], SCHEMA, SCHEMA)
 
+    def missing(self, uri: str) -> str | None:
+        return None
+
     def lost(self, uri: str, start: str, end: str) -> str | None:
         return None
 

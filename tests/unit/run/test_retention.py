@@ -28,6 +28,9 @@ class _History:
         record = TableRecord("model.p.m", "f", {"source.p.s.t": f"{self.commits - self.behind:03}"}, "now", "row_based")
         return TableState(uri, "cow", "001", record)
 
+    def missing(self, uri: str) -> str | None:
+        return None
+
     def lost(self, uri: str, start: str, end: str) -> str | None:
         return None
 
