@@ -50,8 +50,8 @@ class WentBack:
         again = f"sml ingest -s source:{self.source} --from earliest"
         hint = f"restore it, or read all that the log still has again: {again}"
         if not self.is_whole:
-            hint = f"restore that file, or move the table's folder away: `sml ingest` fills it again from its source; {again}"
-            hint += " where that does not have all of it"
+            hint = "restore that file, or move the table's folder away: `sml ingest` fills it again from its source; "
+            hint += f"{again} where that does not have all of it"
         message = f"{self.summary}{'; ' + why if why else ''}; nothing was ingested"
         return IngestError(message, location=self.table.declared_at, hint=hint)
 

@@ -85,11 +85,7 @@ def test_hooks_and_operations_run_around_the_work_and_ask_the_lake(spark: SparkS
     spark.sql("drop table hook_log")
     spark.sql("create schema if not exists dws")
     spark.sql("create table dws.scratch using parquet as select 1 as a")
-    put(
-        {
-            "models/bad.sql": "{% do adapter.drop_relation(ref('orders')) %}{{ config(materialized='table') }}select 1 as a"
-        }
-    )
+    put({"models/bad.sql": "{% do adapter.drop_relation(ref('orders')) %}{{ config(materialized='table') }}select 1 a"})
     for _ in range(2):  # one that is not there is no error
         called(capsys, "run-operation", "drop", "--args", "{name: scratch}")
         assert not spark.catalog.tableExists("dws.scratch")

@@ -65,7 +65,9 @@ def test_a_python_model_is_read_and_never_executed(project: Project) -> None:
     node = project.manifest()["nodes"]["model.shop.p"]
     config = node["config"]
     assert isinstance(config, dict)
-    assert (node["language"], node["original_file_path"], node["raw_code"]) == ("python", "models/p.py", BY_MODEL)
+    assert (node["language"], node["original_file_path"], node["raw_code"]) == (
+        "python", "models/p.py", BY_MODEL.strip(),
+    )  # fmt: skip
     assert node["depends_on"] == {"macros": [], "nodes": ["seed.shop.orders", "source.shop.shop.raw"]}
     assert (node["refs"], node["sources"]) == (
         [{"name": "orders", "package": None, "version": None}], [["shop", "raw"]],
