@@ -147,8 +147,7 @@ def test_a_manifest_of_dbt_is_understood(capsys: Shown) -> None:
     manifest = json.loads(Path("prod/manifest.json").read_text())
     for unique_id, node in manifest["nodes"].items():
         if node["resource_type"] == "model":
-            node["config"] |= {"pre-hook": [], "unique_key": None, "packages": []}
-            for ours in ("pre_hook", "hudi", "table_type", "refresh", "partition_by"):
+            for ours in ("hudi", "table_type", "refresh", "partition_by", "publish"):
                 del node["config"][ours]
         if unique_id.startswith("test.") and "test_metadata" in node:
             node["raw_code"] = "{{ test_not_null(**_dbt_generic_test_kwargs) }}"
