@@ -44,7 +44,7 @@ class Invocation:
 
 @dataclass(frozen=True)
 class ResourceTypes:
-    """Types to take, none given: all, and types to leave out."""
+    """Types to take, none given: all but analyses, as in dbt, and types to leave out."""
 
     only: tuple[str, ...] = ()
     but: tuple[str, ...] = ()
@@ -54,7 +54,8 @@ class ResourceTypes:
         >>> ResourceTypes(("model", "test"), ("test",)).take("test")
         False
         """
-        is_wanted = not self.only or bool({"all", "default", resource_type} & set(self.only))
+        by_default = not self.only or "default" in self.only
+        is_wanted = bool({"all", resource_type} & set(self.only)) or (by_default and resource_type != "analysis")
         return is_wanted and resource_type not in self.but
 
 

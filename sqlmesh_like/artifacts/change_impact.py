@@ -22,6 +22,8 @@ from sqlmesh_like.plan.state_comparison import StateDifference
 Impact = Literal["rebuild", "first_build", "reload", "follow", "none", "left"]
 """What the next run does to a node's table. `follow`: only what changes in its inputs; `left`: no run touches it."""
 
+_KINDS = ("model", "seed", "test", "source", "analysis", "exposure")
+_NOT_LISTED = ("snapshot.", "unit_test.")
 _DECIDING = ("partition_by", "unique_key", "table_type")
 _WITHOUT_TABLE = ("view", "ephemeral")
 
@@ -54,7 +56,7 @@ class ImpactAnalysis:
     """The changes from one manifest to another."""
 
     def __init__(self, old: Artifact, new: Artifact) -> None:
-        self._differences = compared(old, new)
+        self._differences = {i: kinds for i, kinds in compared(old, new).items() if not i.startswith(_NOT_LISTED)}
         is_compiled = _has_spark_sql(old) and _has_spark_sql(new)
         macros = () if is_compiled else (i for i, kinds in self._differences.items() if "macros" in kinds)
         self._old, self._new = _Queries(old, is_compiled), _Queries(new, is_compiled, frozenset(macros))
@@ -145,7 +147,7 @@ class _Queries:
     """
 
     def __init__(self, manifest: Artifact, is_compiled: bool, macros: frozenset[str] = frozenset()) -> None:
-        self.nodes = nodes_of(manifest)
+        self.nodes = nodes_of(manifest, _KINDS)
         self._is_compiled = is_compiled
         self._macros = macros
         self._queries: dict[str, object] = {}
@@ -225,7 +227,7 @@ def _asked(node: Artifact) -> str:
 def _has_spark_sql(manifest: Artifact) -> bool:
     """Whether every model is there as Spark SQL. A manifest without metadata is the one just made."""
     adapter = mapping_of(manifest.get("metadata")).get("adapter_type", "spark")
-    models = (node for node in nodes_of(manifest).values() if node["resource_type"] == "model")
+    models = (node for node in nodes_of(manifest, _KINDS).values() if node["resource_type"] == "model")
     return adapter in ("spark", "databricks") and all(node.get("compiled_code") for node in models)
 
 

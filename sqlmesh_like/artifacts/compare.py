@@ -1,26 +1,33 @@
 """Two manifests, the older one ours or dbt's. Owns when a node counts as modified, and how.
 
-As in dbt: text, settings, place, called macros, promised columns and folder count; tags, descriptions and meta do not,
-nor where a target puts tables. Settings that only one of the manifests has are another version's matter.
+As in dbt: text, settings, place, called macros, promised columns, folder, and descriptions that `persist_docs` stores
+count; tags, other descriptions and meta do not, nor where a target puts tables. A setting that a template gives is
+compared as it is written. Settings that only one of the manifests has are another version's matter.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Callable, Mapping
 
 from sqlmesh_like.artifacts.json_objects import Artifact, mapping_of
 from sqlmesh_like.plan.state_comparison import StateDifference
 from sqlmesh_like.project.config import ConfigFault, canonical, check_setting
+from sqlmesh_like.project.reading.values import has_jinja
 
 _NOT_SETTINGS = frozenset({"alias", "schema", "database", "tags", "meta", "group", "docs", "contract", "access"})
 _OF_EXPOSURE = ("type", "owner", "description", "label", "maturity", "url")
+_OF_SOURCE = ("freshness", "loaded_at_field", "external")
+_OF_UNIT_TEST = ("model", "given", "expect", "overrides")
+_KINDS = ("model", "seed", "test", "source", "analysis", "exposure", "snapshot", "unit_test")
 _DBT_CALL = "_dbt_generic_test_kwargs"
 
 
 def compared(old: Artifact, new: Artifact) -> dict[str, frozenset[StateDifference]]:
     """How each node that is in both differs, by unique id; an empty set where it does not."""
-    before, after = nodes_of(old), nodes_of(new)
+    before, after = nodes_of(old, _KINDS), nodes_of(new, _KINDS)
     macros = _changed_macros(old, new)
     return {
         unique_id: _differences(before[unique_id], node, macros)
@@ -29,13 +36,11 @@ def compared(old: Artifact, new: Artifact) -> dict[str, frozenset[StateDifferenc
     }
 
 
-def nodes_of(manifest: Artifact) -> dict[str, Artifact]:
-    """Models, seeds, tests, sources, analyses and exposures by unique id, as plain JSON values."""
-    nodes = {
-        key: node for kind in ("nodes", "sources", "exposures") for key, node in mapping_of(manifest.get(kind)).items()
-    }
+def nodes_of(manifest: Artifact, kinds: tuple[str, ...]) -> dict[str, Artifact]:
+    """Nodes of these types by unique id, as plain JSON values."""
+    sections = ("nodes", "sources", "exposures", "unit_tests")
+    nodes = {key: node for kind in sections for key, node in mapping_of(manifest.get(kind)).items()}
     plain: dict[str, Artifact] = json.loads(json.dumps(nodes, default=str))
-    kinds = ("model", "seed", "test", "source", "analysis", "exposure")
     return {unique_id: node for unique_id, node in plain.items() if node.get("resource_type") in kinds}
 
 
@@ -47,13 +52,9 @@ def _changed_macros(old: Artifact, new: Artifact) -> frozenset[str]:
 
 
 def _differences(old: Artifact, new: Artifact, macros: frozenset[str]) -> frozenset[StateDifference]:
-    if new["resource_type"] == "source":
-        return frozenset() if _place_of_source(old) == _place_of_source(new) else frozenset({"relation"})
-    if new["resource_type"] == "exposure":
-        is_same = all((old.get(key) or None) == (new.get(key) or None) for key in _OF_EXPOSURE)
-        return frozenset() if is_same and _inputs(old) == _inputs(new) else frozenset({"body"})
+    checks = _CHECKS.get(str(new["resource_type"]), _OF_QUERIES)
     called = mapping_of(new.get("depends_on")).get("macros")
-    differences = {kind for kind, differs in _CHECKS.items() if differs(old, new)}
+    differences = {kind for kind, differs in checks.items() if differs(old, new)}
     if isinstance(called, list) and macros.intersection(called):
         differences.add("macros")
     return frozenset(differences)
@@ -64,8 +65,55 @@ def _inputs(node: Artifact) -> list[str]:
     return sorted(map(str, unique_ids)) if isinstance(unique_ids, list) else []
 
 
-def _place_of_source(node: Artifact) -> tuple[object, object, object]:
-    return node.get("source_name"), node.get("schema"), node.get("identifier")
+def _place_of_source(old: Artifact, new: Artifact) -> bool:
+    return any(old.get(key) != new.get(key) for key in ("source_name", "schema", "identifier"))
+
+
+def _source(old: Artifact, new: Artifact) -> bool:
+    return any((old.get(key) or None) != (new.get(key) or None) for key in _OF_SOURCE if key in old)
+
+
+def _exposure(old: Artifact, new: Artifact) -> bool:
+    is_same = all((old.get(key) or None) == (new.get(key) or None) for key in _OF_EXPOSURE)
+    return not is_same or _inputs(old) != _inputs(new)
+
+
+def _unit_test(old: Artifact, new: Artifact) -> bool:
+    return any(_rows(old.get(key)) != _rows(new.get(key)) for key in _OF_UNIT_TEST)
+
+
+def _rows(value: object) -> object:
+    """Inputs and rows in one spelling: dbt keeps the rows of a CSV as mappings, and `ref` with either quote."""
+    match value:
+        case dict() if value.get("format") == "csv" and isinstance(value.get("rows"), str):
+            table = list(csv.DictReader(io.StringIO(str(value["rows"]).strip()), skipinitialspace=True))
+            return _rows({**value, "rows": table})
+        case dict():
+            return {key: _rows(part) for key, part in value.items() if part not in (None, {}, [])} or None
+        case list():
+            return [_rows(part) for part in value] or None
+        case str():
+            return value.replace('"', "'").strip()
+        case _:
+            return value
+
+
+def _definition(old: Artifact, new: Artifact) -> bool:
+    """What else readers of a model rely on; the arguments of a data test that has a name of its own."""
+    if new["resource_type"] == "test":
+        before, after = mapping_of(old.get("test_metadata")), mapping_of(new.get("test_metadata"))
+        return bool(before) and before.get("kwargs") != after.get("kwargs")
+    return any(old[key] != new[key] for key in ("access", "latest_version") if key in old and key in new)
+
+
+def _persisted_descriptions(old: Artifact, new: Artifact) -> bool:
+    persisted = mapping_of(mapping_of(new.get("config")).get("persist_docs"))
+    is_other = bool(persisted.get("relation")) and (old.get("description") or "") != (new.get("description") or "")
+    return is_other or (bool(persisted.get("columns")) and _column_texts(old) != _column_texts(new))
+
+
+def _column_texts(node: Artifact) -> dict[str, object]:
+    return {name: mapping_of(column).get("description") for name, column in mapping_of(node.get("columns")).items()}
 
 
 def _body(old: Artifact, new: Artifact) -> bool:
@@ -73,14 +121,20 @@ def _body(old: Artifact, new: Artifact) -> bool:
         before, after = mapping_of(old.get("checksum")), mapping_of(new.get("checksum"))
         # Of a seed above 1 MB dbt keeps the path alone.
         return before.get("name") != "path" and before.get("checksum") != after.get("checksum")
-    if _DBT_CALL in _text(old, "raw_code"):
-        return False  # dbt spells the call of a generic test otherwise; its arguments are in its id
+    if _DBT_CALL in _text(new, "raw_code") and _DBT_CALL not in _text(old, "raw_code"):
+        return False  # earlier versions wrote a generic test's arguments, which are in its id
     return _text(old, "raw_code") != _text(new, "raw_code")
 
 
 def _configs(old: Artifact, new: Artifact) -> bool:
     before, after = _settings(old), _settings(new)
-    return any(before[key] != after[key] for key in before.keys() & after.keys())
+    written = mapping_of(old.get("unrendered_config")), mapping_of(new.get("unrendered_config"))
+    return any(before[key] != after[key] and not _is_same_text(key, *written) for key in before.keys() & after.keys())
+
+
+def _is_same_text(key: str, old: Mapping[str, object], new: Mapping[str, object]) -> bool:
+    """Whether a setting is the same template in both: what it comes to follows the target and the environment."""
+    return has_jinja(new.get(key)) and new.get(key) == old.get(key)
 
 
 def _settings(node: Artifact) -> dict[str, object]:
@@ -103,7 +157,9 @@ def _normal(key: str, value: object) -> object:
 def _relation(old: Artifact, new: Artifact) -> bool:
     """By the settings: where a target puts its tables is not a change of the project."""
     before, after = mapping_of(old.get("config")), mapping_of(new.get("config"))
-    return any(before.get(key) != after.get(key) for key in ("schema", "alias") if key in before and key in after)
+    written = mapping_of(old.get("unrendered_config")), mapping_of(new.get("unrendered_config"))
+    keys = (key for key in ("schema", "alias") if key in before and key in after)
+    return any(before[key] != after[key] and not _is_same_text(key, *written) for key in keys)
 
 
 def _contract(old: Artifact, new: Artifact) -> bool:
@@ -111,25 +167,34 @@ def _contract(old: Artifact, new: Artifact) -> bool:
 
 
 def _promise(node: Artifact) -> object:
-    """Columns with types, where the contract is enforced; their order is not part of it."""
-    if not mapping_of(mapping_of(node.get("config")).get("contract")).get("enforced"):
+    """Columns with types, where the contract is enforced, and the kind of table; their order is not part of it."""
+    config = mapping_of(node.get("config"))
+    if not mapping_of(config.get("contract")).get("enforced"):
         return None
+    stored = config.get("materialized") if config.get("materialized") in ("table", "incremental") else None
     columns = [mapping_of(column) for column in mapping_of(node.get("columns")).values()]
-    return sorted((str(column.get("name")), str(column.get("data_type")).lower()) for column in columns)
+    return stored, sorted((str(column.get("name")), str(column.get("data_type")).lower()) for column in columns)
 
 
 def _fqn(old: Artifact, new: Artifact) -> bool:
-    """A test's folder is its declaration's in dbt, and none with us."""
-    return new["resource_type"] != "test" and "fqn" in old and old["fqn"] != new.get("fqn")
+    return "fqn" in old and old["fqn"] != new.get("fqn")
 
 
-_CHECKS: Mapping[StateDifference, Callable[[Artifact, Artifact], bool]] = {
+_OF_QUERIES: Mapping[StateDifference, Callable[[Artifact, Artifact], bool]] = {
     "body": _body,
     "configs": _configs,
     "relation": _relation,
     "contract": _contract,
+    "persisted_descriptions": _persisted_descriptions,
     "fqn": _fqn,
+    "definition": _definition,
 }
+_CHECKS: Mapping[str, Mapping[StateDifference, Callable[[Artifact, Artifact], bool]]] = {
+    "source": {"relation": _place_of_source, "fqn": _fqn, "definition": _source},
+    "exposure": {"fqn": _fqn, "definition": _exposure},
+    "unit_test": {"definition": _unit_test},
+}
+"""What is compared, by type of node."""
 
 
 def _text(node: object, key: str) -> str:

@@ -206,6 +206,7 @@ def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
         "docs": docs,
         "relation_name": model.table.sql(),
         "raw_code": text,
+        "unrendered_config": dict(model.templates),
         "language": model.language,
         **_refs(model.inputs),
         "depends_on": _depends_on(model.inputs, model.macros),
@@ -341,7 +342,7 @@ def _test(test: RenderedTest, project: ParsedProject, schema: str) -> dict[str, 
             "materialized": "test",
         },
         "tags": list(test.tags),
-        "raw_code": test.raw_sql.strip(),
+        "raw_code": _generic_call(test, short_name) if is_generic else test.raw_sql.strip(),
         "language": "sql",
         **_refs(test.inputs),
         "depends_on": _depends_on(test.inputs, test.macros),
@@ -350,6 +351,28 @@ def _test(test: RenderedTest, project: ParsedProject, schema: str) -> dict[str, 
         "compiled_code": test.sql,
         **(kind if is_generic else {}),
     }
+
+
+def _generic_call(test: RenderedTest, short_name: str) -> str:
+    """A generic test's text as dbt spells it: its arguments are in `test_metadata`, its settings in `config()`."""
+    assert test.metadata is not None
+    namespace = f"{test.metadata.namespace}." if test.metadata.namespace else ""
+    settings = {key: test.entry[key] for key in (*_SETTINGS_OF_TESTS, *test.entry) if test.entry.get(key) is not None}
+    if short_name != test.name:
+        settings.setdefault("alias", short_name)
+    settings = {key: list(value) if isinstance(value, tuple) else value for key, value in settings.items()}
+    spelt = (
+        f'{key}="{value.replace(chr(34), chr(92) + chr(34))}"' if isinstance(value, str) else f"{key}={value}"
+        for key, value in settings.items()
+    )
+    config = ",".join(spelt)
+    call = f"{{{{ {namespace}test_{test.metadata.name}(**_dbt_generic_test_kwargs) }}}}"
+    return f"{call}{{{{ config({config}) }}}}" if config else call
+
+
+_SETTINGS_OF_TESTS = ("severity", "tags", "enabled", "where", "limit", "warn_if", "error_if", "fail_calc",
+                      "store_failures", "store_failures_as", "meta", "database", "schema", "alias")  # fmt: skip
+"""In the order in which dbt writes them."""
 
 
 def _file_key(attached_to: str | None) -> str | None:

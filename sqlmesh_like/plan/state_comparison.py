@@ -11,12 +11,30 @@ from typing import Literal, TypeVar, get_args
 
 from sqlmesh_like.errors import SelectionError, nearest
 
-StateDifference = Literal["body", "configs", "relation", "macros", "contract", "fqn"]
-"""How a node differs: its text, settings, place in the lake, a macro it calls, columns it promises, its folder."""
+StateDifference = Literal[
+    "body", "configs", "relation", "macros", "contract", "persisted_descriptions", "fqn", "definition"
+]
+"""How a node differs: its text, settings, place in the lake, a macro it calls, columns it promises, descriptions that
+go with the table, its folder, and what else declares it: a source's freshness, a unit test's rows, who may read it."""
 
 STATE_DIFFERENCES: tuple[StateDifference, ...] = get_args(StateDifference)
+_UNNAMED = ("fqn", "definition")  # found by `state:modified` alone
 _T = TypeVar("_T")
-_STATES = ("new", "old", "modified", "unmodified", *(f"modified.{kind}" for kind in STATE_DIFFERENCES if kind != "fqn"))
+_STATES = (
+    "new",
+    "old",
+    "modified",
+    "unmodified",
+    *(f"modified.{kind}" for kind in STATE_DIFFERENCES if kind not in _UNNAMED),
+)
+_QUERIES = frozenset({"model", "seed", "snapshot", "test", "analysis"})
+_OF_NEW = {
+    "modified": {*_QUERIES, "unit_test"},
+    "configs": {*_QUERIES, "source", "exposure"},
+    "relation": {*_QUERIES, "source"},
+    "macros": set[str](),
+}
+"""Types whose new nodes count as modified, by what is asked for: as dbt-core has it, a new source is none."""
 _RESULTS = ("error", "fail", "warn", "pass", "success", "skipped", "no-op", "runtime error")
 
 
@@ -43,7 +61,7 @@ def source_test(past: ComparisonState | None, value: str) -> Callable[[str], boo
 def state_test(past: ComparisonState | None, value: str) -> Callable[[str], bool]:
     """Whether `state:<value>` chooses a unique id. Raises SelectionError without a state, or for an unknown word.
 
-    As in dbt a new node counts as modified, in whichever way is asked for but by its macros.
+    As in dbt a new node counts as modified, where its type can be in the way that is asked for.
     """
     _refuse_unknown("state", value, _STATES)
     changes = _given(past, "state", "manifest.json", past.changes if past else None)
@@ -55,12 +73,13 @@ def state_test(past: ComparisonState | None, value: str) -> Callable[[str], bool
             return lambda unique_id: unique_id in changes
         case "unmodified":
             return lambda unique_id: unique_id in changes and not changes[unique_id]
-        case _ if kind == "macros":
-            return lambda unique_id: kind in changes.get(unique_id, ())
-        case _ if kind:
-            return lambda unique_id: unique_id not in changes or kind in changes[unique_id]
-        case _:
-            return lambda unique_id: unique_id not in changes or bool(changes[unique_id])
+        case modified:
+            of_new = _OF_NEW.get(kind or modified, _QUERIES)
+            return lambda unique_id: (
+                bool(changes[unique_id] if not kind else kind in changes[unique_id])
+                if unique_id in changes
+                else unique_id.partition(".")[0] in of_new
+            )
 
 
 def result_test(past: ComparisonState | None, value: str) -> Callable[[str], bool]:

@@ -126,6 +126,7 @@ _CHECKS: Mapping[str, Callable[[str, object], object]] = {
     "group": _text,
     "access": _one_of("private", "protected", "public"),
     "docs": _mapping,
+    "persist_docs": _mapping,
 }
 
 # Keys of dbt (and dbt-spark) that change nothing here: taken as they are, so that an existing project compiles.
@@ -139,7 +140,7 @@ _DBT_KEYS = frozenset(
             "grants",
             "location_root",
         ),
-        *("lookback", "options", "packages", "persist_docs"),
+        *("lookback", "options", "packages"),
         *("strategy", "updated_at", "check_cols", "hard_deletes", "invalidate_hard_deletes", "target_schema"),
         *("target_database", "dbt_valid_to_current", "snapshot_meta_column_names"),
         *("quote_columns", "quoting", "sql_header", "static_analysis", "tblproperties"),

@@ -157,6 +157,7 @@ class ModelConfig:
     group: str | None = None
     access: Literal["private", "protected", "public"] = "protected"
     docs: Mapping[str, object] = field(default_factory=dict)
+    persist_docs: Mapping[str, object] = field(default_factory=dict)  # of dbt; here it decides what `state:` compares
     snapshot: SnapshotConfig | None = None  # of a snapshot: how versions are kept
 
 
@@ -180,6 +181,7 @@ class ModelFile:
     root_config: Mapping[str, object] = field(default_factory=dict)  # of a package's model: what the root project says
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
     version: Version | None = None
+    templates: Mapping[str, str] = field(default_factory=dict)  # settings of the project, as written before rendering
 
     @property
     def is_python(self) -> bool:

@@ -111,6 +111,9 @@ def _model(
     described = properties.models.get(name)
     default = {"materialized": _default_materialization(path, settings)}
     config = merge_config(default, settings.folder_config(settings.models, fqn, values))
+    root_config = over.folder_config(over.models, fqn, values) if over else {}
+    stronger = (described.config if described else {}).keys() | root_config.keys()
+    templates = settings.templates_of(settings.models, fqn)
     return ModelFile(
         unique_id=f"model.{settings.name}.{f'{version.of}.v{version.v}' if version else name}",
         name=name,
@@ -121,9 +124,10 @@ def _model(
         description=described.description if described else "",
         declared_at=Location(where, 1, 1),
         fqn=fqn,
-        root_config=over.folder_config(over.models, fqn, values) if over else {},
+        root_config=root_config,
         column_docs=described.column_docs if described else {},
         version=version,
+        templates={key: text for key, text in templates.items() if key not in stronger},
     )
 
 

@@ -24,7 +24,7 @@ from sqlmesh_like.project.paths import leads_out
 from sqlmesh_like.project.reading.file_dependencies import record_file
 from sqlmesh_like.project.reading.files import read_text
 from sqlmesh_like.project.reading.project_warnings import warn
-from sqlmesh_like.project.reading.values import ValueRenderer, YamlWords
+from sqlmesh_like.project.reading.values import ValueRenderer, YamlWords, has_jinja
 from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_toml, parse_yaml
 from sqlmesh_like.project.testing.data_test_config import merged, setting_by_folder
 
@@ -105,6 +105,15 @@ class Settings:
         for level in _levels(kind, fqn, is_own=fqn[0] == self.name):
             config = merge_config(config, _own_config(level, values))
         return config
+
+    def templates_of(self, kind: YamlNode, fqn: tuple[str, ...]) -> dict[str, str]:
+        """The settings that `folder_config` renders, as they are written: one text for every target."""
+        texts: dict[str, str] = {}
+        for level in _levels(kind, fqn, is_own=fqn[0] == self.name):
+            given = {canonical(key): node.value for key, node in level.items() if not isinstance(node.value, dict)}
+            texts = {key: text for key, text in texts.items() if key not in given}
+            texts |= {key: str(value) for key, value in given.items() if has_jinja(value) and key not in HOOKS}
+        return texts
 
     def test_config(self, fqn: tuple[str, ...], values: ValueRenderer) -> dict[str, object]:
         """As `folder_config`, of a data test."""

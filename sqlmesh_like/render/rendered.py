@@ -113,6 +113,7 @@ class RenderedModel:
     incremental_map: SourceMap | None = None  # of `incremental_sql`
     version: Version | None = None
     python: PythonCode | None = None  # of a Python model
+    templates: Mapping[str, str] = field(default_factory=dict)  # settings by folder, as written before rendering
 
     @property
     def language(self) -> Literal["sql", "python"]:
@@ -164,6 +165,7 @@ class RenderedTest:
     description: str = ""
     short_name: str = ""  # of its compiled file and its table; empty: its name
     metadata: TestMetadata | None = None  # of a generic test
+    entry: Mapping[str, object] = field(default_factory=dict)  # the settings that its entry in YAML gives
 
 
 @dataclass(frozen=True)

@@ -169,6 +169,9 @@ class Renderer:
         findings.is_parsing = False
         config = merge_config(merge_config(file.yaml_config, findings.config), file.root_config)
         scope["model"] = _node(file, config)
+        if file.templates:
+            own = {key: text for key, text in file.templates.items() if key not in findings.config}
+            file = replace(file, templates=own)
         return Placed(file, config, self._table(file.name, config, scope, file.path))
 
     def _place_python(self, file: ModelFile, unknown: TableName) -> Placed:
@@ -310,6 +313,7 @@ class Renderer:
             column_docs=placed.file.column_docs,
             asks_lake=findings.asked_lake,
             version=placed.file.version,
+            templates=placed.file.templates,
         )
 
     def _render(

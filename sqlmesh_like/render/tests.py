@@ -77,6 +77,7 @@ def _rendered(
         description=test.description,
         short_name=test.short_name,
         metadata=test.metadata,
+        entry=test.config,
     )
 
 

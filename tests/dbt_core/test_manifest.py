@@ -21,7 +21,7 @@ SECTIONS = ("nodes", "sources", "exposures", "unit_tests", "groups", "docs", "ma
 DIFFERS: Mapping[str, frozenset[str]] = {
     "every node": frozenset({
         "database", "relation_name", "quoting", "created_at", "unrendered_config", "patch_path", "build_path",
-        "doc_blocks", "depends_on.macros", "config.persist_docs", "compiled", "compiled_code", "compiled_path",
+        "doc_blocks", "depends_on.macros", "compiled", "compiled_code", "compiled_path",
     }),
     "model": frozenset({
         "extra_ctes", "extra_ctes_injected", "primary_key", "contract.checksum",
@@ -29,9 +29,9 @@ DIFFERS: Mapping[str, frozenset[str]] = {
     "snapshot": frozenset({"checksum"}),
     "seed": frozenset({"root_path"}),
     "source": frozenset({"unrendered_database", "unrendered_schema"}),
-    "generic test": frozenset({"raw_code", "config.tags"}),
+    "generic test": frozenset({"config.tags"}),
     "unit test": frozenset({"checksum", "given", "expect"}),
-    "group": frozenset({"config.materialized"}),
+    "group": frozenset({"config.materialized", "config.persist_docs"}),
 }  # fmt: skip
 """Keys that differ by intention, by what they are of: the table of `docs/dbt.md` has each, with the reason."""
 NESTED = ("config", "contract", "depends_on")

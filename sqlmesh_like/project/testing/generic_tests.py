@@ -37,12 +37,12 @@ def generic_test(node: YamlNode, tested: Tested, settings: FolderConfig) -> Test
     Raises ProjectError where the entry is neither a name nor a mapping, or a setting has a wrong value.
     """
     macro, body = _macro_and_body(node)
-    config = merged({"tags": tested.tags} if tested.tags else {}, _config(body, settings.values))
+    config = _config(body, settings.values)
     arguments = _arguments(body)
     given, metadata = _given_name(body), _metadata(macro, tested, arguments)
     name = given or _derived_name(metadata, tested)
     fqn = (tested.project, *settings.folders(node.location.path), name)
-    weaker = settings.test_config(fqn)
+    weaker = merged(settings.test_config(fqn), {"tags": tested.tags} if tested.tags else {})
     effective = {**weaker, **config}
     if effective.get("enabled") is False:
         return None
