@@ -61,7 +61,7 @@ def rows_without_commit(uri: str) -> str | None:
     """
     place = folder(uri)
     timeline = folder(f"{uri}/.hoodie/timeline").names()
-    if any(_is_of_commit(name) for name in timeline) or not place.exists(".hoodie"):
+    if any(_is_of_commit(name) for name in timeline) or not place.exists(".hoodie") or not _is_whole(place):
         return None
     below = place.files()
     if any(_is_of_commit(path) for path in below if path.startswith(".hoodie/")):
@@ -99,4 +99,7 @@ def _is_of_commit(path: str) -> bool:
 
 
 def _is_written_by_hudi(path: str) -> bool:
-    return bool(_WITHOUT_COMMIT.fullmatch(path.rpartition("/")[2]))
+    name = path.rpartition("/")[2]
+    if name.startswith(".") and name.endswith(".crc"):  # what Hadoop writes beside a file on a local disk
+        name = name[1:].removesuffix(".crc")
+    return bool(_WITHOUT_COMMIT.fullmatch(name))

@@ -25,7 +25,7 @@ _PREFIXES = ("spark__", "default__")
 _OF_LAKE = frozenset(
     {
         *("get_relation", "load_relation", "get_columns_in_relation", "check_schema_exists", "create_schema"),
-        *("drop_schema", "verify_database"),
+        *("drop_schema", "drop_relation", "verify_database"),
     }
 )
 """Functions of `adapter` that ask a lake; nothing else of it is within reach of a template."""

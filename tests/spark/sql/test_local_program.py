@@ -151,4 +151,4 @@ def test_what_cannot_be_read_here_is_left_to_spark_which_says_why(spark: SparkSe
     newest.unlink()
     found = lake.run()["flat"]
     assert found.status == "error"
-    assert "cleaned" in found.message
+    assert "1 data files of" in found.message and "are missing" in found.message

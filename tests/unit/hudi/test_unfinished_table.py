@@ -90,13 +90,16 @@ def test_files_that_are_not_hudis_are_never_removed(path: str, tmp_path: Path) -
 
 def test_rows_of_a_table_that_lost_its_timeline_are_seen(tmp_path: Path) -> None:
     pending = ".hoodie/timeline/20240101000000000.commit.inflight"
-    lost = [made(tmp_path / f"lost{n}", file, properties=WHOLE) for n, file in enumerate((BASE_FILE, LOG_FILE))]
+    crc = ("p=1/.0000-aa_0-15-189_20240101000000000.parquet.crc", "p=1/..hoodie_partition_metadata.crc")
+    lost = [made(tmp_path / f"lost{n}", file, *crc, properties=WHOLE) for n, file in enumerate((BASE_FILE, LOG_FILE))]
     assert [rows_without_commit(uri) for uri in lost] == [BASE_FILE, LOG_FILE]
     assert rows_without_commit(made(tmp_path / "under way", BASE_FILE, LOG_FILE, pending, properties=WHOLE)) is None
     for number, path in enumerate(COMMITTED):
         uri = made(tmp_path / f"t{number}", f".hoodie/{path}", BASE_FILE, properties=WHOLE)
         assert rows_without_commit(uri) is None
     assert rows_without_commit(str(tmp_path / "nothing")) is None
+    unfinished = made(tmp_path / "unfinished", BASE_FILE, *crc, properties=WHOLE[:90])
+    assert rows_without_commit(unfinished) is None and clear_unfinished(unfinished)
     clear_without_commit(lost[0])
     assert not Path(lost[0]).exists()
     (Path(lost[1]) / "notes.txt").touch()
