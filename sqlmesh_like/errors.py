@@ -7,7 +7,7 @@ Every error a user can cause is a `UsageError` (exit code 2): it says *what* is 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 
@@ -68,6 +68,36 @@ class JinjaError(ProjectError):
 
 class SqlError(ProjectError):
     """A model's SQL cannot be parsed or names something that does not exist."""
+
+
+class SeveralErrors(SqlError):
+    """The errors of several nodes; the message lists them one below the other."""
+
+    def __init__(self, errors: tuple[SqlError, ...]) -> None:
+        self.heading = f"{len(errors)} nodes cannot be run"
+        super().__init__("\n".join([self.heading, *map(str, errors)]))
+        self.errors = errors
+
+    @property
+    def parts(self) -> tuple[SqlError, ...]:
+        return self.errors
+
+
+def require_sound(errors: Mapping[str, SqlError]) -> None:
+    """Raise the errors of nodes, given by unique id, where there are some: all of them, one below the other."""
+    distinct = tuple({str(error): error for error in errors.values()}.values())
+    if len(distinct) == 1:
+        raise distinct[0]
+    if distinct:
+        raise SeveralErrors(distinct)
+
+
+def as_sql_error(error: SmlError) -> SqlError:
+    """What is wrong with one node's template, as what is wrong with its SQL: it costs the node and its readers.
+
+    A new one each time: an error that is kept would keep alive what was there when it was raised.
+    """
+    return SqlError(error.message, location=error.location, hint=error.hint)
 
 
 class CycleError(ProjectError):

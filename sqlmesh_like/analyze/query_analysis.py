@@ -31,7 +31,7 @@ from sqlmesh_like.analyze.pushdown import pushed_down
 from sqlmesh_like.analyze.python_inputs import python_query
 from sqlmesh_like.analyze.syntax_errors import syntax_fault
 from sqlmesh_like.analyze.window_aliases import with_window_aliases
-from sqlmesh_like.errors import Location, SqlError
+from sqlmesh_like.errors import Location, SqlError, as_sql_error
 from sqlmesh_like.names import Schema
 from sqlmesh_like.render.rendered import InputRef, PythonCode, RenderedModel
 
@@ -119,7 +119,9 @@ def _python_facts(model: RenderedModel, python: PythonCode, views: Mapping[str, 
 
 
 def parse(model: RenderedModel) -> exp.Expr:
-    """The one SELECT of a model as a sqlglot tree. Raises SqlError."""
+    """The one SELECT of a model as a sqlglot tree. Raises SqlError, also for what is wrong with its template."""
+    if model.error is not None:
+        raise as_sql_error(model.error)
     if not brackets_are_shallow(model.sql):
         raise too_deep(model.path)
     try:

@@ -225,23 +225,21 @@ class Project:
         units_on: str = "duckdb",
     ) -> RunResult:
         moment = None if now is None else now.isoformat()
-        loaded = self._load(select, exclude, full_refresh=full_refresh, fail_fast=fail_fast, now=clock(moment))
+        choice = self._choice_of(select, exclude, full_refresh=full_refresh, fail_fast=fail_fast)
+        loaded = load(choice, now=clock(moment), reporter=self._reporter, spark=self._spark, broken=True)
         request = RunRequest(command, moment, store_failures=store_failures, units_on=units_on)
         return run_nodes(loaded, request, LogListener())
 
-    def _load(
-        self,
-        select: Words = (),
-        exclude: Words = (),
-        *,
-        full_refresh: bool = False,
-        fail_fast: bool = False,
-        now: datetime | None = None,
-    ) -> Loaded:
+    def _load(self, select: Words = (), exclude: Words = (), *, full_refresh: bool = False) -> Loaded:
+        call = self._choice_of(select, exclude, full_refresh=full_refresh)
+        return load(call, reporter=self._reporter, spark=self._spark)
+
+    def _choice_of(
+        self, select: Words, exclude: Words, *, full_refresh: bool = False, fail_fast: bool = False
+    ) -> Invocation:
         if self._is_closed:
             raise UsageError("this project is closed", hint="load it again: Project.load(…)")
-        call = self._choice.invocation(select, exclude, full_refresh, fail_fast)
-        return load(call, now=now, reporter=self._reporter, spark=self._spark)
+        return self._choice.invocation(select, exclude, full_refresh, fail_fast)
 
 
 @dataclass(frozen=True)

@@ -38,10 +38,10 @@ class TerminalReporter:
         return show_progress()
 
 
-def load(flags: Flags, *, now: datetime.datetime | None = None) -> Loaded:
-    """Reads and renders the project. `now` is the clock of templates. Raises ProjectError or UsageError."""
+def load(flags: Flags, *, now: datetime.datetime | None = None, broken: bool = False) -> Loaded:
+    """Reads and renders the project, as `loading.load` does. `now` is the clock of templates."""
     with staying():
-        project = loaded.load(flags, now=now, reporter=TerminalReporter(flags))
+        project = loaded.load(flags, now=now, reporter=TerminalReporter(flags), broken=broken)
     show_phase("working")
     return project
 

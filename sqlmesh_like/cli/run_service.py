@@ -25,7 +25,7 @@ def run_selected(
 ) -> int:
     """Run what is selected for a command, or `only` these nodes; the exit code, 0 or 1."""
     started, request = perf_counter(), RunRequest(command, now, only, store_failures, units_on, types)
-    loaded, output = load(flags, now=clock(now)), make_output(flags, bar=True)
+    loaded, output = load(flags, now=clock(now), broken=True), make_output(flags, bar=True)
     try:
         result = run_nodes(loaded, request, RunLog(output, loaded.project.root), started)
     finally:

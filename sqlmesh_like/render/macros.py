@@ -14,7 +14,7 @@ from importlib.resources import files
 
 from jinja2 import Template
 
-from sqlmesh_like.errors import Location, ProjectError, nearest
+from sqlmesh_like.errors import JinjaError, Location, ProjectError, nearest
 from sqlmesh_like.project.nodes import MacroFile
 from sqlmesh_like.render.templates import BUILTIN, MACRO_PREFIX, MacroReturn, TemplateFault, Templates
 from sqlmesh_like.sql_text import spark_identifier
@@ -31,6 +31,10 @@ _OF_LAKE = frozenset(
 """Functions of `adapter` that ask a lake; nothing else of it is within reach of a template."""
 _OF_ROOT = frozenset({"generate_schema_name", "generate_alias_name", "generate_database_name"})
 """Macros by which the root project decides where tables stand, those of its packages too."""
+
+
+_BLOCK = re.compile(r"\{%[-+]?\s*(macro|test)\s+(\w+)")
+_CALLED = re.compile(r"(\w+)\s*\(")
 
 
 @dataclass(frozen=True)
@@ -57,16 +61,27 @@ class Macros:
     ) -> None:
         self.project = project
         self.order = dispatch or {}
+        self.errors: dict[str, JinjaError] = {}
+        """What is wrong with files of macros, by path: a call of a macro that may be one of theirs raises it."""
         self._packages: dict[str, dict[str, _Macro]] = {_BUILT_IN: {}, project: {}}
         for file in _builtin_files():
             self._add(file, _BUILT_IN, templates)
         for file in own:
             self._add(file, file.package or project, templates)
+        for file in own:
+            if file.path in self.errors:
+                self._add_broken(file, file.package or project)
 
     def _add(self, file: MacroFile, package: str, templates: Templates) -> None:
         if package == _BUILT_IN and not file.path.startswith(BUILTIN):
             raise _taken(package, Location(file.path))
-        template, lines = templates.macros_of(file.path, file.raw)
+        try:
+            template, lines = templates.macros_of(file.path, file.raw)
+        except JinjaError as error:
+            if package == _BUILT_IN:
+                raise
+            self.errors[file.path] = error
+            return
         known = self._packages.setdefault(package, {})
         for name, line in lines.items():
             place = Location(file.path, line, 1)
@@ -74,6 +89,18 @@ class Macros:
                 hint = f"the first is in {known[name].declared_at}"
                 raise ProjectError(f"macro {name!r} is defined twice", location=place, hint=hint)
             known[name] = _Macro(name, package, template, place)
+
+    def _add_broken(self, file: MacroFile, package: str) -> None:
+        """Each name that the file may define: as its blocks say, and built-in ones that it mentions.
+
+        None of these may mean something else in silence: `generate_schema_name` says where tables are.
+        """
+        error = self.errors[file.path]
+        names = {f"test_{name}" if kind == "test" else name for kind, name in _BLOCK.findall(file.raw)}
+        names |= (self._packages[_BUILT_IN].keys() | _OF_ROOT) & set(_CALLED.findall(file.raw))
+        known = self._packages.setdefault(package, {})
+        for name in sorted(names - known.keys()):
+            known[name] = _Macro(name, package, _raising(error), error.location or Location(file.path, 1, 1))
 
     def declared(self) -> Iterator[tuple[str, Location]]:
         """Unique id (`macro.<package>.<name>`) and place of each macro that a plain name of the root can mean, by id.
@@ -230,6 +257,13 @@ class Adapter:
             return getattr(self._lake, name)
         hint = "ask by run_query, or override the macro that calls it"
         raise TemplateFault(f"adapter.{name} is not supported", rf"\b{re.escape(name)}\b", hint)
+
+
+def _raising(error: JinjaError) -> Callable[[], Template]:
+    def raises() -> Template:
+        raise error
+
+    return raises
 
 
 def _taken(package: str, place: Location) -> ProjectError:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from sqlmesh_like.errors import Location
+from sqlmesh_like.errors import Location, SqlError, as_sql_error
 from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.project.nodes import AuthorStrategy, ColumnDoc, Exposure, ModelConfig, TestMetadata
 from sqlmesh_like.project.testing.unit_test_spec import Fixture
@@ -114,6 +114,7 @@ class RenderedModel:
     version: Version | None = None
     python: PythonCode | None = None  # of a Python model
     templates: Mapping[str, str] = field(default_factory=dict)  # settings by folder, as written before rendering
+    error: SqlError | None = None  # why its template gives no text: `sql` is empty then
 
     @property
     def language(self) -> Literal["sql", "python"]:
@@ -166,6 +167,7 @@ class RenderedTest:
     short_name: str = ""  # of its compiled file and its table; empty: its name
     metadata: TestMetadata | None = None  # of a generic test
     entry: Mapping[str, object] = field(default_factory=dict)  # the settings that its entry in YAML gives
+    error: SqlError | None = None  # why its template gives no text: `sql` is empty then
 
 
 @dataclass(frozen=True)
@@ -261,6 +263,16 @@ class RenderedProject:
     exposures: tuple[RenderedExposure, ...] = ()
     analyses: tuple[RenderedModel, ...] = ()  # queries that nothing runs
     macros: tuple[tuple[str, Location], ...] = ()  # unique id and place of each that the root project can call, by id
+    broken_macros: Mapping[str, SqlError] = field(
+        default_factory=dict
+    )  # files of macros that are no templates, by path
+
+    @property
+    def errors(self) -> dict[str, SqlError]:
+        """What is wrong with templates: of nodes by unique id, of files of macros by path."""
+        nodes: tuple[RenderedModel | RenderedTest, ...] = (*self.models, *self.tests, *self.analyses)
+        errors = {**self.broken_macros, **{node.unique_id: node.error for node in nodes if node.error is not None}}
+        return {name: as_sql_error(error) for name, error in errors.items()}
 
     def model(self, unique_id: str) -> RenderedModel:
         """The model with this id. Raises KeyError."""

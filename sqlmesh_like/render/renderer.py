@@ -11,7 +11,7 @@ import datetime
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from sqlmesh_like.errors import Location, ProjectError
+from sqlmesh_like.errors import Location, ProjectError, SqlError, as_sql_error, require_sound
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import build_config, check_setting, merge_config
 from sqlmesh_like.project.nodes import ModelConfig, ModelFile, ParsedProject, SeedFile, Target, TestFile
@@ -38,24 +38,38 @@ from sqlmesh_like.render.unit_tests import render_unit_tests
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
+_KNOWN_OF_BROKEN = frozenset({"materialized", "enabled", "tags", "group", "access", "schema", "alias", "meta"})
+"""Settings that say where a node is; with the others nothing is done while its template is broken."""
+
+
 @dataclass(frozen=True)
 class Placed:
-    """A model after the first pass."""
+    """A model after the first pass. Where its template is broken, `config` and `table` are as far as it was read."""
 
     file: ModelFile
     config: dict[str, object]
     table: TableName
     python: PythonText | None = None  # of a Python model
+    error: SqlError | None = None
 
 
 def render_project(
-    project: ParsedProject, target: Target, *, now: datetime.datetime = EPOCH, full_refresh: bool = False
+    project: ParsedProject,
+    target: Target,
+    *,
+    now: datetime.datetime = EPOCH,
+    full_refresh: bool = False,
+    broken: bool = False,
 ) -> RenderedProject:
     """All enabled models, seeds and tests with their templates rendered.
 
-    `now` is `run_started_at` of templates. Raises JinjaError or ProjectError with file, line and column.
+    `now` is `run_started_at` of templates. With `broken` a model, data test or analysis whose template is broken has
+    its error. Raises ProjectError with file, line and column.
     """
-    return Renderer(project, target, now=now, full_refresh=full_refresh).render()
+    rendered = Renderer(project, target, now=now, full_refresh=full_refresh).render()
+    if not broken:
+        require_sound(rendered.errors)
+    return rendered
 
 
 def render_inline(
@@ -103,7 +117,7 @@ class Renderer:
         registry = self.registry(placed)
         enabled = [entry for entry in placed if is_enabled(entry)]
         disabled = self._disabled(placed)
-        models = tuple(self.render_node(entry, registry) for entry in enabled)
+        models = tuple(self._rendered(entry, registry) for entry in enabled)
         places = {entry.file.name: entry for entry in enabled}
 
         def render_tested(name: str, overrides: Overrides) -> RenderedModel:
@@ -124,8 +138,9 @@ class Renderer:
             disabled=tuple(sorted(disabled)),
             unit_tests=render_unit_tests(self._project.unit_tests, models, registry, render_tested, render_fixture),
             exposures=exposures,
-            analyses=tuple(self.render_node(entry, registry) for entry in analyses),
+            analyses=tuple(self._rendered(entry, registry) for entry in analyses),
             macros=tuple(self._around.macros.declared()),
+            broken_macros={path: as_sql_error(error) for path, error in self._around.macros.errors.items()},
         )
 
     def _render_text(self, text: str, path: str, registry: RelationRegistry) -> str:
@@ -163,20 +178,27 @@ class Renderer:
             return Placed(file, outside, unknown)
         if file.is_python:
             return self._place_python(file, unknown)
-        findings = RenderTrace(is_parsing=True)
+        findings, error = RenderTrace(is_parsing=True), None
         scope = self._scope(file, file.yaml_config, unknown, None, findings)
-        self._templates.render(file.path, file.raw_sql, scope, is_silent=True)
+        try:
+            self._templates.render(file.path, file.raw_sql, scope, is_silent=True)
+        except ProjectError as broken:
+            error = as_sql_error(broken)
         findings.is_parsing = False
         config = merge_config(merge_config(file.yaml_config, findings.config), file.root_config)
         scope["model"] = _node(file, config)
         if file.templates:
             own = {key: text for key, text in file.templates.items() if key not in findings.config}
             file = replace(file, templates=own)
-        return Placed(file, config, self._table(file.name, config, scope, file.path))
+        return Placed(file, config, self._table(file.name, config, scope, file.path), error=error)
 
     def _place_python(self, file: ModelFile, unknown: TableName) -> Placed:
-        text = read_python(file.path, file.raw_sql)
-        config = python_config(file, text)
+        try:
+            text = read_python(file.path, file.raw_sql)
+            config = python_config(file, text)
+        except ProjectError as broken:
+            config = merge_config(file.yaml_config, file.root_config)
+            return Placed(file, config, unknown, error=as_sql_error(broken))
         scope = self._scope(file, config, unknown, None, RenderTrace())
         return Placed(file, config, self._table(file.name, config, scope, file.path), text)
 
@@ -282,8 +304,23 @@ class Renderer:
         with rendering_node(placed.file.unique_id):
             return self.render_model(placed, registry)
 
+    def _rendered(self, placed: Placed, registry: RelationRegistry) -> RenderedModel:
+        """The node, with its error where its template is broken: that costs the node and its readers alone."""
+        try:
+            return self.render_node(placed, registry)
+        except ProjectError as broken:
+            file = placed.file
+            config = build_config({key: placed.config[key] for key in _KNOWN_OF_BROKEN & placed.config.keys()})
+            return RenderedModel(
+                file.unique_id, file.name, file.path, file.raw_sql, "", config, placed.table, (), SourceMap("", ""),
+                declared=file.columns, description=file.description, fqn=file.fqn, column_docs=file.column_docs,
+                version=file.version, error=as_sql_error(broken),
+            )  # fmt: skip
+
     def render_model(self, placed: Placed, registry: RelationRegistry) -> RenderedModel:
         """Second pass over one model. Hand-written incremental SQL is rendered for both answers."""
+        if placed.error is not None:
+            raise as_sql_error(placed.error)
         if placed.python is not None:
             is_allowed = placed.file.package in (self._project.name, *self._project.flags.python_model_packages)
             python = PlacedPython(placed.file, placed.python, placed.config, placed.table, is_allowed)
@@ -390,6 +427,8 @@ def _warn_of_packages(placed: list[Placed]) -> None:
 def _refuse_same_table(placed: list[Placed]) -> None:
     seen: dict[TableName, str] = {}
     for entry in placed:
+        if entry.error is not None:
+            continue
         if entry.table in seen:
             hint = "give one of them another alias or schema"
             message = f"table {entry.table} is written by {seen[entry.table]} too"

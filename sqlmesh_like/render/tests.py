@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from sqlmesh_like.errors import JinjaError, ProjectError
+from sqlmesh_like.errors import JinjaError, ProjectError, as_sql_error
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import TestFile
 from sqlmesh_like.project.reading.file_dependencies import rendering_node
@@ -27,9 +27,9 @@ def render_tests(
     around: RenderEnvironment,
     templates: Templates,
 ) -> tuple[RenderedTest, ...]:
-    """The enabled tests of enabled nodes. Raises JinjaError or ProjectError with the test's place."""
+    """The enabled tests of enabled nodes; one whose template is broken has the error."""
     wanted = [test for test in tests if test.attached_to not in disabled]
-    rendered = [render_test(test, registry, around, templates) for test in wanted]
+    rendered = [_rendered_or_broken(test, registry, around, templates) for test in wanted]
     return tuple(test for test in rendered if test is not None)
 
 
@@ -39,6 +39,21 @@ def render_test(
     """One test, None where it is disabled. Raises as `render_tests` does."""
     with rendering_node(test.unique_id):
         return _rendered(test, registry, around, templates)
+
+
+def _rendered_or_broken(
+    test: TestFile, registry: RelationRegistry, around: RenderEnvironment, templates: Templates
+) -> RenderedTest | None:
+    try:
+        return render_test(test, registry, around, templates)
+    except ProjectError as broken:
+        return RenderedTest(
+            test.unique_id, test.name, test.path, "", "error", (), test.attached_to, test.raw_sql,
+            tags=_tags(test.config.get("tags")), column_name=test.column_name, test_type=test.test_type,
+            config=merged(test.weaker, test.config), declared_at=test.declared_at, fqn=test.fqn,
+            description=test.description, short_name=test.short_name, metadata=test.metadata, entry=test.config,
+            error=as_sql_error(broken),
+        )  # fmt: skip
 
 
 def _rendered(

@@ -53,6 +53,9 @@ class _Rendering:
 
     def render(self) -> RenderedUnitTest:
         test = self.test
+        own = next(model for model in self.models.values() if model.name == test.model)
+        if own.error is not None:
+            return self._of_broken(own)
         model = self._tested()
         if model.python is not None:
             message = f"unit test {test.name!r} is of {test.model!r}, a Python model: as in dbt these have none"
@@ -87,6 +90,14 @@ class _Rendering:
             tags=test.tags,
             config=test.config,
         )
+
+    def _of_broken(self, model: RenderedModel) -> RenderedUnitTest:
+        """The unit test of a model whose template is broken: it is that error, whatever its rows."""
+        test = self.test
+        return RenderedUnitTest(
+            test.unique_id, test.name, test.path, test.description, model, (), (), (), (), test.expect,
+            test.declared_at, test.overrides, None, test.tags, test.config,
+        )  # fmt: skip
 
     def _overrides(self) -> Overrides:
         given = self.test.overrides

@@ -37,7 +37,7 @@ def as_model(test: RenderedTest) -> RenderedModel:
     text = test.source_map.compiled or test.sql
     return RenderedModel(
         test.unique_id, test.name, test.path, test.raw_sql, text,
-        ModelConfig(materialized="view"), TableName("", test.name), test.inputs, test.source_map,
+        ModelConfig(materialized="view"), TableName("", test.name), test.inputs, test.source_map, error=test.error,
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from sqlmesh_like.app.reporter import Level, LogReporter, Notify, Reporter
 from sqlmesh_like.app.shared_spark import SharedSpark
 from sqlmesh_like.artifacts.files import json_text
 from sqlmesh_like.artifacts.state import SOURCES, SavedState, read_artifact, read_state
-from sqlmesh_like.errors import ProjectError, UsageError
+from sqlmesh_like.errors import ProjectError, UsageError, require_sound
 from sqlmesh_like.plan.catalog import locations
 from sqlmesh_like.plan.graph import Graph, Node, build_graph
 from sqlmesh_like.plan.selector import compares, select
@@ -147,10 +147,12 @@ def load(
     now: datetime.datetime | None = None,
     reporter: Reporter | None = None,
     spark: SharedSpark | None = None,
+    broken: bool = False,
 ) -> Loaded:
     """Reads and renders the project. `now`: the clock of templates, by default the time of the machine.
 
-    Raises ProjectError or UsageError.
+    With `broken` nodes whose templates are broken have their errors, for a caller that does the rest. Raises
+    ProjectError or UsageError.
     """
     reporter, now = reporter or LogReporter(), now or datetime.datetime.now(datetime.UTC)
     log = _log_to(reporter.notify)
@@ -161,14 +163,17 @@ def load(
         return target if invocation.threads is None else replace(target, threads=invocation.threads)
 
     def render(project: ParsedProject, target: Target) -> tuple[RenderedProject, Graph]:
-        rendered = render_project(project, target, now=now, full_refresh=invocation.full_refresh)
+        rendered = render_project(project, target, now=now, full_refresh=invocation.full_refresh, broken=True)
         return rendered, build_graph(project, rendered)
 
     def refresh(
         project: ParsedProject, target: Target, rendered: RenderedProject, clocked: Collection[str]
     ) -> RenderedProject | None:
         renderer = Renderer(project, target, now=now, full_refresh=invocation.full_refresh)
-        return rerender_clocked(renderer, project, rendered, clocked)
+        try:
+            return rerender_clocked(renderer, project, rendered, clocked)
+        except ProjectError:  # broken by the time: read anew it is an error of its node
+            return None
 
     cached = cached_project(
         root,
@@ -181,6 +186,8 @@ def load(
     )
     for message, level, _node in cached.messages:
         log.say(message, level)
+    if not broken:
+        require_sound(cached.rendered.errors)
     for warning in cached.project.warnings:
         log.say(f"warning: {warning}", "warn")
     if invocation.warn_error:

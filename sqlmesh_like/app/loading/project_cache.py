@@ -83,7 +83,9 @@ def cached_project(
         project = load()
         target = resolve_target(project)
         rendered, graph = render(project, target)
-    may_keep = is_wanted and not reads.is_clocked and not any(map(_may_hold_password, project.sources))
+    may_keep = (
+        is_wanted and not rendered.errors and not reads.is_clocked and not any(map(_may_hold_password, project.sources))
+    )
     entry = _Entry(reads, _visible_settings(target), project, rendered, graph, messages())
     is_kept = may_keep and _save_entry(path, entry)
     return CachedProject(project, target, rendered, graph, path if is_kept and not reads.clocked else None)

@@ -21,7 +21,7 @@ from sqlmesh_like.app.operations.publishing import publisher_of
 from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import Level, Notify
 from sqlmesh_like.classify.rules import RULES
-from sqlmesh_like.errors import SelectionError, SqlError
+from sqlmesh_like.errors import SelectionError, SqlError, require_sound
 from sqlmesh_like.plan.graph import ResourceType
 from sqlmesh_like.run.executor import Executor
 from sqlmesh_like.run.result import RunResult
@@ -113,7 +113,8 @@ def _run_on_lake(
             if hooks is not None:
                 hooks.around_run(end=True, more=end_context(result))
             # Where nothing was written, cleaning alone would start Spark.
-            if written and result.has_written and not stop_signals.is_wished():
+            # What a broken model still needs is not known.
+            if written and result.has_written and not stop_signals.is_wished() and not loaded.rendered.errors:
                 loaded.reporter.phase("removing history that nothing needs")
                 clean(lake, listener.notify)
         finally:
@@ -177,10 +178,32 @@ def _check(
     _report_deferred(lake, notify)
     models = [unique_id for unique_id in written if unique_id not in seeds]
     checked = check_before_run(lake.loaded, lake.catalog, models, seeds.values())
+    errors = {**_broken_templates(lake.loaded, selected, written, notify), **checked.errors}
     views = {model.unique_id for model in lake.loaded.rendered.models if model.config.materialized == "view"}
-    if set(written) - views <= checked.errors.keys() or not checked.errors.keys() <= set(selected):
-        checked.require_sound()
-    return checked.errors
+    is_nothing_left = bool(errors.keys() & set(written)) and set(written) - views <= errors.keys()
+    if is_nothing_left or not errors.keys() <= set(selected):
+        require_sound(errors)
+    return errors
+
+
+def _broken_templates(
+    loaded: Loaded, selected: Collection[str], written: Collection[str], notify: Notify
+) -> dict[str, SqlError]:
+    """Errors of the templates of selected nodes, of models that written ones read, and of what tests read.
+
+    Those of other nodes are said and cost nothing.
+    """
+    broken, read = loaded.rendered.errors, loaded.graph.above(written)
+    errors = {unique_id: error for unique_id, error in broken.items() if unique_id in selected or unique_id in read}
+    tested = {test.unique_id: [ref.unique_id for ref in test.inputs] for test in loaded.rendered.tests}
+    tested |= {test.unique_id: [test.model.unique_id] for test in loaded.rendered.unit_tests}
+    for unique_id, inputs in tested.items():
+        if unique_id in selected and (causes := broken.keys() & inputs):
+            errors.setdefault(unique_id, broken[min(causes)])
+    for unique_id, error in broken.items():
+        if unique_id not in errors:
+            notify(f"warning: {error}", "warn")
+    return errors
 
 
 def _unit_work(loaded: Loaded, selected: Collection[str], now: datetime, on: str) -> UnitWork | None:

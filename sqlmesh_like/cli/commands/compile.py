@@ -11,8 +11,7 @@ from sqlmesh_like.app.operations.compiling import compile_project
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.diagnostics import FORMS, formatted, from_error, from_type_warning
-from sqlmesh_like.errors import SmlError
-from sqlmesh_like.plan.checks.check import SeveralErrors
+from sqlmesh_like.errors import SeveralErrors, SmlError
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.render.renderer import render_inline
@@ -50,7 +49,7 @@ def command(flags: Flags, no_check: bool, form: str, inline: str | None) -> int:
 
 
 def _compile(flags: Flags, no_check: bool, *, prints: bool = True) -> tuple[TypeWarning, ...]:
-    loaded = load(flags)
+    loaded = load(flags, broken=True)
     compiled = compile_project(loaded, checks=not no_check)
     rendered, output = compiled.rendered, make_output(flags)
     if flags.select and prints:

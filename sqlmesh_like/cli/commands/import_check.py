@@ -46,7 +46,7 @@ def command(flags: Flags, form: str) -> int:
     """
     reporter = _Collecting(flags)
     with staying():
-        project = loaded.load(flags, reporter=reporter)
+        project = loaded.load(flags, reporter=reporter, broken=True)
     report = import_report(project)
     if form == "json":
         click.echo(json.dumps(_data(report, reporter.warnings), indent=2, ensure_ascii=False))

@@ -83,7 +83,7 @@ def _value(name: str, value: object) -> object:
 
 def _present(flags: Flags, unique_ids: set[str]) -> list[str]:
     """Those that the project still has. Raises UsageError where it has none."""
-    known = load(replace(flags, quiet=True)).graph.nodes
+    known = load(replace(flags, quiet=True), broken=True).graph.nodes
     gone = sorted(unique_ids - known.keys())
     if len(gone) == len(unique_ids):
         raise UsageError(f"the project no longer has what failed: {', '.join(gone)}", hint="run anew: sml run")

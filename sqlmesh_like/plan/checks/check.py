@@ -18,7 +18,7 @@ from sqlmesh_like.analyze.nesting import nesting_errors
 from sqlmesh_like.analyze.query_analysis import QueryFacts, locate, parse
 from sqlmesh_like.analyze.window_aliases import with_window_aliases
 from sqlmesh_like.compiler import Compiler, declared_schema, with_versions
-from sqlmesh_like.errors import Location, SqlError, nearest
+from sqlmesh_like.errors import Location, SqlError, as_sql_error, nearest, require_sound
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.plan.checks.comparison_types import type_family, type_warnings
 from sqlmesh_like.plan.checks.contracts import refuse_breach, refuse_incomplete
@@ -44,11 +44,7 @@ class CheckedModels:
 
     def require_sound(self) -> None:
         """Raise SqlError for the errors: all of them, one below the other."""
-        errors = tuple(self.errors.values())
-        if len(errors) == 1:
-            raise errors[0]
-        if errors:
-            raise SeveralErrors(errors)
+        require_sound(self.errors)
 
 
 def check_models(
@@ -69,19 +65,6 @@ def check_models(
     errors = {model.unique_id: error for model in models if (error := check.error_in(model))}
     errors |= {test[0].unique_id: error for test in tests if (error := check.error_of_test(test))}
     return CheckedModels(errors, tuple(check.warnings))
-
-
-class SeveralErrors(SqlError):
-    """The errors of several models; the message lists them one below the other."""
-
-    def __init__(self, errors: tuple[SqlError, ...]) -> None:
-        self.heading = f"{len(errors)} models cannot be run"
-        super().__init__("\n".join([self.heading, *map(str, errors)]))
-        self.errors = errors
-
-    @property
-    def parts(self) -> tuple[SqlError, ...]:
-        return self.errors
 
 
 class _Check:
@@ -126,6 +109,8 @@ class _Check:
     def error_of_test(self, pair: tuple[RenderedTest, RenderedModel]) -> SqlError | None:
         """The first error of a data test; that of a generic one is its declaration's."""
         test, view = pair
+        if test.error is not None:
+            return as_sql_error(test.error)
         if self._is_sure(test):
             return None
         error = None if test.asks_lake else self.error_in(view)

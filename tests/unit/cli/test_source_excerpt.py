@@ -73,7 +73,7 @@ def test_several_errors_have_a_line_each(project: Path, capsys: Shown) -> None:
     (project / "models/c.sql").write_text("select 1 as a gruop by a")
     assert main(["compile", "--project-dir", str(project / "models")]) == 2
     told = capsys.readouterr().err
-    assert told.startswith("error: 3 models cannot be run\nmodels/a.sql:")
+    assert told.startswith("error: 3 nodes cannot be run\nmodels/a.sql:")
     assert told.count(" | ") == 6 and told.count("^") == 3
 
 

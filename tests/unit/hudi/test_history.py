@@ -14,6 +14,7 @@ from sqlmesh_like.hudi.history import LakeHistory, listing_hash
 from sqlmesh_like.names import Column
 from sqlmesh_like.plan.history import TableRecord
 from tests.unit.hudi.test_timeline import Lake, at
+from tests.unit.hudi.test_unfinished_table import WHOLE
 
 SCHEMA = json.dumps({
     "type": "record", "name": "t",
@@ -95,6 +96,7 @@ def test_a_data_file_of_now_that_is_missing_is_seen_and_one_that_was_clustered_s
 
 
 def test_a_table_with_rows_and_without_a_commit_is_not_taken_for_one_that_is_not_there(lake: Lake) -> None:
+    (lake.root / ".hoodie" / "hoodie.properties").write_text(WHOLE)
     lake.commit(1, ["a"])
     for path in lake.folder.iterdir():
         path.unlink()

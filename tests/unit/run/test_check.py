@@ -128,7 +128,7 @@ def test_every_broken_model_is_named_at_once(project: Path, capsys: pytest.Captu
     (project / "models/y.sql").write_text(f"select idd from {ORDERS}")
     assert main(["compile"]) == 2
     error = capsys.readouterr().err
-    assert "2 models cannot be run" in error and "models/x.sql:1:" in error and "models/y.sql:1:8" in error
+    assert "2 nodes cannot be run" in error and "models/x.sql:1:" in error and "models/y.sql:1:8" in error
 
 
 def test_no_check_renders_what_cannot_be_bound(project: Path) -> None:

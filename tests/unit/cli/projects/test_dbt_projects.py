@@ -482,6 +482,69 @@ def test_where_nothing_sound_is_left_nothing_is_run(project: Project) -> None:
     assert "error: models/wrong.sql:1:8" in shown
 
 
+BROKEN_TEMPLATES = {
+    "seeds/s.csv": "id\n1\n",
+    "macros/fine.sql": "{% macro one() %}1{% endmacro %}",
+    "macros/cut.sql": "{% macro half() %}2{% endmacr %}",
+    "models/good.sql": "{{ config(materialized='table') }}select id, {{ one() }} as one from {{ ref('s') }}",
+    "models/typo.sql": "select * from {{ ref('goood') }}",
+    "models/calls.sql": "select {{ half() }} as a",
+    "models/wrong.sql": "{{ config(materialised='table', refresh='sometimes') }}select 1 as a",
+    "models/py.py": "def model(dbt, session):\n    return dbt.ref(dbt.config.get('x'))\n",
+    "models/reader.sql": "{{ config(materialized='table') }}select * from {{ ref('calls') }}",
+    "models/m.yml": "models: [{name: good, columns: [{name: id, data_tests: [unique, nix]}]}]\n",
+    "tests/asks.sql": "select * from {{ ref('good') }} where id < {{ least }",
+    "tests/reads.sql": "select * from {{ ref('calls') }}",
+}
+PLACES = {
+    "typo": "models/typo.sql:1:18: no model or seed is named 'goood'",
+    "calls": "macros/cut.sql:1:23: invalid Jinja",
+    "wrong": "models/wrong.sql:1:33: config 'refresh' is 'sometimes'",
+    "py": "models/py.py:2:20: ",
+    "nix_good_id": "models/m.yml:1:65: no data test is named 'nix'",
+    "asks": "tests/asks.sql:1:",
+}
+
+
+def test_a_broken_template_costs_its_node_and_readers(project: Project) -> None:
+    shown = project.call("build", files=BROKEN_TEMPLATES, code=1)
+    results = json.loads((project.root / "target/run_results.json").read_text())["results"]
+    statuses = {result["unique_id"].split(".")[2]: result["status"] for result in results}
+    assert statuses == {
+        "s": "success",
+        "good": "success",
+        "unique_good_id": "pass",
+        "reader": "skipped",
+        "reads": "skipped",
+        **dict.fromkeys(PLACES, "error"),
+    }
+    messages = {result["unique_id"].split(".")[2]: result["message"] for result in results}
+    for name, place in PLACES.items():
+        assert place in messages[name] and place in shown
+    # What nobody asks for is said and costs nothing; what asks for it cannot be done.
+    assert "warning: macros/cut.sql:1:23" in project.call("run", "-s", "good", files=BROKEN_TEMPLATES)
+    assert "macros/cut.sql:1:23" in project.call("run", "-s", "reader", files=BROKEN_TEMPLATES, code=2)
+    shown = project.call("test", "-s", "reads", "unique_good_id", files=BROKEN_TEMPLATES, code=1)
+    assert "PASS=1" in shown and "reads: macros/cut.sql:1:23" in shown
+
+
+@pytest.mark.parametrize("command", ["parse", "compile", "ls"])
+def test_all_broken_templates_are_reported_at_once(project: Project, command: str) -> None:
+    assert "macros/cut.sql:1:23" in (shown := project.call(command, files=BROKEN_TEMPLATES, code=2))
+    if command != "compile":
+        assert [place for place in PLACES.values() if place not in shown] == []
+    sound = {**BROKEN_TEMPLATES, "macros/cut.sql": "{% macro half() %}2{% endmacro %}"}
+    shown = project.call(command, files=sound, code=2)
+    assert [name for name, place in PLACES.items() if place not in shown] == ["calls"]
+
+
+def test_a_broken_file_of_macros_hides_no_built_in_one(project: Project) -> None:
+    """Of the project's own `generate_schema_name` nothing is known: no table may be written by the built-in one."""
+    cut = {"macros/schema.sql": "{% macroo generate_schema_name(name, node) %}x{% endmacro %}"}
+    shown = project.call("build", files={**cut, "models/good.sql": "select 1 as id"}, code=2)
+    assert "error: macros/schema.sql:1:4" in shown
+
+
 ASKING = {
     "seeds/facts.csv": "id,kind,at\n1,a,2024-01-01\n2,b,2024-01-02\n",
     "models/wide.sql": "{% set kinds = run_query('select distinct kind from ' ~ ref('facts') ~ ' order by 1') %}"
