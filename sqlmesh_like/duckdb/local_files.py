@@ -8,28 +8,25 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type
 from sqlmesh_like.duckdb.exact_sql import Unproven
-from sqlmesh_like.duckdb.merged_slices import MergedSlices, is_last_commit_wins
 from sqlmesh_like.hudi.change_log import ChangeLog, NotLoggedError, columns_of, logs_between
 from sqlmesh_like.hudi.commits import Commit, Slice
 from sqlmesh_like.hudi.file_schemas import paths_by_schema
-from sqlmesh_like.hudi.logged_slices import LoggedSlices, logged_slices
-from sqlmesh_like.hudi.missing_files import SliceFiles, missing_files, slice_files
 from sqlmesh_like.hudi.spark_schema import spark_schema_of
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden, visible
-from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.names import KEY, WEIGHT, Column, Schema
 from sqlmesh_like.sql_text import standard_literal
 
 _LOG = logging.getLogger(__name__)
 _TIME, _SEQUENCE = "_hoodie_commit_time", "_hoodie_commit_seqno"
 _RECORD_KEY, _PATH = "_hoodie_record_key", "_hoodie_partition_path"
-_NUMBER = "_sml_number"
+FILE, ROW = "_sml_file", "_sml_row"
+"""Where a row stands: the file, and its number in it."""
 _WIDER = {
     "tinyint": ("smallint", "int", "bigint"), "smallint": ("int", "bigint"), "int": ("bigint", "double"),
 }  # fmt: skip
@@ -53,6 +50,10 @@ class LocalTable:
         """SELECT of the rows as of a frontier. Raises Unproven where its files are not all there, or not alike."""
         self._require(frontier, None)
         return self._select(self._slices(frontier).values(), frontier)
+
+    def shared_rows(self, frontier: str, keep: Callable[[str], str]) -> str:  # noqa: ARG002 (see `LocalMergedTable`)
+        """`rows` for several readers. `keep` makes a table of a SELECT and gives back its name."""
+        return self.rows(frontier)
 
     def change(self, start: str, end: str) -> str:
         """SELECT of the signed rows between two frontiers; a row rewritten as it was has both signs."""
@@ -95,9 +96,9 @@ class LocalTable:
         parts = [f"SELECT {shown}, CAST(1 AS BIGINT) AS {WEIGHT} FROM added"]
         if sure:
             # No row can have left without a newer one of the same key.
-            parts.append(self._removed(shown, sure, end, f"SEMI JOIN added AS n ON {_same(_RECORD_KEY, _PATH)}"))
+            parts.append(self._removed(shown, sure, end, f"SEMI JOIN added AS n ON {same(_RECORD_KEY, _PATH)}"))
         if rest:
-            parts.append(self._removed(shown, rest, end, f"ANTI JOIN kept AS n ON {_same(_RECORD_KEY, _SEQUENCE)}"))
+            parts.append(self._removed(shown, rest, end, f"ANTI JOIN kept AS n ON {same(_RECORD_KEY, _SEQUENCE)}"))
         columns = f"SELECT {_RECORD_KEY}, {_SEQUENCE} FROM ({kept})"
         return f"WITH added AS MATERIALIZED ({added}), kept AS ({columns}) {' UNION ALL '.join(parts)}"
 
@@ -111,21 +112,29 @@ class LocalTable:
     def _slices(self, frontier: str) -> Mapping[tuple[str, str], Slice]:
         return self.timeline.slices(frontier)
 
-    def _select(self, slices: Iterable[Slice], frontier: str, *, meta: bool = False) -> str:
+    def _select(self, slices: Iterable[Slice], frontier: str, *, meta: bool = False, places: bool = False) -> str:
         """Rows of base files; those of different writer schemas are read apart and cast."""
         extra = (_TIME, _SEQUENCE, _RECORD_KEY, _PATH) if meta else ()
+        at = (FILE, f"file_row_number AS {ROW}") if places else ()
+        options = f", filename = '{FILE}', file_row_number = true" if places else ""
         parts = []
         for written, paths in paths_by_schema(self.timeline, slices).items():
             types = {column.name: column.type or "" for column in written}
             items = [self._item(column, types, frontier) for column in self.schema]
-            parts.append(self._read([*items, *extra], paths))
-        return " UNION ALL ".join(parts) if parts else _no_rows((*self.schema, *(Column(n, "string") for n in extra)))
+            parts.append(self._read([*items, *extra, *at], paths, options))
+        if parts:
+            return " UNION ALL ".join(parts)
+        added = (
+            *(Column(name, "string") for name in extra),
+            *((Column(FILE, "string"), Column(ROW, "bigint")) * places),
+        )
+        return _no_rows((*self.schema, *added))
 
-    def _read(self, items: Collection[str], paths: Collection[str]) -> str:
+    def _read(self, items: Collection[str], paths: Collection[str], options: str = "") -> str:
         # A merged slice lies elsewhere.
         whole = (path if path.startswith("/") else f"{folder(self.uri).path}/{path}" for path in sorted(paths))
         listed = ", ".join(map(standard_literal, whole))
-        return f"SELECT {', '.join(items)} FROM read_parquet([{listed}], hive_partitioning = false)"
+        return f"SELECT {', '.join(items)} FROM read_parquet([{listed}], hive_partitioning = false{options})"
 
     def _item(self, column: Column, written: dict[str, str], frontier: str) -> str:
         name, type_ = duck_quoted(column.name), column.type or ""
@@ -149,99 +158,6 @@ class LocalTable:
     def _require(self, frontier: str, groups: Collection[tuple[str, str]] | None) -> None:
         if not self.timeline.holds(frontier) or self.timeline.missing(frontier, groups):
             raise Unproven("a frontier or files that are no longer there")
-
-
-@dataclass(frozen=True)
-class LocalMergedTable(LocalTable):
-    """One merge-on-read table: its base files with the change logs since.
-
-    Where there are none its slices are merged when they are asked for, of tables in which the last commit wins.
-    """
-
-    merged: MergedSlices
-
-    def rows(self, frontier: str) -> str:
-        try:
-            return self.logged_rows(frontier)
-        except NotLoggedError as error:
-            _LOG.info("%s: file slices are merged: %s", self.uri, error)
-            return self._select(self._slices(frontier).values(), frontier)
-
-    def logged_rows(self, frontier: str) -> str:
-        """`rows` by change logs. Raises NotLoggedError where these do not have all of it."""
-        self._require(frontier, None)
-        return self._overlaid(logged_slices(self.timeline, frontier), frontier)
-
-    def _overlaid(self, slices: LoggedSlices, frontier: str) -> str:
-        """Rows of base files whose keys no log names, and the newest row of each key that one does."""
-        logs = [log for log in slices.logs if log.rows]
-        if not logs:
-            return self._select(slices.bases, frontier)
-        names = {column.name for column in self.schema}
-        if not names.issuperset(slices.at) or any(is_hidden(name) and name != KEY for name in names):
-            raise NotLoggedError("columns are asked for that change logs lack")
-        numbered = (f"SELECT *, {number} AS {_NUMBER} FROM ({self._logged([log])})" for number, log in enumerate(logs))
-        identity = ", ".join(map(duck_quoted, (KEY, *slices.at)))
-        newest = (
-            f"SELECT * FROM ({' UNION ALL '.join(numbered)}) QUALIFY row_number() OVER"
-            f" (PARTITION BY {identity} ORDER BY {_NUMBER} DESC, {WEIGHT} DESC) = 1"
-        )
-        same = " AND ".join(f"o.{name} IS NOT DISTINCT FROM n.{name}" for name in map(duck_quoted, (KEY, *slices.at)))
-        whole, changed = (self._select(some, frontier) for some in (slices.whole, slices.changed))
-        return (
-            f"WITH newest AS MATERIALIZED ({newest}) {whole}"
-            f" UNION ALL SELECT o.* FROM ({changed}) AS o ANTI JOIN newest AS n ON {same}"
-            f" UNION ALL SELECT * EXCLUDE ({WEIGHT}, {_NUMBER}) FROM newest WHERE {WEIGHT} > 0"
-        )
-
-    def _slices(self, frontier: str) -> Mapping[tuple[str, str], Slice]:
-        timeline, at = self.timeline, self.timeline.as_of(frontier)
-        if not is_last_commit_wins(timeline.properties):
-            raise Unproven("a merge-on-read table that merges by an order")
-        if timeline.is_archived:
-            raise Unproven("slices of a merge-on-read table whose commits are archived")
-        return {group: self._slice(group, files) for group, files in slice_files(timeline, at).items()}
-
-    def _slice(self, group: tuple[str, str], files: SliceFiles) -> Slice:
-        logs = tuple(files.own_logs())
-        if files.base is None:
-            raise Unproven("a file slice of log files alone")
-        if not logs:
-            return Slice(*group, files.base, files.since)
-        written = {self.timeline.schema_json(f"{instant}_") for instant in (files.since, *files.log_instants())}
-        if len(written) > 1:
-            raise Unproven("a file slice of several schemas")
-        return Slice(*group, self.merged.path(self.timeline, files.base, logs), files.since)
-
-    def _compared(self, start: str, end: str) -> str:
-        """By the rows of the slices that commits touched, as they were and as they are."""
-        touched = set[tuple[str, str]]().union(*(commit.touched for commit in self.timeline.between(start, end)))
-        for frontier in (start, end):
-            self._require(frontier, touched)
-        old, new = (f"({self._select(self._of(at, touched).values(), at)})" for at in (start, end))
-        parts = (f"SELECT *, CAST({weight} AS BIGINT) AS {WEIGHT} FROM (FROM {some} EXCEPT ALL FROM {other})"
-                 for weight, some, other in ((1, new, old), (-1, old, new)))  # fmt: skip
-        return " UNION ALL ".join(parts)
-
-    def _require(self, frontier: str, groups: Collection[tuple[str, str]] | None) -> None:
-        timeline = self.timeline
-        if not timeline.holds(frontier) or not timeline.is_settled(frontier):
-            raise Unproven("a frontier that is no longer there")
-        if missing_files(timeline, frontier, groups):
-            raise Unproven("files that are no longer there")
-
-
-def local_table(state: TableState, merged: MergedSlices, *, hidden: bool) -> LocalTable | None:
-    """A table (`hidden`: with all columns of ours) as DuckDB reads it; None where it cannot."""
-    if state.kind not in ("cow", "mor") or state.frontier is None or not folder(state.uri).is_local:
-        return None
-    shown = (state.stored if hidden else state.schema) or ()
-    columns = shown if hidden else visible(shown)
-    kept = [c for c in columns if not c.name.startswith("_hoodie_") and c.name != KEY]
-    timeline, schema = Timeline(state.uri), (*kept, Column(KEY, "string"))
-    if state.kind == "cow":
-        return LocalTable(state.uri, timeline, schema)
-    return LocalMergedTable(state.uri, timeline, schema, merged)
 
 
 def _no_rows(schema: Schema) -> str:
@@ -269,5 +185,5 @@ def _duck(type_: str) -> str:
     return duck_type(type_)
 
 
-def _same(*names: str) -> str:
+def same(*names: str) -> str:
     return " AND ".join(f"o.{name} = n.{name}" for name in names)

@@ -29,7 +29,8 @@ from sqlmesh_like.delta.program import TARGET, DeltaProgram, ProgramStep, Rescan
 from sqlmesh_like.duckdb.duck_connection import file_worker
 from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type
 from sqlmesh_like.duckdb.exact_sql import SETUP, ExactQuery, Unproven, exact
-from sqlmesh_like.duckdb.local_files import PLAIN, LocalTable, local_table
+from sqlmesh_like.duckdb.local_files import PLAIN, LocalTable
+from sqlmesh_like.duckdb.merge_on_read_files import local_table
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.hudi.change_log import ChangeLog, new_log
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden
@@ -63,6 +64,8 @@ class LocalPrograms:
         self._db: duckdb.DuckDBPyConnection | None = None
         self._folder: Path | None = None
         self._changes: dict[object, tuple[str, int]] = {}
+        self._rows: dict[object, str] = {}
+        self._kept = 0
         self._count = 0
         self._merged = MergedSlices()
 
@@ -75,6 +78,7 @@ class LocalPrograms:
                 shutil.rmtree(self._folder, ignore_errors=True)
             self._db = self._folder = None
             self._changes.clear()
+            self._rows.clear()
             self._merged.forget()
 
     def actions(self, planned: PlannedModel, program: DeltaProgram, *, logged: bool) -> LocalActions | None:
@@ -127,6 +131,20 @@ class LocalPrograms:
                 count = db.execute(f"CREATE TABLE {name} AS {table.change(start, end)}").fetchall()
                 self._changes[known] = (name, int(count[0][0]))
             return self._changes[known]
+
+    def rows(self, db: duckdb.DuckDBPyConnection, table: LocalTable, frontier: str) -> str:
+        """SELECT of the rows of a table as of a frontier."""
+
+        def keep(query: str) -> str:
+            self._kept += 1
+            db.execute(f"CREATE TABLE _sml_kept_{self._kept} AS {query}")
+            return f"_sml_kept_{self._kept}"
+
+        with self._lock:
+            known = (table.uri, frontier, table.schema)
+            if known not in self._rows:
+                self._rows[known] = table.shared_rows(frontier, keep)
+            return self._rows[known]
 
 
 def _tables_of(planned: PlannedModel, merged: MergedSlices) -> Mapping[str, LocalTable] | None:
@@ -306,7 +324,7 @@ class _Run:
             else:
                 frontier = self.planned.target.frontier if role == "target" else self._input(name).end
                 assert frontier is not None
-                text, schema = table.rows(frontier), table.schema
+                text, schema = self.programs.rows(self.db, table, frontier), table.schema
             self.db.execute(f"CREATE TEMP VIEW {view} AS {text}")
             self.views[role, name] = (view, schema)
         return self.views[role, name]

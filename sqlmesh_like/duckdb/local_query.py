@@ -18,7 +18,7 @@ from sqlmesh_like.duckdb.duck_engine import DuckEngine, NotCheckable
 from sqlmesh_like.duckdb.duck_history import DuckHistory
 from sqlmesh_like.duckdb.duck_types import cast_item, duck_quoted
 from sqlmesh_like.duckdb.exact_sql import Unproven
-from sqlmesh_like.duckdb.local_files import LocalMergedTable
+from sqlmesh_like.duckdb.merge_on_read_files import LocalMergedTable
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.hudi.change_log import NotLoggedError
 from sqlmesh_like.hudi.logged_slices import logged_slices

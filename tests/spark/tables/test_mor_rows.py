@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from dataclasses import replace
 from decimal import Decimal as D
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -17,7 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.duckdb.exact_sql import Unproven
-from sqlmesh_like.duckdb.local_files import LocalMergedTable, local_table
+from sqlmesh_like.duckdb.merge_on_read_files import LocalMergedTable, local_table
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.errors import RetryableError
 from sqlmesh_like.hudi.history import LakeHistory
@@ -150,6 +151,13 @@ def test_base_files_with_the_change_logs_since_are_what_hudis_reader_shows(
     assert sorted(shop.rows("t", "id", "m")) == sorted((each["id"], each["m"]) for each in rows.values())
 
 
+def keep(db: duckdb.DuckDBPyConnection, frontier: str, query: str) -> str:
+    """A table of the rows of a query, as a run keeps it for its models."""
+    name = f"kept_{frontier}_{len(db.execute('show tables').fetchall())}"
+    db.execute(f"create table {name} as {query}")
+    return name
+
+
 def require_same_rows(spark: SparkSession, uri: str) -> int:
     """At each frontier Spark and DuckDB read what Hudi's reader shows; how many change logs they read."""
     timeline, merged, logs = Timeline(uri), MergedSlices(), 0
@@ -168,9 +176,11 @@ def require_same_rows(spark: SparkSession, uri: str) -> int:
             assert counted([tuple(r) for r in logged.collect()]) == expected, frontier
             names = [column.name for column in here.schema]
             quoted = ", ".join(f'"{name}"' for name in names)
-            ours = db.execute(f"select {quoted} from ({here.rows(frontier)})").fetchall()
             same = [name if name in columns else f"null as {name}" for name in names]
-            assert counted(ours) == counted([tuple(r) for r in known.selectExpr(*same).collect()]), frontier
+            expected = counted([tuple(r) for r in known.selectExpr(*same).collect()])
+            kept = partial(keep, db, frontier)
+            for query in (here.rows(frontier), here.shared_rows(frontier, kept), here.shared_rows(frontier, kept)):
+                assert counted(db.execute(f"select {quoted} from ({query})").fetchall()) == expected, frontier
             logs += len(logged_slices(timeline, frontier).logs)
     assert not merged.is_used
     return logs
