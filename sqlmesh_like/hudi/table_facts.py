@@ -34,7 +34,7 @@ def commit_facts(commit: Commit) -> CommitFacts:
     record, work = record_of(commit), commit_summary(commit)
     requested, completed = commit.instant.requested, commit.instant.completed or commit.instant.requested
     return CommitFacts(
-        time=_moment(completed).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        time=_shown(completed),
         instant=commit.instant.frontier,
         seconds=max((_moment(completed) - _moment(requested)).total_seconds(), 0.0),
         kind=commit.operation.lower(),
@@ -48,6 +48,16 @@ def commit_facts(commit: Commit) -> CommitFacts:
         frontier=dict(record.frontier) if record else None,
         columns=commit.column_changes,
     )
+
+
+def _shown(instant: str) -> str:
+    """ISO 8601 in UTC, as exact as the instant is: cut off to the second it would be a moment before the commit.
+
+    >>> _shown("20240501103000123"), _shown("20240501103000")
+    ('2024-05-01T10:30:00.123Z', '2024-05-01T10:30:00Z')
+    """
+    moment = _moment(instant)
+    return moment.isoformat(timespec="milliseconds" if len(instant) > 14 else "seconds").replace("+00:00", "Z")
 
 
 def _moment(instant: str) -> datetime:

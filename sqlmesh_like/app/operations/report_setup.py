@@ -44,7 +44,7 @@ def report_heading(lake: Lake, report: Report | None) -> ReportHeading:
     shown: list[tuple[str, str]] = []
     if times:
         shown += [("Tables", str(len(times))), ("Rows in them", f"{sum(each.volume.rows for each in facts):,}")]
-        shown.append(("Last change", f"{max(times).replace('T', ' ').removesuffix('Z')} UTC"))
+        shown.append(("Last change", f"{max(times)[:19].replace('T', ' ')} UTC"))
     title = report.title if report is not None and report.title else title_text(lake.loaded.project.name)
     return ReportHeading(title, report.text if report is not None else "", tuple(shown))
 

@@ -17,7 +17,7 @@ from sqlmesh_like.names import Column
 from sqlmesh_like.run.ports import Rows
 
 _COLUMNS = (
-    Column("time", "string"), Column("kind", "string"), Column("strategy", "string"), Column("inserts", "bigint"),
+    Column("time", "string"), Column("instant", "string"), Column("kind", "string"), Column("strategy", "string"), Column("inserts", "bigint"),
     Column("updates", "bigint"), Column("deletes", "bigint"), Column("rows", "bigint"), Column("files", "bigint"),
     Column("bytes", "bigint"), Column("frontier", "string"), Column("columns", "string"),
 )  # fmt: skip
@@ -29,7 +29,10 @@ _COLUMNS = (
 @click.option("--limit", type=int, default=50, help="Newest commits to show (-1: all).")
 @shared_options
 def command(flags: Flags, table: str, output: str, limit: int) -> int:
-    """Show a table's commits: time, kind, rows, bytes, strategy, frontier."""
+    """Show a table's commits: time, instant, kind, rows, bytes, strategy, frontier.
+
+    A time or an instant of it can be given to `show --as-of` and `changes --since`.
+    """
     name, commits = table_commits(load(flags), table, limit)
     entries = [asdict(commit) for commit in commits]
     if output == "json":
@@ -43,6 +46,8 @@ def command(flags: Flags, table: str, output: str, limit: int) -> int:
 def _shown(name: str, value: object) -> object:
     if name == "bytes":
         return size(int(str(value)))
+    if name == "instant":
+        return str(value).split("_")[0]
     if isinstance(value, list | tuple):
         return "\n".join(map(str, value))
     if isinstance(value, dict):

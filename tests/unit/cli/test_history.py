@@ -14,6 +14,7 @@ from sqlmesh_like.app.loading.source_discovery import discovered_tables, with_di
 from sqlmesh_like.cdc.sources.discover import discover
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cli.app import main
+from sqlmesh_like.hudi.time_travel import frontier_at
 from tests.unit.hudi.test_history import record
 from tests.unit.hudi.test_timeline import Lake, at
 
@@ -44,11 +45,27 @@ def test_each_commit_tells_strategy_rows_files_and_bytes(lake: Lake, capsys: pyt
     first, second = json.loads(capsys.readouterr().out)
     assert (first["strategy"], first["rows"], first["files"], first["bytes"]) == ("full_refresh", 4, 2, 3000)
     assert (second["strategy"], second["rows"], second["files"], second["bytes"]) == ("row_based", 2, 1, 1500)
-    assert (second["inserts"], second["deletes"], second["time"]) == (1, 1, "2024-01-01T00:00:04Z")
+    assert (second["inserts"], second["deletes"], second["time"]) == (1, 1, "2024-01-01T00:00:04.000Z")
     assert second["instant"].startswith(at(3))
     assert main(["history", "m"]) == 0
     text = capsys.readouterr().out
     assert "full_refresh" in text and "3.0 kB" in text
+
+
+def test_what_history_prints_means_that_commit(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tests.unit.hudi.test_timeline.at", lambda second: f"20240101000{second:03d}567")
+    for number in (1, 3, 5):
+        lake.commit(number, ["a"], merged_from={"a": number - 2} if number > 1 else {})
+    assert main(["history", "m", "--output", "json"]) == 0
+    commits = json.loads(capsys.readouterr().out)
+    assert [commit["time"][-7:] for commit in commits] == ["02.567Z", "04.567Z", "06.567Z"]
+    for commit in commits:
+        assert frontier_at(lake.timeline, commit["time"]) == commit["instant"]
+    assert main(["history", "m"]) == 0
+    shown = [word for word in capsys.readouterr().out.split() if word.endswith("567") and word.isdigit()]
+    assert [frontier_at(lake.timeline, word) for word in shown] == [commit["instant"] for commit in commits]
 
 
 def test_a_table_that_nobody_declared_has_a_history_and_services(

@@ -46,7 +46,7 @@ def test_a_model_tells_its_plan_sql_program_and_commits(told: Told) -> None:
     assert {found["rule"] for found in plan["aggregates"]} >= {"AGG001", "AGG002"}
     assert "-- full build" in str(daily["program"]) and "count(distinct id)" in str(daily["raw"])
     assert "`dws`.`paid`" in str(daily["compiled"])
-    assert [commit["time"] for commit in lake["commits"]] == ["2024-01-01T00:00:02Z", "2024-01-01T00:00:04Z"]
+    assert [commit["time"] for commit in lake["commits"]] == ["2024-01-01T00:00:02.000Z", "2024-01-01T00:00:04.000Z"]
     assert lake["commits"][0]["seconds"] == 1.0
     assert daily["result"] == {
         "status": "success", "message": "ok", "seconds": 1.5, "failures": None, "strategy": "full_refresh", "rows": 7,
