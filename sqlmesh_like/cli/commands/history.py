@@ -17,10 +17,10 @@ from sqlmesh_like.names import Column
 from sqlmesh_like.run.ports import Rows
 
 _COLUMNS = (
-    Column("time", "string"), Column("instant", "string"), Column("kind", "string"), Column("strategy", "string"), Column("inserts", "bigint"),
-    Column("updates", "bigint"), Column("deletes", "bigint"), Column("rows", "bigint"), Column("files", "bigint"),
-    Column("bytes", "bigint"), Column("frontier", "string"), Column("columns", "string"),
-)  # fmt: skip
+    *(Column(name, "string") for name in ("time", "instant", "kind", "strategy")),
+    *(Column(name, "bigint") for name in ("inserts", "updates", "deletes", "rows", "files", "bytes")),
+    *(Column(name, "string") for name in ("frontier", "columns")),
+)
 
 
 @click.command("history")
