@@ -13,7 +13,15 @@ from pathlib import Path, PurePosixPath
 from sqlmesh_like import __version__
 from sqlmesh_like.artifacts import dbt_keys
 from sqlmesh_like.artifacts.exposures import exposure_entry, group_entry, group_map
-from sqlmesh_like.artifacts.files import compiled_model_path, compiled_test_path, json_text, timestamp, write_text
+from sqlmesh_like.artifacts.files import (
+    compiled_model_path,
+    compiled_test_path,
+    json_text,
+    path_in_package,
+    timestamp,
+    write_text,
+)
+from sqlmesh_like.artifacts.semantic import semantic_entries
 from sqlmesh_like.artifacts.sources import criteria
 from sqlmesh_like.artifacts.unit_tests import unit_test
 from sqlmesh_like.names import Column, Schema
@@ -32,8 +40,6 @@ from sqlmesh_like.project.snapshots import SnapshotConfig
 from sqlmesh_like.render.rendered import InputRef, RefCall, RenderedModel, RenderedProject, RenderedSeed, RenderedTest
 
 MANIFEST_SCHEMA = "https://schemas.getdbt.com/dbt/manifest/v12.json"
-PACKAGE_FOLDERS = ("dbt_packages", "dbt_modules")
-_EMPTY = ("metrics", "selectors", "saved_queries", "semantic_models")
 
 
 def write_manifest(path: Path, project: ParsedProject, content: str, now: datetime.datetime | None = None) -> None:
@@ -80,10 +86,11 @@ def manifest(
         "sources": _by_id(_located(source, locations) for source in sources),
         "macros": _by_id(_macros(project, rendered)),
         "exposures": _by_id(exposure_entry(e, _refs(e.inputs)) for e in rendered.exposures),
+        **semantic_entries(rendered.semantic, {one.unique_id: _refs(one.inputs) for one in rendered.semantic}, schema),
         "groups": _by_id(group_entry(group) for group in project.groups),
-        "group_map": group_map(project.groups, rendered.models),
+        "group_map": group_map(project.groups, rendered),
         "docs": _by_id(_doc(block) for block in project.docs),
-        **{key: {} for key in _EMPTY},
+        "selectors": {},
         "disabled": {},
         "parent_map": {unique_id: list(graph.parents(unique_id)) for unique_id in sorted(graph.nodes)},
         "child_map": {unique_id: list(graph.children(unique_id)) for unique_id in sorted(graph.nodes)},
@@ -163,7 +170,7 @@ def _version(version: object) -> object:
 
 def _common(unique_id: str, name: str, kind: str, path: str) -> dict[str, object]:
     package = unique_id.split(".")[1]
-    path = _within_package(path, package)
+    path = path_in_package(path, package)
     return {
         "unique_id": unique_id,
         "name": name,
@@ -173,12 +180,6 @@ def _common(unique_id: str, name: str, kind: str, path: str) -> dict[str, object
         "original_file_path": path,
         "database": None,
     }
-
-
-def _within_package(path: str, package: str) -> str:
-    """A file of a package by its path in there, as in dbt."""
-    head, _, rest = path.partition(f"/{package}/")
-    return rest if rest and head in PACKAGE_FOLDERS else path
 
 
 def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
@@ -415,7 +416,7 @@ def _macros(project: ParsedProject, rendered: RenderedProject) -> list[dict[str,
 
 def _macro(unique_id: str, file: MacroFile, doc: MacroDoc) -> dict[str, object]:
     _, package, name = unique_id.split(".", 2)
-    path = _within_package(file.path, package)
+    path = path_in_package(file.path, package)
     return {
         **dbt_keys.MACRO,
         "unique_id": unique_id,

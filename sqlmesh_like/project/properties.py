@@ -16,6 +16,8 @@ from sqlmesh_like.project.nodes import ColumnDoc, Exposure, MacroDoc, ModelGroup
 from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.reading.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.reading.yaml_node import YamlNode
+from sqlmesh_like.project.semantic.declarations import SemanticLayer
+from sqlmesh_like.project.semantic.layer import KEYS, parse_semantic_layer
 from sqlmesh_like.project.settings import checked
 from sqlmesh_like.project.sources import optional, parse_columns, parse_source, required
 from sqlmesh_like.project.testing.data_test_config import checked_test_setting
@@ -26,7 +28,7 @@ _FILE_KEYS = (
     *("version", "models", "seeds", "sources", "unit_tests", "snapshots", "macros", "exposures", "metrics", "groups"),
     *("data_tests", "analyses", "semantic_models", "saved_queries", "functions", "anchors"),
 )
-_NOT_USED = ("metrics", "semantic_models", "saved_queries", "functions")
+_NOT_USED = ("functions",)
 _NODE_KEYS = (
     *("name", "description", "config", "columns", "data_tests", "tests", "meta", "docs", "access", "group", "tags"),
     *("constraints", "deprecation_date", "latest_version", "versions", "time_spine", "primary_key", "quote_columns"),
@@ -68,6 +70,7 @@ class Properties:
     macro_docs: Mapping[str, MacroDoc]
     exposures: tuple[Exposure, ...]
     groups: tuple[ModelGroup, ...]
+    semantic: SemanticLayer
     singular_tests: Mapping[str, SingularProperties]
 
 
@@ -113,6 +116,9 @@ def parse_properties(
         macro_docs=dict(_macro_doc(node, project, descriptions) for node in _entries(files, "macros")),
         exposures=exposures,
         groups=groups,
+        semantic=parse_semantic_layer(
+            {key: _entries(files, key) for key in KEYS}, words.values(functions={"doc": docs}), tests
+        ),
         singular_tests=_singular_tests(_entries(files, "data_tests"), values, descriptions),
     )
 
