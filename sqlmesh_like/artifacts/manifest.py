@@ -74,8 +74,9 @@ def manifest(
     `locations`, the folders of tables by unique id, are under `sml` in the tables' meta: `--defer` reads them.
     """
     groups: Mapping[str | None, str | None] = {model.unique_id: model.config.group for model in rendered.models}
+    spines = {file.unique_id: {"time_spine": file.time_spine} for file in project.models if file.time_spine}
     nodes = [
-        *(_model(model, project) for model in rendered.models),
+        *({**_model(model, project), **spines.get(model.unique_id, {})} for model in rendered.models),
         *(_seed(seed, project) for seed in rendered.seeds),
         *({**_test(test, project, schema), "group": groups.get(test.attached_to)} for test in rendered.tests),
         *(_analysis(analysis, project) for analysis in rendered.analyses),
@@ -127,6 +128,7 @@ def _column(column: Column, doc: ColumnDoc) -> dict[str, object]:
         "name": column.name,
         "description": doc.description,
         "data_type": column.type,
+        "granularity": doc.granularity,
         "config": {"meta": meta, "tags": tags},
         "meta": meta,
         "tags": tags,

@@ -29,7 +29,7 @@ SEMANTIC_TYPES: tuple[SemanticType, ...] = get_args(SemanticType)
 ResourceType = (
     Literal["model", "seed", "source", "test", "unit_test", "exposure", "analysis", "snapshot"] | SemanticType
 )
-BY_NAME = frozenset({"exposure", *SEMANTIC_TYPES})
+BY_NAME = frozenset({"exposure", "unit_test", *SEMANTIC_TYPES})
 """Types whose nodes are listed by a method of their own and package and name: `metric:shop.revenue`."""
 
 

@@ -76,6 +76,7 @@ class ColumnDoc:
     description: str = ""
     tags: tuple[str, ...] = ()
     meta: Mapping[str, object] = field(default_factory=dict)
+    granularity: str | None = None  # of a column of times
 
 
 @dataclass(frozen=True)
@@ -183,6 +184,7 @@ class ModelFile:
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
     version: Version | None = None
     templates: Mapping[str, str] = field(default_factory=dict)  # settings of the project, as written before rendering
+    time_spine: Mapping[str, object] | None = None  # as manifest.json has it
 
     @property
     def is_python(self) -> bool:

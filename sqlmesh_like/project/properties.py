@@ -18,6 +18,7 @@ from sqlmesh_like.project.reading.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.project.semantic.declarations import SemanticLayer
 from sqlmesh_like.project.semantic.layer import KEYS, parse_semantic_layer
+from sqlmesh_like.project.semantic.time_spines import time_spine
 from sqlmesh_like.project.settings import checked
 from sqlmesh_like.project.sources import optional, parse_columns, parse_source, required
 from sqlmesh_like.project.testing.data_test_config import checked_test_setting
@@ -53,6 +54,7 @@ class NodeProperties:
     declared_at: Location
     node: YamlNode
     column_docs: Mapping[str, ColumnDoc]
+    time_spine: Mapping[str, object] | None = None
     version: Version | None = None
 
 
@@ -223,6 +225,7 @@ def _node_properties(kind: str, node: YamlNode, values: ValueRenderer, descripti
         declared_at=node.location,
         node=node,
         column_docs=descriptions.columns(node),
+        time_spine=time_spine(node),
     )
 
 
