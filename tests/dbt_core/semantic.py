@@ -1,4 +1,4 @@
-"""A project with a semantic layer: each type of metric, saved queries, one of each that is disabled, and a package's."""
+"""A project with a semantic layer: each type of metric, saved queries, disabled ones, and a package with its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ name: bakery
 version: '1.0'
 profile: lake
 models: {bakery: {+materialized: table}}
-metrics: {+meta: {layer: gold}, bakery: {drafts: {+enabled: "{{ target.name == 'prod' }}"}, loaf_share: {+group: owners}}}
+metrics:
+  +meta: {layer: gold}
+  bakery: {drafts: {+enabled: "{{ target.name == 'prod' }}"}, semantic: {loaf_share: {+group: owners}}}
 semantic-models: {bakery: {+meta: {made_by: ada}}}
 saved-queries: {+cache: {enabled: true}, +export_as: view}
 """,
@@ -52,7 +54,12 @@ semantic_models:
       - {name: guest, type: foreign, description: who bought it, role: buyer}
     dimensions:
       - {name: baked_on, type: time, expr: day, type_params: {time_granularity: day}}
-      - {name: rye, type: categorical, expr: is_rye, label: Rye, description: "{{ doc('loaf') }}", config: {meta: {a: 1}}}
+      - name: rye
+        type: categorical
+        expr: is_rye
+        label: Rye
+        description: "{{ doc('loaf') }}"
+        config: {meta: {a: 1}}
     measures:
       - {name: takings, agg: sum, expr: price, create_metric: true}
       - {name: loaf_count, agg: SUM, expr: 1, agg_time_dimension: baked_on}
@@ -146,7 +153,10 @@ saved_queries:
       - {name: view_of_it}
   - {name: unused, query_params: {metrics: [loaf_total]}, config: {enabled: false}}
 exposures:
-  - {name: shelf, type: dashboard, owner: {name: Ada}, depends_on: ["metric('loaf_total')", "metric('scales', 'grams')"]}
+  - name: shelf
+    type: dashboard
+    owner: {name: Ada}
+    depends_on: ["metric('loaf_total')", "metric('scales', 'grams')"]
 """,
     "models/drafts/d.yml": "metrics: [{name: draft, label: D, type: simple, type_params: {measure: not_there}}]\n",
 }

@@ -22,7 +22,7 @@ _SAVED_QUERY = Shape("a saved query", {
     "exports": Key(each(_EXPORT), ()), "tags": Key(texts, ()), "config": Key(plain, {}),
 })  # fmt: skip
 _DEFAULTS: Config = {"export_as": None, "schema": None, "cache": {"enabled": False}}
-_DESTINATIONS = ("table", "view", "cache")
+_DESTINATIONS = ("table", "view")
 
 
 def parse_saved_query(node: YamlNode, settings: FolderConfig) -> SavedQuery:
