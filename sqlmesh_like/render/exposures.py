@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.names import TableName
@@ -40,16 +40,7 @@ def _render(
     node = {"unique_id": exposure.unique_id, "name": exposure.name, "resource_type": "exposure"}
     config = ConfigCall({}, findings, lambda _key, value: value)
     scope = build_scope(around, registry, node, TableName(around.target.schema, exposure.name), config, findings)
-
-    def metric(*called: str) -> str:
-        """`metric('name')` or `metric('package', 'name')`."""
-        if not 1 <= len(called) <= 2 or not all(isinstance(word, str) for word in called):
-            raise TemplateFault(f"metric takes a name, or a package and a name, not {called!r}", r"\bmetric\s*\(")
-        package = called[0] if len(called) == 2 else None
-        metrics[called] = names.metric(called[-1], exposure.fqn[0], exposure.declared_at, package).unique_id
-        return ""
-
-    scope = {**scope, "metric": metric}
+    scope = {**scope, "metric": _metric_call(exposure, names, metrics)}
     for text, line, column in exposure.depends_on:
         place = Location(exposure.declared_at.path, line, column)
         if not _CALL.fullmatch(text):
@@ -60,6 +51,19 @@ def _render(
         except ProjectError as error:
             raise type(error)(error.message, location=place, hint=error.hint) from error
     return RenderedExposure(exposure, tuple(findings.inputs.values()), metrics)
+
+
+def _metric_call(exposure: Exposure, names: SemanticNames, metrics: dict[tuple[str, ...], str]) -> Callable[..., str]:
+    """`metric('name')` or `metric('package', 'name')`, which notes in `metrics` what it finds."""
+
+    def metric(*called: str) -> str:
+        if not 1 <= len(called) <= 2 or not all(isinstance(word, str) for word in called):
+            raise TemplateFault(f"metric takes a name, or a package and a name, not {called!r}", r"\bmetric\s*\(")
+        package = called[0] if len(called) == 2 else None
+        metrics[called] = names.metric(called[-1], exposure.fqn[0], exposure.declared_at, package).unique_id
+        return ""
+
+    return metric
 
 
 def check_access(
