@@ -23,7 +23,7 @@ Impact = Literal["rebuild", "first_build", "reload", "follow", "none", "left"]
 """What the next run does to a node's table. `follow`: only what changes in its inputs; `left`: no run touches it."""
 
 _KINDS = ("model", "seed", "test", "source", "analysis", "exposure")
-_NOT_LISTED = ("snapshot.", "unit_test.")
+_NOT_LISTED = ("snapshot.", "unit_test.", "semantic_model.", "metric.", "saved_query.")
 _DECIDING = ("partition_by", "unique_key", "table_type")
 _WITHOUT_TABLE = ("view", "ephemeral")
 

@@ -20,8 +20,24 @@ from sqlmesh_like.project.reading.values import has_jinja
 _NOT_SETTINGS = frozenset({"alias", "schema", "database", "tags", "meta", "group", "docs", "contract", "access"})
 _OF_EXPOSURE = ("type", "owner", "description", "label", "maturity", "url")
 _OF_SOURCE = ("freshness", "loaded_at_field", "external")
+_OF_METRIC = ("type", "description", "label")
+_OF_SEMANTIC_MODEL = (
+    "model",
+    "description",
+    "defaults",
+    "entities",
+    "dimensions",
+    "measures",
+    "primary_entity",
+    "group",
+)
+_OF_SAVED_QUERY = ("description", "label", "group", "tags")
 _OF_UNIT_TEST = ("model", "given", "expect", "overrides")
-_KINDS = ("model", "seed", "test", "source", "analysis", "exposure", "snapshot", "unit_test")
+_KINDS = (
+    *("model", "seed", "test", "source", "analysis", "exposure", "snapshot", "unit_test"),
+    *("semantic_model", "metric", "saved_query"),
+)
+_SECTIONS = ("nodes", "sources", "exposures", "unit_tests", "semantic_models", "metrics", "saved_queries")
 _DBT_CALL = "_dbt_generic_test_kwargs"
 
 
@@ -38,8 +54,7 @@ def compared(old: Artifact, new: Artifact) -> dict[str, frozenset[StateDifferenc
 
 def nodes_of(manifest: Artifact, kinds: tuple[str, ...]) -> dict[str, Artifact]:
     """Nodes of these types by unique id, as plain JSON values."""
-    sections = ("nodes", "sources", "exposures", "unit_tests")
-    nodes = {key: node for kind in sections for key, node in mapping_of(manifest.get(kind)).items()}
+    nodes = {key: node for kind in _SECTIONS for key, node in mapping_of(manifest.get(kind)).items()}
     plain: dict[str, Artifact] = json.loads(json.dumps(nodes, default=str))
     return {unique_id: node for unique_id, node in plain.items() if node.get("resource_type") in kinds}
 
@@ -69,13 +84,38 @@ def _place_of_source(old: Artifact, new: Artifact) -> bool:
     return any(old.get(key) != new.get(key) for key in ("source_name", "schema", "identifier"))
 
 
+def _has_other(*keys: str) -> Callable[[Artifact, Artifact], bool]:
+    """Whether one of these keys has another value; one that is empty is as good as none."""
+    return lambda old, new: any((old.get(key) or None) != (new.get(key) or None) for key in keys)
+
+
+def _semantic_config(old: Artifact, new: Artifact) -> bool:
+    """As in dbt the group of a metric is none of its settings."""
+    left_out = {"group"} if new["resource_type"] == "metric" else set[str]()
+    before, after = mapping_of(old.get("config")), mapping_of(new.get("config"))
+    return any(before.get(key) != after.get(key) for key in (before.keys() | after.keys()) - left_out)
+
+
+def _saved_query(old: Artifact, new: Artifact) -> bool:
+    """As in dbt neither the order of rows nor their number counts, nor where a target puts exports."""
+    before, after = mapping_of(old.get("query_params")), mapping_of(new.get("query_params"))
+    is_asked_otherwise = _has_other("metrics", "group_by", "where")(before, after)
+    return _has_other(*_OF_SAVED_QUERY)(old, new) or is_asked_otherwise or _exports(old) != _exports(new)
+
+
+def _exports(node: Artifact) -> list[tuple[object, ...]]:
+    given = node.get("exports")
+    exports = [mapping_of(export) for export in given] if isinstance(given, list) else []
+    said = [(export.get("name"), mapping_of(export.get("unrendered_config"))) for export in exports]
+    return [(name, *(config.get(key) for key in ("export_as", "schema", "alias"))) for name, config in said]
+
+
 def _source(old: Artifact, new: Artifact) -> bool:
     return any((old.get(key) or None) != (new.get(key) or None) for key in _OF_SOURCE if key in old)
 
 
 def _exposure(old: Artifact, new: Artifact) -> bool:
-    is_same = all((old.get(key) or None) == (new.get(key) or None) for key in _OF_EXPOSURE)
-    return not is_same or _inputs(old) != _inputs(new)
+    return _has_other(*_OF_EXPOSURE)(old, new) or _inputs(old) != _inputs(new)
 
 
 def _unit_test(old: Artifact, new: Artifact) -> bool:
@@ -193,6 +233,9 @@ _CHECKS: Mapping[str, Mapping[StateDifference, Callable[[Artifact, Artifact], bo
     "source": {"relation": _place_of_source, "fqn": _fqn, "definition": _source},
     "exposure": {"fqn": _fqn, "definition": _exposure},
     "unit_test": {"definition": _unit_test},
+    "semantic_model": {"configs": _semantic_config, "definition": _has_other(*_OF_SEMANTIC_MODEL)},
+    "metric": {"configs": _semantic_config, "definition": _has_other(*_OF_METRIC)},
+    "saved_query": {"configs": _semantic_config, "definition": _saved_query},
 }
 """What is compared, by type of node."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from sqlmesh_like.artifacts.files import path_in_package
 from sqlmesh_like.project.nodes import ModelGroup
-from sqlmesh_like.render.rendered import RenderedExposure, RenderedModel
+from sqlmesh_like.render.rendered import RenderedExposure, RenderedProject
 
 _NOBODY: Mapping[str, object] = {"email": None, "name": None}
 
@@ -13,13 +14,14 @@ _NOBODY: Mapping[str, object] = {"email": None, "name": None}
 def exposure_entry(rendered: RenderedExposure, refs: Mapping[str, object]) -> dict[str, object]:
     """One entry of the manifest's `exposures`; `refs` are its inputs as dbt spells them."""
     declared = rendered.exposure
+    path = path_in_package(declared.declared_at.path, declared.fqn[0])
     return {
         "unique_id": declared.unique_id,
         "name": declared.name,
         "resource_type": "exposure",
         "package_name": declared.unique_id.split(".")[1],
-        "path": declared.declared_at.path.partition("/")[2],
-        "original_file_path": declared.declared_at.path,
+        "path": path.partition("/")[2],
+        "original_file_path": path,
         "fqn": list(declared.fqn),
         "type": declared.type,
         "owner": {**_NOBODY, **declared.owner},
@@ -30,31 +32,37 @@ def exposure_entry(rendered: RenderedExposure, refs: Mapping[str, object]) -> di
         "meta": dict(declared.meta),
         "tags": list(declared.tags),
         "config": {"enabled": True, "tags": list(declared.tags), "meta": dict(declared.meta)},
-        "depends_on": {"macros": [], "nodes": [ref.unique_id for ref in rendered.inputs]},
-        "metrics": [],
+        "depends_on": {
+            "macros": [],
+            "nodes": [*(ref.unique_id for ref in rendered.inputs), *dict.fromkeys(rendered.metrics.values())],
+        },
+        "metrics": [list(call) for call in rendered.metrics],
         **refs,
     }
 
 
 def group_entry(group: ModelGroup) -> dict[str, object]:
     """One entry of the manifest's `groups`."""
+    package = group.unique_id.split(".")[1]
+    path = path_in_package(group.declared_at.path, package)
     return {
         "unique_id": group.unique_id,
         "name": group.name,
         "resource_type": "group",
-        "package_name": group.unique_id.split(".")[1],
-        "path": group.declared_at.path.partition("/")[2],
-        "original_file_path": group.declared_at.path,
+        "package_name": package,
+        "path": path.partition("/")[2],
+        "original_file_path": path,
         "owner": {**_NOBODY, **group.owner},
         "config": {"meta": {}},
         "description": group.description or None,
     }
 
 
-def group_map(groups: Iterable[ModelGroup], models: Iterable[RenderedModel]) -> dict[str, list[str]]:
+def group_map(groups: Iterable[ModelGroup], rendered: RenderedProject) -> dict[str, list[str]]:
     """Members of each group, by its name."""
     members: dict[str, list[str]] = {group.name: [] for group in groups}
-    for model in models:
-        if model.config.group in members:
-            members[model.config.group].append(model.unique_id)
+    named = [(model.config.group, model.unique_id) for model in rendered.models]
+    for group, unique_id in (*named, *((one.declared.group, one.unique_id) for one in rendered.semantic)):
+        if group in members:
+            members[group].append(unique_id)
     return members

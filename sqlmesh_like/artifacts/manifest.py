@@ -13,7 +13,15 @@ from pathlib import Path, PurePosixPath
 from sqlmesh_like import __version__
 from sqlmesh_like.artifacts import dbt_keys
 from sqlmesh_like.artifacts.exposures import exposure_entry, group_entry, group_map
-from sqlmesh_like.artifacts.files import compiled_model_path, compiled_test_path, json_text, timestamp, write_text
+from sqlmesh_like.artifacts.files import (
+    compiled_model_path,
+    compiled_test_path,
+    json_text,
+    path_in_package,
+    timestamp,
+    write_text,
+)
+from sqlmesh_like.artifacts.semantic import semantic_entries
 from sqlmesh_like.artifacts.sources import criteria
 from sqlmesh_like.artifacts.unit_tests import unit_test
 from sqlmesh_like.names import Column, Schema
@@ -32,8 +40,6 @@ from sqlmesh_like.project.snapshots import SnapshotConfig
 from sqlmesh_like.render.rendered import InputRef, RefCall, RenderedModel, RenderedProject, RenderedSeed, RenderedTest
 
 MANIFEST_SCHEMA = "https://schemas.getdbt.com/dbt/manifest/v12.json"
-PACKAGE_FOLDERS = ("dbt_packages", "dbt_modules")
-_EMPTY = ("metrics", "selectors", "saved_queries", "semantic_models")
 
 
 def write_manifest(path: Path, project: ParsedProject, content: str, now: datetime.datetime | None = None) -> None:
@@ -68,8 +74,9 @@ def manifest(
     `locations`, the folders of tables by unique id, are under `sml` in the tables' meta: `--defer` reads them.
     """
     groups: Mapping[str | None, str | None] = {model.unique_id: model.config.group for model in rendered.models}
+    spines = {file.unique_id: {"time_spine": file.time_spine} for file in project.models if file.time_spine}
     nodes = [
-        *(_model(model, project) for model in rendered.models),
+        *({**_model(model, project), **spines.get(model.unique_id, {})} for model in rendered.models),
         *(_seed(seed, project) for seed in rendered.seeds),
         *({**_test(test, project, schema), "group": groups.get(test.attached_to)} for test in rendered.tests),
         *(_analysis(analysis, project) for analysis in rendered.analyses),
@@ -80,10 +87,11 @@ def manifest(
         "sources": _by_id(_located(source, locations) for source in sources),
         "macros": _by_id(_macros(project, rendered)),
         "exposures": _by_id(exposure_entry(e, _refs(e.inputs)) for e in rendered.exposures),
+        **semantic_entries(rendered.semantic, {one.unique_id: _refs(one.inputs) for one in rendered.semantic}, schema),
         "groups": _by_id(group_entry(group) for group in project.groups),
-        "group_map": group_map(project.groups, rendered.models),
+        "group_map": group_map(project.groups, rendered),
         "docs": _by_id(_doc(block) for block in project.docs),
-        **{key: {} for key in _EMPTY},
+        "selectors": {},
         "disabled": {},
         "parent_map": {unique_id: list(graph.parents(unique_id)) for unique_id in sorted(graph.nodes)},
         "child_map": {unique_id: list(graph.children(unique_id)) for unique_id in sorted(graph.nodes)},
@@ -120,6 +128,7 @@ def _column(column: Column, doc: ColumnDoc) -> dict[str, object]:
         "name": column.name,
         "description": doc.description,
         "data_type": column.type,
+        "granularity": doc.granularity,
         "config": {"meta": meta, "tags": tags},
         "meta": meta,
         "tags": tags,
@@ -163,7 +172,7 @@ def _version(version: object) -> object:
 
 def _common(unique_id: str, name: str, kind: str, path: str) -> dict[str, object]:
     package = unique_id.split(".")[1]
-    path = _within_package(path, package)
+    path = path_in_package(path, package)
     return {
         "unique_id": unique_id,
         "name": name,
@@ -173,12 +182,6 @@ def _common(unique_id: str, name: str, kind: str, path: str) -> dict[str, object
         "original_file_path": path,
         "database": None,
     }
-
-
-def _within_package(path: str, package: str) -> str:
-    """A file of a package by its path in there, as in dbt."""
-    head, _, rest = path.partition(f"/{package}/")
-    return rest if rest and head in PACKAGE_FOLDERS else path
 
 
 def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
@@ -415,7 +418,7 @@ def _macros(project: ParsedProject, rendered: RenderedProject) -> list[dict[str,
 
 def _macro(unique_id: str, file: MacroFile, doc: MacroDoc) -> dict[str, object]:
     _, package, name = unique_id.split(".", 2)
-    path = _within_package(file.path, package)
+    path = path_in_package(file.path, package)
     return {
         **dbt_keys.MACRO,
         "unique_id": unique_id,

@@ -10,7 +10,21 @@ import click
 
 from sqlmesh_like.app.invocation import ResourceTypes
 
-TYPES = ("model", "seed", "snapshot", "source", "test", "unit_test", "exposure", "analysis", "all", "default")
+TYPES = (
+    *(
+        "model",
+        "seed",
+        "snapshot",
+        "source",
+        "test",
+        "unit_test",
+        "exposure",
+        "semantic_model",
+        "metric",
+        "saved_query",
+    ),
+    *("analysis", "all", "default"),
+)
 
 
 def resource_types(command: Callable[..., object]) -> Callable[..., object]:

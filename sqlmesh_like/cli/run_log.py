@@ -9,7 +9,14 @@ from sqlmesh_like.app.reporter import Level
 from sqlmesh_like.cli.printing.output import LogLevel, LogStep, Output
 from sqlmesh_like.cli.printing.rows import as_table
 from sqlmesh_like.cli.printing.source_excerpt import source_excerpt
-from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest, RenderedUnitTest
+from sqlmesh_like.render.rendered import (
+    RenderedExposure,
+    RenderedModel,
+    RenderedSeed,
+    RenderedSemantic,
+    RenderedTest,
+    RenderedUnitTest,
+)
 from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult, TestResult
 
 
@@ -21,7 +28,8 @@ class RunLog:
         self._root = root
 
     def started(self, number: int, total: int, node: RenderedNode) -> None:
-        self._output.start(_step(number, total, node))
+        if not isinstance(node, RenderedExposure | RenderedSemantic):  # as in dbt: nothing starts
+            self._output.start(_step(number, total, node))
 
     def ended(self, number: int, total: int, result: NodeResult) -> None:
         step = _step(number, total, result.node)
@@ -104,3 +112,5 @@ def _step(number: int, total: int, node: RenderedNode) -> LogStep:
             return LogStep(number, total, "test", node.name)
         case RenderedUnitTest():
             return LogStep(number, total, "unit_test", f"{node.model.name}::{node.name}")
+        case RenderedExposure() | RenderedSemantic():
+            return LogStep(number, total, node.unique_id.partition(".")[0].replace("_", " "), node.name)

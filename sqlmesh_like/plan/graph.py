@@ -5,24 +5,32 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 import networkx as nx
 
 from sqlmesh_like.errors import CycleError, Location
 from sqlmesh_like.project.nodes import Exposure, ParsedProject
+from sqlmesh_like.project.semantic.declarations import SemanticModel
 from sqlmesh_like.project.versions import Version
 from sqlmesh_like.render.rendered import (
     RenderedExposure,
     RenderedModel,
     RenderedProject,
     RenderedSeed,
+    RenderedSemantic,
     RenderedTest,
     RenderedUnitTest,
 )
 
 _GENERIC = re.compile(r"\{\{ (?:\w+\.)*test_(\w+)\(")
-ResourceType = Literal["model", "seed", "source", "test", "unit_test", "exposure", "analysis", "snapshot"]
+SemanticType = Literal["semantic_model", "metric", "saved_query"]
+SEMANTIC_TYPES: tuple[SemanticType, ...] = get_args(SemanticType)
+ResourceType = (
+    Literal["model", "seed", "source", "test", "unit_test", "exposure", "analysis", "snapshot"] | SemanticType
+)
+BY_NAME = frozenset({"exposure", "unit_test", *SEMANTIC_TYPES})
+"""Types whose nodes are listed by a method of their own and package and name: `metric:shop.revenue`."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +52,8 @@ class Node:
     @property
     def search_name(self) -> str:
         """The name as a user writes it: `orders`, `source:shop.user`."""
-        if self.resource_type == "exposure":
-            return f"exposure:{self.name}"
+        if self.resource_type in BY_NAME:
+            return f"{self.resource_type}:{self.name}"
         return f"source:{self.source_name}.{self.name}" if self.source_name else self.name
 
 
@@ -100,6 +108,7 @@ def build_graph(project: ParsedProject, rendered: RenderedProject) -> Graph:
         *(_test(test) for test in rendered.tests),
         *(_unit_test(test, project.name) for test in rendered.unit_tests),
         *(_exposure(exposure.exposure) for exposure in rendered.exposures),
+        *(_semantic(one) for one in rendered.semantic),
         *(_model(analysis) for analysis in rendered.analyses),
     ]
     edges: nx.DiGraph[str] = nx.DiGraph()
@@ -108,6 +117,10 @@ def build_graph(project: ParsedProject, rendered: RenderedProject) -> Graph:
     readers = [*rendered.models, *rendered.tests, *rendered.exposures, *rendered.analyses]
     for reader in readers:
         edges.add_edges_from((ref.unique_id, reader.unique_id) for ref in reader.inputs)
+    for exposure in rendered.exposures:
+        edges.add_edges_from((metric, exposure.unique_id) for metric in exposure.metrics.values())
+    for one in rendered.semantic:
+        edges.add_edges_from((unique_id, one.unique_id) for unique_id in one.reads)
     # As in dbt a unit test hangs on its model, so that selecting the model takes it along.
     edges.add_edges_from((test.model.unique_id, test.unique_id) for test in rendered.unit_tests)
     _refuse_cycle(edges, {node.unique_id: node for node in nodes})
@@ -181,6 +194,20 @@ def _exposure(exposure: Exposure) -> Node:
         fqn=exposure.fqn,
         tags=exposure.tags,
         config={"meta": exposure.meta},
+    )
+
+
+def _semantic(rendered: RenderedSemantic) -> Node:
+    """As in dbt of these a metric alone is found by its group, and a semantic model has no tags."""
+    declared = rendered.declared
+    return Node(
+        unique_id=declared.unique_id,
+        name=declared.name,
+        resource_type=next(kind for kind in SEMANTIC_TYPES if declared.unique_id.startswith(f"{kind}.")),
+        path=declared.path,
+        fqn=declared.fqn,
+        tags=() if isinstance(declared, SemanticModel) else declared.tags,
+        config=declared.config,
     )
 
 

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from sqlmesh_like.errors import SelectionError, nearest
-from sqlmesh_like.plan.graph import Graph, Node
+from sqlmesh_like.plan.graph import SEMANTIC_TYPES, Graph, Node, ResourceType
 from sqlmesh_like.plan.state_comparison import ComparisonState, result_test, source_test, state_test
 from sqlmesh_like.project.selection import SelectorTerm
 from sqlmesh_like.project.versions import Version
@@ -64,14 +64,20 @@ def _by_source(node: Node, value: str, _: str) -> bool:
     return fnmatchcase(node.source_name, source) and fnmatchcase(node.name, table)
 
 
-def _by_exposure(node: Node, value: str, _: str) -> bool:
-    name = value.rpartition(".")[2]
-    project = value.rpartition(".")[0] or "*"
-    return node.resource_type == "exposure" and fnmatchcase(node.name, name) and fnmatchcase(node.fqn[0], project)
+def _by_name_of(kind: ResourceType) -> Callable[[Node, str, str], bool]:
+    """`name` or `package.name` of nodes of one type."""
+
+    def test(node: Node, value: str, _: str) -> bool:
+        package, _dot, name = value.rpartition(".")
+        is_there = node.resource_type == kind and fnmatchcase(node.name, name)
+        return is_there and fnmatchcase(node.fqn[0], package or "*")
+
+    return test
 
 
 def _by_group(node: Node, value: str, _: str) -> bool:
-    return fnmatchcase(str(node.config.get("group") or ""), value)
+    is_grouped = node.resource_type not in ("semantic_model", "saved_query")  # as in dbt
+    return is_grouped and fnmatchcase(str(node.config.get("group") or ""), value)
 
 
 def _by_access(node: Node, value: str, _: str) -> bool:
@@ -79,7 +85,7 @@ def _by_access(node: Node, value: str, _: str) -> bool:
 
 
 def _by_config(node: Node, value: str, argument: str) -> bool:
-    setting: object = node.config
+    setting: object = {} if node.resource_type in SEMANTIC_TYPES else node.config  # as in dbt
     for key in argument.split("."):
         setting = setting.get(key) if isinstance(setting, Mapping) else None
     values = setting if isinstance(setting, list | tuple) else [setting]
@@ -104,12 +110,6 @@ def _by_test_name(node: Node, value: str, _: str) -> bool:
     """By what a test tests (`unique`), whatever the name that it was given; a unit test by its own name."""
     name = node.name if node.resource_type == "unit_test" else node.tests
     return name is not None and fnmatchcase(name, value)
-
-
-def _by_unit_test(node: Node, value: str, _: str) -> bool:
-    project, _dot, name = value.rpartition(".")
-    is_there = node.resource_type == "unit_test" and fnmatchcase(node.name, name)
-    return is_there and fnmatchcase(node.fqn[0], project or "*")
 
 
 def _by_version(node: Node, value: str, _: str) -> bool:
@@ -146,14 +146,17 @@ _TESTS: Mapping[str, Callable[[Node, str, str], bool]] = {
     "file": _by_file,
     "tag": _by_tag,
     "source": _by_source,
-    "exposure": _by_exposure,
+    "exposure": _by_name_of("exposure"),
+    "semantic_model": _by_name_of("semantic_model"),
+    "metric": _by_name_of("metric"),
+    "saved_query": _by_name_of("saved_query"),
     "group": _by_group,
     "access": _by_access,
     "config": _by_config,
     "resource_type": _by_resource_type,
     "test_type": _by_test_type,
     "test_name": _by_test_name,
-    "unit_test": _by_unit_test,
+    "unit_test": _by_name_of("unit_test"),
     "package": _by_package,
     "version": _by_version,
 }

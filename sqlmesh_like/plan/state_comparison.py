@@ -30,7 +30,7 @@ _STATES = (
 _QUERIES = frozenset({"model", "seed", "snapshot", "test", "analysis"})
 _OF_NEW = {
     "modified": {*_QUERIES, "unit_test"},
-    "configs": {*_QUERIES, "source", "exposure"},
+    "configs": {*_QUERIES, "source", "exposure", "semantic_model", "metric", "saved_query"},
     "relation": {*_QUERIES, "source"},
     "macros": set[str](),
 }

@@ -18,6 +18,7 @@ from sqlmesh_like.project.nodes import ColumnDoc, DocBlock
 from sqlmesh_like.project.reading.files import files_under, read_text, relative
 from sqlmesh_like.project.reading.values import YamlWords
 from sqlmesh_like.project.reading.yaml_node import YamlNode
+from sqlmesh_like.project.semantic.time_spines import granularity
 
 _TAG = re.compile(r"\{%[-+]?\s*(?P<end>end)?docs\b\s*(?P<name>[^%\s]*)\s*[-+]?%\}")
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -126,7 +127,7 @@ class Descriptions:
         levels = [level for level in (node, node.get("config")) if level is not None]
         metas = [child.mapping("meta").items() for level in levels if (child := level.get("meta")) is not None]
         meta = {key: value.value for items in metas for key, value in items}
-        return ColumnDoc(self.of(node), column_tags(node), meta)
+        return ColumnDoc(self.of(node), column_tags(node), meta, granularity(node))
 
 
 def column_tags(node: YamlNode) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ Jinja inside SQL is `render`'s. Nothing here starts an engine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from sqlmesh_like.project.package_reader import PackageFiles, read_package
 from sqlmesh_like.project.packages import installed_packages
 from sqlmesh_like.project.profile import ProfileRequest, TargetWords
 from sqlmesh_like.project.reading.files import files_under, read_text, relative
+from sqlmesh_like.project.semantic.declarations import SemanticLayer
 from sqlmesh_like.project.settings import Settings, find_project, load_settings
 from sqlmesh_like.project.testing.unit_test_spec import UnitTestFile
 from sqlmesh_like.project.testing.unit_tests import FixtureFile, unit_tests_of
@@ -57,6 +58,7 @@ def load_project(
         macro_docs={name: doc for part in parts for name, doc in part.properties.macro_docs.items()},
         exposures=tuple(exposure for part in parts for exposure in part.properties.exposures),
         groups=tuple(group for part in parts for group in part.properties.groups),
+        semantic=_semantic_layer([part.properties.semantic for part in parts]),
         analyses=tuple(analysis for part in parts for analysis in part.analyses),
         warnings=own.warnings,
         package_vars={part.settings.name: part.settings.vars for part in packages},
@@ -64,6 +66,14 @@ def load_project(
         flags=settings.flags,
         on_run_start=tuple(hook for part in parts for hook in part.settings.on_run_start),
         on_run_end=tuple(hook for part in parts for hook in part.settings.on_run_end),
+    )
+
+
+def _semantic_layer(layers: Sequence[SemanticLayer]) -> SemanticLayer:
+    return SemanticLayer(
+        tuple(one for layer in layers for one in layer.semantic_models),
+        tuple(one for layer in layers for one in layer.metrics),
+        tuple(one for layer in layers for one in layer.saved_queries),
     )
 
 

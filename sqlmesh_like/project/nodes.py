@@ -11,6 +11,7 @@ from sqlmesh_like.errors import Location
 from sqlmesh_like.names import Column, TableName
 from sqlmesh_like.project.freshness import Freshness
 from sqlmesh_like.project.publishing import Destination, Publish
+from sqlmesh_like.project.semantic.declarations import SemanticLayer
 from sqlmesh_like.project.snapshots import SnapshotConfig
 from sqlmesh_like.project.testing.unit_test_spec import UnitTestFile
 from sqlmesh_like.project.versions import Version
@@ -75,6 +76,7 @@ class ColumnDoc:
     description: str = ""
     tags: tuple[str, ...] = ()
     meta: Mapping[str, object] = field(default_factory=dict)
+    granularity: str | None = None  # of a column of times
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,7 @@ class ModelFile:
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
     version: Version | None = None
     templates: Mapping[str, str] = field(default_factory=dict)  # settings of the project, as written before rendering
+    time_spine: Mapping[str, object] | None = None  # as manifest.json has it
 
     @property
     def is_python(self) -> bool:
@@ -325,6 +328,7 @@ class ParsedProject:
     macro_docs: Mapping[str, MacroDoc] = field(default_factory=dict)  # by `macro.<package>.<name>`
     exposures: tuple[Exposure, ...] = ()
     groups: tuple[ModelGroup, ...] = ()
+    semantic: SemanticLayer = field(default_factory=SemanticLayer)
     analyses: tuple[ModelFile, ...] = ()  # `unique_id` is `analysis.<project>.<name>`: rendered, never run
     warnings: tuple[str, ...] = ()
     package_vars: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # of each package, by its name

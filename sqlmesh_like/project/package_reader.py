@@ -127,6 +127,7 @@ def _model(
         root_config=root_config,
         column_docs=described.column_docs if described else {},
         version=version,
+        time_spine=described.time_spine if described else None,
         templates={key: text for key, text in templates.items() if key not in stronger},
     )
 

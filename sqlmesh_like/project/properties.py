@@ -16,6 +16,9 @@ from sqlmesh_like.project.nodes import ColumnDoc, Exposure, MacroDoc, ModelGroup
 from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.reading.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.reading.yaml_node import YamlNode
+from sqlmesh_like.project.semantic.declarations import SemanticLayer
+from sqlmesh_like.project.semantic.layer import KEYS, parse_semantic_layer
+from sqlmesh_like.project.semantic.time_spines import time_spine
 from sqlmesh_like.project.settings import checked
 from sqlmesh_like.project.sources import optional, parse_columns, parse_source, required
 from sqlmesh_like.project.testing.data_test_config import checked_test_setting
@@ -26,7 +29,7 @@ _FILE_KEYS = (
     *("version", "models", "seeds", "sources", "unit_tests", "snapshots", "macros", "exposures", "metrics", "groups"),
     *("data_tests", "analyses", "semantic_models", "saved_queries", "functions", "anchors"),
 )
-_NOT_USED = ("metrics", "semantic_models", "saved_queries", "functions")
+_NOT_USED = ("functions",)
 _NODE_KEYS = (
     *("name", "description", "config", "columns", "data_tests", "tests", "meta", "docs", "access", "group", "tags"),
     *("constraints", "deprecation_date", "latest_version", "versions", "time_spine", "primary_key", "quote_columns"),
@@ -51,6 +54,7 @@ class NodeProperties:
     declared_at: Location
     node: YamlNode
     column_docs: Mapping[str, ColumnDoc]
+    time_spine: Mapping[str, object] | None = None
     version: Version | None = None
 
 
@@ -68,6 +72,7 @@ class Properties:
     macro_docs: Mapping[str, MacroDoc]
     exposures: tuple[Exposure, ...]
     groups: tuple[ModelGroup, ...]
+    semantic: SemanticLayer
     singular_tests: Mapping[str, SingularProperties]
 
 
@@ -113,6 +118,9 @@ def parse_properties(
         macro_docs=dict(_macro_doc(node, project, descriptions) for node in _entries(files, "macros")),
         exposures=exposures,
         groups=groups,
+        semantic=parse_semantic_layer(
+            {key: _entries(files, key) for key in KEYS}, words.values(functions={"doc": docs}), tests
+        ),
         singular_tests=_singular_tests(_entries(files, "data_tests"), values, descriptions),
     )
 
@@ -217,6 +225,7 @@ def _node_properties(kind: str, node: YamlNode, values: ValueRenderer, descripti
         declared_at=node.location,
         node=node,
         column_docs=descriptions.columns(node),
+        time_spine=time_spine(node),
     )
 
 

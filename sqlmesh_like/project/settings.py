@@ -50,7 +50,8 @@ _KEYS = (
     *("on-run-start", "on-run-end", "dispatch", "flags", "query-comment", "restrict-access", "functions", "profiles"),
     *("analyses", "function-paths", "semantic-models", "saved-queries", "dbt-cloud", *_OLD_PATHS),
 )
-_TREES = ("models", "seeds", "snapshots", "tests", "data_tests", "unit_tests", "sources", "exposures")
+_OTHERS = ("unit_tests", "sources", "exposures", "metrics", "semantic-models", "saved-queries")
+_TREES = ("models", "seeds", "snapshots", "tests", "data_tests", *_OTHERS)
 """Settings of nodes by folder. They are rendered node by node: only what applies to one is."""
 _EMPTY = YamlNode({}, Location(OWN_FILE), Location(OWN_FILE))
 
@@ -75,7 +76,7 @@ class Settings:
     seeds: YamlNode = field(default=_EMPTY)
     snapshots: YamlNode = field(default=_EMPTY)
     data_tests: YamlNode = field(default=_EMPTY)
-    others: Mapping[str, YamlNode] = field(default_factory=dict)  # `unit_tests`, `sources` and `exposures`
+    others: Mapping[str, YamlNode] = field(default_factory=dict)  # the trees of `_OTHERS`
     snapshot_paths: tuple[str, ...] = ()
     packages_path: str = "dbt_packages"
     is_package: bool = False
@@ -122,13 +123,19 @@ class Settings:
 
     def is_off(self, kind: str, fqn: tuple[str, ...], values: ValueRenderer) -> bool:
         """Whether the settings say `+enabled: false` of a source table, an exposure or a unit test."""
-        enabled = [
-            values.render(child).value
+        enabled = [level["enabled"] for level in self.plain_config(kind, fqn) if "enabled" in level]
+        return bool(enabled) and values.render(enabled[-1]).value in (False, "false", "False")
+
+    def plain_config(self, kind: str, fqn: tuple[str, ...]) -> list[dict[str, YamlNode]]:
+        """What the settings say of something else than a table, as written; the outermost folder first."""
+        return [
+            {
+                canonical(k): child
+                for k, child in level.items()
+                if k.startswith("+") or not isinstance(child.value, dict)
+            }
             for level in _levels(self.others.get(kind, _EMPTY), fqn, is_own=fqn[0] == self.name)
-            for key, child in level.items()
-            if canonical(key) == "enabled" and not isinstance(child.value, dict)
         ]
-        return bool(enabled) and enabled[-1] in (False, "false", "False")
 
 
 def find_project(start: Path) -> Path:
@@ -194,7 +201,7 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
         seeds=_tree(node, "seeds"),
         snapshots=_tree(node, "snapshots"),
         data_tests=_tree(node, "data_tests" if "data_tests" in node.children else "tests"),
-        others={key: _tree(node, key) for key in ("unit_tests", "sources", "exposures")},
+        others={key: _tree(node, key) for key in _OTHERS},
         snapshot_paths=paths["snapshot-paths"],
         packages_path=_text(node, "packages-install-path") or "dbt_packages",
         dispatch=_dispatch(node),

@@ -2,6 +2,6 @@
 
 `renderer` walks the project; `context` is the scope of a template, `relations` answers `ref()` and `source()`,
 `macros` finds macros; `fast_render` skips Jinja where a template only has plain calls; `adapter_functions` are
-queries that a template asks of the lake, answered by `rerender` when the node is run; `source_map` leads back to
-file, line and column.
+queries that a template asks of the lake, answered by `rerender` when the node is run; `semantic` resolves metrics;
+`source_map` leads back to file, line and column.
 """

@@ -3,43 +3,67 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import Exposure, ModelConfig, ModelGroup
 from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
 from sqlmesh_like.render.relations import RelationRegistry
-from sqlmesh_like.render.rendered import RenderedExposure, RenderedModel, RenderedTest
-from sqlmesh_like.render.templates import Templates
+from sqlmesh_like.render.rendered import RenderedExposure, RenderedModel, RenderedSemantic, RenderedTest
+from sqlmesh_like.render.semantic.names import SemanticNames
+from sqlmesh_like.render.templates import TemplateFault, Templates
 
-_CALL = re.compile(r"\s*(?:ref|source)\s*\(.*\)\s*", re.DOTALL)
+_CALL = re.compile(r"\s*(?:ref|source|metric)\s*\(.*\)\s*", re.DOTALL)
 
 
 def render_exposures(
-    exposures: Iterable[Exposure], registry: RelationRegistry, around: RenderEnvironment, templates: Templates
+    exposures: Iterable[Exposure],
+    registry: RelationRegistry,
+    names: SemanticNames,
+    around: RenderEnvironment,
+    templates: Templates,
 ) -> tuple[RenderedExposure, ...]:
     """Exposures with their inputs. Raises ProjectError or JinjaError where one names nothing."""
-    return tuple(_render(exposure, registry, around, templates) for exposure in exposures)
+    return tuple(_render(exposure, registry, names, around, templates) for exposure in exposures)
 
 
 def _render(
-    exposure: Exposure, registry: RelationRegistry, around: RenderEnvironment, templates: Templates
+    exposure: Exposure,
+    registry: RelationRegistry,
+    names: SemanticNames,
+    around: RenderEnvironment,
+    templates: Templates,
 ) -> RenderedExposure:
     findings = RenderTrace()
+    metrics: dict[tuple[str, ...], str] = {}
     node = {"unique_id": exposure.unique_id, "name": exposure.name, "resource_type": "exposure"}
     config = ConfigCall({}, findings, lambda _key, value: value)
     scope = build_scope(around, registry, node, TableName(around.target.schema, exposure.name), config, findings)
+    scope = {**scope, "metric": _metric_call(exposure, names, metrics)}
     for text, line, column in exposure.depends_on:
         place = Location(exposure.declared_at.path, line, column)
         if not _CALL.fullmatch(text):
-            hint = "write ref('model') or source('source', 'table')"
+            hint = "write ref('model'), source('source', 'table') or metric('name')"
             raise ProjectError(f"exposure {exposure.name!r} depends on {text!r}", location=place, hint=hint)
         try:
             templates.render(exposure.declared_at.path, f"{{{{ {text} }}}}", scope)
         except ProjectError as error:
             raise type(error)(error.message, location=place, hint=error.hint) from error
-    return RenderedExposure(exposure, tuple(findings.inputs.values()))
+    return RenderedExposure(exposure, tuple(findings.inputs.values()), metrics)
+
+
+def _metric_call(exposure: Exposure, names: SemanticNames, metrics: dict[tuple[str, ...], str]) -> Callable[..., str]:
+    """`metric('name')` or `metric('package', 'name')`, which notes in `metrics` what it finds."""
+
+    def metric(*called: str) -> str:
+        if not 1 <= len(called) <= 2 or not all(isinstance(word, str) for word in called):
+            raise TemplateFault(f"metric takes a name, or a package and a name, not {called!r}", r"\bmetric\s*\(")
+        package = called[0] if len(called) == 2 else None
+        metrics[called] = names.metric(called[-1], exposure.fqn[0], exposure.declared_at, package).unique_id
+        return ""
+
+    return metric
 
 
 def check_access(
@@ -47,6 +71,7 @@ def check_access(
     models: tuple[RenderedModel, ...],
     tests: tuple[RenderedTest, ...],
     exposures: tuple[RenderedExposure, ...],
+    semantic: tuple[RenderedSemantic, ...],
 ) -> None:
     """Private models are read within their group alone. Raises ProjectError at the reference, as dbt refuses it.
 
@@ -55,10 +80,10 @@ def check_access(
     known = [group.name for group in groups]
     configs = {model.unique_id: model.config for model in models}
     for model in models:
-        if model.config.group is not None and model.config.group not in known:
-            hint = nearest(model.config.group, known) or f"known groups: {', '.join(known) or 'none'}"
-            message = f"model {model.name!r} is of group {model.config.group!r}, which there is not"
-            raise ProjectError(message, location=Location(model.path, 1, 1), hint=hint)
+        _refuse_unknown_group(f"model {model.name!r}", model.config.group, known, Location(model.path, 1, 1))
+    for one in semantic:
+        kind = one.unique_id.partition(".")[0].replace("_", " ")
+        _refuse_unknown_group(f"{kind} {one.name!r}", one.declared.group, known, one.declared.declared_at)
     private = {model.unique_id: model for model in models if model.config.access == "private"}
     if not private:
         return
@@ -68,6 +93,14 @@ def check_access(
         _refuse(test, _group_of(test, configs), private, test.raw_sql)
     for exposure in exposures:
         _refuse(exposure, None, private, "")
+    for one in semantic:
+        _refuse(one, one.declared.group, private, "")
+
+
+def _refuse_unknown_group(what: str, group: str | None, known: Sequence[str], place: Location) -> None:
+    if group is not None and group not in known:
+        hint = nearest(group, known) or f"known groups: {', '.join(known) or 'none'}"
+        raise ProjectError(f"{what} is of group {group!r}, which there is not", location=place, hint=hint)
 
 
 def _group_of(test: RenderedTest, configs: Mapping[str, ModelConfig]) -> object:
@@ -76,7 +109,7 @@ def _group_of(test: RenderedTest, configs: Mapping[str, ModelConfig]) -> object:
 
 
 def _refuse(
-    reader: RenderedModel | RenderedTest | RenderedExposure,
+    reader: RenderedModel | RenderedTest | RenderedExposure | RenderedSemantic,
     group: object,
     private: Mapping[str, RenderedModel],
     text: str,

@@ -11,6 +11,7 @@ from typing import Literal
 from sqlmesh_like.errors import Location, SqlError, as_sql_error
 from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.project.nodes import AuthorStrategy, ColumnDoc, Exposure, ModelConfig, TestMetadata
+from sqlmesh_like.project.semantic.declarations import Metric, SavedQuery, SemanticModel
 from sqlmesh_like.project.testing.unit_test_spec import Fixture
 from sqlmesh_like.project.versions import Version
 
@@ -232,10 +233,11 @@ class RenderedSeed:
 
 @dataclass(frozen=True)
 class RenderedExposure:
-    """An exposure and the models, seeds and source tables that it reads."""
+    """An exposure and the models, seeds, source tables and metrics that it reads."""
 
     exposure: Exposure
     inputs: tuple[InputRef, ...]
+    metrics: Mapping[tuple[str, ...], str] = field(default_factory=dict)  # what metric() was given → unique id
 
     @property
     def unique_id(self) -> str:
@@ -251,6 +253,31 @@ class RenderedExposure:
 
 
 @dataclass(frozen=True)
+class RenderedSemantic:
+    """A semantic model, metric or saved query; `reads`: unique ids of what it is made of, `inputs` the tables of these.
+
+    `measures`, of a metric: all that it comes down to, as manifest.json spells them.
+    """
+
+    declared: SemanticModel | Metric | SavedQuery
+    reads: tuple[str, ...]
+    inputs: tuple[InputRef, ...] = ()
+    measures: tuple[Mapping[str, object], ...] = ()
+
+    @property
+    def unique_id(self) -> str:
+        return self.declared.unique_id
+
+    @property
+    def name(self) -> str:
+        return self.declared.name
+
+    @property
+    def path(self) -> str:
+        return self.declared.path
+
+
+@dataclass(frozen=True)
 class RenderedProject:
     """All rendered nodes of a project, by unique id, in file order."""
 
@@ -261,6 +288,7 @@ class RenderedProject:
     disabled: tuple[str, ...] = ()  # unique ids
     unit_tests: tuple[RenderedUnitTest, ...] = ()
     exposures: tuple[RenderedExposure, ...] = ()
+    semantic: tuple[RenderedSemantic, ...] = ()
     analyses: tuple[RenderedModel, ...] = ()  # queries that nothing runs
     macros: tuple[tuple[str, Location], ...] = ()  # unique id and place of each that the root project can call, by id
     broken_macros: Mapping[str, SqlError] = field(

@@ -31,6 +31,8 @@ from sqlmesh_like.render.python_calls import PythonText, read_python
 from sqlmesh_like.render.python_model import PlacedPython, python_config, render_python
 from sqlmesh_like.render.relations import RelationRegistry
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, RenderedSeed, RenderedTest, SourceMap
+from sqlmesh_like.render.semantic.names import SemanticNames
+from sqlmesh_like.render.semantic.references import render_semantic_layer
 from sqlmesh_like.render.templates import Templates
 from sqlmesh_like.render.tests import render_test, render_tests
 from sqlmesh_like.render.unit_tests import render_unit_tests
@@ -127,8 +129,10 @@ class Renderer:
             return self._with(overrides)._render_text(text, path, registry)
 
         tests = render_tests(self._project.tests, disabled, registry, self._around, self._templates)
-        exposures = render_exposures(self._project.exposures, registry, self._around, self._templates)
-        check_access(self._project.groups, models, tests, exposures)
+        names = SemanticNames(self._project.semantic, self._project.name)
+        exposures = render_exposures(self._project.exposures, registry, names, self._around, self._templates)
+        semantic = render_semantic_layer(self._project.semantic, names, registry, self._around, self._templates)
+        check_access(self._project.groups, models, tests, exposures, semantic)
         analyses = filter(is_enabled, map(self.place, self._project.analyses))
         return RenderedProject(
             name=self._project.name,
@@ -138,6 +142,7 @@ class Renderer:
             disabled=tuple(sorted(disabled)),
             unit_tests=render_unit_tests(self._project.unit_tests, models, registry, render_tested, render_fixture),
             exposures=exposures,
+            semantic=semantic,
             analyses=tuple(self._rendered(entry, registry) for entry in analyses),
             macros=tuple(self._around.macros.declared()),
             broken_macros={path: as_sql_error(error) for path, error in self._around.macros.errors.items()},

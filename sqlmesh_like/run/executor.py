@@ -17,10 +17,27 @@ from sqlmesh_like.plan.explain import explain_estimate
 from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.planner import Planner
-from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest, RenderedUnitTest
+from sqlmesh_like.project.semantic.declarations import SavedQuery
+from sqlmesh_like.render.rendered import (
+    RenderedExposure,
+    RenderedModel,
+    RenderedSeed,
+    RenderedSemantic,
+    RenderedTest,
+    RenderedUnitTest,
+)
 from sqlmesh_like.run.hooks import Hooks, HookTime
 from sqlmesh_like.run.ports import Engine, Publisher
-from sqlmesh_like.run.result import ModelResult, NodeResult, NodeStatus, RenderedNode, RunResult, SeedResult, TestResult
+from sqlmesh_like.run.result import (
+    ModelResult,
+    NodeResult,
+    NodeStatus,
+    RenderedNode,
+    RunResult,
+    SeedResult,
+    TestResult,
+    UnbuiltResult,
+)
 from sqlmesh_like.run.schedule import Listener, Pace, Schedule, needs_of, running_order
 from sqlmesh_like.run.seeds import SeedTable, is_loaded
 from sqlmesh_like.run.tests import as_model, run_test
@@ -65,7 +82,8 @@ class Executor:
 
     def _nodes(self) -> dict[str, RenderedNode]:
         rendered = self.planner.rendered
-        nodes: list[RenderedNode] = [*rendered.seeds, *rendered.tests, *rendered.unit_tests]
+        nodes: list[RenderedNode] = [*rendered.seeds, *rendered.tests, *rendered.unit_tests, *rendered.exposures]
+        nodes += [one for one in rendered.semantic if isinstance(one.declared, SavedQuery)]
         nodes += [model for model in rendered.models if model.config.materialized != "ephemeral"]
         return {node.unique_id: node for node in nodes}
 
@@ -115,6 +133,8 @@ class Executor:
                 return self.units.execute(node)
             case RenderedModel():
                 return self._published(self._build(node, pinned))
+            case RenderedExposure() | RenderedSemantic():
+                return UnbuiltResult(node, "no-op", "NO-OP", _NEVER, 0.0)
 
     def _published(self, result: ModelResult) -> ModelResult:
         """Send a model's table to where its config says, also where only that is left to do."""
@@ -179,7 +199,7 @@ class Executor:
         self.engine.query(facts.tree, {ref.table: states[ref.unique_id] for ref in facts.inputs}, 0)
 
 
-_ALONE = (RenderedSeed, RenderedUnitTest)
+_ALONE = (RenderedSeed, RenderedUnitTest, RenderedExposure, RenderedSemantic)
 """These read no table."""
 _NEVER = datetime.min.replace(tzinfo=UTC)
 """Stands where `execute` puts the time."""
@@ -194,3 +214,5 @@ def _without_work(node: RenderedNode, status: NodeStatus, message: str) -> NodeR
             return TestResult(node, status, message, now, 0.0)
         case RenderedModel():
             return ModelResult(node, status, message, now, 0.0)
+        case RenderedExposure() | RenderedSemantic():
+            return UnbuiltResult(node, status, message, now, 0.0)

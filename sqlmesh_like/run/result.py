@@ -11,11 +11,20 @@ from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.errors import Location
 from sqlmesh_like.plan.history import CommitSummary
-from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest, RenderedUnitTest
+from sqlmesh_like.render.rendered import (
+    RenderedExposure,
+    RenderedModel,
+    RenderedSeed,
+    RenderedSemantic,
+    RenderedTest,
+    RenderedUnitTest,
+)
 from sqlmesh_like.run.ports import PublishResult, Rows, SparkWork
 
 NodeStatus = Literal["success", "error", "skipped", "no-op", "pass", "fail", "warn"]
-RenderedNode = RenderedModel | RenderedSeed | RenderedTest | RenderedUnitTest
+UnbuiltNode = RenderedExposure | RenderedSemantic
+"""Of these `build` only tells that it got there, as dbt does: exposures and saved queries."""
+RenderedNode = RenderedModel | RenderedSeed | RenderedTest | RenderedUnitTest | UnbuiltNode
 
 BLOCKING = frozenset({"error", "fail", "skipped"})
 """After these the run as a whole has failed, and nothing that reads the node is run: see `blocks`."""
@@ -85,7 +94,19 @@ class TestResult:
     location: Location | None = None
 
 
-NodeResult = ModelResult | SeedResult | TestResult
+@dataclass(frozen=True)
+class UnbuiltResult:
+    """An exposure or a saved query of a run: there is nothing to do for it, or what it reads failed."""
+
+    node: UnbuiltNode
+    status: NodeStatus
+    message: str
+    started: datetime
+    seconds: float
+    location: Location | None = None
+
+
+NodeResult = ModelResult | SeedResult | TestResult | UnbuiltResult
 
 
 def blocks(result: NodeResult) -> bool:
@@ -105,4 +126,5 @@ class RunResult:
 
     @property
     def has_written(self) -> bool:
-        return any(not isinstance(result, TestResult) and result.written is not None for result in self.results)
+        tables = (result for result in self.results if isinstance(result, ModelResult | SeedResult))
+        return any(result.written is not None for result in tables)

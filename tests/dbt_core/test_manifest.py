@@ -12,12 +12,16 @@ import pytest
 from sqlmesh_like.cli.app import main
 from tests.dbt_core.cafe import FILES as CAFE
 from tests.dbt_core.program import asked, python_of_dbt
+from tests.dbt_core.semantic import FILES as SEMANTIC
 from tests.projects import enter_project
 
 Shown = pytest.CaptureFixture[str]
 Entry = Mapping[str, object]
 PROFILE = "lake: {target: d, outputs: {d: {type: duckdb, path: x.duckdb, schema: main}}}\n"
-SECTIONS = ("nodes", "sources", "exposures", "unit_tests", "groups", "docs", "macros")
+SECTIONS = (
+    *("nodes", "sources", "exposures", "unit_tests", "groups", "docs", "macros"),
+    *("semantic_models", "metrics", "saved_queries"),
+)
 DIFFERS: Mapping[str, frozenset[str]] = {
     "every node": frozenset({
         "database", "relation_name", "quoting", "created_at", "unrendered_config", "patch_path", "build_path",
@@ -108,7 +112,7 @@ unit_tests:
 }
 
 
-@pytest.fixture(params=[CAFE, SHOP, HOOKED], ids=["cafe", "shop", "hooked"])
+@pytest.fixture(params=[CAFE, SHOP, HOOKED, SEMANTIC], ids=["cafe", "shop", "hooked", "semantic"])
 def manifests(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
 ) -> tuple[dict[str, Entry], dict[str, Entry]]:
@@ -172,9 +176,22 @@ def plain(key: str, value: object) -> object:
     """What `refs` and `depends_on.nodes` repeat, and their order, says nothing; nor does what ends a macro."""
     if key in ("refs", "sources", "depends_on.nodes") and isinstance(value, list):
         return {json.dumps(entry, sort_keys=True) for entry in value}
+    if key in ("node_relation", "exports"):
+        return without(("database", "relation_name"), value)
     if key == "columns" and isinstance(value, Mapping):
         return {name: {k: v for k, v in column.items() if k != "doc_blocks"} for name, column in value.items()}
     return value.strip() if isinstance(value, str) else value
+
+
+def without(keys: tuple[str, ...], value: object) -> object:
+    """A value of JSON without these keys, however deep they are."""
+    match value:
+        case dict():
+            return {key: without(keys, part) for key, part in value.items() if key not in keys}
+        case list():
+            return [without(keys, part) for part in value]
+        case _:
+            return value
 
 
 def test_each_difference_is_documented() -> None:

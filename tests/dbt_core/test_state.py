@@ -11,6 +11,7 @@ import pytest
 from sqlmesh_like.cli.app import main
 from tests.dbt_core.cafe import FILES as CAFE
 from tests.dbt_core.program import asked, python_of_dbt
+from tests.dbt_core.semantic import FILES as SEMANTIC
 from tests.dbt_core.test_manifest import HOOKED, SHOP
 from tests.projects import enter_project
 
@@ -72,6 +73,37 @@ EDITS: Mapping[str, tuple[Mapping[str, str], tuple[Edit, ...]]] = {
             ("models/added.sql", "select 2", "select 3"),
             ("models/p.yml", "rows: [{id: 1, n: 2}]", "rows: [{id: 1, n: 3}]"),
             ("models/p.yml", "limit: 3", "limit: 4"),
+        ),
+    ),
+    "a semantic layer": (
+        SEMANTIC,
+        (
+            ("models/semantic/loaves.yml", "expr: price, create_metric", "expr: price + 1, create_metric"),
+            ("models/semantic/loaves.yml", "label: Filled", "label: Filled up"),
+            ("models/semantic/loaves.yml", "{measure: loaf_count}", "{measure: takings}"),
+            ("models/semantic/metrics.yml", "label: Weight", "label: Weight\n    config: {meta: {a: 1}}"),
+            ("models/semantic/metrics.yml", "export_as: table", "export_as: view"),
+            ("models/semantic/metrics.yml", "period_agg: last", "period_agg: first"),
+            ("scales/models/w.yml", "weighed_on, type: time", "weighed_on, label: On, type: time"),
+            (
+                "models/fresh.yml",
+                "",
+                "metrics: [{name: fresh, label: F, type: simple, type_params: {measure: takings}}]",
+            ),
+        ),
+    ),
+    "a saved query": (
+        SEMANTIC,
+        (
+            ("models/semantic/metrics.yml", "limit: 5", "limit: 6"),
+            ("models/semantic/metrics.yml", "alias: all_loaves", "alias: others"),
+        ),
+    ),
+    "settings of a semantic layer": (
+        SEMANTIC,
+        (
+            ("dbt_project.yml", "made_by: ada", "made_by: bo"),
+            ("models/models.yml", "owner: {name: Ada}", "owner: {name: Bo}"),
         ),
     ),
 }

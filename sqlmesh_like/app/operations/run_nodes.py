@@ -34,10 +34,11 @@ COMMAND_TYPES: Mapping[str, tuple[ResourceType, ...]] = {
     "run": ("model",),
     "test": ("test", "unit_test"),
     "snapshot": ("snapshot",),
-    "build": ("seed", "model", "snapshot", "test", "unit_test"),
+    "build": ("seed", "model", "snapshot", "test", "unit_test", "exposure", "saved_query"),
 }
-"""What each command does something with."""
-_READING = ("test", "unit_test")
+"""What each command does something with, or as in dbt only tells that it got there."""
+_UNBUILT = ("exposure", "saved_query")
+_READING = ("test", "unit_test", *_UNBUILT)
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,8 @@ def _run_in_memory(
     """Nothing outlives a process there: what is read is built first, whether it is selected or not."""
     from sqlmesh_like.app.lakes.duck_lake import build_tables, open_duck_lake  # a run on Spark need not wait for DuckDB
 
-    lake, above = open_duck_lake(loaded, selected, now), loaded.graph.above(selected)
+    wanted = [unique_id for unique_id in selected if loaded.graph.nodes[unique_id].resource_type not in _UNBUILT]
+    lake, above = open_duck_lake(loaded, wanted, now), loaded.graph.above(wanted)
     seeds = _seeds(loaded, above)
     broken = _check(lake, selected, written, seeds, listener.notify)
     # What is selected may be above what is only read: it is then built twice, first for its reader.

@@ -11,7 +11,7 @@ from sqlmesh_like.artifacts.run_results import ResultRow, write_run_results
 from sqlmesh_like.plan.history import CommitSummary
 from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.run.ports import SparkWork
-from sqlmesh_like.run.result import ModelResult, NodeResult, RunResult, SeedResult, TestResult
+from sqlmesh_like.run.result import ModelResult, NodeResult, RunResult, SeedResult, TestResult, UnbuiltResult
 
 
 def write_results(loaded: Loaded, result: RunResult, elapsed: float, call: Mapping[str, object]) -> None:
@@ -23,7 +23,7 @@ def write_results(loaded: Loaded, result: RunResult, elapsed: float, call: Mappi
             message=node_result.message or detail(node_result),
             execution_time=node_result.seconds,
             adapter_response=response(node_result),
-            failures=node_result.failures if isinstance(node_result, TestResult) else None,
+            failures=_failures(node_result),
         )
         for node_result in result.results
     ]
@@ -31,6 +31,16 @@ def write_results(loaded: Loaded, result: RunResult, elapsed: float, call: Mappi
     args = {**vars(loaded.invocation), **call, "has_vars": has_vars}
     write_run_results(loaded.target_folder / "run_results.json", rows, elapsed, args, loaded.rendered)
     write_manifest(loaded.target_folder / "manifest.json", loaded.project, loaded.manifest_text())
+
+
+def _failures(result: NodeResult) -> int | None:
+    match result:
+        case TestResult():
+            return result.failures
+        case UnbuiltResult():
+            return 0  # as in dbt
+        case ModelResult() | SeedResult():
+            return None
 
 
 def response(result: NodeResult) -> Mapping[str, object]:
@@ -56,6 +66,8 @@ def _work(result: NodeResult) -> Mapping[str, object]:
             return {"rows_affected": result.rows, **_write_summary(result.written)}
         case TestResult():
             return {"strategy": result.strategy} if result.strategy else {}
+        case UnbuiltResult():
+            return {}
 
 
 def _write_summary(written: CommitSummary | None) -> Mapping[str, object]:
@@ -82,7 +94,7 @@ def detail(result: NodeResult) -> str:
             return (f"{result.strategy} {result.rows} rows" if result.strategy else "VIEW") + _published(result)
         case SeedResult():
             return f"INSERT {result.rows}"
-        case TestResult():
+        case TestResult() | UnbuiltResult():
             return result.status.upper()
 
 

@@ -14,6 +14,8 @@ from sqlmesh_like.app.reporter import Level
 from sqlmesh_like.app.setup.import_check import ImportedModel, ImportReport, import_report
 from sqlmesh_like.cli.context import TerminalReporter, staying
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.printing.counts import counted_nodes
+from sqlmesh_like.plan.graph import SEMANTIC_TYPES
 from sqlmesh_like.project.nodes import AuthorStrategy
 
 _MOST = 5
@@ -56,7 +58,7 @@ def command(flags: Flags, form: str) -> int:
 
 
 def _page(name: str, report: ImportReport, warnings: list[str]) -> list[str]:
-    counted = ", ".join(f"{number} {kind}{'s' if number > 1 else ''}" for kind, number in sorted(report.nodes.items()))
+    counted = ", ".join(counted_nodes(report.nodes))
     lines = [f"{name}: {counted}", "", *_summary(report)]
     parts = {
         "Rebuilt by each run that finds a change, and why": [_why(model) for model in report.of("full_refresh")],
@@ -64,12 +66,19 @@ def _page(name: str, report: ImportReport, warnings: list[str]) -> list[str]:
         "Broken": [str(model.error) for model in report.of("broken")],
         "Known in a run only: the template asks the lake": [", ".join(m.name for m in report.of("asks"))],
         "Ignored, or likely a mistake": _grouped(warnings),
+        "Listed only": _semantic(report),
         "What to change first": _first(report),
     }
     for title, entries in parts.items():
         if any(entries):
             lines += ["", title, *(f"  {line}" for entry in entries for line in entry.splitlines())]
     return lines
+
+
+def _semantic(report: ImportReport) -> list[str]:
+    """Nobody may be misled into asking for them."""
+    counted = counted_nodes({kind: number for kind, number in report.nodes.items() if kind in SEMANTIC_TYPES})
+    return [f"{', '.join(counted)}: `sml ls` and the manifest have them, nothing here computes them"] if counted else []
 
 
 def _summary(report: ImportReport) -> list[str]:

@@ -13,9 +13,9 @@ from sqlmesh_like.artifacts.json_objects import mapping_of
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.resource_types import resource_types
-from sqlmesh_like.plan.graph import Node
+from sqlmesh_like.plan.graph import BY_NAME, Node
 
-_KINDS = ("nodes", "sources", "exposures", "unit_tests")
+_KINDS = ("nodes", "sources", "exposures", "unit_tests", "semantic_models", "metrics", "saved_queries")
 _CONFIG = ("enabled", "materialized", "schema", "alias", "tags", "unique_key", "partition_by", "table_type", "refresh")
 
 
@@ -53,14 +53,10 @@ def lines(loaded: Loaded, nodes: Iterable[Node], form: str, keys: tuple[str, ...
 
 
 def _selector(node: Node) -> str:
-    """What selects the node alone; sources and exposures have no folders there, as in dbt."""
-    match node.resource_type:
-        case "source":
-            return f"source:{node.fqn[0]}.{node.source_name}.{node.name}"
-        case "exposure":
-            return f"exposure:{node.fqn[0]}.{node.name}"
-        case _:
-            return ".".join(node.fqn)
+    """What selects the node alone; sources, exposures, metrics and the like have no folders there, as in dbt."""
+    if node.source_name is not None:
+        return f"source:{node.fqn[0]}.{node.source_name}.{node.name}"
+    return f"{node.resource_type}:{node.fqn[0]}.{node.name}" if node.resource_type in BY_NAME else ".".join(node.fqn)
 
 
 def _chosen(loaded: Loaded, keys: tuple[str, ...]) -> Callable[[Node], dict[str, object]]:

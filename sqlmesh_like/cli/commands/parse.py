@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import click
 
 from sqlmesh_like.artifacts.manifest import write_manifest
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.printing.counts import counted_nodes
+from sqlmesh_like.plan.graph import SEMANTIC_TYPES
 
 
 @click.command("parse")
@@ -16,7 +20,8 @@ def command(flags: Flags) -> None:
     loaded = load(flags)
     path = loaded.target_folder / "manifest.json"
     write_manifest(path, loaded.project, loaded.manifest_text())
-    count = len(loaded.graph.nodes)
-    make_output(flags).line(
-        f"Parsed {count} nodes of {loaded.project.name}; wrote {loaded.project.target_path}/manifest.json"
-    )
+    nodes, output = loaded.graph.nodes, make_output(flags)
+    output.line(f"Parsed {len(nodes)} nodes of {loaded.project.name}; wrote {loaded.project.target_path}/manifest.json")
+    types = Counter[str](node.resource_type for node in nodes.values() if node.resource_type in SEMANTIC_TYPES)
+    if types:
+        output.line(f"{', '.join(counted_nodes(types))} are listed; nothing here computes them")

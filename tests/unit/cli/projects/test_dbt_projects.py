@@ -432,11 +432,10 @@ def test_deps_does_not_read_models(project: Project) -> None:
     assert (project.root / "dbt_packages/kit/dbt_project.yml").is_file()
 
 
-@pytest.mark.parametrize("key", ["metrics", "semantic_models", "saved_queries", "functions"])
-def test_what_nothing_computes_is_ignored_with_a_warning(project: Project, key: str) -> None:
-    files = {"models/m.sql": "select 1 as id", "models/m.yml": f"version: 2\n{key}: [{{name: x, model: ref('m')}}]\n"}
-    assert project.call("compile", files=files).count(f"models/m.yml:2:1: {key} are ignored") == 1
-    files["models/m.yml"] = f"{key}: []\n"
+def test_functions_are_ignored_with_a_warning(project: Project) -> None:
+    files = {"models/m.sql": "select 1 as id", "models/m.yml": "version: 2\nfunctions: [{name: x}]\n"}
+    assert project.call("compile", files=files).count("models/m.yml:2:1: functions are ignored") == 1
+    files["models/m.yml"] = "functions: []\n"
     assert "ignored" not in project.call("compile", files=files)
 
 

@@ -237,8 +237,8 @@ def test_which_row_an_upsert_replaces_is_asked_where_the_project_does_not_say(as
 
 def test_unit_tests_come_with_their_model_and_stand_before_it(ask: Ask) -> None:
     code, told = ask(REFUND, "ls", "-s", "daily")
-    assert code == 0 and told.split() == ["shop.daily", "shop.daily.refund"]
-    assert ask(REFUND, "ls", "-s", "daily", "--resource-type", "unit_test")[1].split() == ["shop.daily.refund"]
+    assert code == 0 and told.split() == ["shop.daily", "unit_test:shop.refund"]
+    assert ask(REFUND, "ls", "-s", "daily", "--resource-type", "unit_test")[1].split() == ["unit_test:shop.refund"]
     code, told = ask(REFUND, "test", "-s", "test_type:data,daily")
     assert code == 2 and "matches nothing" in told
 

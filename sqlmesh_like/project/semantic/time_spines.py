@@ -1,0 +1,44 @@
+"""`time_spine:` of a model and `granularity:` of its columns. Owns their keys; as in dbt the manifest has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlmesh_like.errors import nearest
+from sqlmesh_like.project.reading.yaml_node import YamlNode
+from sqlmesh_like.project.semantic.shapes import GRANULARITIES, Key, Shape, each, one_of, text
+
+_CUSTOM = Shape("a custom granularity", {"name": Key(text, is_required=True), "column_name": Key(text)})
+_TIME_SPINE = Shape("time_spine", {
+    "standard_granularity_column": Key(text, is_required=True), "custom_granularities": Key(each(_CUSTOM), ()),
+})  # fmt: skip
+
+
+def time_spine(model: YamlNode) -> Mapping[str, object] | None:
+    """The time spine that a model is, None where it is none.
+
+    Raises ProjectError for a wrong key, and where the model has no such column, or this one no granularity.
+    """
+    node = model.get("time_spine")
+    if node is None:
+        return None
+    spine = _TIME_SPINE.read(node)
+    name, columns = str(spine["standard_granularity_column"]), _columns(model)
+    if name not in columns:
+        hint = nearest(name, columns) or "describe it under columns:"
+        raise node.error(f"time_spine: the model's YAML has no column {name!r}", hint)
+    if granularity(columns[name]) is None:
+        raise node.error(f"time_spine: column {name!r} has no granularity", "add granularity: day to the column")
+    return spine
+
+
+def granularity(column: YamlNode) -> str | None:
+    """The granularity of a column of times, None where none is said. Raises ProjectError for an unknown one."""
+    child = column.get("granularity")
+    return None if child is None else str(one_of(*GRANULARITIES)(child, "granularity"))
+
+
+def _columns(model: YamlNode) -> dict[str, YamlNode]:
+    columns = model.get("columns")
+    elements = () if columns is None else columns.sequence("columns")
+    return {str(column.children["name"].value): column for column in elements if "name" in column.children}
