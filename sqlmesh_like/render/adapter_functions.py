@@ -6,13 +6,14 @@ Such a template is rendered again when its node is run, with a `LakeQueries` tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.project.reading.bounds import unbounded
 from sqlmesh_like.render.relations import TemplateRelation
+from sqlmesh_like.render.results.result_table import ResultTable
 from sqlmesh_like.render.templates import TemplateFault
 from sqlmesh_like.sql_text import spark_identifier
 
@@ -106,106 +107,15 @@ class ColumnOf:
         return f"<Column {self.name} ({self.data_type})>"
 
 
-class ResultColumn:
-    """One column of a result: `.name`, `.values()`, and its values in order."""
+class Response:
+    """How a statement ended: `response` of its result."""
 
-    def __init__(self, name: str, values: tuple[object, ...]) -> None:
-        self.name = name
-        self._values = values
+    def __init__(self, message: str = "OK", code: str | None = None, rows_affected: object = None) -> None:
+        self.code, self.rows_affected, self.query_id = code, rows_affected, None
+        self._message = message
 
-    def values(self) -> tuple[object, ...]:
-        return self._values
-
-    def __iter__(self) -> Iterator[object]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __getitem__(self, position: int) -> object:
-        return self._values[position]
-
-
-class ResultRow(Mapping[str, object]):
-    """One row: by position, by name and, in templates, by attribute. Going through it gives its values."""
-
-    def __init__(self, names: Sequence[str], values: tuple[object, ...]) -> None:
-        self._names = tuple(names)
-        self._row = values
-
-    def __getitem__(self, key: str | int) -> object:
-        if isinstance(key, int):
-            return self._row[key]
-        wanted = [name.lower() for name in self._names]
-        if key.lower() not in wanted:
-            raise KeyError(key)
-        return self._row[wanted.index(key.lower())]
-
-    def __iter__(self) -> Iterator[object]:  # type: ignore[override]  # as agate's rows do
-        return iter(self._row)
-
-    def __len__(self) -> int:
-        return len(self._row)
-
-    def keys(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self._names
-
-    def values(self) -> tuple[object, ...]:  # type: ignore[override]
-        return self._row
-
-    def dict(self) -> dict[str, object]:
-        return dict(zip(self._names, self._row, strict=True))
-
-
-class _Columns(tuple[ResultColumn, ...]):
-    """Columns by position and, in templates, by name; `items()` and the like as agate's, a mapping by name."""
-
-    def __getitem__(self, key: object) -> ResultColumn:  # type: ignore[override]
-        if isinstance(key, int):
-            return tuple.__getitem__(self, key)
-        for column in self:
-            if column.name.lower() == str(key).lower():
-                return column
-        raise KeyError(key)
-
-    def keys(self) -> tuple[str, ...]:
-        return tuple(column.name for column in self)
-
-    def values(self) -> tuple[ResultColumn, ...]:
-        return tuple(self)
-
-    def items(self) -> tuple[tuple[str, ResultColumn], ...]:
-        return tuple((column.name, column) for column in self)
-
-    def get(self, key: object, default: object = None) -> object:
-        try:
-            return self[key]
-        except (KeyError, IndexError):
-            return default
-
-    def dict(self) -> dict[str, ResultColumn]:
-        return dict(self.items())
-
-
-class ResultTable:
-    """What `run_query` returns, with what templates use of agate's tables."""
-
-    def __init__(self, answer: QueryResult) -> None:
-        self.column_names = answer.names
-        self.rows = tuple(ResultRow(answer.names, row) for row in answer.rows)
-        self.columns = _Columns(
-            ResultColumn(name, tuple(row[position] for row in answer.rows))
-            for position, name in enumerate(answer.names)
-        )
-
-    def __iter__(self) -> Iterator[ResultRow]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def print_table(self, *_args: object, **_options: object) -> str:
-        return ""
+    def __str__(self) -> str:
+        return self._message
 
 
 class Execute:
@@ -297,7 +207,8 @@ class AdapterFunctions:
             "run_query": self.run_query,
             "statement": self.statement,
             "load_result": self.load_result,
-            "store_result": self._store_nothing,
+            "store_result": self.store_result,
+            "store_raw_result": self.store_raw_result,
             "load_relation": self.load_relation,
         }
 
@@ -307,7 +218,7 @@ class AdapterFunctions:
 
     def run_query(self, sql: object = "") -> ResultTable | None:
         self._note()
-        return None if self._lake is None else ResultTable(self._lake.query(_whole(sql)))
+        return None if self._lake is None else _table(self._lake.query(_whole(sql)))
 
     def statement(
         self,
@@ -323,16 +234,28 @@ class AdapterFunctions:
         if self._lake is not None and str(sql).strip():
             answer = self._lake.query(_whole(sql))
             if name is not None:
-                table = ResultTable(answer if fetch_result else QueryResult((), ()))
-                self._results[name] = {"response": "OK", "data": [list(row) for row in answer.rows], "table": table}
+                self.store_result(name, Response(), _table(answer) if fetch_result else None)
         return ""
 
     def load_result(self, name: str) -> Mapping[str, object] | None:
         self._note()
         return self._results.get(name)
 
-    def _store_nothing(self, *_args: object, **_options: object) -> str:
+    def store_result(self, name: str, response: object, agate_table: ResultTable | None = None) -> str:
+        """Keep a result for `load_result`, as macros of packages do that run statements."""
+        table = ResultTable() if agate_table is None else agate_table
+        self._results[name] = {"response": response, "data": [row.values() for row in table], "table": table}
         return ""
+
+    def store_raw_result(
+        self,
+        name: str,
+        message: str = "OK",
+        code: str | None = None,
+        rows_affected: object = None,
+        agate_table: ResultTable | None = None,
+    ) -> str:
+        return self.store_result(name, Response(message, code, rows_affected), agate_table)
 
     def load_relation(self, relation: TemplateRelation) -> TemplateRelation | None:
         return self.get_relation(None, relation.schema, relation.identifier)
@@ -375,6 +298,10 @@ class AdapterFunctions:
 
     def verify_database(self, *_args: object, **_options: object) -> str:
         return ""
+
+
+def _table(answer: QueryResult) -> ResultTable:
+    return ResultTable(answer.names, answer.rows)
 
 
 def _whole(sql: object) -> str:

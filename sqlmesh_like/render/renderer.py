@@ -121,10 +121,10 @@ class Renderer:
         places = {entry.file.name: entry for entry in enabled}
 
         def render_tested(name: str, overrides: Overrides) -> RenderedModel:
-            return self._with(overrides).render_model(places[name], registry)
+            return self.with_overrides(overrides).render_model(places[name], registry)
 
-        def render_fixture(text: str, path: str, overrides: Overrides) -> str:
-            return self._with(overrides)._render_text(text, path, registry)
+        def render_fixture(text: str, path: str, overrides: Overrides) -> RenderedModel:
+            return self.with_overrides(overrides).render_text(text, path, registry)
 
         tests = render_tests(self._project.tests, disabled, registry, self._around, self._templates)
         exposures = render_exposures(self._project.exposures, registry, self._around, self._templates)
@@ -143,14 +143,15 @@ class Renderer:
             broken_macros={path: as_sql_error(error) for path, error in self._around.macros.errors.items()},
         )
 
-    def _render_text(self, text: str, path: str, registry: RelationRegistry) -> str:
+    def render_text(self, text: str, path: str, registry: RelationRegistry) -> RenderedModel:
         """A SELECT that is not a node, such as a fixture's. `path` is the file of the project that it stands in."""
         name = f"fixture.{self._project.name}.{path}"
         file = ModelFile(name, path, path, text, {}, (), "", Location(path, 1, 1))
         placed = Placed(file, {"materialized": "view"}, TableName(self._target.schema, "fixture"))
-        return self.render_model(placed, registry).sql
+        return self.render_model(placed, registry)
 
-    def _with(self, overrides: Overrides) -> Renderer:
+    def with_overrides(self, overrides: Overrides) -> Renderer:
+        """One whose templates find something in place of macros, variables and the environment."""
         renderer = copy.copy(self)
         variables = {**self._around.vars, **overrides.vars}
         renderer._around = replace(self._around, vars=variables, overrides=overrides)

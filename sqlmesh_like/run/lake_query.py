@@ -9,6 +9,7 @@ from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.analyze.nesting import parse_text
+from sqlmesh_like.analyze.query_analysis import QUESTION
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.plan.planner import Planner
@@ -18,7 +19,7 @@ from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap
 from sqlmesh_like.render.rerender import AsksItself
 from sqlmesh_like.run.ports import QueryEngine, StatementEngine
 
-_ASKED = "model.asked.question"
+_ASKED = f"{QUESTION}run_query"
 _STATEMENTS = "statements are for hooks and run-operation; while a model is rendered only a SELECT may run"
 
 
