@@ -29,10 +29,10 @@ from sqlmesh_like.project.nodes import (
     SourceTable,
 )
 from sqlmesh_like.project.snapshots import SnapshotConfig
+from sqlmesh_like.render.library.node import path_within_package
 from sqlmesh_like.render.rendered import InputRef, RefCall, RenderedModel, RenderedProject, RenderedSeed, RenderedTest
 
 MANIFEST_SCHEMA = "https://schemas.getdbt.com/dbt/manifest/v12.json"
-PACKAGE_FOLDERS = ("dbt_packages", "dbt_modules")
 _EMPTY = ("metrics", "selectors", "saved_queries", "semantic_models")
 
 
@@ -163,7 +163,7 @@ def _version(version: object) -> object:
 
 def _common(unique_id: str, name: str, kind: str, path: str) -> dict[str, object]:
     package = unique_id.split(".")[1]
-    path = _within_package(path, package)
+    path = path_within_package(path, package)
     return {
         "unique_id": unique_id,
         "name": name,
@@ -173,12 +173,6 @@ def _common(unique_id: str, name: str, kind: str, path: str) -> dict[str, object
         "original_file_path": path,
         "database": None,
     }
-
-
-def _within_package(path: str, package: str) -> str:
-    """A file of a package by its path in there, as in dbt."""
-    head, _, rest = path.partition(f"/{package}/")
-    return rest if rest and head in PACKAGE_FOLDERS else path
 
 
 def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
@@ -415,7 +409,7 @@ def _macros(project: ParsedProject, rendered: RenderedProject) -> list[dict[str,
 
 def _macro(unique_id: str, file: MacroFile, doc: MacroDoc) -> dict[str, object]:
     _, package, name = unique_id.split(".", 2)
-    path = _within_package(file.path, package)
+    path = path_within_package(file.path, package)
     return {
         **dbt_keys.MACRO,
         "unique_id": unique_id,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import replace
 
 from sqlmesh_like.errors import JinjaError, Location, NodeError
 from sqlmesh_like.project.nodes import ParsedProject
 from sqlmesh_like.render.adapter_functions import LakeQueries
+from sqlmesh_like.render.library.node import Entries
 from sqlmesh_like.render.overrides import NO_OVERRIDES, Overrides
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedTest
 from sqlmesh_like.render.renderer import Renderer
@@ -33,7 +34,7 @@ class Rerenderer:
         renderer: Renderer,
         project: ParsedProject,
         answers: Callable[[Rerenderer], LakeQueries] | None,
-        graph: Callable[[], Mapping[str, object]],
+        graph: Entries,
     ) -> None:
         placed = renderer.place_all()
         self._placed = renderer.by_id(placed)

@@ -81,6 +81,12 @@ class LakeQuery:
         schema, rows = self._rows(self._view(sql), -1)
         return QueryResult(tuple(column.name for column in schema), rows)
 
+    def relations(self) -> dict[TableName, str]:
+        """Tables and views of the project, there or not."""
+        places = {place.table: "table" for place in self.planner.catalog.places.values()}
+        models = self.planner.rendered.models
+        return places | {model.table: "view" for model in models if model.config.materialized == "view"}
+
     def drop(self, table: TableName) -> None:
         """Drop a table that a statement made, if it exists; a view of the project has nothing to drop.
 

@@ -57,6 +57,9 @@ class FixtureQueries:
             raise self._unknown(table.sql("spark", comments=False))
         return self.lake.query(sql)
 
+    def relations(self) -> Mapping[TableName, str]:
+        return self.lake.relations()
+
     def drop(self, table: TableName) -> None:
         self.lake.drop(table)
 

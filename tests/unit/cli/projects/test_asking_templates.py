@@ -1,0 +1,179 @@
+"""What templates find when somebody answers, and when nobody does yet: relations, columns, their node and the call.
+
+Expected values are those of dbt-core 1.11.16 with dbt-duckdb, in Spark's words where the dialect differs.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.projects.test_dbt_projects import Project, Shown
+
+MODELS = {
+    "models/t.sql": "{{ config(materialized='table', tags=['x']) }}"
+    "select 1 as id, 'b' as name, cast(1.5 as decimal(10,2)) as amt, cast(2.5 as double) as ratio",
+    "models/v.sql": "select id, name from {{ ref('t') }}",
+    "macros/m.sql": "{% macro boo(x) %}{{ return({'a': x}) }}{% endmacro %}{% macro hi(x) %}hi {{ x }}{% endmacro %}",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> Project:
+    return Project(tmp_path, monkeypatch, capsys)
+
+
+def answers(project: Project, expressions: list[str], before: str = "") -> list[str]:
+    """What each expression prints in a model of its own, when it runs."""
+    names = "-- depends_on: {{ ref('t') }} {{ ref('v') }}\n"
+    files = {
+        f"models/sub/p{n}.sql": names
+        + "{% if execute %}"
+        + before
+        + f"{{% do log('<{n}:' ~ ({text}) ~ ':{n}>', info=true) %}}{{% endif %}}select 1 as a"
+        for n, text in enumerate(expressions)
+    }
+    shown = project.call("build", files={**MODELS, **files})
+    found = [re.search(rf"<{n}:(.*?):{n}>", shown, re.DOTALL) for n in range(len(expressions))]
+    return [match[1] if match else "nothing" for match in found]
+
+
+def compare(project: Project, cases: dict[str, str], before: str = "") -> None:
+    assert dict(zip(cases, answers(project, list(cases), before), strict=True)) == cases
+
+
+def test_relations_have_dbts_interface(project: Project) -> None:
+    cases = {
+        "r": "`s`.`i`",
+        "r.type ~ r.is_table ~ r.is_view ~ r.is_cte": "NoneFalseFalseFalse",
+        "api.Relation.create(schema='s', identifier='i', type='view').is_view": "True",
+        "api.Relation.View ~ api.Relation.Table ~ api.Relation.get_relation_type('cte')": "viewtablecte",
+        "api.Relation.create(schema='s').identifier ~ api.Relation.create(schema='s')": "None`s`",
+        "r.include(database=false, schema=false) ~ r.include(schema=false).identifier": "`i`i",
+        "r.quote(schema=false, identifier=false) ~ r.quote(identifier=false).include(schema=false)": "s.ii",
+        "r.replace_path(identifier='j') ~ r.incorporate(path={'schema': 'z'})": "`s`.`j``z`.`i`",
+        "r.incorporate(type='view').is_view ~ r.without_identifier()": "True`s`",
+        "r.path.schema ~ r.get('identifier') ~ r.get('no', 'x') ~ r.render()": "six`s`.`i`",
+        "r.matches(schema='S', identifier='i') ~ r.matches(identifier='j')": "TrueFalse",
+        "ref('t') == ref('v') or ref('t') not in [ref('v'), ref('t')]": "False",
+        "ref('t').type ~ this.type ~ this.name": "NoneNonep12",
+        "make_temp_relation(this) ~ make_backup_relation(this, 'table').type": "`dws`.`p13__dbt_tmp`table",
+    }
+    compare(project, cases, "{% set r = api.Relation.create(database='d', schema='s', identifier='i') %}")
+
+
+def test_the_lake_says_what_is_there(project: Project) -> None:
+    cases = {
+        "adapter.get_relation(this.database, 'dws', 't').type": "table",
+        "adapter.get_relation(database=none, schema='dws', identifier='v').is_view": "True",
+        "adapter.get_relation(none, 'dws', 'nope')": "None",
+        "load_relation(ref('v')).type ~ load_cached_relation(ref('t'))": "view`dws`.`t`",
+        "dbt.load_cached_relation(this)": "None",
+        "adapter.check_schema_exists(none, 'dws') ~ adapter.check_schema_exists(none, 'nope')": "TrueFalse",
+        "adapter.list_relations(none, 'DWS') | map(attribute='type') | unique | sort | join(',')": "table,view",
+        "adapter.list_relations_without_caching(this.without_identifier()) | length >= 2": "True",
+        "adapter.list_schemas(none)": "['dws']",
+        "adapter.get_missing_columns(ref('t'), ref('v')) | map(attribute='name') | join(',')": "amt,ratio",
+        "adapter.expand_target_column_types(ref('t'), ref('v'))": "None",
+        "adapter.quote_as_configured('a', 'identifier') ~ adapter.quote('a')": "a`a`",
+        "get_or_create_relation(none, 'dws', 't', 'table')[0]": "True",
+        "get_or_create_relation(none, 'dws', 'u', 'view')[1].type": "view",
+        "get_columns_in_query('select 1 as a, 2 as b')": "['a', 'b']",
+        "diff_columns(adapter.get_columns_in_relation(ref('t')), []) | length": "4",
+        "get_quoted_csv(['a', 'b'])": "`a`, `b`",
+        "run_query('select count(*) from ' ~ ref('t')).rows[0][0]": "1",
+        "run_query('select max(id) from ' ~ ref('t')).rows[0]['max(id)']": "1",
+    }
+    compare(project, cases)
+
+
+def test_columns_have_whole_types_and_can_be_compared(project: Project) -> None:
+    cases = {
+        "c[2].dtype ~ c[2].data_type ~ c[2].is_numeric() ~ c[2].is_string()": "decimal(10,2)decimal(10,2)TrueFalse",
+        "c[0].is_integer() ~ c[1].is_string() ~ c[3].is_float() ~ c[1].string_size()": "TrueTrueTrue256",
+        "c[0] in adapter.get_columns_in_relation(ref('v'))": "True",
+        "c[2] in adapter.get_columns_in_relation(ref('v'))": "False",
+        "c[0] == api.Column('id', c[0].dtype)": "True",
+        "api.Column('a', 'varchar', 10).string_size() ~ api.Column('a', 'int').literal('x')": "10cast(x as int)",
+    }
+    compare(project, cases, "{% set c = adapter.get_columns_in_relation(ref('t')) %}")
+
+
+def test_results_of_statements_are_stored_as_in_dbt(project: Project) -> None:
+    asked = (
+        "{% call statement('q', fetch_result=True) %}select id, name from {{ ref('t') }}{% endcall %}"
+        "{% call statement('n') %}select 1 as x{% endcall %}"
+        "{% do store_result('s', response='R', agate_table=load_result('q').table) %}"
+        "{% do store_raw_result('w', message='M', code='C', rows_affected=3) %}"
+    )
+    cases = {
+        "load_result('q').data ~ load_result('q').table.column_names": "[(1, 'b')]('id', 'name')",
+        "load_result('q').response ~ load_result('q').response.code": "OKNone",
+        "load_result('n').data ~ load_result('no')": "[]None",
+        "load_result('s').data ~ load_result('s').response": "[(1, 'b')]R",
+        "load_result('w').response ~ load_result('w')['response'].code": "MC",
+        "load_result('w').response.rows_affected": "3",
+    }
+    compare(project, cases, asked)
+
+
+def test_a_node_knows_itself_and_the_project(project: Project) -> None:
+    cases = {
+        "model.schema ~ model.database ~ model.relation_name": "dwsNone`dws`.`p0`",
+        "model.path ~ model.original_file_path": "sub/p1.sqlmodels/sub/p1.sql",
+        "model.raw_code[:10] ~ model.language ~ model.description ~ model.columns ~ model.meta": "-- dependssql{}{}",
+        "model.config.enabled ~ model.config.tags ~ model.config.meta ~ model.config.materialized": "True[]{}view",
+        "model.depends_on.nodes": "['model.shop.t', 'model.shop.v']",
+        "model.refs | map(attribute='name') | list": "['t', 'v']",
+        "model.get('sources') ~ model.get('no', 'x')": "[]x",
+        "config.get('enabled') ~ config.get('tags', 'x') ~ config.get('no', 'x')": "True[]x",
+        "config.persist_relation_docs() ~ config.persist_column_docs()": "FalseFalse",
+        "context['model'].resource_type ~ context.get('no', 'x') ~ context['hi']('a')": "modelxhi a",
+        "context['shop']['hi']('b')": "hi b",
+        "builtins.ref('t').identifier ~ builtins.var('no', 'd')": "td",
+        "graph.setdefault('kept', {}) ~ graph.kept ~ graph['nodes']['model.shop.t'].tags": "{}{}['x']",
+        "flags.WHICH ~ flags.FULL_REFRESH ~ flags.EMPTY ~ invocation_args_dict.which": "runFalseFalserun",
+        "selected_resources ~ defer_relation ~ validation.any(1)(2)": "[]NoneNone",
+    }
+    compare(project, cases)
+
+
+def test_what_only_the_whole_project_knows_is_asked_when_the_node_runs(project: Project) -> None:
+    """While the project is read nobody knows: a text with `[]` in it must not be what is built."""
+    asks = "select '{{ model.depends_on.nodes | join(' ') }}' as n from {{ ref('t') }}"
+    shown = project.call("show", "m", "--output", "json", files={**MODELS, "models/m.sql": asks})
+    assert '"n": "model.shop.t"' in shown
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("fromjson('nope', 'd') ~ fromjson('nope')", "dNone"),
+        ("fromyaml('a: [', 'd') ~ toyaml(adapter, 'd')", "dd"),
+        ("set(5, 'd') ~ zip(5) ~ zip(5, default='d')", "dNoned"),
+        ("diff_of_two_dicts({'a': ['b'], 'C': ['d', 'e']}, {'a': ['B'], 'c': ['d']})", "{'C': ['e']}"),
+        ("try_or_compiler_error('bad', boo, 3)", "{'a': 3}"),
+        ("modules.re.sub('B', 'x', 'abc', flags=modules.re.IGNORECASE)", "axc"),
+        ("modules.re.compile('a').search('ba').start() ~ modules.re.finditer('a', 'aa') | list | length", "12"),
+        ("modules.itertools.zip_longest([1, 2], [3]) | list", "[(1, 3), (2, None)]"),
+        ("modules.itertools.repeat(1, 3) | list ~ modules.itertools.accumulate([1, 2]) | list", "[1, 1, 1][1, 3]"),
+        ("modules.pytz.utc.localize(modules.datetime.datetime(2024, 7, 1)).isoformat()", "2024-07-01T00:00:00+00:00"),
+        ("modules.pytz.timezone('Europe/Berlin').zone", "Europe/Berlin"),
+    ],
+)
+def test_plain_functions_are_dbts(project: Project, expression: str, expected: str) -> None:
+    text = "select {{ '$$' ~ (" + expression + ") ~ '$$' }} as x"
+    files = {**MODELS, "models/m.sql": text.replace("$$", "")}
+    assert (
+        project.call("compile", "--inline", text, files=files | {"models/m.sql": "select 1 as a"}).split("$$")[1]
+        == expected
+    )
+
+
+def test_variables_for_artifacts_are_looked_up_in_each_call(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "select '{{ dbt_metadata_envs.get('TEAM', 'none') }} {{ dbt_metadata_envs.keys() | join }}' as x"
+    assert project.compiled(text) == "select 'none ' as x"
+    monkeypatch.setenv("DBT_ENV_CUSTOM_ENV_TEAM", "ours")
+    assert project.compiled(text) == "select 'ours TEAM' as x"
