@@ -18,6 +18,11 @@ from sqlmesh_like.render.renderer import Renderer
 _RENDERING: ContextVar[frozenset[str]] = ContextVar("_RENDERING", default=frozenset())
 
 
+def is_rendering(unique_id: str) -> bool:
+    """Whether this node's template is asking."""
+    return unique_id in _RENDERING.get()
+
+
 class AsksItself(NodeError):
     """A view's template asks about that view, which is stored nowhere."""
 

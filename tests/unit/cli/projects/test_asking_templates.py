@@ -177,3 +177,44 @@ def test_variables_for_artifacts_are_looked_up_in_each_call(project: Project, mo
     assert project.compiled(text) == "select 'none ' as x"
     monkeypatch.setenv("DBT_ENV_CUSTOM_ENV_TEAM", "ours")
     assert project.compiled(text) == "select 'ours TEAM' as x"
+
+
+EVENTS = {
+    "models/ev_a.sql": "{{ config(materialized='table') }}select 1 as id",
+    "models/ev_b.sql": "select 2 as id",
+    "macros/m.sql": '{% macro like(pattern) %}{{ return(run_query("select distinct table_schema, table_name, '
+    "case table_type when 'BASE TABLE' then 'table' else lower(table_type) end as `table_type` from "
+    "\" ~ target.database ~ \".information_schema.tables where table_schema ilike 'DWS%' "
+    "and table_name ilike '\" ~ pattern ~ \"' and table_name not ilike '' order by table_name\")) }}{% endmacro %}",
+}
+
+
+def test_the_information_schema_is_that_of_the_project(project: Project) -> None:
+    """As packages look for relations by a pattern, and read them all."""
+    united = (
+        "{{ config(materialized='table') }}-- depends_on: {{ ref('ev_a') }} {{ ref('ev_b') }}\n"
+        "{% for r in like('ev_%') or [] %}select id, '{{ r.table_type }}' as kind from "
+        "{{ api.Relation.create(database=none, schema=r.table_schema, identifier=r.table_name, type=r.table_type) }}"
+        "{{ ' union all ' if not loop.last }}{% endfor %}"
+    )
+    shown = project.call("show", "m", "--output", "json", files={**EVENTS, "models/m.sql": united})
+    assert re.findall(r'"id": (\d), "kind": "(\w+)"', shown.replace("\n", " ")) == [("1", "table"), ("2", "view")]
+
+
+def test_columns_and_schemata_are_there_too_and_a_view_that_asks_is_not_for_itself(project: Project) -> None:
+    asks = (
+        "-- depends_on: {{ ref('ev_b') }}\n{% set c = run_query(\"select table_name, column_name, data_type from "
+        "INFORMATION_SCHEMA.COLUMNS where table_schema = 'dws' and ordinal_position = 1 order by 1\") %}"
+        "{% set s = run_query('select schema_name from information_schema.schemata') %}"
+        "{% set none_at_all = run_query(\"select * from information_schema.tables where table_name = 'm'\") %}"
+        "select '{{ c.rows | map('join', ' ') | join('; ') if c else '' }}' as cols, "
+        "'{{ s.columns[0].values() | join if s else '' }}' as schemas, {{ none_at_all | length if s else 0 }} as own"
+    )
+    shown = project.call("show", "m", "--output", "json", files={**EVENTS, "models/m.sql": asks})
+    assert '"cols": "ev_b id int", "schemas": "dws", "own": 0' in shown.replace("\n", "")
+
+
+def test_a_relation_that_is_found_must_be_known_before(project: Project) -> None:
+    reads = "select * from {{ (like('ev_a').rows[0].table_name if execute) or 'x' }}"
+    files = {**EVENTS, "models/m.sql": reads.replace("from {{", "from dws.{{"), "models/n.sql": "select 1 as a"}
+    assert "the table dws.ev_a is not a ref() or source()" in project.call("build", files=files, code=1)
