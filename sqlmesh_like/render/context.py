@@ -238,21 +238,35 @@ def _warn(message: object) -> str:
     return ""
 
 
-def _raise(message: object) -> None:
-    raise TemplateFault(str(message), r"\braise_compiler_error\b")
+def _print(message: object) -> str:
+    return _log_message(message, info=True)
+
+
+def _raising(name: str) -> Callable[..., None]:
+    """`exceptions.<name>(message)`: the error is the template's, at the call."""
+
+    def raise_error(*words: object, **named: object) -> None:
+        given = [word for word in (*words, *named.values()) if isinstance(word, str | TemplateRelation)]
+        raise TemplateFault(" ".join(map(str, given)) or name, rf"\b{name}\b")
+
+    return raise_error
 
 
 def _empty(*_args: object, **_options: object) -> str:
     return ""
 
 
+_ERRORS = (
+    *("raise_compiler_error", "raise_not_implemented", "raise_database_error", "raise_dependency_error"),
+    *("raise_fail_fast_error", "missing_config", "missing_relation", "relation_wrong_type"),
+)
 _OF_DBT = ("run_query", "statement", "load_result", "load_relation", "load_cached_relation", "is_incremental")
 """Functions that templates may call as macros of dbt: `dbt.run_query(…)`."""
 _ACTIONS: Mapping[str, object] = {
     "return": _return,
     "log": _log_message,
-    "print": _log_message,
-    "exceptions": SimpleNamespace(raise_compiler_error=_raise, raise_not_implemented=_raise, warn=_warn),
+    "print": _print,
+    "exceptions": SimpleNamespace(warn=_warn, **{name: _raising(name) for name in _ERRORS}),
     "api": SimpleNamespace(
         Relation=RelationClass(),
         Column=ColumnOf,

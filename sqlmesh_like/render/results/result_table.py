@@ -248,6 +248,8 @@ def plain_value(value: object) -> object:
     >>> plain_value(2.50), plain_value([1, 2]), plain_value("1"), plain_value(True), plain_value(None)
     (Decimal('2.5'), '[1, 2]', '1', True, None)
     """
+    if isinstance(value, bytearray):
+        value = bytes(value)
     match value:
         case None | str() | int() | Decimal() | date():  # a bool is an int, a datetime a date
             return value

@@ -63,7 +63,7 @@ def test_a_result_is_read_as_agate_tables_are(expression: str, expected: str) ->
 
 
 def test_values_are_those_of_dbt() -> None:
-    table = ResultTable(("a", "a", "n", "b"), [(1, [1, None], {"x": 1.5}, b"z")])
+    table = ResultTable(("a", "a", "n", "b"), [(1, [1, None], {"x": 1.5}, bytearray(b"z"))])
     assert table.column_names == ("a", "a_2", "n", "b")
     assert table.rows.values()[0].values() == (1, "[1, null]", '{"x": 1.5}', "b'z'")
     assert not ResultTable(("a",), []) and ResultTable(("a",), []).columns["a"] is not None

@@ -218,3 +218,11 @@ def test_a_relation_that_is_found_must_be_known_before(project: Project) -> None
     reads = "select * from {{ (like('ev_a').rows[0].table_name if execute) or 'x' }}"
     files = {**EVENTS, "models/m.sql": reads.replace("from {{", "from dws.{{"), "models/n.sql": "select 1 as a"}
     assert "the table dws.ev_a is not a ref() or source()" in project.call("build", files=files, code=1)
+
+
+def test_what_is_printed_is_said_and_an_error_is_that_of_its_call(project: Project) -> None:
+    prints = {"models/m.sql": "{% do print('a' ~ 'bc') %}select 1 as a"}
+    assert "abc" in project.call("compile", files=prints)
+    for name in ("raise_compiler_error", "raise_database_error", "raise_fail_fast_error", "missing_relation"):
+        raises = {"models/m.sql": f"select 1 as a\n{{{{ exceptions.{name}('gone: ' ~ 5) }}}}"}
+        assert "error: models/m.sql:2:15: gone: 5" in project.call("compile", files=raises, code=2)
