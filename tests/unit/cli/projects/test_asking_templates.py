@@ -226,3 +226,18 @@ def test_what_is_printed_is_said_and_an_error_is_that_of_its_call(project: Proje
     for name in ("raise_compiler_error", "raise_database_error", "raise_fail_fast_error", "missing_relation"):
         raises = {"models/m.sql": f"select 1 as a\n{{{{ exceptions.{name}('gone: ' ~ 5) }}}}"}
         assert "error: models/m.sql:2:15: gone: 5" in project.call("compile", files=raises, code=2)
+
+
+def test_an_operation_knows_its_call(project: Project) -> None:
+    """No JVM is started: nothing is asked of Spark."""
+    asks = (
+        "{% macro tell() %}{{ flags.WHICH }} {{ invocation_args_dict.which }} {{ invocation_args_dict.vars.day }} "
+        "{{ flags.FULL_REFRESH }} {{ flags.DEFER }} {{ adapter.list_schemas(none)[0] }}{% endmacro %}"
+    )
+    files = {
+        "profiles.yml": "shop: {target: t, outputs: {t: {type: spark, warehouse: lake, schema: dws}}}\n",
+        **MODELS,
+        "macros/m.sql": asks,
+    }
+    shown = project.call("run-operation", "tell", "--vars", "{day: d1}", files=files)
+    assert "run-operation run-operation d1 False False dws" in shown
