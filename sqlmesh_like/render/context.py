@@ -24,6 +24,7 @@ from sqlmesh_like.render.library.functions import FUNCTIONS
 from sqlmesh_like.render.library.modules import MODULES
 from sqlmesh_like.render.library.node import Entries, ProjectGraph, TemplateNames, TemplateNode, default_setting
 from sqlmesh_like.render.macros import Macros, TemplateScope
+from sqlmesh_like.render.naming import default_names
 from sqlmesh_like.render.overrides import Overrides
 from sqlmesh_like.render.relations import RelationClass, RelationRegistry, TemplateRelation
 from sqlmesh_like.render.rendered import InputRef
@@ -56,6 +57,7 @@ class RenderEnvironment:
     package_vars: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     lake: LakeQueries | None = None
     graph: Entries | None = None
+    is_dbt: bool = True  # whether settings are those of dbt_project.yml
     kept: dict[str, object] = field(default_factory=dict, compare=False)  # by `graph.setdefault`, for all nodes
 
     def vars_of(self, package: str) -> Mapping[str, object]:
@@ -176,6 +178,8 @@ def build_scope(
     scope["context"] = TemplateNames(scope)
     scope["dbt"] = {name: scope[name] for name in _OF_DBT}
     around.macros.bind(scope, lambda unique_id: findings.macros.setdefault(unique_id), package)
+    for name, default in default_names(around.target, around.is_dbt).items():
+        scope.setdefault(name, default)
     around.overrides.lay_over(scope)
     return scope
 

@@ -111,7 +111,7 @@ class Renderer:
         macros = Macros(project.name, project.macros, self._templates, project.dispatch)
         self._around = RenderEnvironment(
             project.name, target, project.vars, macros, self._templates, now, TemplateCall(full_refresh=full_refresh),
-            package_vars=project.package_vars,
+            package_vars=project.package_vars, is_dbt=project.settings_file.endswith(DBT_FILE),
         )  # fmt: skip
 
     def render(self) -> RenderedProject:
@@ -209,8 +209,8 @@ class Renderer:
         if (schema := config.get("target_schema")) and config.get("materialized") == "snapshot":
             return TableName(str(schema), str(config.get("alias") or name))
         effective = build_config({key: config.get(key) for key in ("schema", "alias")})
-        is_dbt = self._project.settings_file.endswith(DBT_FILE)
-        return table_of(name, effective.schema, effective.alias, scope, self._target, is_dbt, self._templates, path)
+        is_dbt, templates = self._around.is_dbt, self._templates
+        return table_of(name, effective.schema, effective.alias, scope, self._target, is_dbt, templates, path)
 
     def _scope(
         self,

@@ -132,6 +132,7 @@ def test_a_node_knows_itself_and_the_project(project: Project) -> None:
         "config.persist_relation_docs() ~ config.persist_column_docs()": "FalseFalse",
         "context['model'].resource_type ~ context.get('no', 'x') ~ context['hi']('a')": "modelxhi a",
         "context['shop']['hi']('b')": "hi b",
+        "generate_schema_name('x', model) ~ generate_schema_name() ~ generate_alias_name(none, model)": "dws_xdwsp11",
         "builtins.ref('t').identifier ~ builtins.var('no', 'd')": "td",
         "graph.setdefault('kept', {}) ~ graph.kept ~ graph['nodes']['model.shop.t'].tags": "{}{}['x']",
         "flags.WHICH ~ flags.FULL_REFRESH ~ flags.EMPTY ~ invocation_args_dict.which": "runFalseFalserun",
