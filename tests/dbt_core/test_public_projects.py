@@ -50,7 +50,7 @@ PROJECTS = {
         "dbt-utils/integration_tests",
         otherwise={
             r"test_date_spine": "dbt: DuckDB adds no interval to a text",
-            r"test_get_relations_by_pref|test_get_relations_by_pattern": "dbt: DuckDB has no <database>.information_schema",
+            r"test_get_relations_by_pref|test_get_relations_by_pattern": "dbt: DuckDB has no db.information_schema",
         },
     ),
     "dbt-audit-helper": Public(
