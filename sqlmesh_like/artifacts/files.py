@@ -14,8 +14,6 @@ from sqlmesh_like.errors import MachineError
 from sqlmesh_like.render.rendered import RenderedProject
 from sqlmesh_like.secrets import scrubbed
 
-_PACKAGE_FOLDERS = ("dbt_packages", "dbt_modules")
-
 
 def write_json(path: Path, data: object, indent: int | None = 2) -> None:
     """The value as JSON, keys as given. Raises MachineError where the folder cannot be written.
@@ -116,9 +114,3 @@ def timestamp(moment: datetime.datetime) -> str:
     """
     # strftime writes the year 1, which says "never", without zeros.
     return moment.astimezone(datetime.UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-def path_in_package(path: str, package: str) -> str:
-    """A file of a package by its path in there, as in dbt."""
-    head, _, rest = path.partition(f"/{package}/")
-    return rest if rest and head in _PACKAGE_FOLDERS else path

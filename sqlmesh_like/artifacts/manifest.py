@@ -17,7 +17,6 @@ from sqlmesh_like.artifacts.files import (
     compiled_model_path,
     compiled_test_path,
     json_text,
-    path_in_package,
     timestamp,
     write_text,
 )
@@ -37,6 +36,7 @@ from sqlmesh_like.project.nodes import (
     SourceTable,
 )
 from sqlmesh_like.project.snapshots import SnapshotConfig
+from sqlmesh_like.render.library.node import path_within_package
 from sqlmesh_like.render.rendered import InputRef, RefCall, RenderedModel, RenderedProject, RenderedSeed, RenderedTest
 
 MANIFEST_SCHEMA = "https://schemas.getdbt.com/dbt/manifest/v12.json"
@@ -172,7 +172,7 @@ def _version(version: object) -> object:
 
 def _common(unique_id: str, name: str, kind: str, path: str) -> dict[str, object]:
     package = unique_id.split(".")[1]
-    path = path_in_package(path, package)
+    path = path_within_package(path, package)
     return {
         "unique_id": unique_id,
         "name": name,
@@ -418,7 +418,7 @@ def _macros(project: ParsedProject, rendered: RenderedProject) -> list[dict[str,
 
 def _macro(unique_id: str, file: MacroFile, doc: MacroDoc) -> dict[str, object]:
     _, package, name = unique_id.split(".", 2)
-    path = path_in_package(file.path, package)
+    path = path_within_package(file.path, package)
     return {
         **dbt_keys.MACRO,
         "unique_id": unique_id,

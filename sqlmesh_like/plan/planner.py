@@ -8,11 +8,13 @@ from datetime import datetime
 from functools import cached_property
 from typing import Protocol
 
+from sqlmesh_like.analyze.query_analysis import parse
 from sqlmesh_like.compiler import CompiledModel, Compiler
 from sqlmesh_like.errors import UnreadableTableError
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.author_incremental import plan_branch
 from sqlmesh_like.plan.catalog import Catalog
+from sqlmesh_like.plan.checks.check import refuse_foreign_tables
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import PlannedModel, plan_model
 from sqlmesh_like.render.rendered import RenderedModel, RenderedProject, RenderedTest
@@ -31,7 +33,8 @@ class Planner:
     """Plans models of one project. `now` is the clock of the run, the same for all.
 
     Without `rerender` models that ask the lake are taken as they were read, with no answer. `foreseen` are columns of
-    tables that are not there yet, by unique id: those of a seed's file.
+    tables that are not there yet, by unique id: those of a seed's file. `has_catalog`: a query may name tables that are
+    none of the project's.
     """
 
     rendered: RenderedProject
@@ -40,6 +43,7 @@ class Planner:
     full_refresh: bool = False
     rerender: Rerender | None = None
     foreseen: Mapping[str, Schema] = field(default_factory=dict)
+    has_catalog: bool = False
 
     @cached_property
     def _by_id(self) -> dict[str, RenderedModel]:
@@ -50,8 +54,17 @@ class Planner:
         return {i: model for i, model in self._by_id.items() if model.config.materialized in ("view", "ephemeral")}
 
     def live(self, model: RenderedModel) -> RenderedModel:
-        """The model with the text that it has now. Raises JinjaError, and NodeError of a question to the lake."""
-        return self.rerender.model(model) if self.rerender is not None and model.asks_lake else model
+        """The model with the text that it has now. Raises JinjaError, and NodeError of a question to the lake.
+
+        Raises SqlError too, where an answer brought in a table that no `ref()` or `source()` names: nothing would
+        follow it.
+        """
+        if self.rerender is None or not model.asks_lake:
+            return model
+        live = self.rerender.model(model)
+        if not self.has_catalog and live.asks_lake != model.asks_lake:
+            refuse_foreign_tables(live, parse(live))
+        return live
 
     def compile(self, model: RenderedModel, states: Mapping[str, TableState]) -> CompiledModel:
         """Compile a model and the views below it with the columns that pinned tables have. Raises SqlError."""

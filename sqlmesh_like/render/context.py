@@ -6,8 +6,6 @@ Rendering needs no engine: queries by a template are in `adapter_functions`; non
 from __future__ import annotations
 
 import datetime
-import hashlib
-import json
 import logging
 import re
 import uuid
@@ -15,19 +13,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
-import yaml
-
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import ConfigFault, UnknownSetting, canonical, merge_config
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.profile import target_words
-from sqlmesh_like.project.reading.values import ProjectVars, public_env_var, value_of_yaml
-from sqlmesh_like.render.adapter_functions import AdapterFunctions, ColumnOf, LakeQueries, ProjectGraph
+from sqlmesh_like.project.reading.values import ProjectVars, public_env_var
+from sqlmesh_like.render.adapter_functions import AdapterFunctions, LakeQueries
+from sqlmesh_like.render.library.call import TemplateCall
+from sqlmesh_like.render.library.functions import FUNCTIONS
+from sqlmesh_like.render.library.modules import MODULES
+from sqlmesh_like.render.library.node import Entries, ProjectGraph, TemplateNames, TemplateNode, default_setting
 from sqlmesh_like.render.macros import Macros, TemplateScope
-from sqlmesh_like.render.modules import MODULES
+from sqlmesh_like.render.naming import default_names
 from sqlmesh_like.render.overrides import Overrides
-from sqlmesh_like.render.relations import RelationRegistry, TemplateRelation
+from sqlmesh_like.render.relations import RelationClass, RelationRegistry, TemplateRelation
 from sqlmesh_like.render.rendered import InputRef
+from sqlmesh_like.render.results.column import ColumnOf
 from sqlmesh_like.render.templates import MacroReturn, TemplateFault, Templates
 
 _log = logging.getLogger("sqlmesh_like.render")
@@ -51,11 +52,13 @@ class RenderEnvironment:
     macros: Macros
     templates: Templates
     now: datetime.datetime
-    full_refresh: bool = False
+    call: TemplateCall = field(default_factory=TemplateCall)
     overrides: Overrides = field(default_factory=Overrides)
     package_vars: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     lake: LakeQueries | None = None
-    graph: Callable[[], Mapping[str, object]] | None = None
+    graph: Entries | None = None
+    is_dbt: bool = True  # whether settings are those of dbt_project.yml
+    kept: dict[str, object] = field(default_factory=dict, compare=False)  # by `graph.setdefault`, for all nodes
 
     def vars_of(self, package: str) -> Mapping[str, object]:
         """Variables as a package's nodes see them."""
@@ -109,7 +112,18 @@ class ConfigCall:
 
     def get(self, key: str, default: object = None, _validator: object = None) -> object:
         value = merge_config(self._weaker, self._findings.config).get(key)
+        value = default_setting(key) if value is None else value
         return default if value is None else value
+
+    def persist_relation_docs(self) -> bool:
+        return self._persists("relation")
+
+    def persist_column_docs(self) -> bool:
+        return self._persists("columns")
+
+    def _persists(self, what: str) -> bool:
+        chosen = self.get("persist_docs")
+        return isinstance(chosen, Mapping) and bool(chosen.get(what, False))
 
     def meta_get(self, key: str, default: object = None) -> object:
         meta = self.get("meta")
@@ -145,14 +159,14 @@ def build_scope(
         **around.templates.globals(),
         **functions,
         **_values(around),
+        **FUNCTIONS,
         **_ACTIONS,
         **asking.functions(),
         "adapter": asking,
-        "graph": ProjectGraph(around.graph, findings.note_question),
+        "graph": ProjectGraph(around.graph, findings.note_question, around.kept),
         "config": config,
-        "builtins": {**functions, "config": config},
         "this": TemplateRelation(this),
-        "model": node,
+        "model": TemplateNode(node, around.graph, findings.note_question),
         "is_incremental": _is_incremental(findings, incremental),
     }
     scope["var"] = ProjectVars(
@@ -160,8 +174,12 @@ def build_scope(
         lambda name, text: around.templates.render(f"<var {name}>", text, scope).compiled,
         lambda: findings.is_parsing,
     )
+    scope["builtins"] = dict(scope)
+    scope["context"] = TemplateNames(scope)
     scope["dbt"] = {name: scope[name] for name in _OF_DBT}
     around.macros.bind(scope, lambda unique_id: findings.macros.setdefault(unique_id), package)
+    for name, default in default_names(around.target, around.is_dbt).items():
+        scope.setdefault(name, default)
     around.overrides.lay_over(scope)
     return scope
 
@@ -202,10 +220,11 @@ def _values(around: RenderEnvironment) -> dict[str, object]:
         "schema": target.schema,
         "database": None,
         "project_name": around.project,
-        "flags": {"FULL_REFRESH": around.full_refresh, "WHICH": "run"},
+        "defer_relation": None,
         "run_started_at": around.now,
         "modules": MODULES,
         "invocation_id": INVOCATION,
+        **around.call.names(),
     }
 
 
@@ -223,58 +242,40 @@ def _warn(message: object) -> str:
     return ""
 
 
-def _raise(message: object) -> None:
-    raise TemplateFault(str(message), r"\braise_compiler_error\b")
+def _print(message: object) -> str:
+    return _log_message(message, info=True)
+
+
+def _raising(name: str) -> Callable[..., None]:
+    """`exceptions.<name>(message)`: the error is the template's, at the call."""
+
+    def raise_error(*words: object, **named: object) -> None:
+        given = [word for word in (*words, *named.values()) if isinstance(word, str | TemplateRelation)]
+        raise TemplateFault(" ".join(map(str, given)) or name, rf"\b{name}\b")
+
+    return raise_error
 
 
 def _empty(*_args: object, **_options: object) -> str:
     return ""
 
 
-def _to_json(value: object, _default: object = None, sort_keys: bool = False) -> str:
-    return json.dumps(value, sort_keys=sort_keys, default=str)
-
-
-def _to_yaml(value: object, _default: object = None, sort_keys: bool = False) -> str:
-    return yaml.safe_dump(value, sort_keys=sort_keys)
-
-
-def _md5(text: object) -> str:
-    return hashlib.md5(str(text).encode(), usedforsecurity=False).hexdigest()
-
-
-def _create_relation(
-    database: object = None, schema: str = "", identifier: str = "", type: object = None, **_more: object
-) -> TemplateRelation:
-    del database, type
-    return TemplateRelation(TableName(schema or "", identifier or ""))
-
-
-def _ephemeral_name(name: str) -> str:
-    return f"__dbt__cte__{name}"
-
-
-_OF_DBT = ("run_query", "statement", "load_result", "load_relation", "is_incremental")
+_ERRORS = (
+    *("raise_compiler_error", "raise_not_implemented", "raise_database_error", "raise_dependency_error"),
+    *("raise_fail_fast_error", "missing_config", "missing_relation", "relation_wrong_type"),
+)
+_OF_DBT = ("run_query", "statement", "load_result", "load_relation", "load_cached_relation", "is_incremental")
 """Functions that templates may call as macros of dbt: `dbt.run_query(…)`."""
 _ACTIONS: Mapping[str, object] = {
     "return": _return,
     "log": _log_message,
-    "print": _log_message,
-    "exceptions": SimpleNamespace(raise_compiler_error=_raise, raise_not_implemented=_raise, warn=_warn),
+    "print": _print,
+    "exceptions": SimpleNamespace(warn=_warn, **{name: _raising(name) for name in _ERRORS}),
     "api": SimpleNamespace(
-        Relation=SimpleNamespace(create=_create_relation, add_ephemeral_prefix=_ephemeral_name),
+        Relation=RelationClass(),
         Column=ColumnOf,
     ),
     "doc": _empty,
-    "fromjson": json.loads,
-    "tojson": _to_json,
-    "fromyaml": value_of_yaml,
-    "toyaml": _to_yaml,
-    "set": set,
-    "zip": zip,
-    "set_strict": set,
-    "zip_strict": zip,
     "dbt_version": DBT_VERSION,
     "thread_id": "MainThread",
-    "local_md5": _md5,
 }

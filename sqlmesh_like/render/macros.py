@@ -25,6 +25,8 @@ _PREFIXES = ("spark__", "default__")
 _OF_LAKE = frozenset(
     {
         *("get_relation", "load_relation", "get_columns_in_relation", "check_schema_exists", "create_schema"),
+        *("list_relations", "list_relations_without_caching", "list_schemas", "get_missing_columns"),
+        "expand_target_column_types",
         *("drop_schema", "drop_relation", "verify_database"),
     }
 )
@@ -248,6 +250,10 @@ class Adapter:
 
     def quote(self, name: str) -> str:
         return spark_identifier(name)
+
+    def quote_as_configured(self, identifier: str, _part: object = None) -> str:
+        """As dbt-spark is configured: without quotes."""
+        return identifier
 
     def type(self) -> str:
         return "spark"

@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.render.macros import TemplateScope
 from sqlmesh_like.render.templates import Templates
+
+
+@dataclass(frozen=True)
+class DefaultName:
+    """`generate_schema_name` or `generate_alias_name` as templates call it where the project has no such macro."""
+
+    name_of: Callable[[str | None, Mapping[str, object]], str]
+
+    def __call__(self, custom: str | None = None, node: Mapping[str, object] | None = None) -> str:
+        return self.name_of(custom, node or {})
+
+
+def default_names(target: Target, is_dbt: bool) -> dict[str, DefaultName]:
+    """These functions by name."""
+    return {
+        "generate_schema_name": DefaultName(lambda custom, _node: default_schema(custom, target, is_dbt)),
+        "generate_alias_name": DefaultName(_default_alias),
+    }
+
+
+def default_schema(custom: str | None, target: Target, is_dbt: bool) -> str:
+    """The schema by a node's own one."""
+    own = custom.strip() if custom else ""
+    return target.schema if not own else f"{target.schema}_{own}" if is_dbt else own
+
+
+def _default_alias(custom: str | None, node: Mapping[str, object]) -> str:
+    version = f"_v{node['version']}".replace(".", "_") if node.get("version") else ""
+    return custom.strip() if custom else f"{node.get('name', '')}{version}"
 
 
 def table_of(
@@ -29,15 +59,14 @@ def table_of(
 
     def generated(macro: str, custom: str | None, default: str) -> str:
         call = scope.get(macro)
-        if not callable(call):
+        if not callable(call) or isinstance(call, DefaultName):
             return default
         made: Callable[..., object] = call
         return templates.run(lambda: str(made(custom, scope["model"])).strip(), path, scope)
 
     custom = schema.strip() if schema else None
-    prefixed = f"{target.schema}_{custom}" if is_dbt else custom
     table = TableName(
-        generated("generate_schema_name", custom, (prefixed if custom else None) or target.schema),
+        generated("generate_schema_name", custom, default_schema(custom, target, is_dbt)),
         generated("generate_alias_name", alias, (alias or name).strip()),
     )
     if not table.is_path_safe():

@@ -6,7 +6,7 @@ they run, and may themselves ask the lake.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from sqlmesh_like.errors import UsageError, nearest
@@ -16,6 +16,8 @@ from sqlmesh_like.project.nodes import ParsedProject, Target
 from sqlmesh_like.project.testing.generic_tests import jinja_literal
 from sqlmesh_like.render.adapter_functions import LakeQueries
 from sqlmesh_like.render.context import ConfigCall, RenderTrace, build_scope
+from sqlmesh_like.render.library.call import TemplateCall
+from sqlmesh_like.render.library.node import Entries
 from sqlmesh_like.render.macros import TemplateScope
 from sqlmesh_like.render.renderer import Renderer
 
@@ -31,13 +33,14 @@ class Operations:
         project: ParsedProject,
         target: Target,
         lake: LakeQueries,
-        graph: Callable[[], Mapping[str, object]],
+        graph: Entries,
+        call: TemplateCall,
     ) -> None:
         placed = renderer.place_all()
         self._placed = renderer.by_id(placed)
         self._seeds = {seed.unique_id: seed for seed in project.seeds}
         self._registry = renderer.registry(placed)
-        self._renderer = renderer.answered_by(lake, graph)
+        self._renderer = renderer.answered_by(lake, graph).of_call(call)
         self._project = project
         self._target = target
 

@@ -27,10 +27,18 @@ class Overrides:
             scope["env_var"] = _with(self.env_vars, scope["env_var"])
 
 
+NO_OVERRIDES = Overrides()
+
+
+def overrides_of(given: Mapping[str, Mapping[str, object]]) -> Overrides:
+    """What `overrides:` of a unit test gives."""
+    return Overrides(given.get("macros", {}), given.get("vars", {}), given.get("env_vars", {}))
+
+
 def _lay_macro(scope: TemplateScope, name: str, value: object) -> None:
     package, _, inner = name.rpartition(".")
     if not package and name in scope:
-        scope[name] = _always(value)
+        scope[name] = _always(value) if callable(scope[name]) else value
         return
     macros = scope.get(package)
     if package and isinstance(macros, Mapping) and inner in macros:

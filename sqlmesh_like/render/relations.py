@@ -14,40 +14,85 @@ from sqlmesh_like.render.templates import TemplateFault
 from sqlmesh_like.sql_text import spark_identifier
 
 
-class TemplateRelation(Mapping[str, object]):
-    """A table in a template: prints as its quoted name, and has dbt's attributes, also as a mapping of them."""
+@dataclass(frozen=True)
+class _Shown:
+    """Which parts of a relation's name are printed, and which of them with quotes."""
 
-    def __init__(self, table: TableName) -> None:
-        self._table = table
+    schema: bool = True
+    identifier: bool = True
+    quotes_schema: bool = True
+    quotes_identifier: bool = True
+
+
+class TemplateRelation(Mapping[str, object]):
+    """A table in a template: prints as its quoted name, and has dbt's attributes, also as a mapping of them.
+
+    As in dbt only what the lake was asked for has a type: that of `ref()`, `source()` and `this` is None. A warehouse
+    has no databases above schemas.
+    """
+
+    def __init__(self, table: TableName, type: str | None = None, shown: _Shown | None = None) -> None:
+        self._table, self._shown = table, shown or _Shown()
         self.database = None
         self.schema = table.schema
-        self.identifier = self.name = self.table = table.identifier
-        self.type = "table"
-        self.is_table, self.is_view, self.is_cte = True, False, False
+        self.identifier = self.name = self.table = table.identifier or None
+        self.type = None if type is None else str(type)
+        self.is_table, self.is_view, self.is_cte = (self.type == kind for kind in ("table", "view", "cte"))
         self.metadata = {"type": "SparkRelation"}
 
+    @property
+    def path(self) -> TemplateRelation:
+        """Its parts by name."""
+        return self
+
     def __str__(self) -> str:
-        return self._table.sql()
+        shown = self._shown
+        schema = spark_identifier(self.schema) if shown.quotes_schema else self.schema
+        identifier = self.identifier or ""
+        quoted = spark_identifier(identifier) if shown.quotes_identifier and identifier else identifier
+        parts = [schema if shown.schema and self.schema else "", quoted if shown.identifier else ""]
+        return ".".join(filter(None, parts))
 
     def render(self) -> str:
         return str(self)
 
-    def include(self, database: bool = True, schema: bool = True, identifier: bool = True) -> str:
-        """Those parts of the name that are asked for; a warehouse has no databases."""
+    def include(self, database: bool = True, schema: bool = True, identifier: bool = True) -> TemplateRelation:
+        """With those parts of the name that are asked for."""
         del database
-        parts = [*([self.schema] if schema else []), *([self.identifier] if identifier else [])]
-        return ".".join(map(spark_identifier, parts))
+        return self._with(replace(self._shown, schema=schema, identifier=identifier))
 
-    def quote(self, **_parts: bool) -> TemplateRelation:
-        return self
+    def quote(self, database: bool = True, schema: bool = True, identifier: bool = True) -> TemplateRelation:
+        """With quotes around those parts of the name that are asked for."""
+        del database
+        return self._with(replace(self._shown, quotes_schema=schema, quotes_identifier=identifier))
 
-    def incorporate(self, path: Mapping[str, str] | None = None, **_more: object) -> TemplateRelation:
-        given = path or {}
-        made = TableName(given.get("schema", self.schema), given.get("identifier", self.identifier))
-        return TemplateRelation(made)
+    def replace_path(self, database: object = None, **parts: str | None) -> TemplateRelation:
+        """Another name, with these parts in place of its own."""
+        del database
+        table = TableName(parts.get("schema", self.schema) or "", parts.get("identifier", self.identifier) or "")
+        return TemplateRelation(table, self.type, self._shown)
 
-    def without_identifier(self) -> str:
-        return self.include(identifier=False)
+    def incorporate(
+        self, path: Mapping[str, str] | None = None, type: str | None = None, **_more: object
+    ) -> TemplateRelation:
+        other = self.replace_path(**{key: value for key, value in (path or {}).items() if value is not None})
+        return TemplateRelation(other._table, self.type if type is None else type, self._shown)
+
+    def without_identifier(self) -> TemplateRelation:
+        return self.include(identifier=False).replace_path(identifier=None)
+
+    def matches(self, database: object = None, schema: str | None = None, identifier: str | None = None) -> bool:
+        """Whether the parts that are given are its own, whatever their case."""
+        del database
+        pairs = ((schema, self.schema), (identifier, self.identifier or ""))
+        return all(given is None or str(given).lower() == own.lower() for given, own in pairs)
+
+    def information_schema(self, view_name: str | None = None) -> str:
+        """Its name; a lake has none, so that a query of it is an error."""
+        return ".".join(["INFORMATION_SCHEMA", *([view_name] if view_name else [])])
+
+    def _with(self, shown: _Shown) -> TemplateRelation:
+        return TemplateRelation(self._table, self.type, shown)
 
     def __getitem__(self, name: str) -> object:
         if name not in _RELATION_KEYS:
@@ -69,6 +114,29 @@ class TemplateRelation(Mapping[str, object]):
 
 
 _RELATION_KEYS = ("database", "schema", "identifier", "name", "type", "metadata")
+
+
+class RelationClass:
+    """`api.Relation` of templates."""
+
+    Table, View, CTE, External = "table", "view", "cte", "external"
+
+    def create(
+        self,
+        database: object = None,
+        schema: str | None = None,
+        identifier: str | None = None,
+        type: str | None = None,
+        **_more: object,
+    ) -> TemplateRelation:
+        del database
+        return TemplateRelation(TableName(schema or "", identifier or ""), type)
+
+    def get_relation_type(self, name: str) -> str:
+        return str(name)
+
+    def add_ephemeral_prefix(self, name: str) -> str:
+        return f"__dbt__cte__{name}"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import datetime
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from sqlmesh_like.errors import Location, ProjectError, SqlError, as_sql_error, require_sound
@@ -24,6 +24,8 @@ from sqlmesh_like.project.versions import Version
 from sqlmesh_like.render.adapter_functions import LakeQueries
 from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
 from sqlmesh_like.render.exposures import check_access, render_exposures
+from sqlmesh_like.render.library.call import TemplateCall
+from sqlmesh_like.render.library.node import DEFAULT_SETTINGS, Entries, path_within_package
 from sqlmesh_like.render.macros import Macros, TemplateScope
 from sqlmesh_like.render.naming import table_of
 from sqlmesh_like.render.overrides import Overrides
@@ -81,7 +83,7 @@ def render_inline(
     lake: LakeQueries | None = None,
     *,
     now: datetime.datetime = EPOCH,
-    graph: Callable[[], Mapping[str, object]] | None = None,
+    graph: Entries | None = None,
 ) -> RenderedModel:
     """A SELECT that is not a file of the project, such as `sml show --inline`, rendered as a view of it.
 
@@ -110,8 +112,8 @@ class Renderer:
         self._templates = Templates(strict_undefined=project.flags.strict_undefined)
         macros = Macros(project.name, project.macros, self._templates, project.dispatch)
         self._around = RenderEnvironment(
-            project.name, target, project.vars, macros, self._templates, now, full_refresh,
-            package_vars=project.package_vars,
+            project.name, target, project.vars, macros, self._templates, now, TemplateCall(full_refresh=full_refresh),
+            package_vars=project.package_vars, is_dbt=project.settings_file.endswith(DBT_FILE),
         )  # fmt: skip
 
     def render(self) -> RenderedProject:
@@ -123,10 +125,10 @@ class Renderer:
         places = {entry.file.name: entry for entry in enabled}
 
         def render_tested(name: str, overrides: Overrides) -> RenderedModel:
-            return self._with(overrides).render_model(places[name], registry)
+            return self.with_overrides(overrides).render_model(places[name], registry)
 
-        def render_fixture(text: str, path: str, overrides: Overrides) -> str:
-            return self._with(overrides)._render_text(text, path, registry)
+        def render_fixture(text: str, path: str, overrides: Overrides) -> RenderedModel:
+            return self.with_overrides(overrides).render_text(text, path, registry)
 
         tests = render_tests(self._project.tests, disabled, registry, self._around, self._templates)
         names = SemanticNames(self._project.semantic, self._project.name)
@@ -148,14 +150,15 @@ class Renderer:
             broken_macros={path: as_sql_error(error) for path, error in self._around.macros.errors.items()},
         )
 
-    def _render_text(self, text: str, path: str, registry: RelationRegistry) -> str:
+    def render_text(self, text: str, path: str, registry: RelationRegistry) -> RenderedModel:
         """A SELECT that is not a node, such as a fixture's. `path` is the file of the project that it stands in."""
         name = f"fixture.{self._project.name}.{path}"
         file = ModelFile(name, path, path, text, {}, (), "", Location(path, 1, 1))
         placed = Placed(file, {"materialized": "view"}, TableName(self._target.schema, "fixture"))
-        return self.render_model(placed, registry).sql
+        return self.render_model(placed, registry)
 
-    def _with(self, overrides: Overrides) -> Renderer:
+    def with_overrides(self, overrides: Overrides) -> Renderer:
+        """One whose templates find something in place of macros, variables and the environment."""
         renderer = copy.copy(self)
         variables = {**self._around.vars, **overrides.vars}
         renderer._around = replace(self._around, vars=variables, overrides=overrides)
@@ -191,7 +194,7 @@ class Renderer:
             error = as_sql_error(broken)
         findings.is_parsing = False
         config = merge_config(merge_config(file.yaml_config, findings.config), file.root_config)
-        scope["model"] = _node(file, config)
+        scope["model"] = _node(file, config, unknown)
         if file.templates:
             own = {key: text for key, text in file.templates.items() if key not in findings.config}
             file = replace(file, templates=own)
@@ -211,8 +214,8 @@ class Renderer:
         if (schema := config.get("target_schema")) and config.get("materialized") == "snapshot":
             return TableName(str(schema), str(config.get("alias") or name))
         effective = build_config({key: config.get(key) for key in ("schema", "alias")})
-        is_dbt = self._project.settings_file.endswith(DBT_FILE)
-        return table_of(name, effective.schema, effective.alias, scope, self._target, is_dbt, self._templates, path)
+        is_dbt, templates = self._around.is_dbt, self._templates
+        return table_of(name, effective.schema, effective.alias, scope, self._target, is_dbt, templates, path)
 
     def _scope(
         self,
@@ -224,7 +227,7 @@ class Renderer:
         incremental: bool = False,
     ) -> TemplateScope:
         call = ConfigCall(config, findings, check_setting, self._templates.warn)
-        return build_scope(self._around, registry, _node(file, config), this, call, findings, incremental)
+        return build_scope(self._around, registry, _node(file, config, this), this, call, findings, incremental)
 
     def by_id(self, placed: list[Placed]) -> dict[str, Placed]:
         """The models by unique id; of two files of one id the enabled one."""
@@ -282,10 +285,16 @@ class Renderer:
             column_docs=seed.column_docs,
         )
 
-    def answered_by(self, lake: LakeQueries, graph: Callable[[], Mapping[str, object]] | None = None) -> Renderer:
+    def answered_by(self, lake: LakeQueries, graph: Entries | None = None) -> Renderer:
         """One whose templates get answers from a lake, and see the project's graph as manifest.json has it."""
         renderer = copy.copy(self)
         renderer._around = replace(self._around, lake=lake, graph=graph)
+        return renderer
+
+    def of_call(self, call: TemplateCall) -> Renderer:
+        """One whose templates are told of this call."""
+        renderer = copy.copy(self)
+        renderer._around = replace(self._around, call=call)
         return renderer
 
     @property
@@ -394,22 +403,47 @@ def _versions(files: Iterable[ModelFile]) -> dict[str, tuple[Version, ...]]:
     return versions
 
 
-def _node(file: ModelFile | SeedFile, config: Mapping[str, object]) -> dict[str, object]:
+def _node(file: ModelFile | SeedFile, config: Mapping[str, object], table: TableName) -> dict[str, object]:
     """`model` of templates, and the `node` that `generate_schema_name` gets."""
     kind = file.unique_id.partition(".")[0]
     version = file.version if isinstance(file, ModelFile) else None
+    path = path_within_package(file.path, file.unique_id.split(".")[1])
     return {
         "unique_id": file.unique_id,
         "name": version.of if version else file.name,
         "version": version.v if version else None,
         "alias": config.get("alias") or file.name,
         "resource_type": kind,
-        "original_file_path": file.path,
-        "path": file.path,
+        "original_file_path": path,
+        "path": path.partition("/")[2] or path,
         "fqn": list(file.fqn),
         "tags": list(build_config({"tags": config.get("tags")}).tags),
-        "config": copy.deepcopy(dict(config)),
+        "config": copy.deepcopy({**DEFAULT_SETTINGS, **config}),
         "package_name": file.unique_id.split(".")[1],
+        "database": None,
+        "schema": table.schema,
+        "relation_name": table.sql(),
+        "description": file.description,
+        "meta": copy.deepcopy(config.get("meta") or {}),
+        **(_text_of(file) if isinstance(file, ModelFile) else {}),
+    }
+
+
+def _text_of(file: ModelFile) -> dict[str, object]:
+    columns = {column.name: column for column in file.columns}
+    return {
+        "raw_code": file.raw_sql,
+        "language": "python" if file.is_python else "sql",
+        "columns": {
+            name: {
+                "name": name,
+                "data_type": columns[name].type if name in columns else None,
+                "description": docs.description,
+                "tags": list(docs.tags),
+                "meta": copy.deepcopy(dict(docs.meta)),
+            }
+            for name, docs in file.column_docs.items()
+        },
     }
 
 

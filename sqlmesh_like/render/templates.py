@@ -256,7 +256,8 @@ class Templates:
             raise JinjaError(f"invalid Jinja: {error.message}", location=self._syntax_place(error, path)) from error
         except _TOO_DEEP as error:
             raise JinjaError(_NESTED, location=Location(path, 1, 1), hint=_NEST_LESS) from error
-        self._assigned.update(name.name for name in _descendants(tree, nodes.Name) if name.ctx == "store")
+        if not path.startswith(BUILTIN):  # what built-in macros set is no name of a project's
+            self._assigned.update(name.name for name in _descendants(tree, nodes.Name) if name.ctx == "store")
         return tree
 
     def _compile(self, tree: nodes.Template, path: str) -> Template:

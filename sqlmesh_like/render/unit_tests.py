@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from sqlmesh_like.errors import JinjaError, Location, ProjectError
 from sqlmesh_like.project.reading.values import has_jinja
 from sqlmesh_like.project.testing.unit_test_spec import ChangedInput, Fixture, GivenInput, UnitTestFile
-from sqlmesh_like.render.overrides import Overrides
+from sqlmesh_like.render.overrides import Overrides, overrides_of
 from sqlmesh_like.render.relations import RelationRegistry
 from sqlmesh_like.render.rendered import ChangedRows, GivenRows, InputRef, RenderedModel, RenderedUnitTest
 from sqlmesh_like.render.templates import TemplateFault
@@ -20,7 +20,7 @@ _CALL = re.compile(r"\s*(?:\{\{)?\s*(ref|source)\s*(\(.*\))\s*(?:\}\})?\s*", re.
 _THIS = re.compile(r"\s*(?:\{\{)?\s*this\s*(?:\}\})?\s*")
 RenderTested = Callable[[str, Overrides], RenderedModel]
 """The model of this name with something in place of its macros and variables."""
-RenderFixture = Callable[[str, str, Overrides], str]
+RenderFixture = Callable[[str, str, Overrides], RenderedModel]
 """The SQL of a fixture's template, given with the path of its file."""
 
 
@@ -99,20 +99,16 @@ class _Rendering:
             test.declared_at, test.overrides, None, test.tags, test.config,
         )  # fmt: skip
 
-    def _overrides(self) -> Overrides:
-        given = self.test.overrides
-        return Overrides(given.get("macros", {}), given.get("vars", {}), given.get("env_vars", {}))
-
     def _fixture(self, fixture: Fixture) -> Fixture:
         """As in dbt the SQL of a fixture is a template."""
         if fixture.format != "sql" or fixture.text is None or not has_jinja(fixture.text):
             return fixture
-        path = fixture.text_path or fixture.location.path
-        return replace(fixture, text=self.render_fixture(fixture.text, path, self._overrides()))
+        rendered = self.render_fixture(fixture.text, fixture.path, overrides_of(self.test.overrides))
+        return replace(fixture, text=rendered.sql, template=fixture.text if rendered.asks_lake else None)
 
     def _tested(self) -> RenderedModel:
         try:
-            return self.render_tested(self.test.model, self._overrides())
+            return self.render_tested(self.test.model, overrides_of(self.test.overrides))
         except JinjaError as error:
             hint = f"in unit test {self.test.name}, {self.test.declared_at}"
             shown = f"{error.hint}; {hint}" if error.hint else hint

@@ -9,16 +9,18 @@ from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.analyze.nesting import parse_text
+from sqlmesh_like.analyze.query_analysis import QUESTION
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.adapter_functions import QueryResult
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap
-from sqlmesh_like.render.rerender import AsksItself
+from sqlmesh_like.render.rerender import AsksItself, is_rendering
+from sqlmesh_like.run.information_schema import is_asked, with_relations
 from sqlmesh_like.run.ports import QueryEngine, StatementEngine
 
-_ASKED = "model.asked.question"
+_ASKED = f"{QUESTION}run_query"
 _STATEMENTS = "statements are for hooks and run-operation; while a model is rendered only a SELECT may run"
 
 
@@ -77,8 +79,21 @@ class LakeQuery:
             return QueryResult((), ())
         if not only_reads(tree):
             raise NodeError(f"run_query takes a SELECT here, not {tree.key.upper()}", hint=_STATEMENTS)
+        if is_asked(tree):
+            sql = with_relations(tree, self._there(), self.columns).sql("spark")
         schema, rows = self._rows(self._view(sql), -1)
         return QueryResult(tuple(column.name for column in schema), rows)
+
+    def relations(self) -> dict[TableName, str]:
+        """Tables and views of the project, there or not; a view whose template asks is not there for itself."""
+        places = {place.table: "table" for place in self.planner.catalog.places.values()}
+        views = (model for model in self.planner.rendered.models if model.config.materialized == "view")
+        return places | {view.table: "view" for view in views if not is_rendering(view.unique_id)}
+
+    def _there(self) -> dict[TableName, str]:
+        catalog = self.planner.catalog
+        missing = {place.table for unique_id, place in catalog.places.items() if not catalog.state(unique_id).exists}
+        return {table: kind for table, kind in self.relations().items() if table not in missing}
 
     def drop(self, table: TableName) -> None:
         """Drop a table that a statement made, if it exists; a view of the project has nothing to drop.

@@ -6,8 +6,9 @@ Everything that can be wrong with a unit test's YAML is found here, before anyth
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Protocol
 
 from sqlglot.errors import SqlglotError
 
@@ -36,6 +37,7 @@ from sqlmesh_like.run.ports import Rows
 
 TableRows = dict[str, dict[str, tuple[object, ...]]]
 """Typed rows of each input by row key; a row that does not change is the same object in both states."""
+InputRows = Mapping[str, Mapping[str, tuple[object, ...]]]
 QueryRows = Callable[[str], Rows]
 """The rows of a fixture in SQL. Raises NodeError."""
 
@@ -53,6 +55,18 @@ class UnitCase:
     now: datetime
 
 
+class TemplateAnswers(Protocol):
+    """Renders what asks a lake, with answers of the rows that a unit test gives. Raises SmlError."""
+
+    def answered(self, test: RenderedUnitTest, schemas: Mapping[str, Schema], rows: InputRows) -> RenderedUnitTest:
+        """The test with the text that its model's template, and those of views, give over these rows."""
+        ...
+
+    def fixture_sql(self, test: RenderedUnitTest, template: str, path: str) -> str:
+        """The SQL of a fixture, in which no table may be named."""
+        ...
+
+
 @dataclass(frozen=True)
 class Known:
     """What the project knows of its tables, by unique id: columns (None: not known), keys, rows of seeds."""
@@ -62,9 +76,11 @@ class Known:
     seeds: Mapping[str, Sequence[tuple[object, ...]]]
 
 
-def prepare(test: RenderedUnitTest, known: Known, query: QueryRows, now: datetime) -> UnitCase:
+def prepare(
+    test: RenderedUnitTest, known: Known, query: QueryRows, answers: TemplateAnswers, now: datetime
+) -> UnitCase:
     """Type all rows of a unit test. Raises ProjectError with the place of what is wrong, SqlError of the model."""
-    return _Preparation(test, known, query).case(now)
+    return _Preparation(test, known, query, answers).case(now)
 
 
 @dataclass(frozen=True)
@@ -72,13 +88,10 @@ class _Preparation:
     test: RenderedUnitTest
     known: Known
     query: QueryRows
+    answers: TemplateAnswers
 
     def case(self, now: datetime) -> UnitCase:
         test = self.test
-        if test.model.asks_lake:
-            hint = "give the macros that ask a result: overrides: {macros: {…}}, with execute: false as a macro too"
-            message = f"{test.model.name} asks the lake while it is rendered, which a unit test has none of"
-            raise ProjectError(message, location=test.declared_at, hint=hint)
         if test.changes and test.model.is_handwritten_incremental:
             hint = "test its two branches with overrides: {macros: {is_incremental: true}} and given this"
             message = f"{test.model.name} follows changes by hand-written SQL, for which changes are not derived"
@@ -87,7 +100,8 @@ class _Preparation:
         schemas = {ref.unique_id: self._schema(ref, given.get(ref.unique_id)) for ref in test.inputs}
         before = {ref.unique_id: self._given(ref, given.get(ref.unique_id), schemas) for ref in test.inputs}
         after = self._after(before, schemas) if test.changes else None
-        compiled = self._compiled(schemas)
+        test = self._answered(schemas, before, after)
+        compiled = self._compiled(test, schemas)
         expect = self._rows(test.expect)
         if compiled.facts.schema is not None:
             expected_rows(expect, compiled.facts.schema, test.model.name)
@@ -96,8 +110,10 @@ class _Preparation:
     def _rows(self, fixture: Fixture) -> FixtureRows:
         if fixture.format != "sql" or fixture.text is None:
             return read_fixture(fixture)
+        if fixture.template is not None:
+            fixture = replace(fixture, text=self.answers.fixture_sql(self.test, fixture.template, fixture.path))
         _require_one_query(fixture)
-        result = self.query(fixture.text)
+        result = self.query(fixture.text or "")
         return plain_rows([column.name for column in result.schema], result.rows, fixture.location)
 
     def _schema(self, ref: InputRef, fixture_rows: FixtureRows | None) -> Schema:
@@ -149,14 +165,30 @@ class _Preparation:
         message = f"which row of {spelt(change.ref)} an upsert replaces is not known"
         raise ProjectError(message, location=change.location, hint=hint)
 
-    def _compiled(self, schemas: Mapping[str, Schema]) -> CompiledModel:
+    def _answered(self, schemas: Mapping[str, Schema], before: TableRows, after: TableRows | None) -> RenderedUnitTest:
+        """The test by what templates give over the given rows. Raises ProjectError where changes give another text."""
+        test = self.test
+        if not any(model.asks_lake for model in (test.model, *test.views)):
+            return test
+        answered = self.answers.answered(test, schemas, before)
+        if after is not None and _texts(self.answers.answered(test, schemas, after)) != _texts(answered):
+            message = f"the template of {test.model.name} gives another text once the changes are done"
+            hint = "then a run rebuilds the table: test that text by rows in given"
+            raise ProjectError(message, location=test.changes[0].location, hint=hint)
+        return answered
+
+    def _compiled(self, test: RenderedUnitTest, schemas: Mapping[str, Schema]) -> CompiledModel:
         compiler = Compiler(dict(schemas))
-        for view in self.test.views:
+        for view in test.views:
             compiler.compile(view)
             refuse_foreign_tables(view, parse(view))
-        compiled = compiler.compile(self.test.model)
-        refuse_foreign_tables(self.test.model, parse(self.test.model))
+        compiled = compiler.compile(test.model)
+        refuse_foreign_tables(test.model, parse(test.model))
         return compiled
+
+
+def _texts(test: RenderedUnitTest) -> list[str]:
+    return [model.sql for model in (test.model, *test.views)]
 
 
 def _require_one_query(fixture: Fixture) -> None:

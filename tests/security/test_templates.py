@@ -55,6 +55,9 @@ class Lake:
     def query(self, sql: str) -> QueryResult:
         return QueryResult(("id",), ((1,),))
 
+    def relations(self) -> Mapping[TableName, str]:
+        return {TableName("dws", "m"): "table"}
+
     def drop(self, table: TableName) -> None: ...
 
 
@@ -143,6 +146,18 @@ ESCAPES = (
     "run_query.__func__.__globals__",
     "execute.__class__",
     "execute.lake.columns",
+    "context._scope",
+    "context['adapter']._lake.engine",
+    "graph._entries",
+    "graph.setdefault.__globals__",
+    "model._entries.__globals__",
+    "dbt_metadata_envs['X'].__class__",
+    "run_query('select 1')._of.__globals__",
+    "run_query('select 1').to_csv('x.csv')",
+    "run_query('select 1').print_table.__globals__",
+    "run_query('select 1').where(context.__class__)",
+    "try_or_compiler_error('x', adapter._lake.engine.session)",
+    "modules.re.compile('a').__class__",
     "adapter.execute('drop table t')",
     "adapter.add_query('drop table t')",
     "adapter.get_connection()",

@@ -37,7 +37,10 @@ class Lake:
     def planner(self, now: datetime) -> Planner:
         """Plans models; those that ask the lake while they are rendered get answers by its engine."""
         loaded = self.loaded
-        plain = Planner(loaded.rendered, self.catalog, now, loaded.invocation.full_refresh)
+        plain = Planner(
+            loaded.rendered, self.catalog, now, loaded.invocation.full_refresh,
+            has_catalog=loaded.target.catalog != "none",
+        )  # fmt: skip
         models, tests = loaded.rendered.models, loaded.rendered.tests
         if not any(model.asks_lake for model in models) and not any(test.asks_lake for test in tests):
             return plain

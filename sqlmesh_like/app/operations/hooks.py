@@ -9,6 +9,8 @@ from sqlmesh_like.app.lakes.lake import HudiLake, clock, open_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import UsageError
+from sqlmesh_like.project.reading.values import parse_vars
+from sqlmesh_like.render.library.call import TemplateCall
 from sqlmesh_like.render.operations import Operations
 from sqlmesh_like.render.renderer import Renderer
 from sqlmesh_like.run.hooks import Hooks
@@ -16,11 +18,13 @@ from sqlmesh_like.run.lake_query import LakeQuery
 from sqlmesh_like.run.result import RunResult
 
 
-def hooks_of(lake: HudiLake, written: Collection[str], now: datetime) -> Hooks | None:
+def hooks_of(
+    lake: HudiLake, written: Collection[str], now: datetime, command: str, selected: Collection[str]
+) -> Hooks | None:
     """The hooks of the nodes that are written and of the run, None where there are none."""
     if not has_hooks(lake.loaded, written):
         return None
-    return Hooks(operations(lake, now), LakeQuery(lake.planner(now), lake.engine, lake.engine))
+    return Hooks(operations(lake, now, command, selected), LakeQuery(lake.planner(now), lake.engine, lake.engine))
 
 
 def has_hooks(loaded: Loaded, written: Collection[str]) -> bool:
@@ -35,12 +39,14 @@ def has_hooks(loaded: Loaded, written: Collection[str]) -> bool:
     )
 
 
-def operations(lake: HudiLake, now: datetime) -> Operations:
-    """Renders hooks and operations with answers of the lake, which they may change."""
+def operations(lake: HudiLake, now: datetime, command: str, selected: Collection[str] = ()) -> Operations:
+    """Renders hooks and operations of a command with answers of the lake, which they may change."""
     loaded = lake.loaded
     renderer = Renderer(loaded.project, loaded.target, now=now, full_refresh=loaded.invocation.full_refresh)
     answers = LakeQuery(lake.planner(now), lake.engine, lake.engine)
-    return Operations(renderer, loaded.project, loaded.target, answers, loaded.graph_of_templates)
+    return Operations(
+        renderer, loaded.project, loaded.target, answers, loaded.graph_of_templates, _call(loaded, command, selected)
+    )
 
 
 def run_operation(loaded: Loaded, macro: str, arguments: Mapping[str, object]) -> str:
@@ -54,7 +60,7 @@ def run_operation(loaded: Loaded, macro: str, arguments: Mapping[str, object]) -
     lake = open_lake(loaded)
     try:
         with lake_lock(loaded, "run"):
-            return operations(lake, clock(None)).call(macro, arguments)
+            return operations(lake, clock(None), "run-operation").call(macro, arguments)
     finally:
         lake.engine.stop()
 
@@ -74,3 +80,20 @@ def end_context(result: RunResult) -> Mapping[str, object]:
     tables = (getattr(node_result.node, "table", None) for node_result in result.results)
     schemas = sorted({table.schema for table in tables if table is not None})
     return {"results": results, "schemas": schemas, "database_schemas": [(None, schema) for schema in schemas]}
+
+
+def _call(loaded: Loaded, command: str, selected: Collection[str]) -> TemplateCall:
+    given = loaded.invocation
+    arguments = {
+        "select": given.select,
+        "exclude": given.exclude,
+        "selector": given.selector,
+        "target": loaded.target.name,
+        "vars": parse_vars(given.vars),
+        "threads": loaded.target.threads,
+        "fail_fast": given.fail_fast,
+        "defer": given.defer,
+        "warn_error": given.warn_error,
+        "partial_parse": given.partial_parse,
+    }
+    return TemplateCall(command, given.full_refresh, arguments, tuple(sorted(selected)))

@@ -104,7 +104,7 @@ def _run_on_lake(
     lake, seeds = open_lake(loaded, written), _seeds(loaded, selected)
     broken = _check(lake, selected, written, seeds, listener.notify)
     with _lock(loaded, request.command, selected):
-        hooks, publisher = hooks_of(lake, written, now), publisher_of(lake, written)
+        hooks, publisher = hooks_of(lake, written, now, request.command, selected), publisher_of(lake, written)
         executor = _executor(lake, now, listener, seeds, units, broken)
         executor.hooks, executor.publisher = hooks, publisher
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
+from sqlmesh_like.app.lakes.fixture_lake import FixtureLakes
 from sqlmesh_like.app.lakes.lake import require_lake, spark_engine
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import source_schemas
@@ -28,12 +29,12 @@ def unit_work(loaded: Loaded, selected: Collection[str], now: datetime, on: str 
     """
     tests = [test for test in loaded.rendered.unit_tests if test.unique_id in selected]
     engine = _on_spark(loaded) if on == "spark" else DuckUnits(loaded.target.on_unproven == "warn")
-    known = _known(loaded, tests)
+    known, answers = _known(loaded, tests), FixtureLakes(loaded, now)
     cases: dict[str, UnitCase] = {}
     errors: dict[str, SmlError] = {}
     for test in tests:
         try:
-            cases[test.unique_id] = prepare(test, known, engine.query, now)
+            cases[test.unique_id] = prepare(test, known, engine.query, answers, now)
         except SmlError as error:
             errors[test.unique_id] = error
     if errors and len(errors) == len(selected):

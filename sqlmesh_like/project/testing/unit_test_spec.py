@@ -16,7 +16,8 @@ FixtureFormat = Literal["dict", "csv", "sql"]
 class Fixture:
     """Rows as written. `rows` is a list of mappings (dict) or None; `text` is CSV or SQL, `text_path` its own file.
 
-    Without both the fixture says nothing of rows: a seed then stands for its own file.
+    Without both the fixture says nothing of rows: a seed then stands for its own file. `template` is the SQL as written
+    where its template asks a lake: it is rendered again when somebody answers.
     """
 
     format: FixtureFormat
@@ -24,6 +25,12 @@ class Fixture:
     rows: YamlNode | None = None
     text: str | None = None
     text_path: str | None = None
+    template: str | None = None
+
+    @property
+    def path(self) -> str:
+        """The file that it stands in."""
+        return self.text_path or self.location.path
 
     @property
     def is_silent(self) -> bool:

@@ -23,3 +23,44 @@
 {% macro before_begin(sql) %}{{ return(sql) }}{% endmacro %}
 {% macro in_transaction(sql) %}{{ return(sql) }}{% endmacro %}
 {% macro after_commit(sql) %}{{ return(sql) }}{% endmacro %}
+
+{% macro generate_database_name(custom_database_name=none, node=none) %}{{ return(none) }}{% endmacro %}
+
+{% macro get_columns_in_query(select_sql) %}
+  {%- set found = run_query('select * from (' ~ select_sql ~ ') as __dbt_sbq limit 0') -%}
+  {{ return(found.columns | map(attribute='name') | list if found is not none else []) }}
+{% endmacro %}
+
+{% macro get_or_create_relation(database, schema, identifier, type) %}
+  {%- set found = adapter.get_relation(database, schema, identifier) -%}
+  {%- if found -%}{{ return([true, found]) }}{%- endif -%}
+  {{ return([false, api.Relation.create(database=database, schema=schema, identifier=identifier, type=type)]) }}
+{% endmacro %}
+
+{% macro drop_relation_if_exists(relation) %}
+  {%- if relation is not none %}{{ adapter.drop_relation(relation) }}{% endif -%}
+{% endmacro %}
+
+{% macro make_temp_relation(base_relation, suffix='__dbt_tmp') %}
+  {{ return(base_relation.incorporate(path={'identifier': base_relation.identifier ~ suffix})) }}
+{% endmacro %}
+
+{% macro make_intermediate_relation(base_relation, suffix='__dbt_tmp') %}
+  {{ return(make_temp_relation(base_relation, suffix)) }}
+{% endmacro %}
+
+{% macro make_backup_relation(base_relation, backup_relation_type, suffix='__dbt_backup') %}
+  {{ return(make_temp_relation(base_relation, suffix).incorporate(type=backup_relation_type)) }}
+{% endmacro %}
+
+{% macro get_quoted_csv(column_names) %}
+  {%- set quoted = [] -%}
+  {%- for name in column_names %}{% do quoted.append(adapter.quote(name)) %}{% endfor -%}
+  {{ return(quoted | join(', ')) }}
+{% endmacro %}
+
+{% macro diff_columns(source_columns, target_columns) %}
+  {%- set known, missing = target_columns | map(attribute='column') | map('lower') | list, [] -%}
+  {%- for column in source_columns if column.column | lower not in known %}{% do missing.append(column) %}{% endfor -%}
+  {{ return(missing) }}
+{% endmacro %}

@@ -14,12 +14,39 @@ from zoneinfo import ZoneInfo
 class Zone(ZoneInfo):
     """`modules.pytz.timezone('Europe/Berlin')`, with what templates call of pytz's zones."""
 
+    @property
+    def zone(self) -> str:
+        return self.key
+
     def localize(self, moment: datetime.datetime, is_dst: bool = False) -> datetime.datetime:  # noqa: ARG002
         """A moment without a zone, in this one."""
         return moment.replace(tzinfo=self)
 
     def normalize(self, moment: datetime.datetime) -> datetime.datetime:
         return moment.astimezone(self)
+
+
+class Utc(datetime.tzinfo):
+    """`modules.pytz.utc`; Python's own has no `localize`."""
+
+    zone = "UTC"
+
+    def utcoffset(self, _moment: datetime.datetime | None) -> datetime.timedelta:
+        return datetime.timedelta(0)
+
+    dst = utcoffset
+
+    def tzname(self, _moment: datetime.datetime | None) -> str:
+        return self.zone
+
+    def localize(self, moment: datetime.datetime, is_dst: bool = False) -> datetime.datetime:  # noqa: ARG002
+        return moment.replace(tzinfo=self)
+
+    def normalize(self, moment: datetime.datetime) -> datetime.datetime:
+        return moment.astimezone(self)
+
+    def __str__(self) -> str:
+        return self.zone
 
 
 def _stepped(function: Callable[..., Iterable[object]]) -> Callable[..., Iterator[object]]:
@@ -33,23 +60,26 @@ def _stepped(function: Callable[..., Iterable[object]]) -> Callable[..., Iterato
     return call
 
 
+_UTC = Utc()
+_OF_RE = (
+    "match search fullmatch sub subn split findall finditer compile escape "
+    "A ASCII I IGNORECASE M MULTILINE S DOTALL X VERBOSE"
+)
+_OF_ITERTOOLS = (
+    "count cycle repeat accumulate chain compress islice starmap tee zip_longest product permutations combinations "
+    "combinations_with_replacement"
+)
 # Chosen functions only: a module itself would lead out of the sandbox (`modules.datetime.sys`).
 MODULES = SimpleNamespace(
-    pytz=SimpleNamespace(timezone=Zone, utc=datetime.UTC, UTC=datetime.UTC),
+    pytz=SimpleNamespace(timezone=Zone, utc=_UTC, UTC=_UTC),
     datetime=SimpleNamespace(
         datetime=datetime.datetime,
         date=datetime.date,
         time=datetime.time,
         timedelta=datetime.timedelta,
         timezone=datetime.timezone,
+        tzinfo=datetime.tzinfo,
     ),
-    re=SimpleNamespace(
-        **{name: getattr(re, name) for name in ("match", "search", "fullmatch", "sub", "split", "findall", "escape")}
-    ),
-    itertools=SimpleNamespace(
-        **{
-            name: _stepped(getattr(itertools, name))
-            for name in ("chain", "product", "combinations", "permutations", "islice")
-        }
-    ),
+    re=SimpleNamespace(**{name: getattr(re, name) for name in _OF_RE.split()}),
+    itertools=SimpleNamespace(**{name: _stepped(getattr(itertools, name)) for name in _OF_ITERTOOLS.split()}),
 )

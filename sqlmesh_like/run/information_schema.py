@@ -1,0 +1,82 @@
+"""`information_schema` in what templates ask: a lake has none, so the project's own relations stand for it.
+
+Owns which of its tables there are, and their columns. A model's own query may not read them: nothing would follow them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from sqlglot import exp
+
+from sqlmesh_like.names import Schema, TableName
+
+_TYPES = {"table": "BASE TABLE", "view": "VIEW"}
+ColumnsOf = Callable[[TableName], Schema | None]
+"""Columns of a table or view; None where there is none."""
+
+
+def is_asked(tree: exp.Expr) -> bool:
+    """Whether a query reads one of these tables."""
+    return any(map(_view_of, tree.find_all(exp.Table)))
+
+
+def with_relations(tree: exp.Expr, relations: Mapping[TableName, str], columns_of: ColumnsOf) -> exp.Expr:
+    """The query with the rows in place of `information_schema.tables`, `columns` and `schemata`, whatever the catalog.
+
+    `relations`: tables and views that are there, with `table` or `view`.
+
+    >>> import sqlglot
+    >>> asked = sqlglot.parse_one("select schema_name from x.information_schema.schemata", dialect="spark")
+    >>> with_relations(asked, {TableName("dws", "a"): "view"}, lambda _: ()).sql("spark")
+    "SELECT schema_name FROM VALUES ('', 'dws') AS schemata(catalog_name, schema_name)"
+    """
+
+    def answer(node: exp.Expr) -> exp.Expr:
+        match _view_of(node):
+            case "tables":
+                return _relation(node, _OF_TABLE, _tables(relations))
+            case "columns":
+                return _relation(node, _OF_COLUMN, _columns(relations, columns_of))
+            case "schemata":
+                return _relation(node, _OF_SCHEMA, _schemata(relations))
+        return node
+
+    return tree.transform(answer)
+
+
+def _view_of(node: exp.Expr) -> str:
+    """Which of these tables a node is, empty where none."""
+    name = node.name.lower() if isinstance(node, exp.Table) and node.db.lower() == "information_schema" else ""
+    return name if name in ("tables", "columns", "schemata") else ""
+
+
+_OF_TABLE = ("table_catalog", "table_schema", "table_name", "table_type")
+_OF_SCHEMA = ("catalog_name", "schema_name")
+_OF_COLUMN = (
+    "table_catalog", "table_schema", "table_name", "column_name", "ordinal_position", "data_type"
+)  # fmt: skip
+
+
+def _tables(relations: Mapping[TableName, str]) -> list[tuple[object, ...]]:
+    return [("", table.schema, table.identifier, _TYPES[kind]) for table, kind in sorted(relations.items())]
+
+
+def _schemata(relations: Iterable[TableName]) -> list[tuple[object, ...]]:
+    return [("", schema) for schema in sorted({table.schema for table in relations})]
+
+
+def _columns(relations: Iterable[TableName], columns_of: ColumnsOf) -> list[tuple[object, ...]]:
+    return [
+        ("", table.schema, table.identifier, column.name, position, column.type or "string")
+        for table in sorted(relations)
+        for position, column in enumerate(columns_of(table) or (), 1)
+    ]
+
+
+def _relation(node: exp.Expr, names: Sequence[str], rows: list[tuple[object, ...]]) -> exp.Expr:
+    alias = node.alias or node.name
+    if rows:
+        return exp.values(rows, alias=alias, columns=names)
+    nothing = exp.select(*(exp.alias_(exp.cast(exp.null(), "string"), name) for name in names)).where(exp.false())
+    return nothing.subquery(alias)
