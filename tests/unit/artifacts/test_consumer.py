@@ -33,7 +33,7 @@ def test_catalog_json_is_dbts_v1_with_columns_and_sizes_of_the_lake(folder: Path
     )  # fmt: skip
     assert [(c.name, c.type, c.index) for c in daily.columns.values()] == [("day", "date", 1), ("total", "double", 2)]
     assert daily.columns["day"].comment == "The day of sale"
-    assert daily.stats["row_count"].value == 2 and daily.stats["last_modified"].value == "2024-01-01T00:00:04Z"
+    assert daily.stats["row_count"].value == 2 and daily.stats["last_modified"].value == "2024-01-01T00:00:04.000Z"
 
 
 def test_run_results_json_is_dbts_v6(folder: Path) -> None:
