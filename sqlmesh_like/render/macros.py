@@ -232,7 +232,7 @@ class Behavior:
 
 @dataclass(frozen=True)
 class BehaviorFlag:
-    """`adapter.behavior.<flag>`: by `no_warn` dbt is asked without its warning that the flag is off; here none comes."""
+    """`adapter.behavior.<flag>`: dbt asked by `no_warn` does not warn that the flag is off; here nothing does."""
 
     no_warn: bool
 

@@ -209,13 +209,13 @@
     {%- set falling = order and (order.group(2) or '') | lower | trim == 'desc' -%}
     {%- set way = 'false' if falling else 'true' -%}
     {%- if key | lower == value | lower -%}
-      {%- set sorted = "transform(sort_array(" ~ collect ~ "(" ~ value ~ "), " ~ way ~ "), v -> cast(v as string))" -%}
+      {%- set sorted = "transform(sort_array(" ~ collect ~ "(" ~ value ~ "), " ~ way ~ "), sml_item -> cast(sml_item as string))" -%}
     {%- elif order and not distinct and ',' not in modules.re.sub("\\([^()]*\\)|'[^']*'", "", key) -%}
       {#- A flag before the key says where NULLs come; by itself Spark has them first, and last in a falling order. -#}
       {%- set is_usual = (order.group(4) or '') | lower in ('', 'last' if falling else 'first') -%}
       {%- set item = "struct((" ~ key ~ ") is " ~ ("not " if is_usual else "") ~ "null as f, (" ~ key ~ ") as k, (" ~ value ~ ") as v)" -%}
       {%- set listed = "collect_list(case when (" ~ value ~ ") is not null then " ~ item ~ " end)" -%}
-      {%- set sorted = "transform(sort_array(" ~ listed ~ ", " ~ way ~ "), x -> cast(x.v as string))" -%}
+      {%- set sorted = "transform(sort_array(" ~ listed ~ ", " ~ way ~ "), sml_item -> cast(sml_item.v as string))" -%}
     {%- else -%}
       {%- do exceptions.warn("listagg: only an order by one expression is known, of distinct values by themselves; here the values are in their own order") -%}
     {%- endif -%}
@@ -223,7 +223,7 @@
   array_join({{ "slice(" ~ sorted ~ ", 1, " ~ limit_num ~ ")" if limit_num else sorted }}, {{ delimiter_text }})
 {%- endmacro %}
 
-{% macro array_construct(inputs=[], data_type='integer') %}{{ return(adapter.dispatch('array_construct', 'dbt')(inputs, data_type)) }}{% endmacro %}
+{% macro array_construct(inputs=[], data_type=api.Column.translate_type('integer')) %}{{ return(adapter.dispatch('array_construct', 'dbt')(inputs, data_type)) }}{% endmacro %}
 {% macro default__array_construct(inputs, data_type) -%}
   {%- if inputs -%}array({{ inputs | join(', ') }}){%- else -%}cast(array() as array<{{ data_type }}>){%- endif -%}
 {%- endmacro %}
