@@ -80,8 +80,8 @@ def _is_sorted_item(item: exp.Struct) -> bool:
     fields = [field.expression for field in item.expressions if isinstance(field, exp.PropertyEQ)]
     if not isinstance(case, exp.Case) or not isinstance(case.parent, exp.ArrayAgg) or len(fields) != 3:
         return False
-    told, key, value = (field.unnest() for field in fields)
-    is_apart = _tested(told) == key and _tested(case.args["ifs"][0].this) == value
+    flag, key, value = (field.unnest() for field in fields)
+    is_apart = _tested(flag) == key and _tested(case.args["ifs"][0].this) == value
     return is_apart and case.args.get("default") is None and len(case.args["ifs"]) == 1
 
 

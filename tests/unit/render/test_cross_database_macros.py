@@ -119,3 +119,15 @@ def test_intervals_between_are_asked_for(project: Path) -> None:
     (project / "models").mkdir()
     (project / "models" / "asking.sql").write_text(f"select {{{{ dbt.get_intervals_between({days}) }}}} as n")
     assert main(["show", "-s", "asking", "--output", "json"]) == 0
+
+
+def test_what_differs_from_dbt_spark_is_documented() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "dbt.md").read_text()
+    table = text.split("Other than dbt-spark, by intention:")[1].split("Where dbt-spark and dbt-duckdb")[0]
+    calls = [case.call for case in macro_cases() if case.dbt_spark or case.dbt_spark_type]
+    names = {call.removeprefix("dbt.string_literal(").split("(")[0] for call in calls}
+    assert names == {
+        *("dbt.array_construct", "dbt.date_spine", "dbt.escape_single_quotes", "dbt.generate_series", "dbt.listagg"),
+        "dbt.split_part",
+    }
+    assert [name for name in names if f"`{name}" not in table] == []
