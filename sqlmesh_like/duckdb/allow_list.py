@@ -34,7 +34,7 @@ _OPERATORS = (
 )  # fmt: skip
 _AGGREGATES = (
     exp.Count, exp.CountIf, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr, exp.Grouping,
-    exp.GroupingId,
+    exp.GroupingId, exp.AnyValue,
 )  # fmt: skip
 _WINDOWED = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead)
 _SCALARS = (
@@ -140,6 +140,8 @@ def _unproven_text(node: exp.Expr) -> str | None:
                 return "SUBSTRING from a position that is not a positive number"
         case exp.In() if node.args.get("unnest"):
             return "IN UNNEST"
+        case exp.AnyValue() if isinstance(node.parent, exp.Window | exp.Filter | exp.IgnoreNulls):
+            return "ANY_VALUE of other than a group"
         case exp.Trim() if node.args.get("expression") or node.args.get("position"):
             return "TRIM of other characters than spaces"
         case exp.TsOrDsToDate() if node.args.get("format"):
@@ -184,28 +186,34 @@ def guarded(tree: exp.Expr) -> exp.Expr:
     """The query, made to fail on values on which the engines are not known to agree."""
     made = tree.copy()
     for node in list(made.walk()):
-        match node:
-            case exp.Cast() if not _is_empty(node.this):
-                _guard(node.this, _castable(node), f"the cast to {node.to.sql('spark')} of")
-            case exp.TsOrDsToDate():
-                _guard(node.this, _spelt_as(_DATE_TEXT), "the date of")
-            case exp.TimeStrToTime():
-                _guard(node.this, _spelt_as(_DATE_TEXT), "the moment of")
-            case exp.Round():
-                _guard(node.this, _NO_DOUBLE, "ROUND of the double")
-            case exp.Anonymous() if node.name.upper() == "TIMESTAMP_SECONDS":
-                _guard(node.expressions[0], _WHOLE, "TIMESTAMP_SECONDS of")
-            case exp.RegexpExtract() | exp.RegexpLike() | exp.ILike():  # of other letters the cases differ
-                _guard(node.this, "regexp_full_match(v, '[ -~]*')", "the pattern of")
-            case exp.GenerateSeries():  # where the end lies below the start Spark fails, and DuckDB counts nothing
-                _guard(node.args["end"], f"({_WHOLE}) AND v >= {node.args['start'].name}", "SEQUENCE to")
-            case exp.FromTimeZone():
-                _guard(node.this, _far_from_change(node.args["zone"].name), "the moment of")
-            case exp.Concat():
-                _guard_texts(node.expressions, f"{_TEXTUAL} OR ends_with(typeof(v), '[]')")
-            case exp.DPipe():
-                _guard_texts([node.left, node.right])
+        _guard_node(node)
+    for choice in list(made.find_all(exp.AnyValue)):  # whose value may be guarded itself by now
+        _guard_choice(choice)
     return made
+
+
+def _guard_node(node: exp.Expr) -> None:
+    match node:
+        case exp.Cast() if not _is_empty(node.this):
+            _guard(node.this, _castable(node), f"the cast to {node.to.sql('spark')} of")
+        case exp.TsOrDsToDate():
+            _guard(node.this, _spelt_as(_DATE_TEXT), "the date of")
+        case exp.TimeStrToTime():
+            _guard(node.this, _spelt_as(_DATE_TEXT), "the moment of")
+        case exp.Round():
+            _guard(node.this, _NO_DOUBLE, "ROUND of the double")
+        case exp.Anonymous() if node.name.upper() == "TIMESTAMP_SECONDS":
+            _guard(node.expressions[0], _WHOLE, "TIMESTAMP_SECONDS of")
+        case exp.RegexpExtract() | exp.RegexpLike() | exp.ILike():  # of other letters the cases differ
+            _guard(node.this, "regexp_full_match(v, '[ -~]*')", "the pattern of")
+        case exp.GenerateSeries():  # where the end lies below the start Spark fails, and DuckDB counts nothing
+            _guard(node.args["end"], f"({_WHOLE}) AND v >= {node.args['start'].name}", "SEQUENCE to")
+        case exp.FromTimeZone():
+            _guard(node.this, _far_from_change(node.args["zone"].name), "the moment of")
+        case exp.Concat():
+            _guard_texts(node.expressions, f"{_TEXTUAL} OR ends_with(typeof(v), '[]')")
+        case exp.DPipe():
+            _guard_texts([node.left, node.right])
 
 
 _DATE_TEXT = "[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?)?"
@@ -238,6 +246,16 @@ _TEXTUAL = (
 def _guard_texts(parts: Iterable[exp.Expr], condition: str = _TEXTUAL) -> None:
     for part in list(parts):
         _guard(part, condition, "the text of")
+
+
+def _guard_choice(choice: exp.AnyValue) -> None:
+    """Only of a group that has one value, which may be NULL, both engines take the same."""
+    values = "count(DISTINCT v) + CAST(count(v) < count(*) AS INT)"
+    failure = f"CAST('{UNKNOWN}ANY_VALUE of ' || CAST({values} AS VARCHAR) || ' values{_END}' AS BOOLEAN)"
+    case = sqlglot.parse_one(f"CASE WHEN {values} < 2 THEN any_value(v) WHEN {failure} THEN NULL END", dialect="duckdb")
+    for place in [column for column in case.find_all(exp.Column) if column.name == "v"]:
+        place.replace(choice.this.copy())
+    choice.replace(exp.Paren(this=case))
 
 
 def _is_empty(value: exp.Expr) -> bool:

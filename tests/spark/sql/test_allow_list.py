@@ -69,7 +69,7 @@ OF_A_ROW = (
 AGGREGATES = (
     "count(*)", "count(i)", "count(distinct i)", "count_if(b)", "sum(i)", "sum(c)", "avg(i)", "avg(c)", "min(s)",
     "max(d)", "min(c)", "bool_and(b)", "bool_or(b)", "sum(i) filter (where c > 0)",
-    "sum(case when b then 1 else 0 end)",
+    "sum(case when b then 1 else 0 end)", "any_value(g)", "any_value(concat(g, '-'))",
     "array_join(array_sort(collect_list(cast(s as string))), ',')",
     "array_join(slice(array_sort(collect_set(cast(i as string))), 1, 1), '')",
     "array_join(transform(sort_array(collect_list(d), false), x -> cast(x as string)), ', ')",

@@ -50,6 +50,7 @@ AGREED = {
     "s rlike '^1'": True,
     "date_format(d, 'EEE')": "Tue",
     "cast(floor(f) as int)": 2,
+    "any_value(cast(n as int))": 12,
     "locate('2', n)": 2,
     "split_part(cast(c as string), '.', 2)": "50",
     "row_number() over (partition by cast(n as int) order by cast(day as date))": 1,
@@ -70,6 +71,8 @@ DOUBTED = {
     "sequence(8, i, 1)": "SEQUENCE to 7",
     "array_join(array_sort(collect_list(cast(f as string))), ',')": "the cast to STRING of 2.5",
     "sum(i) over (partition by cast(s as int))": "the cast to INT of 1.9",
+    "any_value(i)": "ANY_VALUE of 2 values",
+    "any_value(cast(s as int))": "the cast to INT of 1.9",
 }
 UNPROVEN = {
     "soundex(n)": "function SOUNDEX",
@@ -107,6 +110,9 @@ UNPROVEN = {
     "transform(array(i), x -> cast(x as string))": "TRANSFORM",
     "sort_array(collect_list(i))": "a sorted list that is not joined",
     "collect_set(i)": "COLLECT_SET that is not sorted",
+    "any_value(i) over (partition by n)": "ANY_VALUE of other than a group",
+    "any_value(i) filter (where i > 1)": "ANY_VALUE of other than a group",
+    "any_value(i, true)": "form IGNORENULLS",
     "sequence(1, i)": "SEQUENCE without steps upwards",
     "sequence(i, 1, -1)": "SEQUENCE without steps upwards",
 }
