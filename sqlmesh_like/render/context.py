@@ -16,6 +16,9 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import yaml
+from jinja2 import pass_context
+from jinja2.runtime import Context
+from jinja2.sandbox import SandboxedEnvironment
 
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import ConfigFault, UnknownSetting, canonical, merge_config
@@ -227,6 +230,17 @@ def _raise(message: object) -> None:
     raise TemplateFault(str(message), r"\braise_compiler_error\b")
 
 
+@pass_context
+def _try(context: Context, message: object, function: object, *args: object, **named: object) -> object:
+    """Calls as the template itself would, within the sandbox."""
+    sandbox = context.environment
+    assert isinstance(sandbox, SandboxedEnvironment)
+    try:
+        return sandbox.call(context, function, *args, **named)
+    except Exception as error:
+        raise TemplateFault(str(message), r"\btry_or_compiler_error\b") from error
+
+
 def _empty(*_args: object, **_options: object) -> str:
     return ""
 
@@ -265,6 +279,7 @@ _ACTIONS: Mapping[str, object] = {
         Relation=SimpleNamespace(create=_create_relation, add_ephemeral_prefix=_ephemeral_name),
         Column=ColumnOf,
     ),
+    "try_or_compiler_error": _try,
     "doc": _empty,
     "fromjson": json.loads,
     "tojson": _to_json,

@@ -81,6 +81,9 @@ def test_nulls_are_equal_where_the_project_says_so(project: Path) -> None:
     [
         ("dbt.date(2023, 2, 29)", "day is out of range for month"),
         ("dbt.generate_series(0)", "upper bound must be positive"),
+        ("dbt.convert_datetime('20240230', '%Y%m%d')", "the date '20240230' is not of the format '%Y%m%d'"),
+        ("dbt.dates_in_range('20240102', '20240101')", "dates_in_range: 20240102 is after 20240101"),
+        ("dbt.partition_range('1,2,3')", "partition_range takes one date or two"),
         ("dbt.get_powers_of_two(0)", "upper bound must be positive"),
         ("dbt.dateadd('millisecond', 1, 'a')", "dateadd: unknown date part 'millisecond'"),
         ("dbt.datediff('a', 'b', 'decade')", "datediff: unknown date part 'decade'"),
@@ -119,6 +122,22 @@ def test_intervals_between_are_asked_for(project: Path) -> None:
     (project / "models").mkdir()
     (project / "models" / "asking.sql").write_text(f"select {{{{ dbt.get_intervals_between({days}) }}}} as n")
     assert main(["show", "-s", "asking", "--output", "json"]) == 0
+
+
+def test_dates_of_a_range_are_lists_of_texts(project: Path) -> None:
+    february = "['20240228', '20240229', '20240301']"
+    assert _rendered("select {{ dbt.dates_in_range('20240228', '20240301') }}") == f"select {february}"
+    assert _rendered("select {{ dbt.partition_range('20240228, 20240301') }}") == f"select {february}"
+    assert _rendered("select {{ dbt.partition_range('2024-02-29', '%Y-%m-%d') }}") == "select ['20240229']"
+    assert _rendered("select {{ dbt.dates_in_range('20240229', out_fmt='')[0].day }}") == "select 29"
+
+
+def test_what_is_tried_is_called_within_the_sandbox(project: Path) -> None:
+    assert _rendered("select {{ try_or_compiler_error('no', 'a'.ljust, 3) }}|") == "select a  |"
+    assert _rendered("select {{ try_or_compiler_error('no', '{0.__class__}'.format, 1) }}|") == "select |"
+    for call in ("'a'.ljust, 10 ** 10", "dbt.concat.__class__"):
+        with pytest.raises(JinjaError):
+            _rendered(f"select {{{{ try_or_compiler_error('no', {call}) }}}}")
 
 
 def test_what_differs_from_dbt_spark_is_documented() -> None:
