@@ -13,6 +13,7 @@ import sqlglot
 from sqlglot import exp
 
 from sqlmesh_like.duckdb.dialect import DATE_PARTS
+from sqlmesh_like.duckdb.list_forms import LIST_FORMS, unproven_list
 from sqlmesh_like.sql_text import standard_literal
 
 UNKNOWN = "sml-not-checkable: "
@@ -33,7 +34,7 @@ _OPERATORS = (
 )  # fmt: skip
 _AGGREGATES = (
     exp.Count, exp.CountIf, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr, exp.Grouping,
-    exp.GroupingId,
+    exp.GroupingId, exp.AnyValue,
 )  # fmt: skip
 _WINDOWED = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead)
 _SCALARS = (
@@ -43,10 +44,11 @@ _SCALARS = (
     exp.TimeToStr, exp.TimeStrToTime, exp.LastDay, exp.TimestampTrunc, exp.Explode, exp.Posexplode, exp.Array,
     exp.CurrentDate, exp.CurrentTimestamp, exp.MD5, exp.Pow, exp.AddMonths, exp.DayOfWeek, exp.DayOfYear,
     exp.StrToUnix, exp.AtTimeZone, exp.FromTimeZone, exp.SplitPart, exp.Right, exp.RegexpExtract, exp.RegexpLike,
+    exp.StrPosition, *LIST_FORMS,
 )  # fmt: skip
 _ALLOWED = (*_FORMS, *_OPERATORS, *_AGGREGATES, *_WINDOWED, *_SCALARS)
 _NAMED = frozenset({"NOW", "ISNULL", "ISNOTNULL", "TIMESTAMP_SECONDS", "DATE_PART"})
-_FRACTION = re.compile(r"\s*[-+]?[0-9]*[.][0-9]*\s*")
+_FRACTION = re.compile(r"\s*[-+]?([0-9]+[.][0-9]*|[.][0-9]+)\s*")
 _DATE_FORMAT = re.compile(r"(%[YmdHMSaAbB](strict)?|[ 0-9:.,;/()_-])+")
 """As sqlglot writes a pattern of Spark; a letter or bracket that it leaves means something in Spark."""
 _REGEX = re.compile(
@@ -60,7 +62,7 @@ _REGEX = re.compile(
 Nor a group that repeats, which may be empty, nor one with flags of its own: `(?U)` is another one in each.
 """
 _MOMENTS = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ)
-_UNITS = frozenset({"DAY", "WEEK", "MONTH", "YEAR", "HOUR", "QUARTER"})
+_UNITS = frozenset({"DAY", "WEEK", "MONTH", "YEAR", "HOUR", "QUARTER", "MINUTE", "SECOND"})
 
 
 def first_unproven(tree: exp.Expr) -> str | None:
@@ -84,7 +86,7 @@ def first_unproven(tree: exp.Expr) -> str | None:
 
 def _unproven_use(node: exp.Expr) -> str | None:
     """Uses of an allowed form of which only some are."""
-    return _unproven_time(node) or _unproven_text(node) or _unproven_pattern(node)
+    return _unproven_time(node) or _unproven_text(node) or _unproven_pattern(node) or unproven_list(node)
 
 
 def _unproven_time(node: exp.Expr) -> str | None:
@@ -138,12 +140,16 @@ def _unproven_text(node: exp.Expr) -> str | None:
                 return "SUBSTRING from a position that is not a positive number"
         case exp.In() if node.args.get("unnest"):
             return "IN UNNEST"
+        case exp.AnyValue() if isinstance(node.parent, exp.Window | exp.Filter | exp.IgnoreNulls):
+            return "ANY_VALUE of other than a group"
         case exp.Trim() if node.args.get("expression") or node.args.get("position"):
             return "TRIM of other characters than spaces"
         case exp.TsOrDsToDate() if node.args.get("format"):
             return "TO_DATE with a pattern"
         case exp.Pow() if not all(isinstance(n, exp.Literal) and n.is_int for n in (node.this, node.expression)):
             return "POWER of other than whole numbers as written"
+        case exp.StrPosition() if node.args.get("position"):
+            return "LOCATE from a position on"
     return None
 
 
@@ -180,35 +186,44 @@ def guarded(tree: exp.Expr) -> exp.Expr:
     """The query, made to fail on values on which the engines are not known to agree."""
     made = tree.copy()
     for node in list(made.walk()):
-        match node:
-            case exp.Cast() if not isinstance(node.this, exp.Null):
-                _guard(node.this, _castable(node), f"the cast to {node.to.sql('spark')} of")
-            case exp.TsOrDsToDate():
-                _guard(node.this, _spelt_as(_DATE_TEXT), "the date of")
-            case exp.TimeStrToTime():
-                _guard(node.this, _spelt_as(_DATE_TEXT), "the moment of")
-            case exp.Round():
-                _guard(node.this, _NO_DOUBLE, "ROUND of the double")
-            case exp.Anonymous() if node.name.upper() == "TIMESTAMP_SECONDS":
-                _guard(node.expressions[0], _WHOLE, "TIMESTAMP_SECONDS of")
-            case exp.RegexpExtract() | exp.RegexpLike() | exp.ILike():  # of other letters the cases differ
-                _guard(node.this, "regexp_full_match(v, '[ -~]*')", "the pattern of")
-            case exp.FromTimeZone():
-                _guard(node.this, _far_from_change(node.args["zone"].name), "the moment of")
-            case exp.Concat():
-                _guard_texts(node.expressions)
-            case exp.DPipe():
-                _guard_texts([node.left, node.right])
+        _guard_node(node)
+    for choice in list(made.find_all(exp.AnyValue)):  # whose value may be guarded itself by now
+        _guard_choice(choice)
     return made
+
+
+def _guard_node(node: exp.Expr) -> None:
+    match node:
+        case exp.Cast() if not _is_empty(node.this):
+            _guard(node.this, _castable(node), f"the cast to {node.to.sql('spark')} of")
+        case exp.TsOrDsToDate():
+            _guard(node.this, _spelt_as(_DATE_TEXT), "the date of")
+        case exp.TimeStrToTime():
+            _guard(node.this, _spelt_as(_DATE_TEXT), "the moment of")
+        case exp.Round():
+            _guard(node.this, _NO_DOUBLE, "ROUND of the double")
+        case exp.Anonymous() if node.name.upper() == "TIMESTAMP_SECONDS":
+            _guard(node.expressions[0], _WHOLE, "TIMESTAMP_SECONDS of")
+        case exp.RegexpExtract() | exp.RegexpLike() | exp.ILike():  # of other letters the cases differ
+            _guard(node.this, "regexp_full_match(v, '[ -~]*')", "the pattern of")
+        case exp.GenerateSeries():  # where the end lies below the start Spark fails, and DuckDB counts nothing
+            _guard(node.args["end"], f"({_WHOLE}) AND v >= {node.args['start'].name}", "SEQUENCE to")
+        case exp.FromTimeZone():
+            _guard(node.this, _far_from_change(node.args["zone"].name), "the moment of")
+        case exp.Concat():
+            _guard_texts(node.expressions, f"{_TEXTUAL} OR ends_with(typeof(v), '[]')")
+        case exp.DPipe():
+            _guard_texts([node.left, node.right])
 
 
 _DATE_TEXT = "[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?)?"
 _NUMBER_TEXT = "[-+]?[0-9]{1,20}([.][0-9]{1,18})?"
+_NO_FRACTION = "([.]0+)?"
 _CASTS = {
-    exp.DataType.Type.TINYINT: "-?[0-9]{1,2}|true|false",
-    exp.DataType.Type.SMALLINT: "-?[0-9]{1,4}|true|false",
-    exp.DataType.Type.INT: "-?[0-9]{1,9}|true|false",
-    exp.DataType.Type.BIGINT: "-?[0-9]{1,18}|true|false",
+    exp.DataType.Type.TINYINT: f"-?[0-9]{{1,2}}{_NO_FRACTION}|true|false",
+    exp.DataType.Type.SMALLINT: f"-?[0-9]{{1,4}}{_NO_FRACTION}|true|false",
+    exp.DataType.Type.INT: f"-?[0-9]{{1,9}}{_NO_FRACTION}|true|false",
+    exp.DataType.Type.BIGINT: f"-?[0-9]{{1,18}}{_NO_FRACTION}|true|false",
     exp.DataType.Type.DECIMAL: _NUMBER_TEXT,
     exp.DataType.Type.DOUBLE: _NUMBER_TEXT,
     exp.DataType.Type.FLOAT: _NUMBER_TEXT,
@@ -228,9 +243,24 @@ _TEXTUAL = (
 )
 
 
-def _guard_texts(parts: Iterable[exp.Expr]) -> None:
+def _guard_texts(parts: Iterable[exp.Expr], condition: str = _TEXTUAL) -> None:
     for part in list(parts):
-        _guard(part, _TEXTUAL, "the text of")
+        _guard(part, condition, "the text of")
+
+
+def _guard_choice(choice: exp.AnyValue) -> None:
+    """Only of a group that has one value, which may be NULL, both engines take the same."""
+    values = "count(DISTINCT v) + CAST(count(v) < count(*) AS INT)"
+    failure = f"CAST('{UNKNOWN}ANY_VALUE of ' || CAST({values} AS VARCHAR) || ' values{_END}' AS BOOLEAN)"
+    case = sqlglot.parse_one(f"CASE WHEN {values} < 2 THEN any_value(v) WHEN {failure} THEN NULL END", dialect="duckdb")
+    for place in [column for column in case.find_all(exp.Column) if column.name == "v"]:
+        place.replace(choice.this.copy())
+    choice.replace(exp.Paren(this=case))
+
+
+def _is_empty(value: exp.Expr) -> bool:
+    """NULL, or a list without items: a cast says its type only."""
+    return isinstance(value, exp.Null) or (isinstance(value, exp.Array) and not value.expressions)
 
 
 def _castable(cast: exp.Cast) -> str:

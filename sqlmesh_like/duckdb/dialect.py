@@ -71,6 +71,8 @@ def _with_spark_values(tree: exp.Expr) -> exp.Expr:
             case exp.Anonymous() if node.name.upper() == "DATE_PART":
                 part, of = node.expressions[0].name.lower(), node.expressions[1]
                 node.replace(_filled_in(f"date_part('{DATE_PARTS[part]}', x) + {int(part in _FROM_ONE)}", of))
+            case exp.ArrayAgg() | exp.ArrayUniqueAgg():  # of no values Spark's list is empty
+                node.replace(exp.Coalesce(this=node.copy(), expressions=[exp.Array()]))
             case exp.StrToUnix():
                 node.replace(_filled_in("epoch_us(x) // 1000000", node.this))
             case exp.AddMonths():

@@ -300,10 +300,12 @@ class ModelGroup:
 @dataclass(frozen=True)
 class ProjectFlags:
     """`flags:` of the settings, as far as they mean something here. `strict_undefined`: what is undefined prints not as
-    an empty text but is an error. `python_model_packages`: packages whose Python models may be run."""
+    an empty text but is an error. `python_model_packages`: packages whose Python models may be run. `behavior`: names
+    of flags that are on, for `adapter.behavior` of templates."""
 
     strict_undefined: bool = False
     python_model_packages: tuple[str, ...] = ()
+    behavior: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -261,6 +261,7 @@ def _flags(node: YamlNode) -> ProjectFlags:
     return ProjectFlags(
         strict_undefined=strict is not None and strict.flag("strict_undefined"),
         python_model_packages=() if packages is None else packages.texts("python_model_packages"),
+        behavior=frozenset(name for name, flag in flags.items() if flag.value is True),
     )
 
 

@@ -60,8 +60,10 @@ class Macros:
         own: tuple[MacroFile, ...],
         templates: Templates,
         dispatch: Mapping[str, tuple[str, ...]] | None = None,
+        behavior: frozenset[str] = frozenset(),
     ) -> None:
         self.project = project
+        self.behavior = behavior
         self.order = dispatch or {}
         self.errors: dict[str, JinjaError] = {}
         """What is wrong with files of macros, by path: a call of a macro that may be one of theirs raises it."""
@@ -220,12 +222,33 @@ class _Package(Mapping[str, object]):
         return len({**self._before, **self._macros})
 
 
+class Behavior:
+    """`adapter.behavior`: dbt's flags of behaviour, each true where `flags:` of the project says so."""
+
+    def __init__(self, flags: frozenset[str]) -> None:
+        self._flags = flags
+
+    def __getattr__(self, name: str) -> BehaviorFlag:
+        return BehaviorFlag(name in self._flags)
+
+
+@dataclass(frozen=True)
+class BehaviorFlag:
+    """`adapter.behavior.<flag>`: dbt asked by `no_warn` does not warn that the flag is off; here nothing does."""
+
+    no_warn: bool
+
+    def __bool__(self) -> bool:
+        return self.no_warn
+
+
 class Adapter:
     """`adapter` of templates: dispatch, and the questions to a lake that `lake` answers."""
 
     def __init__(self, binding: _Binding, lake: object) -> None:
         self._binding = binding
         self._lake = lake
+        self.behavior = Behavior(binding.macros.behavior)
 
     def dispatch(self, macro_name: str, macro_namespace: str | None = None) -> _MacroCall:
         """The macro `spark__<name>`, else `default__<name>`: of the root project, then of the namespace.

@@ -110,7 +110,7 @@ class Renderer:
         self._project = project
         self._target = target
         self._templates = Templates(strict_undefined=project.flags.strict_undefined)
-        macros = Macros(project.name, project.macros, self._templates, project.dispatch)
+        macros = Macros(project.name, project.macros, self._templates, project.dispatch, project.flags.behavior)
         self._around = RenderEnvironment(
             project.name, target, project.vars, macros, self._templates, now, TemplateCall(full_refresh=full_refresh),
             package_vars=project.package_vars, is_dbt=project.settings_file.endswith(DBT_FILE),

@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import yaml
+from jinja2 import pass_context
+from jinja2.runtime import Context
+from jinja2.sandbox import SandboxedEnvironment
 
 from sqlmesh_like.errors import SmlError
 from sqlmesh_like.project.reading.values import value_of_yaml
@@ -70,10 +73,16 @@ def _diff(first: Mapping[str, Iterable[str]], second: Mapping[str, Iterable[str]
     return {key: values for key, values in left.items() if values or key.casefold() not in known}
 
 
-def _try_or_compiler_error(message: object, call: Callable[..., object], *args: object, **named: object) -> object:
+@pass_context
+def _try_or_compiler_error(
+    context: Context, message: object, function: object, *args: object, **named: object
+) -> object:
+    """Calls as the template itself would, within the sandbox."""
+    sandbox = context.environment
+    assert isinstance(sandbox, SandboxedEnvironment)
     try:
-        return call(*args, **named)
-    except Exception as error:  # whatever a template's code raises
+        return sandbox.call(context, function, *args, **named)
+    except Exception as error:
         raise TemplateFault(str(message), r"\btry_or_compiler_error\b") from error
 
 

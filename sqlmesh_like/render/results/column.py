@@ -42,7 +42,8 @@ class ColumnOf:
 
     @staticmethod
     def numeric_type(dtype: str, precision: int | None, scale: int | None) -> str:
-        return dtype if precision is None or scale is None else f"{dtype}({precision},{scale})"
+        kind = "decimal" if dtype.lower() in ("numeric", "number") else dtype
+        return kind if precision is None or scale is None else f"{kind}({precision},{scale})"
 
     @property
     def quoted(self) -> str:

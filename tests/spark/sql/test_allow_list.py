@@ -62,12 +62,25 @@ OF_A_ROW = (
     "regexp_extract(s, '([A-Z])(b)?', 2)", "regexp_extract(n, '^(-?)([0-9]+)$', 1)", "s rlike '[a-c] '", "n rlike '^1'",
     "split_part(s, ' ', 2)", "split_part(s, ' ', -1)", "split_part(s, 'zz', 1)", "split_part(n, '2', 3)",
     *(f"date_part('{part}', m)" for part in DATE_PARTS), "date_part('dayofweek_iso', d)", "date_part('WEEK', d)",
+    "locate('b', s)", "locate('', s)", "position(n in s)", "date_trunc('MINUTE', m)", "date_trunc('SECOND', m)",
+    "split_part(cast(c as string), '.', 2)", "cast(floor(cast(c as double)) as int)", "cast(ceil(i / 2) as bigint)",
     "cast(m as timestamp) - interval 2 hours", "exists (select 1 from t as u where u.i = t.id)",
 )  # fmt: skip
 AGGREGATES = (
     "count(*)", "count(i)", "count(distinct i)", "count_if(b)", "sum(i)", "sum(c)", "avg(i)", "avg(c)", "min(s)",
     "max(d)", "min(c)", "bool_and(b)", "bool_or(b)", "sum(i) filter (where c > 0)",
-    "sum(case when b then 1 else 0 end)",
+    "sum(case when b then 1 else 0 end)", "any_value(g)", "any_value(concat(g, '-'))",
+    "array_join(array_sort(collect_list(cast(s as string))), ',')",
+    "array_join(slice(array_sort(collect_set(cast(i as string))), 1, 1), '')",
+    "array_join(transform(sort_array(collect_list(d), false), x -> cast(x as string)), ', ')",
+    "array_join(transform(sort_array(collect_set(c), true), x -> cast(x as string)), '|')",
+    *(
+        f"array_join(transform(sort_array(collect_list(case when ({value}) is not null then struct(({key}) is {test}"
+        f" as f, ({key}) as k, ({value}) as v) end), {way}), x -> cast(x.v as string)), '|')"
+        for key, value in (("b", "s"), ("m", "n"), ("n", "d"))
+        for test in ("null", "not null")
+        for way in ("true", "false")
+    ),
 )  # fmt: skip
 WINDOWED = (
     "row_number() over (partition by g order by id)", "rank() over (order by i)", "dense_rank() over (order by i desc)",
@@ -98,6 +111,9 @@ FORMS = (
     "select x.k, x.v from (values (1, 'a'), (2, null)) as x(k, v)",
     "select id, explode(array(i, id)) as x from t",
     "select id, explode_outer(array(s, n)) as x from t",
+    "select id, explode(sequence(1, id, 2)) as x from t",
+    "select id, explode(concat(array(i), array(id, id))) as x from t",
+    "select id, explode_outer(concat(cast(array() as array<int>), if(i > 0, array(i), null))) as x from t",
     "select id, posexplode(array(i, id)) as (p, x) from t",
     "select t.id, e.x from t lateral view explode(array(i, 0)) e as x",
 )  # fmt: skip

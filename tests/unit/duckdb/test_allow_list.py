@@ -49,6 +49,10 @@ AGREED = {
     "cast(f / 20 as decimal(5,2))": Decimal("0.13"),  # 0.125: DuckDB alone rounds the double below it
     "s rlike '^1'": True,
     "date_format(d, 'EEE')": "Tue",
+    "cast(floor(f) as int)": 2,
+    "any_value(cast(n as int))": 12,
+    "locate('2', n)": 2,
+    "split_part(cast(c as string), '.', 2)": "50",
     "row_number() over (partition by cast(n as int) order by cast(day as date))": 1,
 }
 DOUBTED = {
@@ -64,7 +68,11 @@ DOUBTED = {
     "to_date(n)": "the date of 12",
     "round(f, 1)": "ROUND of the double 2.5",
     "concat('x', f)": "the text of 2.5",
+    "sequence(8, i, 1)": "SEQUENCE to 7",
+    "array_join(array_sort(collect_list(cast(f as string))), ',')": "the cast to STRING of 2.5",
     "sum(i) over (partition by cast(s as int))": "the cast to INT of 1.9",
+    "any_value(i)": "ANY_VALUE of 2 values",
+    "any_value(cast(s as int))": "the cast to INT of 1.9",
 }
 UNPROVEN = {
     "soundex(n)": "function SOUNDEX",
@@ -89,6 +97,24 @@ UNPROVEN = {
     "datediff(month, d, d)": "DATEDIFF by a unit",
     "timestampdiff(hour, d, d)": "function TIMESTAMPDIFF",
     "to_date(n, 'yyyy')": "TO_DATE with a pattern",
+    "locate('2', n, 2)": "LOCATE from a position on",
+    "array_join(collect_list(n), ',')": "ARRAY_JOIN of other than sorted texts",
+    "array_join(array_sort(collect_list(n)), ',')": "ARRAY_JOIN of other than sorted texts",
+    "array_join(array_sort(collect_list(cast(n as string))), n)": "ARRAY_JOIN of other than sorted texts",
+    "array_join(array_sort(collect_list(cast(n as string))), ',', '-')": "ARRAY_JOIN of other than sorted texts",
+    "array_join(slice(array_sort(collect_list(cast(n as string))), 2, 1), ',')": (
+        "SLICE of other than the first of sorted texts"
+    ),
+    "array_join(transform(sort_array(collect_list(n)), x -> upper(x)), ',')": "a lambda",
+    "array_join(transform(sort_array(collect_list(struct(i, n))), x -> cast(x.col2 as string)), ',')": "STRUCT",
+    "transform(array(i), x -> cast(x as string))": "TRANSFORM",
+    "sort_array(collect_list(i))": "a sorted list that is not joined",
+    "collect_set(i)": "COLLECT_SET that is not sorted",
+    "any_value(i) over (partition by n)": "ANY_VALUE of other than a group",
+    "any_value(i) filter (where i > 1)": "ANY_VALUE of other than a group",
+    "any_value(i, true)": "form IGNORENULLS",
+    "sequence(1, i)": "SEQUENCE without steps upwards",
+    "sequence(i, 1, -1)": "SEQUENCE without steps upwards",
 }
 
 
