@@ -176,12 +176,13 @@ class AdapterFunctions:
         return self.store_result(name, Response(message, code, rows_affected), agate_table)
 
     def load_relation(self, relation: object) -> TemplateRelation | None:
-        """The relation as the lake has it, None where it has none."""
+        """The relation as the lake has it, None where it has none: an ephemeral model is none."""
         self._note()
         table = _named(relation, "load_relation")
         if self._lake is None or self._lake.columns(table) is None:
             return None
-        return TemplateRelation(table, self._kinds().get(str(table).lower(), "table"))
+        kind = self._kinds().get(str(table).lower())
+        return None if kind is None else TemplateRelation(table, kind)
 
     def get_relation(self, database: object = None, schema: str = "", identifier: str = "") -> TemplateRelation | None:
         del database

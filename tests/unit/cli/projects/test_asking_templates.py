@@ -251,3 +251,23 @@ def test_a_source_that_is_only_read_once_somebody_answers_is_named_as_one(projec
         "models/m.sql": "select {{ (source('raw', 'orders') and 1) if execute else 0 }} as n",
     }
     assert "add -- depends_on: {{ source('raw', 'orders') }}" in project.call("build", files=files, code=1)
+
+
+def test_a_data_test_finds_itself_in_its_context(project: Project) -> None:
+    """`model` is what the test is of; of the test itself the whole project knows more than its entry."""
+    macro = (
+        "{% test tells(model, column_name) %}{% set own = context['model'] %}"
+        "{% if execute %}{% do log('own: ' ~ [own.resource_type, own.package_name, own.test_metadata.name, "
+        "own.depends_on.nodes, own.config.severity] ~ model, info=true) %}{% endif %}select 1 as a where 1 = 0"
+        "{% endtest %}"
+    )
+    files = {
+        **MODELS,
+        "macros/m.sql": macro,
+        "models/t.yml": "models: [{name: t, columns: [{name: id, data_tests: [tells]}]}]\n",
+    }
+    shown = project.call("build", files=files)
+    assert "own: ['test', 'shop', 'tells', ['model.shop.t'], 'ERROR']`dws`.`t`" in shown
+    ephemeral = {"models/e.sql": "{{ config(materialized='ephemeral') }}select 1 as a"}
+    asks = "-- depends_on: {{ ref('e') }}\nselect '{{ load_relation(ref('e')) }}' as r"
+    assert '"r": "None"' in project.call("show", "m", "--output", "json", files={**ephemeral, "models/m.sql": asks})
