@@ -271,3 +271,11 @@ def test_a_data_test_finds_itself_in_its_context(project: Project) -> None:
     ephemeral = {"models/e.sql": "{{ config(materialized='ephemeral') }}select 1 as a"}
     asks = "-- depends_on: {{ ref('e') }}\nselect '{{ load_relation(ref('e')) }}' as r"
     assert '"r": "None"' in project.call("show", "m", "--output", "json", files={**ephemeral, "models/m.sql": asks})
+
+
+def test_views_that_list_relations_do_not_render_each_other(project: Project) -> None:
+    """What is there is known by name: each of them would render all others, and these the rest in turn."""
+    lists = "select {{ adapter.list_relations(none, 'dws') | length if execute else 0 }} as n"
+    files = {f"models/v{n}.sql": lists for n in range(12)}
+    assert "PASS=12 " in project.call("build", files=files)
+    assert '"n": 11' in project.call("show", "v0", "--output", "json", files=files)
