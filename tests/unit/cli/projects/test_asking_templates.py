@@ -219,6 +219,9 @@ def test_a_relation_that_is_found_must_be_known_before(project: Project) -> None
     reads = "select * from {{ (like('ev_a').rows[0].table_name if execute) or 'x' }}"
     files = {**EVENTS, "models/m.sql": reads.replace("from {{", "from dws.{{"), "models/n.sql": "select 1 as a"}
     assert "the table dws.ev_a is not a ref() or source()" in project.call("build", files=files, code=1)
+    files = {**EVENTS, "models/m.sql": "select 1 as a", "tests/asks.sql": reads.replace("from {{", "from dws.{{")}
+    shown = project.call("build", files=files, code=1)
+    assert "data test asks: the table dws.ev_a is not a ref() or source()" in shown
 
 
 def test_what_is_printed_is_said_and_an_error_is_that_of_its_call(project: Project) -> None:
