@@ -62,9 +62,14 @@ class Planner:
         if self.rerender is None or not model.asks_lake:
             return model
         live = self.rerender.model(model)
-        if not self.has_catalog and live.asks_lake != model.asks_lake:
-            refuse_foreign_tables(live, parse(live))
+        if live.asks_lake != model.asks_lake:
+            self.require_known_tables(live)
         return live
+
+    def require_known_tables(self, model: RenderedModel) -> None:
+        """Raises SqlError where a text that answers made names a table that is none of the project's."""
+        if not self.has_catalog:
+            refuse_foreign_tables(model, parse(model))
 
     def compile(self, model: RenderedModel, states: Mapping[str, TableState]) -> CompiledModel:
         """Compile a model and the views below it with the columns that pinned tables have. Raises SqlError."""

@@ -37,8 +37,8 @@ class LakeQueries(Protocol):
         """Rows of a SELECT; no rows of any other statement, which is done."""
         ...
 
-    def relations(self) -> Mapping[TableName, str]:
-        """Tables and views that the project may have, with `table` or `view`; not all of them need be there."""
+    def relations(self, *, there: bool = False) -> Mapping[TableName, str]:
+        """Tables and views that the project may have, or those that are `there` now, with `table` or `view`."""
         ...
 
     def drop(self, table: TableName) -> None:
@@ -92,8 +92,9 @@ class _Waiting:
         with unbounded():
             return self._lake.query(sql)
 
-    def relations(self) -> Mapping[TableName, str]:
-        return self._lake.relations()
+    def relations(self, *, there: bool = False) -> Mapping[TableName, str]:
+        with unbounded():
+            return self._lake.relations(there=there)
 
     def drop(self, table: TableName) -> None:
         with unbounded():
@@ -176,12 +177,13 @@ class AdapterFunctions:
         return self.store_result(name, Response(message, code, rows_affected), agate_table)
 
     def load_relation(self, relation: object) -> TemplateRelation | None:
-        """The relation as the lake has it, None where it has none."""
+        """The relation as the lake has it, None where it has none: an ephemeral model is none."""
         self._note()
         table = _named(relation, "load_relation")
         if self._lake is None or self._lake.columns(table) is None:
             return None
-        return TemplateRelation(table, self._kinds().get(str(table).lower(), "table"))
+        kind = self._kinds().get(str(table).lower())
+        return None if kind is None else TemplateRelation(table, kind)
 
     def get_relation(self, database: object = None, schema: str = "", identifier: str = "") -> TemplateRelation | None:
         del database
@@ -193,8 +195,8 @@ class AdapterFunctions:
         self._note()
         if self._lake is None:
             return []
-        tables = [table for table in self._lake.relations() if table.schema.lower() == str(schema).lower()]
-        return [relation for table in sorted(tables) if (relation := self.load_relation(TemplateRelation(table)))]
+        found = sorted(self._lake.relations(there=True).items())
+        return [TemplateRelation(table, kind) for table, kind in found if table.schema.lower() == str(schema).lower()]
 
     def list_relations_without_caching(self, schema_relation: TemplateRelation) -> list[TemplateRelation]:
         return self.list_relations(None, schema_relation.schema)

@@ -14,6 +14,7 @@ from sqlmesh_like.render.library.node import Entries
 from sqlmesh_like.render.overrides import NO_OVERRIDES, Overrides
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedTest
 from sqlmesh_like.render.renderer import Renderer
+from sqlmesh_like.render.unit_tests import spelt
 
 _RENDERING: ContextVar[frozenset[str]] = ContextVar("_RENDERING", default=frozenset())
 
@@ -92,4 +93,4 @@ def _refuse_unforeseen(path: str, known: Iterable[InputRef], inputs: Iterable[In
         if ref.unique_id not in foreseen:
             name = ref.unique_id.rpartition(".")[2]
             message = f"{name!r} is only read once the lake has answered: the graph does not know of it"
-            raise JinjaError(message, location=Location(path), hint=f"add -- depends_on: {{{{ ref('{name}') }}}}")
+            raise JinjaError(message, location=Location(path), hint=f"add -- depends_on: {{{{ {spelt(ref)} }}}}")

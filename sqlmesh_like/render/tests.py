@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -12,6 +13,7 @@ from sqlmesh_like.project.nodes import TestFile
 from sqlmesh_like.project.reading.file_dependencies import rendering_node
 from sqlmesh_like.project.testing.data_test_config import check_test_setting, merged
 from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
+from sqlmesh_like.render.library.node import path_within_package
 from sqlmesh_like.render.macros import TemplateScope
 from sqlmesh_like.render.relations import RelationRegistry
 from sqlmesh_like.render.rendered import RenderedTest, SourceMap
@@ -109,9 +111,27 @@ def _is_disabled(test: TestFile, around: RenderEnvironment, templates: Templates
 def _scope(
     test: TestFile, registry: RelationRegistry | None, around: RenderEnvironment, findings: RenderTrace
 ) -> TemplateScope:
-    config = ConfigCall(merged(test.weaker, test.config), findings, check_test_setting, around.templates.warn)
+    settings = merged(test.weaker, test.config)
+    config = ConfigCall(settings, findings, check_test_setting, around.templates.warn)
     this = TableName(around.target.schema, test.name)
-    node: Mapping[str, object] = {"unique_id": test.unique_id, "name": test.name, "resource_type": "test"}
+    package = test.unique_id.split(".")[1]
+    path = path_within_package(test.path, package)
+    node: Mapping[str, object] = {
+        "unique_id": test.unique_id,
+        "name": test.name,
+        "resource_type": "test",
+        "package_name": package,
+        "original_file_path": path,
+        "path": path.partition("/")[2] or path,
+        "fqn": list(test.fqn),
+        "tags": list(_tags(settings.get("tags"))),
+        "config": copy.deepcopy({"enabled": True, "severity": "ERROR", "tags": [], "meta": {}, **settings}),
+        "description": test.description,
+        "database": None,
+        "schema": around.target.schema,
+        "raw_code": test.raw_sql,
+        "language": "sql",
+    }
     return build_scope(around, registry, node, this, config, findings)
 
 

@@ -80,20 +80,20 @@ class LakeQuery:
         if not only_reads(tree):
             raise NodeError(f"run_query takes a SELECT here, not {tree.key.upper()}", hint=_STATEMENTS)
         if is_asked(tree):
-            sql = with_relations(tree, self._there(), self.columns).sql("spark")
+            sql = with_relations(tree, self.relations(there=True), self.columns).sql("spark")
         schema, rows = self._rows(self._view(sql), -1)
         return QueryResult(tuple(column.name for column in schema), rows)
 
-    def relations(self) -> dict[TableName, str]:
-        """Tables and views of the project, there or not; a view whose template asks is not there for itself."""
-        places = {place.table: "table" for place in self.planner.catalog.places.values()}
-        views = (model for model in self.planner.rendered.models if model.config.materialized == "view")
-        return places | {view.table: "view" for view in views if not is_rendering(view.unique_id)}
-
-    def _there(self) -> dict[TableName, str]:
+    def relations(self, *, there: bool = False) -> dict[TableName, str]:
+        """Tables and views of the project, or those that are `there`: a view whose template asks is not, for itself."""
         catalog = self.planner.catalog
-        missing = {place.table for unique_id, place in catalog.places.items() if not catalog.state(unique_id).exists}
-        return {table: kind for table, kind in self.relations().items() if table not in missing}
+        tables = {
+            place.table: "table"
+            for unique_id, place in catalog.places.items()
+            if not there or catalog.state(unique_id).exists
+        }
+        views = (model for model in self.planner.rendered.models if model.config.materialized == "view")
+        return tables | {view.table: "view" for view in views if not is_rendering(view.unique_id)}
 
     def drop(self, table: TableName) -> None:
         """Drop a table that a statement made, if it exists; a view of the project has nothing to drop.

@@ -53,10 +53,12 @@ def run_test(
 
     `warnings_fail`: as with dbt's `--warn-error` a test fails where it would warn.
     """
-    test = planner.rerender.test(test) if planner.rerender is not None else test
+    asked, test = test.asks_lake, planner.rerender.test(test) if planner.rerender is not None else test
     model = as_model(test)
     states = {i: pinned[i] if i in pinned else planner.catalog.state(i) for i in planner.inputs(model)}
     try:
+        if asked:
+            planner.require_known_tables(model)
         facts = planner.compile(model, states).facts
     except SqlError as error:
         # The text of a generic test is a macro's: a place in it means nothing in the file that asks for the test.

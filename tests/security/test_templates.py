@@ -55,7 +55,7 @@ class Lake:
     def query(self, sql: str) -> QueryResult:
         return QueryResult(("id",), ((1,),))
 
-    def relations(self) -> Mapping[TableName, str]:
+    def relations(self, *, there: bool = False) -> Mapping[TableName, str]:
         return {TableName("dws", "m"): "table"}
 
     def drop(self, table: TableName) -> None: ...

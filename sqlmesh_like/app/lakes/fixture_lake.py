@@ -57,8 +57,8 @@ class FixtureQueries:
             raise self._unknown(table.sql("spark", comments=False))
         return self.lake.query(sql)
 
-    def relations(self) -> Mapping[TableName, str]:
-        return self.lake.relations()
+    def relations(self, *, there: bool = False) -> Mapping[TableName, str]:
+        return self.lake.relations(there=there)
 
     def drop(self, table: TableName) -> None:
         self.lake.drop(table)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import yaml
 from jinja2 import StrictUndefined, TemplateError, UndefinedError, pass_context
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -258,12 +259,17 @@ def _as_native(value: object) -> object:
     return value_of_yaml(value) if isinstance(value, str) else value
 
 
+class MalformedYaml(ValueError):
+    """A text is not YAML; one that takes too much is another error."""
+
+
 def value_of_yaml(text: str) -> object:
-    """A text of YAML as plain values. Raises ValueError."""
+    """A text of YAML as plain values. Raises ValueError, of which MalformedYaml is one."""
     try:
         return parse_yaml(text, "YAML").value if text.strip() else None
     except ProjectError as error:
-        raise ValueError(error.message) from error
+        kind = MalformedYaml if isinstance(error.__cause__, yaml.YAMLError) else ValueError
+        raise kind(error.message) from error
 
 
 _FILTERS: Mapping[str, Callable[..., object]] = {

@@ -12,8 +12,7 @@ from jinja2 import pass_context
 from jinja2.runtime import Context
 from jinja2.sandbox import SandboxedEnvironment
 
-from sqlmesh_like.errors import SmlError
-from sqlmesh_like.project.reading.values import value_of_yaml
+from sqlmesh_like.project.reading.values import MalformedYaml, value_of_yaml
 from sqlmesh_like.render.templates import TemplateFault
 
 
@@ -34,7 +33,7 @@ def _to_json(value: object, default: object = None, sort_keys: bool = False) -> 
 def _from_yaml(text: Any, default: object = None) -> object:
     try:
         return value_of_yaml(text)
-    except (ValueError, yaml.YAMLError, SmlError):
+    except MalformedYaml:
         return default
 
 

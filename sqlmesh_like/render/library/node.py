@@ -34,6 +34,12 @@ _OF_WHOLE_PROJECT: Mapping[str, object] = {
     "sources": [],
     "metrics": [],
     "checksum": {"name": "sha256", "checksum": ""},
+    "test_metadata": {},
+    "attached_node": None,
+    "column_name": None,
+    "file_key_name": None,
+    "constraints": [],
+    "group": None,
 }
 Entries = Callable[[], Mapping[str, object]]
 

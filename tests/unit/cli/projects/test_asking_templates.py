@@ -219,6 +219,9 @@ def test_a_relation_that_is_found_must_be_known_before(project: Project) -> None
     reads = "select * from {{ (like('ev_a').rows[0].table_name if execute) or 'x' }}"
     files = {**EVENTS, "models/m.sql": reads.replace("from {{", "from dws.{{"), "models/n.sql": "select 1 as a"}
     assert "the table dws.ev_a is not a ref() or source()" in project.call("build", files=files, code=1)
+    files = {**EVENTS, "models/m.sql": "select 1 as a", "tests/asks.sql": reads.replace("from {{", "from dws.{{")}
+    shown = project.call("build", files=files, code=1)
+    assert "data test asks: the table dws.ev_a is not a ref() or source()" in shown
 
 
 def test_what_is_printed_is_said_and_an_error_is_that_of_its_call(project: Project) -> None:
@@ -242,3 +245,40 @@ def test_an_operation_knows_its_call(project: Project) -> None:
     }
     shown = project.call("run-operation", "tell", "--vars", "{day: d1}", files=files)
     assert "run-operation run-operation d1 False False dws" in shown
+
+
+def test_a_source_that_is_only_read_once_somebody_answers_is_named_as_one(project: Project) -> None:
+    files = {
+        "models/s.yml": "sources: [{name: raw, tables: [{name: orders, columns: [{name: id, data_type: int}]}]}]\n",
+        "fixtures/raw/orders.csv": "id\n1\n",
+        "models/m.sql": "select {{ (source('raw', 'orders') and 1) if execute else 0 }} as n",
+    }
+    assert "add -- depends_on: {{ source('raw', 'orders') }}" in project.call("build", files=files, code=1)
+
+
+def test_a_data_test_finds_itself_in_its_context(project: Project) -> None:
+    """`model` is what the test is of; of the test itself the whole project knows more than its entry."""
+    macro = (
+        "{% test tells(model, column_name) %}{% set own = context['model'] %}"
+        "{% if execute %}{% do log('own: ' ~ [own.resource_type, own.package_name, own.test_metadata.name, "
+        "own.depends_on.nodes, own.config.severity] ~ model, info=true) %}{% endif %}select 1 as a where 1 = 0"
+        "{% endtest %}"
+    )
+    files = {
+        **MODELS,
+        "macros/m.sql": macro,
+        "models/t.yml": "models: [{name: t, columns: [{name: id, data_tests: [tells]}]}]\n",
+    }
+    shown = project.call("build", files=files)
+    assert "own: ['test', 'shop', 'tells', ['model.shop.t'], 'ERROR']`dws`.`t`" in shown
+    ephemeral = {"models/e.sql": "{{ config(materialized='ephemeral') }}select 1 as a"}
+    asks = "-- depends_on: {{ ref('e') }}\nselect '{{ load_relation(ref('e')) }}' as r"
+    assert '"r": "None"' in project.call("show", "m", "--output", "json", files={**ephemeral, "models/m.sql": asks})
+
+
+def test_views_that_list_relations_do_not_render_each_other(project: Project) -> None:
+    """What is there is known by name: each of them would render all others, and these the rest in turn."""
+    lists = "select {{ adapter.list_relations(none, 'dws') | length if execute else 0 }} as n"
+    files = {f"models/v{n}.sql": lists for n in range(12)}
+    assert "PASS=12 " in project.call("build", files=files)
+    assert '"n": 11' in project.call("show", "v0", "--output", "json", files=files)
