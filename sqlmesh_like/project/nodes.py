@@ -332,6 +332,7 @@ class ParsedProject:
     on_run_start: tuple[str, ...] = ()
     on_run_end: tuple[str, ...] = ()
     flags: ProjectFlags = field(default_factory=ProjectFlags)
+    versions: Mapping[str, str | None] = field(default_factory=dict)  # of the project and its packages, by name
 
     @property
     def ingested(self) -> frozenset[str]:

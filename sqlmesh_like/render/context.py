@@ -11,9 +11,9 @@ import json
 import logging
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import yaml
 
@@ -23,10 +23,10 @@ from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.profile import target_words
 from sqlmesh_like.project.reading.values import ProjectVars, public_env_var, value_of_yaml
 from sqlmesh_like.render.adapter_functions import AdapterFunctions, ColumnOf, LakeQueries, ProjectGraph
-from sqlmesh_like.render.macros import Macros, TemplateScope
+from sqlmesh_like.render.macros import Macros, TemplateScope, TemplateTarget
 from sqlmesh_like.render.modules import MODULES
 from sqlmesh_like.render.overrides import Overrides
-from sqlmesh_like.render.relations import RelationRegistry, TemplateRelation
+from sqlmesh_like.render.relations import RelationRegistry, RuntimeConfig, TemplateRelation
 from sqlmesh_like.render.rendered import InputRef
 from sqlmesh_like.render.templates import MacroReturn, TemplateFault, Templates
 
@@ -56,6 +56,7 @@ class RenderEnvironment:
     package_vars: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     lake: LakeQueries | None = None
     graph: Callable[[], Mapping[str, object]] | None = None
+    config: RuntimeConfig | None = None  # what `ref.config` is
 
     def vars_of(self, package: str) -> Mapping[str, object]:
         """Variables as a package's nodes see them."""
@@ -138,7 +139,7 @@ def build_scope(
     incremental: bool = False,
 ) -> TemplateScope:
     """The names a node's template knows. Without a registry every reference is accepted: its name is not known yet."""
-    functions = _references(registry, findings)
+    functions = _references(registry, findings, around.config)
     asking = AdapterFunctions(around.lake, findings.note_question)
     package = str(node.get("unique_id", "..")).split(".")[1]
     scope: TemplateScope = {
@@ -160,13 +161,17 @@ def build_scope(
         lambda name, text: around.templates.render(f"<var {name}>", text, scope).compiled,
         lambda: findings.is_parsing,
     )
+    scope["render"] = lambda text: around.templates.render("<render>", str(text), scope).compiled
+    scope["context"] = MappingProxyType(scope)
     scope["dbt"] = {name: scope[name] for name in _OF_DBT}
     around.macros.bind(scope, lambda unique_id: findings.macros.setdefault(unique_id), package)
     around.overrides.lay_over(scope)
     return scope
 
 
-def _references(registry: RelationRegistry | None, findings: RenderTrace) -> dict[str, object]:
+def _references(
+    registry: RelationRegistry | None, findings: RenderTrace, config: RuntimeConfig | None
+) -> dict[str, object]:
     def use(input_ref: InputRef) -> TemplateRelation:
         findings.inputs[input_ref.unique_id] = input_ref
         return TemplateRelation(input_ref.table)
@@ -183,7 +188,10 @@ def _references(registry: RelationRegistry | None, findings: RenderTrace) -> dic
         input_ref = None if registry is None else registry.source(source_name, table_name)
         return TemplateRelation(TableName(source_name, table_name)) if input_ref is None else use(input_ref)
 
-    return {"ref": ref, "source": source}
+    functions: dict[str, Callable[..., TemplateRelation]] = {"ref": ref, "source": source}
+    for function in functions.values():
+        vars(function)["config"] = config
+    return {**functions}
 
 
 def _is_incremental(findings: RenderTrace, incremental: bool) -> Callable[[], bool]:
@@ -198,11 +206,12 @@ def _values(around: RenderEnvironment) -> dict[str, object]:
     target = around.target
     return {
         "env_var": public_env_var,
-        "target": target_words(target),
+        "target": target_words(target) if target.type == "spark" else TemplateTarget(target_words(target)),
         "schema": target.schema,
         "database": None,
         "project_name": around.project,
         "flags": {"FULL_REFRESH": around.full_refresh, "WHICH": "run"},
+        "invocation_args_dict": {"full_refresh": around.full_refresh},
         "run_started_at": around.now,
         "modules": MODULES,
         "invocation_id": INVOCATION,
@@ -250,6 +259,21 @@ def _create_relation(
     return TemplateRelation(TableName(schema or "", identifier or ""))
 
 
+def _try(message: object, function: Callable[..., object], *args: object, **options: object) -> object:
+    try:
+        return function(*args, **options)
+    except Exception as error:
+        raise TemplateFault(f"{message}: {error}", r"\btry_or_compiler_error\b") from error
+
+
+def _difference(one: Mapping[str, Sequence[str]], other: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """What of `one` is not in `other`, key by key; case does not matter."""
+    known = {key.lower(): [value.lower() for value in values] for key, values in other.items()}
+    left = {key: [value for value in values if value.lower() not in known.get(key.lower(), ())]
+            for key, values in one.items()}  # fmt: skip
+    return {key: values for key, values in left.items() if values}
+
+
 def _ephemeral_name(name: str) -> str:
     return f"__dbt__cte__{name}"
 
@@ -276,5 +300,8 @@ _ACTIONS: Mapping[str, object] = {
     "zip_strict": zip,
     "dbt_version": DBT_VERSION,
     "thread_id": "MainThread",
+    "try_or_compiler_error": _try,
+    "diff_of_two_dicts": _difference,
+    "dbt_metadata_envs": MappingProxyType({}),
     "local_md5": _md5,
 }

@@ -33,6 +33,10 @@ def _stepped(function: Callable[..., Iterable[object]]) -> Callable[..., Iterato
     return call
 
 
+_RE_FUNCTIONS = ("match", "search", "fullmatch", "sub", "subn", "split", "findall", "finditer", "escape", "compile")
+_RE_FLAGS = ("A", "ASCII", "I", "IGNORECASE", "M", "MULTILINE", "S", "DOTALL", "X", "VERBOSE", "U", "UNICODE")
+
+
 # Chosen functions only: a module itself would lead out of the sandbox (`modules.datetime.sys`).
 MODULES = SimpleNamespace(
     pytz=SimpleNamespace(timezone=Zone, utc=datetime.UTC, UTC=datetime.UTC),
@@ -44,7 +48,7 @@ MODULES = SimpleNamespace(
         timezone=datetime.timezone,
     ),
     re=SimpleNamespace(
-        **{name: getattr(re, name) for name in ("match", "search", "fullmatch", "sub", "split", "findall", "escape")}
+        **{name: getattr(re, name) for name in (*_RE_FUNCTIONS, *_RE_FLAGS)},
     ),
     itertools=SimpleNamespace(
         **{

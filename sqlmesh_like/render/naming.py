@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import Target
-from sqlmesh_like.render.macros import TemplateScope
+from sqlmesh_like.render.macros import Macros, TemplateScope
 from sqlmesh_like.render.templates import Templates
 
 
@@ -18,18 +18,20 @@ def table_of(
     scope: TemplateScope,
     target: Target,
     is_dbt: bool,
+    macros: Macros,
     templates: Templates,
     path: str,
 ) -> TableName:
     """The table of a model or seed with these settings.
 
     dbt's default puts a custom schema behind the target's (`dws_staging`); under `[tool.sqlmesh_like]` it is used as it
-    is, since its layers (ods, dwd, dws) are schemas. `generate_schema_name` and `generate_alias_name` override both.
+    is, since its layers (ods, dwd, dws) are schemas. `generate_schema_name` and `generate_alias_name` override both, as
+    do `default__generate_schema_name` and the like, to which dbt's own dispatch.
     """
 
     def generated(macro: str, custom: str | None, default: str) -> str:
         call = scope.get(macro)
-        if not callable(call):
+        if not callable(call) or not macros.place_tables(macro, scope):
             return default
         made: Callable[..., object] = call
         return templates.run(lambda: str(made(custom, scope["model"])).strip(), path, scope)

@@ -29,7 +29,7 @@ from sqlmesh_like.render.naming import table_of
 from sqlmesh_like.render.overrides import Overrides
 from sqlmesh_like.render.python_calls import PythonText, read_python
 from sqlmesh_like.render.python_model import PlacedPython, python_config, render_python
-from sqlmesh_like.render.relations import RelationRegistry
+from sqlmesh_like.render.relations import RelationRegistry, RuntimeConfig
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, RenderedSeed, RenderedTest, SourceMap
 from sqlmesh_like.render.templates import Templates
 from sqlmesh_like.render.tests import render_test, render_tests
@@ -109,7 +109,7 @@ class Renderer:
         macros = Macros(project.name, project.macros, self._templates, project.dispatch)
         self._around = RenderEnvironment(
             project.name, target, project.vars, macros, self._templates, now, full_refresh,
-            package_vars=project.package_vars,
+            package_vars=project.package_vars, config=RuntimeConfig(project, target),
         )  # fmt: skip
 
     def render(self) -> RenderedProject:
@@ -207,7 +207,8 @@ class Renderer:
             return TableName(str(schema), str(config.get("alias") or name))
         effective = build_config({key: config.get(key) for key in ("schema", "alias")})
         is_dbt = self._project.settings_file.endswith(DBT_FILE)
-        return table_of(name, effective.schema, effective.alias, scope, self._target, is_dbt, self._templates, path)
+        macros, alias = self._around.macros, effective.alias
+        return table_of(name, effective.schema, alias, scope, self._target, is_dbt, macros, self._templates, path)
 
     def _scope(
         self,
@@ -365,12 +366,15 @@ class Renderer:
         return source_map
 
     def _config(self, placed: Placed, registry: RelationRegistry) -> ModelConfig:
-        """The effective config; hooks are rendered with the model's own scope."""
+        """The effective config; hooks are rendered with the model's own scope.
+
+        Where a lake answers they stay as they are written: what they do is for the moment when they are run.
+        """
         config = build_config(placed.config)
         if config.materialized == "snapshot":
             snapshot = snapshot_config(placed.config, placed.file.declared_at, placed.file.name)
             config = replace(config, snapshot=snapshot)
-        if not config.pre_hook and not config.post_hook:
+        if self._around.lake is not None or not (config.pre_hook or config.post_hook):
             return config
         scope = self._scope(placed.file, placed.config, placed.table, registry, RenderTrace())
 

@@ -9,6 +9,7 @@ from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.analyze.nesting import parse_text
+from sqlmesh_like.analyze.query_analysis import QUESTION
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.plan.planner import Planner
@@ -18,7 +19,7 @@ from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap
 from sqlmesh_like.render.rerender import AsksItself
 from sqlmesh_like.run.ports import QueryEngine, StatementEngine
 
-_ASKED = "model.asked.question"
+_ASKED = f"{QUESTION}model.asked.question"  # columns without an alias are named by their text
 _STATEMENTS = "statements are for hooks and run-operation; while a model is rendered only a SELECT may run"
 
 
@@ -38,7 +39,7 @@ class LakeQuery:
         if self.statements is None:
             raise NodeError("a statement may not run here", hint=_STATEMENTS)
         for statement in _statements(sql):
-            named = _tables(statement)
+            named = named_tables(statement)
             places = self.planner.catalog.places.values()
             states = {
                 place.table: self.planner.catalog.state(place.unique_id)
@@ -95,7 +96,7 @@ class LakeQuery:
             self.execute(f"drop table if exists {table.sql()}")
 
     def _view(self, sql: str) -> RenderedModel:
-        named = _tables(sql)
+        named = named_tables(sql)
         inputs = [ref for ref in self._refs() if (ref.table.schema.lower(), ref.table.identifier.lower()) in named]
         config = ModelConfig(materialized="view")
         return RenderedModel(
@@ -138,7 +139,7 @@ def _statements(sql: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _tables(sql: str) -> set[tuple[str, str]]:
+def named_tables(sql: str) -> set[tuple[str, str]]:
     """Schema and name of all tables that a statement may mean: pairs of names with a dot between them."""
     tokens = sqlglot.tokenize(sql, dialect="spark")
     return {

@@ -113,6 +113,8 @@ def _check(
         return CheckedModels({}, known)
     loaded.reporter.phase(f"checking the SQL of {len(chosen)} models")
     checked = check_models(chosen, schemas, has_catalog=has_catalog, has_functions=has_functions, tests=tests)
-    if not checked.errors:
+    for error in checked.harmless.values():
+        loaded.reporter.notify(f"warning: {error}\n  it is ephemeral, and nothing that is built reads it", "warn")
+    if not checked.errors and not checked.harmless:
         store_warnings(loaded.target_folder, key, checked.warnings)
     return checked

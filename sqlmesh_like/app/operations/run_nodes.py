@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from time import perf_counter
+from types import MappingProxyType
 from typing import Protocol
 
 from sqlmesh_like import stop_signals
@@ -16,7 +17,7 @@ from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import check_before_run
 from sqlmesh_like.app.operations.clean_tables import clean
-from sqlmesh_like.app.operations.hooks import end_context, has_hooks, hooks_of
+from sqlmesh_like.app.operations.hooks import end_context, hooks_in_memory, hooks_of
 from sqlmesh_like.app.operations.publishing import publisher_of
 from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import Level, Notify
@@ -133,17 +134,21 @@ def _run_in_memory(
     now: datetime,
 ) -> RunResult:
     """Nothing outlives a process there: what is read is built first, whether it is selected or not."""
-    from sqlmesh_like.app.lakes.duck_lake import build_tables, open_duck_lake  # a run on Spark need not wait for DuckDB
+    from sqlmesh_like.app.lakes.duck_lake import (  # a run on Spark need not wait for DuckDB
+        build_tables,
+        open_duck_lake,
+        without_rows,
+    )
 
     lake, above = open_duck_lake(loaded, selected, now), loaded.graph.above(selected)
     seeds = _seeds(loaded, above)
-    broken = _check(lake, selected, written, seeds, listener.notify)
+    broken = _check(lake, selected, written, seeds, listener.notify, without_rows(loaded, selected))
     # What is selected may be above what is only read: it is then built twice, first for its reader.
     build_tables(lake, loaded.graph.above(above.difference(selected)), seeds, now)
-    if has_hooks(loaded, written):
-        listener.notify("warning: hooks are statements for Spark: they are not run on DuckDB", "warn")
+    executor = _executor(lake, now, listener, seeds, units, broken, runs_views=True)
+    executor.hooks = hooks_in_memory(lake, written, now, listener.notify)
     try:
-        return _executor(lake, now, listener, seeds, units, broken, runs_views=True).run(selected)
+        return executor.run(selected)
     finally:
         lake.engine.stop()
 
@@ -166,19 +171,24 @@ def _executor(
 
 
 def _check(
-    lake: Lake, selected: Collection[str], written: Sequence[str], seeds: Mapping[str, SeedTable], notify: Notify
+    lake: Lake,
+    selected: Collection[str],
+    written: Sequence[str],
+    seeds: Mapping[str, SeedTable],
+    notify: Notify,
+    unread: Mapping[str, SqlError] = MappingProxyType({}),
 ) -> Mapping[str, SqlError]:
     """What is worth a word, and which models are broken, before anything is read or written.
 
     As in dbt a broken model costs itself and its readers. Raises SqlError where no other table is left to build, and
-    for a model that is only read.
+    for a model that is only read. `unread`: errors of those that read a table which is not there.
     """
     lake.loaded.reporter.phase("planning")
     _warn_of_watermarks(lake.loaded, selected, notify)
     _report_deferred(lake, notify)
     models = [unique_id for unique_id in written if unique_id not in seeds]
     checked = check_before_run(lake.loaded, lake.catalog, models, seeds.values())
-    errors = {**_broken_templates(lake.loaded, selected, written, notify), **checked.errors}
+    errors = {**_broken_templates(lake.loaded, selected, written, notify), **checked.errors, **unread}
     views = {model.unique_id for model in lake.loaded.rendered.models if model.config.materialized == "view"}
     is_nothing_left = bool(errors.keys() & set(written)) and set(written) - views <= errors.keys()
     if is_nothing_left or not errors.keys() <= set(selected):

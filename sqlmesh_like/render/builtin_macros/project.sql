@@ -7,6 +7,12 @@
   {{ return(flags.FULL_REFRESH if own is none else own) }}
 {% endmacro %}
 
+{% macro generate_schema_name(custom_schema_name=none, node=none) %}{{ return(adapter.dispatch('generate_schema_name', 'dbt')(custom_schema_name, node)) }}{% endmacro %}
+{% macro generate_alias_name(custom_alias_name=none, node=none) %}{{ return(adapter.dispatch('generate_alias_name', 'dbt')(custom_alias_name, node)) }}{% endmacro %}
+{% macro generate_database_name(custom_database_name=none, node=none) %}{{ return(adapter.dispatch('generate_database_name', 'dbt')(custom_database_name, node)) }}{% endmacro %}
+{# Spark has no databases above schemas. #}
+{% macro default__generate_database_name(custom_database_name=none, node=none) %}{{ return(none) }}{% endmacro %}
+
 {% macro default__generate_schema_name(custom_schema_name, node) -%}
   {%- if custom_schema_name is none -%}{{ target.schema }}{%- else -%}{{ target.schema }}_{{ custom_schema_name | trim }}{%- endif -%}
 {%- endmacro %}
@@ -18,6 +24,9 @@
 {% macro default__generate_alias_name(custom_alias_name=none, node=none) -%}
   {{ custom_alias_name | trim if custom_alias_name else node.name ~ ('_v' ~ node.version | replace('.', '_') if node.version else '') }}
 {%- endmacro %}
+
+{# dbt-spark's: its assertion never fails, for it is only reached where the value is not NULL. #}
+{% macro assert_not_null(function, arg) -%} {{ function }}({{ arg }}) {%- endmacro %}
 
 {# Hooks inside or outside of a transaction: there are none here, a statement is one of its own. #}
 {% macro before_begin(sql) %}{{ return(sql) }}{% endmacro %}
