@@ -52,6 +52,7 @@ class RenderEnvironment:
     templates: Templates
     now: datetime.datetime
     full_refresh: bool = False
+    command: str = "run"
     overrides: Overrides = field(default_factory=Overrides)
     package_vars: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     lake: LakeQueries | None = None
@@ -149,6 +150,7 @@ def build_scope(
         **_ACTIONS,
         **asking.functions(),
         "adapter": asking,
+        "flags": _Flags(around, findings.note_question),
         "graph": ProjectGraph(around.graph, findings.note_question),
         "config": config,
         "builtins": {**functions, "config": config},
@@ -194,6 +196,22 @@ def _references(
     return {**functions}
 
 
+class _Flags(dict[str, object]):
+    """`flags` of templates. Which command it is shows when a node is run: to look at it is to ask."""
+
+    def __init__(self, around: RenderEnvironment, note: Callable[[], None]) -> None:
+        super().__init__(FULL_REFRESH=around.full_refresh, WHICH=around.command)
+        self._note = note
+
+    def __getitem__(self, key: str) -> object:
+        if key == "WHICH":
+            self._note()
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: object = None) -> object:
+        return self.__getitem__(key) if key in self else default
+
+
 def _is_incremental(findings: RenderTrace, incremental: bool) -> Callable[[], bool]:
     def is_incremental() -> bool:
         findings.asked_incremental = True
@@ -210,7 +228,6 @@ def _values(around: RenderEnvironment) -> dict[str, object]:
         "schema": target.schema,
         "database": None,
         "project_name": around.project,
-        "flags": {"FULL_REFRESH": around.full_refresh, "WHICH": "run"},
         "invocation_args_dict": {"full_refresh": around.full_refresh},
         "run_started_at": around.now,
         "modules": MODULES,

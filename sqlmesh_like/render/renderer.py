@@ -102,13 +102,14 @@ class Renderer:
         *,
         now: datetime.datetime = EPOCH,
         full_refresh: bool = False,
+        command: str = "run",
     ) -> None:
         self._project = project
         self._target = target
         self._templates = Templates(strict_undefined=project.flags.strict_undefined)
         macros = Macros(project.name, project.macros, self._templates, project.dispatch)
         self._around = RenderEnvironment(
-            project.name, target, project.vars, macros, self._templates, now, full_refresh,
+            project.name, target, project.vars, macros, self._templates, now, full_refresh, command,
             package_vars=project.package_vars, config=RuntimeConfig(project, target),
         )  # fmt: skip
 

@@ -51,6 +51,7 @@ class Loaded:
     reporter: Reporter = field(default_factory=LogReporter)
     spark: SharedSpark | None = None
     now: datetime.datetime = EPOCH  # the clock of templates
+    command: str = "run"  # as templates know it while nodes are run
     seed_reader: SeedReader = field(default_factory=SeedReader, compare=False, repr=False)
 
     @property
@@ -84,6 +85,11 @@ class Loaded:
         """With a table for the failing rows of each data test that does not say no."""
         tests = storing_failures(self.rendered.tests, self.target.schema)
         return replace(self, rendered=replace(self.rendered, tests=tests), cache_path=None)
+
+    def renderer(self, now: datetime.datetime) -> Renderer:
+        """One for what is rendered while nodes are run."""
+        full_refresh, command = self.invocation.full_refresh, self.command
+        return Renderer(self.project, self.target, now=now, full_refresh=full_refresh, command=command)
 
     def read_seed(self, seed: RenderedSeed) -> SeedTable:
         """A seed's rows, as its file gives them. Raises ProjectError with file, line and column."""

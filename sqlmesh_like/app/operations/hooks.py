@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,6 @@ from sqlmesh_like.app.reporter import Notify
 from sqlmesh_like.errors import SmlError, UsageError
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.operations import Operations
-from sqlmesh_like.render.renderer import Renderer
 from sqlmesh_like.run.hooks import Hooks, HookTime
 from sqlmesh_like.run.lake_query import LakeQuery
 from sqlmesh_like.run.result import RunResult
@@ -86,8 +85,7 @@ def operations(lake: HudiLake, now: datetime) -> Operations:
 
 def _operations(lake: Lake, answers: LakeQuery, now: datetime) -> Operations:
     loaded = lake.loaded
-    renderer = Renderer(loaded.project, loaded.target, now=now, full_refresh=loaded.invocation.full_refresh)
-    return Operations(renderer, loaded.project, loaded.target, answers, loaded.graph_of_templates)
+    return Operations(loaded.renderer(now), loaded.project, loaded.target, answers, loaded.graph_of_templates)
 
 
 def run_operation(loaded: Loaded, macro: str, arguments: Mapping[str, object]) -> str:
@@ -98,7 +96,7 @@ def run_operation(loaded: Loaded, macro: str, arguments: Mapping[str, object]) -
     if loaded.target.type != "spark":
         hint = "choose a target of type spark with -t"
         raise UsageError(f"the target {loaded.target.name!r} has no lake that an operation could change", hint=hint)
-    lake = open_lake(loaded)
+    lake = open_lake(replace(loaded, command="run-operation"))
     try:
         with lake_lock(loaded, "run"):
             return operations(lake, clock(None)).call(macro, arguments)

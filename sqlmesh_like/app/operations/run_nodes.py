@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from time import perf_counter
 from types import MappingProxyType
@@ -79,7 +79,7 @@ def run_nodes(loaded: Loaded, request: RunRequest, listener: RunListener, starte
     seed or model is wrong; the errors of nodes are in their results.
     """
     started = perf_counter() if started is None else started
-    loaded = loaded.storing_failures() if request.store_failures else loaded
+    loaded = replace(loaded.storing_failures() if request.store_failures else loaded, command=request.command)
     selected = _selected(loaded, request)
     if not selected:  # a comparison that found nothing of this kind
         listener.finished(RunResult())

@@ -183,6 +183,13 @@ def test_a_question_need_not_name_its_columns(call: Call) -> None:
     assert json.loads(call("show", "m", "--output", "json", **files)) == [{"a": "7 2 max(id) count(*)"}]
 
 
+def test_the_command_is_known_while_nodes_are_run(call: Call) -> None:
+    test = {"tests/t.sql": "select 1 as a where '{{ flags.WHICH }}' <> 'build' or '{{ flags.get('WHICH') }}' = 'run'"}
+    files = {"models/m.sql": "select 1 as a", **test}
+    assert ended(call, "build", **files) == {"m": "success", "t": "pass"}
+    assert ended(call, "test", code=1, **files) == {"t": "fail"}
+
+
 def test_a_hook_that_duckdb_does_not_run_is_left_out_with_its_reason(call: Call) -> None:
     model = "{{ config(materialized='table', post_hook='analyze table {{ this }} compute statistics') }}select 1 as a"
     shown = call("build", **{"models/m.sql": model})
