@@ -233,13 +233,20 @@ class ProjectGraph(Mapping[str, object]):
     As in dbt it is empty while the project is read: not all nodes are known by then.
     """
 
-    __slots__ = ("_entries", "_note")
+    __slots__ = ("_entries", "_note", "_own")
 
     def __init__(self, entries: Callable[[], Mapping[str, object]] | None, note: Callable[[], None]) -> None:
         self._entries = entries
         self._note = note
+        self._own: dict[str, object] = {}
+
+    def setdefault(self, key: str, default: object = None) -> object:
+        """A value that a package keeps beside the graph, as elementary does: here one of this node's templates."""
+        return self[key] if key in _OF_GRAPH else self._own.setdefault(key, default)
 
     def __getitem__(self, key: str) -> object:
+        if key in self._own:
+            return self._own[key]
         if key not in _OF_GRAPH:
             raise KeyError(key)
         self._note()

@@ -23,11 +23,11 @@ from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.profile import target_words
 from sqlmesh_like.project.reading.values import ProjectVars, public_env_var, value_of_yaml
 from sqlmesh_like.render.adapter_functions import AdapterFunctions, ColumnOf, LakeQueries, ProjectGraph
-from sqlmesh_like.render.macros import Macros, TemplateScope, TemplateTarget
-from sqlmesh_like.render.modules import MODULES
+from sqlmesh_like.render.macros import Macros, TemplateScope
 from sqlmesh_like.render.overrides import Overrides
-from sqlmesh_like.render.relations import RelationRegistry, RuntimeConfig, TemplateRelation
+from sqlmesh_like.render.relations import RelationRegistry, TemplateRelation
 from sqlmesh_like.render.rendered import InputRef
+from sqlmesh_like.render.template_values import MODULES, RuntimeConfig, TemplateFlags, TemplateNode, TemplateTarget
 from sqlmesh_like.render.templates import MacroReturn, TemplateFault, Templates
 
 _log = logging.getLogger("sqlmesh_like.render")
@@ -150,12 +150,12 @@ def build_scope(
         **_ACTIONS,
         **asking.functions(),
         "adapter": asking,
-        "flags": _Flags(around, findings.note_question),
+        "flags": TemplateFlags(around.full_refresh, around.command, findings.note_question),
         "graph": ProjectGraph(around.graph, findings.note_question),
         "config": config,
         "builtins": {**functions, "config": config},
         "this": TemplateRelation(this),
-        "model": node,
+        "model": TemplateNode(node, around.graph),
         "is_incremental": _is_incremental(findings, incremental),
     }
     scope["var"] = ProjectVars(
@@ -194,22 +194,6 @@ def _references(
     for function in functions.values():
         vars(function)["config"] = config
     return {**functions}
-
-
-class _Flags(dict[str, object]):
-    """`flags` of templates. Which command it is shows when a node is run: to look at it is to ask."""
-
-    def __init__(self, around: RenderEnvironment, note: Callable[[], None]) -> None:
-        super().__init__(FULL_REFRESH=around.full_refresh, WHICH=around.command)
-        self._note = note
-
-    def __getitem__(self, key: str) -> object:
-        if key == "WHICH":
-            self._note()
-        return super().__getitem__(key)
-
-    def get(self, key: str, default: object = None) -> object:
-        return self.__getitem__(key) if key in self else default
 
 
 def _is_incremental(findings: RenderTrace, incremental: bool) -> Callable[[], bool]:
@@ -258,7 +242,9 @@ def _empty(*_args: object, **_options: object) -> str:
 
 
 def _to_json(value: object, _default: object = None, sort_keys: bool = False) -> str:
-    return json.dumps(value, sort_keys=sort_keys, default=str)
+    return json.dumps(
+        value, sort_keys=sort_keys, default=lambda one: dict(one) if isinstance(one, Mapping) else str(one)
+    )
 
 
 def _to_yaml(value: object, _default: object = None, sort_keys: bool = False) -> str:

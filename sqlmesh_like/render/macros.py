@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -17,6 +17,7 @@ from jinja2 import Template
 
 from sqlmesh_like.errors import JinjaError, Location, ProjectError, nearest
 from sqlmesh_like.project.nodes import MacroFile
+from sqlmesh_like.render.template_values import TemplateTarget
 from sqlmesh_like.render.templates import BUILTIN, MACRO_PREFIX, MacroReturn, TemplateFault, Templates
 from sqlmesh_like.sql_text import spark_identifier
 
@@ -204,35 +205,6 @@ class _Binding:
             own = {name: _MacroCall(self, macro) for name, macro in macros.items()}
             self.scopes[package] = {**self.node_scope, **own}
         return self.scopes[package]
-
-
-class TemplateTarget(dict[str, object]):
-    """`target` of one node's templates. Its type is `spark` within a macro `spark__…`, also on a `duckdb` target.
-
-    A package's author counts on it that dispatch and `target.type` agree.
-    """
-
-    _SPARK = _PREFIXES[0]
-
-    def __init__(self, words: Mapping[str, object]) -> None:
-        super().__init__(words)
-        self._calls = 0
-
-    def __getitem__(self, key: str) -> object:
-        return "spark" if key == "type" and self._calls else super().__getitem__(key)
-
-    def get(self, key: str, default: object = None) -> object:
-        return self.__getitem__(key) if key in self else default
-
-    @contextmanager
-    def within(self, macro: str) -> Iterator[None]:
-        """While a macro of this name is called."""
-        is_spark = macro.startswith(self._SPARK)
-        self._calls += is_spark
-        try:
-            yield
-        finally:
-            self._calls -= is_spark
 
 
 class _MacroCall:

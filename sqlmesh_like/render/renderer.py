@@ -29,8 +29,9 @@ from sqlmesh_like.render.naming import table_of
 from sqlmesh_like.render.overrides import Overrides
 from sqlmesh_like.render.python_calls import PythonText, read_python
 from sqlmesh_like.render.python_model import PlacedPython, python_config, render_python
-from sqlmesh_like.render.relations import RelationRegistry, RuntimeConfig
+from sqlmesh_like.render.relations import RelationRegistry
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, RenderedSeed, RenderedTest, SourceMap
+from sqlmesh_like.render.template_values import RuntimeConfig
 from sqlmesh_like.render.templates import Templates
 from sqlmesh_like.render.tests import render_test, render_tests
 from sqlmesh_like.render.unit_tests import render_unit_tests
@@ -398,6 +399,7 @@ def _node(file: ModelFile | SeedFile, config: Mapping[str, object]) -> dict[str,
     """`model` of templates, and the `node` that `generate_schema_name` gets."""
     kind = file.unique_id.partition(".")[0]
     version = file.version if isinstance(file, ModelFile) else None
+    folders = file.fqn[1 : -2 if version else -1]
     return {
         "unique_id": file.unique_id,
         "name": version.of if version else file.name,
@@ -405,11 +407,13 @@ def _node(file: ModelFile | SeedFile, config: Mapping[str, object]) -> dict[str,
         "alias": config.get("alias") or file.name,
         "resource_type": kind,
         "original_file_path": file.path,
-        "path": file.path,
+        "path": "/".join((*folders, file.path.rpartition("/")[2])),
         "fqn": list(file.fqn),
         "tags": list(build_config({"tags": config.get("tags")}).tags),
         "config": copy.deepcopy(dict(config)),
         "package_name": file.unique_id.split(".")[1],
+        "database": None,
+        "language": "python" if file.path.endswith(".py") else "sql",
     }
 
 

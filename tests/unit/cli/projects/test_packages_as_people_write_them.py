@@ -194,3 +194,17 @@ def test_a_hook_that_duckdb_does_not_run_is_left_out_with_its_reason(call: Call)
     model = "{{ config(materialized='table', post_hook='analyze table {{ this }} compute statistics') }}select 1 as a"
     shown = call("build", **{"models/m.sql": model})
     assert "warning: m: a hook that is a statement for Spark is not run on DuckDB" in shown
+
+
+def test_a_node_of_templates_is_dbts_own(call: Call) -> None:
+    """`path` starts below the folder of models, and once a node is run all that manifest.json has is there."""
+    macro = "{% macro generate_schema_name(custom, node) %}{{ node.path.split('/')[0] }}_{{ node.name }}{% endmacro %}"
+    known = "{{ model.depends_on.nodes | join }} {{ model.get('schema') }} {{ 'refs' in model }}"
+    deep = f"select {{% if execute %}}'{known}'{{% else %}}1{{% endif %}} as a -- {{{{ ref('top') }}}}"
+    files = {"macros/m.sql": macro, "models/mart/deep.sql": deep, "models/top.sql": "select 1 as a"}
+    test = "select 1 as a where '{{ model.original_file_path if execute else 'tests/t.sql' }}' <> 'tests/t.sql'"
+    assert ended(call, "build", **files, **{"tests/t.sql": test}) == {"deep": "success", "top": "success", "t": "pass"}
+    manifest = json.loads(Path("target/manifest.json").read_text())
+    assert manifest["nodes"]["model.shop.deep"]["schema"] == "mart_deep"
+    shown = json.loads(call("show", "deep", "--output", "json"))
+    assert shown == [{"a": "model.shop.top mart_deep True"}]
