@@ -126,7 +126,17 @@ class Descriptions:
         levels = [level for level in (node, node.get("config")) if level is not None]
         metas = [child.mapping("meta").items() for level in levels if (child := level.get("meta")) is not None]
         meta = {key: value.value for items in metas for key, value in items}
-        return ColumnDoc(self.of(node), column_tags(node), meta)
+        listed, quote, granularity = node.get("constraints"), node.get("quote"), node.get("granularity")
+        constraints = () if listed is None else listed.sequence("constraints")
+        return ColumnDoc(
+            self.of(node), column_tags(node), meta,
+            tuple(
+                {key: value.value for key, value in self._values.render(one).mapping("a constraint").items()}
+                for one in constraints
+            ),
+            None if quote is None else quote.flag("quote"),
+            None if granularity is None else granularity.text("granularity"),
+        )  # fmt: skip
 
 
 def column_tags(node: YamlNode) -> tuple[str, ...]:

@@ -75,6 +75,9 @@ class ColumnDoc:
     description: str = ""
     tags: tuple[str, ...] = ()
     meta: Mapping[str, object] = field(default_factory=dict)
+    constraints: tuple[Mapping[str, object], ...] = ()
+    quote: bool | None = None
+    granularity: str | None = None
 
 
 @dataclass(frozen=True)

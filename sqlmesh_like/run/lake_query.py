@@ -115,7 +115,7 @@ class LakeQuery:
     def _rows(self, model: RenderedModel, limit: int) -> tuple[Schema, tuple[tuple[object, ...], ...]]:
         states = self.planner.catalog.states(self.planner.inputs(model))
         facts = self.planner.compile(model, states).facts
-        rows = self.engine.query(facts.tree, {ref.table: states[ref.unique_id] for ref in facts.inputs}, limit)
+        rows = self.engine.query(facts.tree, self.planner.tables(facts, states), limit)
         return rows.schema, rows.rows
 
 

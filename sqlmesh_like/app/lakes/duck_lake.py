@@ -73,7 +73,7 @@ def computed_lake(loaded: Loaded, read: Callable[[Lake], Collection[str]], now: 
     wanted = loaded.graph.above(read(lake))
     if missing := [table for table, fixture in _fixtures(loaded, wanted) if fixture is None]:
         raise _without_rows(loaded, missing)
-    _load_fixtures(lake, wanted)
+    _load_fixtures(lake, wanted, every=True)  # the question itself may be the one that asks
     seeds = {s.unique_id: loaded.read_seed(s) for s in loaded.rendered.seeds if s.unique_id in wanted}
     build_tables(lake, wanted, seeds, now)
     return lake
@@ -100,8 +100,16 @@ def lake_without_rows(loaded: Loaded, now: datetime) -> DuckLake:
     return DuckLake(loaded, catalog, DuckEngine(history, stand_in, now, warn=warn if warns else None))
 
 
-def _load_fixtures(lake: DuckLake, selected: Collection[str]) -> None:
-    for table, fixture in _fixtures(lake.loaded, lake.loaded.graph.above(selected)):
+def _load_fixtures(lake: DuckLake, selected: Collection[str], *, every: bool = False) -> None:
+    """Rows of the sources above the selected nodes: of all sources where a template may ask whether one is there.
+
+    `every`: whichever node's template that is.
+    """
+    rendered, wanted = lake.loaded.rendered, lake.loaded.graph.above(selected)
+    nodes: list[RenderedModel | RenderedTest] = [*rendered.models, *rendered.tests]
+    if any(node.asks_lake and (every or node.unique_id in wanted) for node in nodes):
+        wanted |= {table.unique_id for source in lake.loaded.project.sources for table in source.tables}
+    for table, fixture in _fixtures(lake.loaded, wanted):
         if fixture is not None:
             lake.engine.put(table.table, lake.catalog.places[table.unique_id].uri, fixture.schema, fixture.rows)
 

@@ -157,6 +157,32 @@ def test_a_source_without_rows_costs_its_readers(call: Call) -> None:
     assert "make fixtures/pay/bills.csv" in shown
 
 
+def test_a_source_that_nothing_reads_is_there_for_those_who_ask(call: Call) -> None:
+    asked = "{{ 1 if adapter.get_relation(target.database, 'pay', 'bills') else 0 }}"
+    model = "{{ config(materialized='table') }}select " + asked + " as n"
+    files = {"models/s.yml": SOURCES, "models/m.sql": model, "fixtures/pay/bills.csv": "id\n"}
+    assert json.loads(call("show", "m", "--output", "json", **files)) == [{"n": 1}]
+
+
+def test_a_source_may_be_chosen_once_the_lake_has_answered(call: Call) -> None:
+    """Fivetran's packages read a history where there is one; dbt wants to know of models beforehand alone."""
+    chosen = (
+        "{% set name = 'old' if adapter.get_relation(none, 'pay', 'old') else 'bills' %}"
+        "select * from {{ source('pay', name) if execute else source('pay', 'bills') }}"
+    )
+    files = {
+        "models/s.yml": SOURCES.replace("{name: bills}", "{name: bills}, {name: old}"),
+        "models/v.sql": chosen,
+        "models/m.sql": "{{ config(materialized='table') }}select id from {{ ref('v') }}",
+        "models/m.yml": "models: [{name: v, columns: [{name: id, data_tests: [not_null]}]}]",
+        "fixtures/pay/bills.csv": "id\n1\n",
+        "fixtures/pay/old.csv": "id,at\n7,2024-01-01\n",
+    }
+    assert set(ended(call, "build", **files).values()) == {"success", "pass"}
+    assert json.loads(call("show", "m", "--output", "json")) == [{"id": 7}]
+    assert json.loads(call("show", "v", "--output", "json")) == [{"id": 7, "at": "2024-01-01"}]
+
+
 HOOKED = (
     "{{ config(materialized='table', post_hook=["
     "\"insert into {{ this }} values (2, 'b'), (3, 'c'); delete from {{ this }} where id = 1\", '{{ add(this) }}']) }}"
@@ -208,3 +234,16 @@ def test_a_node_of_templates_is_dbts_own(call: Call) -> None:
     assert manifest["nodes"]["model.shop.deep"]["schema"] == "mart_deep"
     shown = json.loads(call("show", "deep", "--output", "json"))
     assert shown == [{"a": "model.shop.top mart_deep True"}]
+
+
+def test_constraints_of_columns_are_known_to_templates(call: Call) -> None:
+    yaml = "models: [{name: m, columns: [{name: a, quote: true, constraints: [{type: not_null}]}]}]"
+    call("parse", **{"models/m.sql": "select 1 as a", "models/m.yml": yaml})
+    column = json.loads(Path("target/manifest.json").read_text())["nodes"]["model.shop.m"]["columns"]["a"]
+    assert column["quote"] is True
+    assert column["constraints"] == [
+        {
+            "type": "not_null", "name": None, "expression": None, "warn_unenforced": True, "warn_unsupported": True,
+            "to": None, "to_columns": [],
+        }
+    ]  # fmt: skip
