@@ -49,6 +49,9 @@ def without_rows(loaded: Loaded, selected: Collection[str]) -> dict[str, SqlErro
     A template that asks may find that the source is not there, and do without: that shows when it is run.
     """
     above = loaded.graph.above(selected)
+    seeds = seeds_of_sources(loaded)
+    unreadable = loaded.read_seeds([seed.unique_id for seed in seeds.values()])[1]
+    broken = {i: unreadable[seed.unique_id] for i, seed in seeds.items() if seed.unique_id in unreadable}
     missing = {table.unique_id: table for table, fixture in _fixtures(loaded, above) if fixture is None}
     every: list[RenderedModel | RenderedTest] = [*loaded.rendered.models, *loaded.rendered.tests]
     nodes = [node for node in every if node.unique_id in above]
@@ -59,7 +62,8 @@ def without_rows(loaded: Loaded, selected: Collection[str]) -> dict[str, SqlErro
             named = named_tables(node.sql)  # a comment names a source for the graph alone
             unread = [t for t in unread if (t.table.schema.lower(), t.table.identifier.lower()) in named]
         if unread and not node.asks_lake:
-            errors[node.unique_id] = _without_rows(loaded, unread)
+            first = next((broken[table.unique_id] for table in unread if table.unique_id in broken), None)
+            errors[node.unique_id] = first or _without_rows(loaded, unread)
     return errors
 
 
@@ -149,8 +153,8 @@ def _seeded(loaded: Loaded, seed: RenderedSeed | None) -> FixtureTable | None:
     """The rows of a source that is a seed's table."""
     if seed is None:
         return None
-    table = loaded.read_seed(seed)
-    return FixtureTable(table.schema, table.naive_rows(), seed.path)
+    table = loaded.read_seeds([seed.unique_id])[0].get(seed.unique_id)
+    return None if table is None else FixtureTable(table.schema, table.naive_rows(), seed.path)
 
 
 def _warn_of_unused(loaded: Loaded) -> None:

@@ -94,7 +94,9 @@ def seeds_of_sources(loaded: Loaded) -> dict[str, RenderedSeed]:
 
 def _seeded_schemas(loaded: Loaded, wanted: Collection[str]) -> dict[str, Schema | None]:
     seeds = {unique_id: seed for unique_id, seed in seeds_of_sources(loaded).items() if unique_id in wanted}
-    return {unique_id: loaded.read_seed(seed).schema for unique_id, seed in seeds.items()}
+    tables, _errors = loaded.read_seeds([seed.unique_id for seed in seeds.values()])  # these are the seeds' own
+    known = {source: tables.get(seed.unique_id) for source, seed in seeds.items()}
+    return {unique_id: table.schema for unique_id, table in known.items() if table is not None}
 
 
 def _check(

@@ -101,8 +101,8 @@ def _run_on_lake(
     written = [unique_id for unique_id in selected if loaded.graph.nodes[unique_id].resource_type not in _READING]
     if loaded.target.type == "duckdb":
         return _run_in_memory(loaded, selected, written, units, listener, now)
-    lake, seeds = open_lake(loaded, written), _seeds(loaded, selected)
-    broken = _check(lake, selected, written, seeds, listener.notify)
+    lake, (seeds, unread) = open_lake(loaded, written), loaded.read_seeds(selected)
+    broken = _check(lake, selected, written, seeds, listener.notify, unread)
     with _lock(loaded, request.command, selected):
         hooks, publisher = hooks_of(lake, written, now), publisher_of(lake, written)
         executor = _executor(lake, now, listener, seeds, units, broken)
@@ -141,8 +141,9 @@ def _run_in_memory(
     )
 
     lake, above = open_duck_lake(loaded, selected, now), loaded.graph.above(selected)
-    seeds = _seeds(loaded, above)
-    broken = _check(lake, selected, written, seeds, listener.notify, without_rows(loaded, selected))
+    seeds, unread = loaded.read_seeds(above)
+    unread |= without_rows(loaded, selected)
+    broken = _check(lake, selected, written, seeds, listener.notify, unread)
     # What is selected may be above what is only read: it is then built twice, first for its reader.
     build_tables(lake, loaded.graph.above(above.difference(selected)), seeds, now)
     executor = _executor(lake, now, listener, seeds, units, broken, runs_views=True)
@@ -251,10 +252,6 @@ def _report_deferred(lake: Lake, notify: Notify) -> None:
     tables = [str(lake.catalog.places[unique_id].table) for unique_id in sorted(lake.catalog.borrowed)]
     if tables:
         notify(f"read from {lake.loaded.invocation.state}: {', '.join(tables)}")
-
-
-def _seeds(loaded: Loaded, wanted: Collection[str]) -> dict[str, SeedTable]:
-    return {s.unique_id: loaded.read_seed(s) for s in loaded.rendered.seeds if s.unique_id in wanted}
 
 
 def _lock(loaded: Loaded, command: str, selected: Collection[str]) -> AbstractContextManager[None]:

@@ -247,3 +247,20 @@ def test_constraints_of_columns_are_known_to_templates(call: Call) -> None:
             "to": None, "to_columns": [],
         }
     ]  # fmt: skip
+
+
+def test_a_seed_that_cannot_be_read_costs_its_readers(call: Call) -> None:
+    files = {
+        "seeds/bad.csv": "id,all-funky\n1,2\n",
+        "seeds/good.csv": "id\n1\n",
+        "models/s.yml": "sources: [{name: pay, schema: dws, tables: [{name: bad}]}]",
+        "models/reader.sql": "{{ config(materialized='table') }}select * from {{ ref('bad') }}",
+        "models/other.sql": "{{ config(materialized='table') }}select * from {{ source('pay', 'bad') }}",
+        "models/fine.sql": "{{ config(materialized='table') }}select * from {{ ref('good') }}",
+    }
+    statuses = {"bad": "error", "good": "success", "reader": "skipped", "other": "error", "fine": "success"}
+    assert ended(call, "build", code=1, **files) == statuses
+    shown = call("build", code=1)
+    assert shown.count("seeds/bad.csv:1:4: 'all-funky' cannot be the name of a column") >= 2
+    assert "error: seeds/bad.csv:1:4" in call("run", "-s", "reader", code=2)
+    assert "error: seeds/bad.csv:1:4" in call("compile", code=2)
