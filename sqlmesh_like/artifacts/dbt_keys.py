@@ -111,6 +111,9 @@ SOURCE_CONFIG: Mapping[str, object] = {
     "tags": [],
 }
 COLUMN: Mapping[str, object] = {"constraints": [], "doc_blocks": [], "granularity": None, "quote": None}
+COLUMN_CONSTRAINT: Mapping[str, object] = {
+    "name": None, "expression": None, "warn_unenforced": True, "warn_unsupported": True, "to": None, "to_columns": []
+}  # fmt: skip
 MACRO: Mapping[str, object] = {
     "config": {"docs": {"show": True, "node_color": None}, "meta": {}},
     "docs": {"show": True, "node_color": None},

@@ -132,6 +132,8 @@ def _column(column: Column, doc: ColumnDoc) -> dict[str, object]:
         "config": {"meta": meta, "tags": tags},
         "meta": meta,
         "tags": tags,
+        "constraints": [{**dbt_keys.COLUMN_CONSTRAINT, **constraint} for constraint in doc.constraints],
+        "quote": doc.quote,
     }
 
 

@@ -18,6 +18,8 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
     >>> import sqlglot
     >>> duck_text(sqlglot.parse_one("select a from t group by a with rollup", dialect="spark"))
     'SELECT a FROM t GROUP BY ROLLUP (a) HAVING COUNT(*) > 0'
+    >>> duck_text(sqlglot.parse_one("select collect_set(distinct a) from t", dialect="spark"))
+    'SELECT LIST(DISTINCT a) FILTER(WHERE NOT a IS NULL) FROM t'
     """
     for counted in list(tree.find_all(exp.CountIf)):
         # DuckDB's own is NULL where all values are.
@@ -26,6 +28,9 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
         if asked.name.upper() in ("ISNULL", "ISNOTNULL"):
             is_null = exp.Is(this=asked.expressions[0].copy(), expression=exp.Null())
             asked.replace(exp.Paren(this=is_null if asked.name.upper() == "ISNULL" else exp.Not(this=is_null)))
+    for collected in list(tree.find_all(exp.ArrayUniqueAgg)):
+        if isinstance(collected.this, exp.Distinct):  # `collect_set(distinct a)`: DuckDB reads the word once
+            collected.set("this", collected.this.expressions[0])
     _without_short_intervals(tree)
     for cut in list(tree.find_all(exp.TimestampTrunc)):
         # DuckDB's is a date where its argument is one.

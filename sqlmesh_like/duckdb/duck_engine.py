@@ -7,7 +7,7 @@ target may ask for DuckDB's rows all the same (`on_unproven: warn`); then what w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,6 +16,7 @@ from threading import Lock
 import duckdb
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.analyze.expressions.clock import frozen
 from sqlmesh_like.delta.snapshot import SOURCE, snapshot_program
@@ -145,6 +146,21 @@ class DuckEngine:
         columns = tuple(Column(n, (is_plain and known.get(n.lower())) or spark_name(t)) for n, t in names)
         return Rows(columns, rows, warning=doubt)
 
+    def execute(self, statement: str, tables: Mapping[TableName, TableState]) -> None:  # noqa: ARG002
+        """Run a statement of a hook that adds, changes or removes rows. Raises NodeError for any other one."""
+        try:
+            tree = sqlglot.parse_one(statement, dialect="spark")
+            if not isinstance(tree, exp.Insert | exp.Update | exp.Delete | exp.Merge):
+                raise NodeError("DuckDB runs no statements but those that change rows")
+            why = next(filter(None, map(first_unproven, _computed_by(tree))), None)
+            if why is not None and self._warn is None:
+                raise NodeError(f"not checkable here: {why}", hint=_CHECK_THERE)
+            cursor = self._db.cursor()
+            with self._limited(cursor):
+                cursor.execute(self._translated(tree))
+        except (duckdb.Error, SqlglotError) as error:
+            raise NodeError(f"DuckDB: {_first_line(error)}", hint=_CHECK_THERE) from None
+
     def store_failures(
         self,
         tree: exp.Expr,  # noqa: ARG002
@@ -228,6 +244,20 @@ class NotCheckable(Exception):
 
 
 _CHECK_THERE = "a target of type spark computes it"
+
+
+def _computed_by(statement: exp.Expr) -> Iterator[exp.Expr]:
+    """The queries and expressions of a statement that changes rows."""
+    rows = statement.args.get("expression")
+    if isinstance(rows, exp.Values):
+        yield from (value for row in rows.expressions for value in row.expressions)
+    elif rows is not None:
+        yield rows
+    yield from statement.expressions if isinstance(statement, exp.Update) else ()
+    if where := statement.args.get("where"):
+        yield where.this
+    if isinstance(statement, exp.Merge):
+        yield statement
 
 
 def _doubt(error: NotCheckable) -> str:

@@ -120,7 +120,7 @@ def plan_model(
     """
     inputs = tuple(
         input_version(ref, states[ref.unique_id], target.record, history, awaits=ref.unique_id in awaited)
-        for ref in compiled.facts.inputs
+        for ref in _read(compiled, states)
     )
     is_idle = not full_refresh and not _has_moved(compiled, inputs, target, now)
     inputs = tuple(_with_repeats(item, target.record, history, is_idle) for item in inputs)
@@ -132,6 +132,16 @@ def plan_model(
     is_asked_for = full_refresh or not target.exists
     is_refused = compiled.model.config.refresh == "strict" and strategy == "full_refresh" and not is_asked_for
     return PlannedModel(compiled, target, strategy, reasons, inputs, print_, now, is_refused, estimated)
+
+
+def _read(compiled: CompiledModel, states: Mapping[str, TableState]) -> list[InputRef]:
+    """The inputs; what only a comment of the query names (`-- depends_on:`) need not be there."""
+    missing = [ref for ref in compiled.facts.inputs if not states[ref.unique_id].exists]
+    if not missing:
+        return list(compiled.facts.inputs)
+    named = {(table.db.lower(), table.name.lower()) for table in compiled.facts.tree.find_all(exp.Table)}
+    unread = {r.unique_id for r in missing if (r.table.schema.lower(), r.table.identifier.lower()) not in named}
+    return [ref for ref in compiled.facts.inputs if ref.unique_id not in unread]
 
 
 def _has_moved(compiled: CompiledModel, inputs: tuple[InputVersion, ...], target: TableState, now: datetime) -> bool:

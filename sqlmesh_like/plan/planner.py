@@ -8,10 +8,10 @@ from datetime import datetime
 from functools import cached_property
 from typing import Protocol
 
-from sqlmesh_like.analyze.query_analysis import parse
+from sqlmesh_like.analyze.query_analysis import QueryFacts, parse
 from sqlmesh_like.compiler import CompiledModel, Compiler
 from sqlmesh_like.errors import UnreadableTableError
-from sqlmesh_like.names import Schema
+from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.plan.author_incremental import plan_branch
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.checks.check import refuse_foreign_tables
@@ -74,13 +74,18 @@ class Planner:
     def compile(self, model: RenderedModel, states: Mapping[str, TableState]) -> CompiledModel:
         """Compile a model and the views below it with the columns that pinned tables have. Raises SqlError."""
         unbuilt = [self.live(below) for below in self._unbuilt_below(model, states)]
-        further = {unique_id for below in unbuilt for unique_id in self.inputs(below)} - set(states)
+        further = {unique_id for one in (*unbuilt, model) for unique_id in self.inputs(one)} - set(states)
         known = {**self.catalog.states(further), **states}
         schemas = {unique_id: state.schema or self.foreseen.get(unique_id) for unique_id, state in known.items()}
         compiler = Compiler(schemas)
         for below in unbuilt:
             compiler.compile(below)
         return compiler.compile(model)
+
+    def tables(self, facts: QueryFacts, states: Mapping[str, TableState]) -> dict[TableName, TableState]:
+        """The tables that a query reads: as they were pinned, else, where an answer of the lake chose one, as now."""
+        read = {ref.unique_id: ref.table for ref in facts.inputs}
+        return {table: states[i] if i in states else self.catalog.state(i) for i, table in read.items()}
 
     def inputs(self, model: RenderedModel) -> tuple[str, ...]:
         """Ids of the tables that a model reads, directly or through views."""
@@ -118,6 +123,7 @@ class Planner:
         }
         live = self.live(model)
         compiled = self.compile(live, states)
+        states |= self._unforeseen(compiled, states)
         target = self._target(model)
         if not self._is_full(model) and (live.author_strategy is not None or model.config.materialized == "snapshot"):
             self._require_whole(model, target)
@@ -164,7 +170,12 @@ class Planner:
         states = {i: pinned[i] if i in pinned else self.catalog.state(i) for i in self.inputs(branch)}
         states[model.unique_id] = target
         compiled = self.compile(branch, states)
+        states |= self._unforeseen(compiled, states)
         return plan_branch(compiled, whole, target, states, self.catalog.history, self.now, awaited)
+
+    def _unforeseen(self, compiled: CompiledModel, states: Mapping[str, TableState]) -> Mapping[str, TableState]:
+        """Sources that an answer of the lake chose, as they are now."""
+        return self.catalog.states(ref.unique_id for ref in compiled.facts.inputs if ref.unique_id not in states)
 
     def _is_full(self, model: RenderedModel) -> bool:
         return self.full_refresh if model.config.full_refresh is None else model.config.full_refresh

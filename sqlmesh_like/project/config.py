@@ -45,6 +45,14 @@ def _texts(key: str, value: object) -> tuple[str, ...]:
     return tuple(parts)
 
 
+def _partition_by(key: str, value: object) -> tuple[str, ...]:
+    """BigQuery's form is a mapping with `field`, and means nothing to Spark."""
+    if isinstance(value, Mapping) and "field" in value:
+        hint = "Spark's form is a list of columns; a model for both chooses by target.type"
+        raise UnknownSetting(key, f"config {key!r} in BigQuery's form is ignored", hint)
+    return _texts(key, value)
+
+
 def _hooks(key: str, value: object) -> tuple[str, ...]:
     parts = value if isinstance(value, list | tuple) else [value]
     return _texts(key, [part.get("sql") if isinstance(part, Mapping) else part for part in parts if part is not None])
@@ -104,7 +112,7 @@ def _one_of(*allowed: str) -> Callable[[str, object], str]:
 _CHECKS: Mapping[str, Callable[[str, object], object]] = {
     "materialized": _one_of(*get_args(Materialized)),
     "unique_key": _texts,
-    "partition_by": _texts,
+    "partition_by": _partition_by,
     "table_type": _one_of(*get_args(TableType)),
     "refresh": _one_of(*get_args(Refresh)),
     "tags": _texts,
@@ -207,4 +215,6 @@ def build_config(values: ConfigValues) -> ModelConfig:
     ('daily',)
     """
     known = {key: value for key, value in values.items() if key in _CHECKS and value is not None}
+    if isinstance(known.get("partition_by"), Mapping):  # BigQuery's form, which stays for templates
+        del known["partition_by"]
     return ModelConfig(**known)  # type: ignore[arg-type]  # the checks give each key its type

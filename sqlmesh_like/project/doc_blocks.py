@@ -127,7 +127,16 @@ class Descriptions:
         levels = [level for level in (node, node.get("config")) if level is not None]
         metas = [child.mapping("meta").items() for level in levels if (child := level.get("meta")) is not None]
         meta = {key: value.value for items in metas for key, value in items}
-        return ColumnDoc(self.of(node), column_tags(node), meta, granularity(node))
+        listed, quote = node.get("constraints"), node.get("quote")
+        constraints = () if listed is None else listed.sequence("constraints")
+        return ColumnDoc(
+            self.of(node), column_tags(node), meta, granularity(node),
+            tuple(
+                {key: value.value for key, value in self._values.render(one).mapping("a constraint").items()}
+                for one in constraints
+            ),
+            None if quote is None else quote.flag("quote"),
+        )  # fmt: skip
 
 
 def column_tags(node: YamlNode) -> tuple[str, ...]:

@@ -77,6 +77,8 @@ class ColumnDoc:
     tags: tuple[str, ...] = ()
     meta: Mapping[str, object] = field(default_factory=dict)
     granularity: str | None = None  # of a column of times
+    constraints: tuple[Mapping[str, object], ...] = ()
+    quote: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -338,6 +340,7 @@ class ParsedProject:
     on_run_start: tuple[str, ...] = ()
     on_run_end: tuple[str, ...] = ()
     flags: ProjectFlags = field(default_factory=ProjectFlags)
+    versions: Mapping[str, str | None] = field(default_factory=dict)  # of the project and its packages, by name
 
     @property
     def ingested(self) -> frozenset[str]:

@@ -85,6 +85,7 @@ class Settings:
     on_run_end: tuple[str, ...] = ()
     flags: ProjectFlags = field(default_factory=ProjectFlags)
     target: Mapping[str, object] | None = None  # what templates in YAML know as `target`
+    version: str | None = None
 
     @property
     def words(self) -> YamlWords:
@@ -208,6 +209,7 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
         on_run_start=_texts(node, "on-run-start", ()),
         on_run_end=_texts(node, "on-run-end", ()),
         flags=_flags(node),
+        version=_version(node),
     )
 
 
@@ -273,6 +275,12 @@ def _vars(node: YamlNode) -> dict[str, object]:
     common = {key: value.value for key, value in child.mapping("vars").items()}
     own = common.get(_text(node, "name") or "")
     return {**common, **own} if isinstance(own, dict) else common
+
+
+def _version(node: YamlNode) -> str | None:
+    """A word for people, which YAML may read as a number."""
+    child = node.get("version")
+    return None if child is None or child.value is None else str(child.value)
 
 
 def _tree(node: YamlNode, key: str) -> YamlNode:

@@ -23,6 +23,8 @@ from sqlmesh_like.render.library.call import TemplateCall
 from sqlmesh_like.render.library.functions import FUNCTIONS
 from sqlmesh_like.render.library.modules import MODULES
 from sqlmesh_like.render.library.node import Entries, ProjectGraph, TemplateNames, TemplateNode, default_setting
+from sqlmesh_like.render.library.runtime_config import RuntimeConfig
+from sqlmesh_like.render.library.target import TemplateTarget
 from sqlmesh_like.render.macros import Macros, TemplateScope
 from sqlmesh_like.render.naming import default_names
 from sqlmesh_like.render.overrides import Overrides
@@ -57,6 +59,7 @@ class RenderEnvironment:
     package_vars: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     lake: LakeQueries | None = None
     graph: Entries | None = None
+    config: RuntimeConfig | None = None  # what `ref.config` is
     is_dbt: bool = True  # whether settings are those of dbt_project.yml
     kept: dict[str, object] = field(default_factory=dict, compare=False)  # by `graph.setdefault`, for all nodes
 
@@ -152,7 +155,7 @@ def build_scope(
     incremental: bool = False,
 ) -> TemplateScope:
     """The names a node's template knows. Without a registry every reference is accepted: its name is not known yet."""
-    functions = _references(registry, findings)
+    functions = _references(registry, findings, around.config)
     asking = AdapterFunctions(around.lake, findings.note_question)
     package = str(node.get("unique_id", "..")).split(".")[1]
     scope: TemplateScope = {
@@ -174,17 +177,21 @@ def build_scope(
         lambda name, text: around.templates.render(f"<var {name}>", text, scope).compiled,
         lambda: findings.is_parsing,
     )
+    scope["render"] = lambda text: around.templates.render("<render>", str(text), scope).compiled
     scope["builtins"] = dict(scope)
     scope["context"] = TemplateNames(scope)
     scope["dbt"] = {name: scope[name] for name in _OF_DBT}
     around.macros.bind(scope, lambda unique_id: findings.macros.setdefault(unique_id), package)
     for name, default in default_names(around.target, around.is_dbt).items():
-        scope.setdefault(name, default)
+        if not around.macros.place_tables(name, scope):
+            scope[name] = default
     around.overrides.lay_over(scope)
     return scope
 
 
-def _references(registry: RelationRegistry | None, findings: RenderTrace) -> dict[str, object]:
+def _references(
+    registry: RelationRegistry | None, findings: RenderTrace, config: RuntimeConfig | None
+) -> dict[str, object]:
     def use(input_ref: InputRef) -> TemplateRelation:
         findings.inputs[input_ref.unique_id] = input_ref
         return TemplateRelation(input_ref.table)
@@ -201,7 +208,10 @@ def _references(registry: RelationRegistry | None, findings: RenderTrace) -> dic
         input_ref = None if registry is None else registry.source(source_name, table_name)
         return TemplateRelation(TableName(source_name, table_name)) if input_ref is None else use(input_ref)
 
-    return {"ref": ref, "source": source}
+    functions: dict[str, Callable[..., TemplateRelation]] = {"ref": ref, "source": source}
+    for function in functions.values():
+        vars(function)["config"] = config
+    return {**functions}
 
 
 def _is_incremental(findings: RenderTrace, incremental: bool) -> Callable[[], bool]:
@@ -216,7 +226,7 @@ def _values(around: RenderEnvironment) -> dict[str, object]:
     target = around.target
     return {
         "env_var": public_env_var,
-        "target": target_words(target),
+        "target": target_words(target) if target.type == "spark" else TemplateTarget(target_words(target)),
         "schema": target.schema,
         "database": None,
         "project_name": around.project,

@@ -7,7 +7,8 @@ As in dbt a name alone means a macro of the calling node's own package, else of 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -16,6 +17,7 @@ from jinja2 import Template
 
 from sqlmesh_like.errors import JinjaError, Location, ProjectError, nearest
 from sqlmesh_like.project.nodes import MacroFile
+from sqlmesh_like.render.library.target import TemplateTarget
 from sqlmesh_like.render.templates import BUILTIN, MACRO_PREFIX, MacroReturn, TemplateFault, Templates
 from sqlmesh_like.sql_text import spark_identifier
 
@@ -133,6 +135,31 @@ class Macros:
         kept = {*functions, *(_OF_ROOT & self._packages[self.project].keys())}
         return {name: macro for name, macro in macros.items() if name not in kept}
 
+    def dispatch_order(self, namespace: str | None, node_package: str) -> tuple[str, ...]:
+        """The packages where `adapter.dispatch` looks for macros of a namespace, one after the other."""
+        if namespace is not None and namespace in self.order:
+            return self.order[namespace]
+        if namespace in self._packages:
+            return self.project, namespace
+        return tuple(dict.fromkeys((node_package, self.project, _BUILT_IN, *self._packages)))
+
+    def dispatched(self, name: str, packages: Iterable[str]) -> _Macro | None:
+        """The macro that `adapter.dispatch` finds, by its prefix in each package."""
+        for package in packages:
+            known = self.package(package)
+            for prefix in _PREFIXES:
+                if prefix + name in known:
+                    return known[prefix + name]
+        return None
+
+    def place_tables(self, name: str, scope: TemplateScope) -> bool:
+        """Whether `generate_schema_name` or another macro of this kind is not dbt's own in a node's scope."""
+        call = scope.get(name)
+        if not isinstance(call, _MacroCall) or not call.is_built_in:
+            return callable(call)
+        macro = self.dispatched(name, self.dispatch_order(_BUILT_IN, self.project))
+        return macro is not None and macro.package != _BUILT_IN
+
     def package(self, name: str) -> Mapping[str, _Macro]:
         return self._packages.get(name, {})
 
@@ -156,11 +183,12 @@ class _Binding:
     used: Callable[[str], None]
     modules: dict[int, object] = field(default_factory=dict)
     scopes: dict[str, TemplateScope] = field(default_factory=dict)
+    package: str = ""  # of the node
     node_scope: TemplateScope = field(default_factory=dict)
     functions: frozenset[str] = frozenset()
 
     def enter(self, scope: TemplateScope, package: str, packages: Mapping[str, object]) -> None:
-        self.node_scope, self.functions = scope, frozenset(scope)
+        self.package, self.node_scope, self.functions = package, scope, frozenset(scope)
         scope["adapter"] = Adapter(self, scope.get("adapter"))
         for name in packages:
             if name in self.functions and name not in (self.macros.project, _BUILT_IN):
@@ -190,6 +218,10 @@ class _MacroCall:
         self._binding = binding
         self._macro = macro
 
+    @property
+    def is_built_in(self) -> bool:
+        return self._macro.package == _BUILT_IN
+
     def __call__(self, *args: object, **kwargs: object) -> object:
         macro, modules = self._macro, self._binding.modules
         self._binding.used(macro.unique_id)
@@ -197,8 +229,10 @@ class _MacroCall:
             module = macro.template().make_module(self._binding.scope(macro.package), shared=True)
             modules[id(macro.template)] = module
         function: Callable[..., object] = getattr(modules[id(macro.template)], MACRO_PREFIX + macro.name)
+        target = self._binding.node_scope.get("target")
         try:
-            return function(*args, **kwargs)
+            with target.within(macro.name) if isinstance(target, TemplateTarget) else nullcontext():
+                return function(*args, **kwargs)
         except MacroReturn as returned:
             return returned.value
 
@@ -253,19 +287,15 @@ class Adapter:
     def dispatch(self, macro_name: str, macro_namespace: str | None = None) -> _MacroCall:
         """The macro `spark__<name>`, else `default__<name>`: of the root project, then of the namespace.
 
-        `dispatch:` of the settings gives another order of packages. Without a namespace all packages are searched.
+        `dispatch:` of the settings gives another order of packages. Without a namespace, or with one that is not a
+        package, it is what the plain name means to the node, else one of any package.
         """
         macros = self._binding.macros
         if "." in macro_name:
             raise TemplateFault(f"dispatch takes a name without a dot, not {macro_name!r}", r"\bdispatch\b")
-        everywhere = (macros.project, *(name for name in macros.packages if name != macros.project))
-        namespace = (macros.project, macro_namespace or "")
-        searched = macros.order.get(macro_namespace or "", namespace) if macro_namespace else everywhere
-        for package in searched:
-            known = macros.package(package)
-            for prefix in _PREFIXES:
-                if prefix + macro_name in known:
-                    return _MacroCall(self._binding, known[prefix + macro_name])
+        searched = macros.dispatch_order(macro_namespace, self._binding.package)
+        if macro := macros.dispatched(macro_name, searched):
+            return _MacroCall(self._binding, macro)
         wanted = " or ".join(prefix + macro_name for prefix in _PREFIXES)
         candidates = [name for package in searched for name in macros.package(package)]
         hint = nearest(_PREFIXES[1] + macro_name, candidates) or f"searched: {', '.join(searched)}"

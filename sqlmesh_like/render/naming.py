@@ -54,7 +54,8 @@ def table_of(
     """The table of a model or seed with these settings.
 
     dbt's default puts a custom schema behind the target's (`dws_staging`); under `[tool.sqlmesh_like]` it is used as it
-    is, since its layers (ods, dwd, dws) are schemas. `generate_schema_name` and `generate_alias_name` override both.
+    is, since its layers (ods, dwd, dws) are schemas. `generate_schema_name` and `generate_alias_name` override both, as
+    do `default__generate_schema_name` and the like, to which dbt's own dispatch.
     """
 
     def generated(macro: str, custom: str | None, default: str) -> str:

@@ -6,7 +6,7 @@ they run, and may themselves ask the lake.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from sqlmesh_like.errors import UsageError, nearest
@@ -44,8 +44,11 @@ class Operations:
         self._project = project
         self._target = target
 
-    def of_node(self, unique_id: str, moment: HookTime) -> tuple[str, ...]:
-        """Statements of a node's hooks, each with what its template gives now. Raises JinjaError."""
+    def of_node(self, unique_id: str, moment: HookTime) -> Iterator[str]:
+        """Statements of a node's hooks, each rendered when it is asked for: after those before it were run.
+
+        Raises JinjaError.
+        """
         if unique_id in self._seeds:
             seed = self._seeds[unique_id]
             hooks = check_setting(moment, seed.config.get(moment) or ())
@@ -55,7 +58,7 @@ class Operations:
         scope = self._renderer.scope_of(entry, self._registry)
         return self._rendered(f"{entry.file.path} ({moment})", _texts(entry.config.get(moment) or ()), scope)
 
-    def of_run(self, end: bool, more: Mapping[str, object]) -> tuple[str, ...]:
+    def of_run(self, end: bool, more: Mapping[str, object]) -> Iterator[str]:
         """Statements of `on-run-start`, or of `on-run-end`, whose templates know `more`."""
         hooks = self._project.on_run_end if end else self._project.on_run_start
         name = "on-run-end" if end else "on-run-start"
@@ -74,7 +77,7 @@ class Operations:
             known = [key for key, value in scope.items() if callable(value)]
             raise UsageError(f"there is no macro {macro!r}", hint=nearest(macro, known))
         given = ", ".join(f"{key}={jinja_literal(value)}" for key, value in arguments.items())
-        return self._rendered("run-operation", [f"{{{{ {macro}({given}) }}}}"], scope)[0]
+        return next(self._rendered("run-operation", [f"{{{{ {macro}({given}) }}}}"], scope))
 
     def _scope(self, unique_id: str, this: TableName) -> TemplateScope:
         findings = RenderTrace()
@@ -82,9 +85,9 @@ class Operations:
         config = ConfigCall({}, findings, check_setting)
         return build_scope(self._renderer.around, self._registry, node, this, config, findings)
 
-    def _rendered(self, place: str, hooks: Iterable[str], scope: TemplateScope) -> tuple[str, ...]:
+    def _rendered(self, place: str, hooks: Iterable[str], scope: TemplateScope) -> Iterator[str]:
         templates = self._renderer.templates
-        return tuple(templates.render(place, hook, scope).compiled.strip() for hook in hooks)
+        return (templates.render(place, hook, scope).compiled.strip() for hook in hooks)
 
 
 def _texts(hooks: object) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTra
 from sqlmesh_like.render.exposures import check_access, render_exposures
 from sqlmesh_like.render.library.call import TemplateCall
 from sqlmesh_like.render.library.node import DEFAULT_SETTINGS, Entries, path_within_package
+from sqlmesh_like.render.library.runtime_config import RuntimeConfig
 from sqlmesh_like.render.macros import Macros, TemplateScope
 from sqlmesh_like.render.naming import table_of
 from sqlmesh_like.render.overrides import Overrides
@@ -113,7 +114,8 @@ class Renderer:
         macros = Macros(project.name, project.macros, self._templates, project.dispatch, project.flags.behavior)
         self._around = RenderEnvironment(
             project.name, target, project.vars, macros, self._templates, now, TemplateCall(full_refresh=full_refresh),
-            package_vars=project.package_vars, is_dbt=project.settings_file.endswith(DBT_FILE),
+            package_vars=project.package_vars, config=RuntimeConfig(project, target),
+            is_dbt=project.settings_file.endswith(DBT_FILE),
         )  # fmt: skip
 
     def render(self) -> RenderedProject:
@@ -379,12 +381,15 @@ class Renderer:
         return source_map
 
     def _config(self, placed: Placed, registry: RelationRegistry) -> ModelConfig:
-        """The effective config; hooks are rendered with the model's own scope."""
+        """The effective config; hooks are rendered with the model's own scope.
+
+        Where a lake answers they stay as they are written: what they do is for the moment when they are run.
+        """
         config = build_config(placed.config)
         if config.materialized == "snapshot":
             snapshot = snapshot_config(placed.config, placed.file.declared_at, placed.file.name)
             config = replace(config, snapshot=snapshot)
-        if not config.pre_hook and not config.post_hook:
+        if self._around.lake is not None or not (config.pre_hook or config.post_hook):
             return config
         scope = self._scope(placed.file, placed.config, placed.table, registry, RenderTrace())
 

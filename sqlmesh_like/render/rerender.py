@@ -87,10 +87,13 @@ class Rerenderer:
 
 
 def _refuse_unforeseen(path: str, known: Iterable[InputRef], inputs: Iterable[InputRef]) -> None:
-    """As in dbt: what is read must be known before anything runs, for the order of the graph rests on it."""
+    """As in dbt: what is read must be known before anything runs, for the order of the graph rests on it.
+
+    A source is built by nobody here: it may be chosen once the lake has answered.
+    """
     foreseen = {ref.unique_id for ref in known}
     for ref in inputs:
-        if ref.unique_id not in foreseen:
+        if ref.unique_id not in foreseen and ref.kind != "source":
             name = ref.unique_id.rpartition(".")[2]
             message = f"{name!r} is only read once the lake has answered: the graph does not know of it"
             raise JinjaError(message, location=Location(path), hint=f"add -- depends_on: {{{{ {spelt(ref)} }}}}")

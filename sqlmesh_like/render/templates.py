@@ -132,6 +132,7 @@ def environment(assigned: set[str], report: Callable[[str], None] = refuse_undef
     made.filters["random"] = repeatable_random
     # In YAML these give native values; in SQL, as in dbt, the text is what it is.
     made.filters.update(dict.fromkeys(("as_text", "as_native", "as_number", "as_bool"), _same))
+    made.filters["is_list"] = lambda value: isinstance(value, list)
     return made
 
 

@@ -196,7 +196,7 @@ class Executor:
             return
         states = {i: pinned[i] if i in pinned else self.planner.catalog.state(i) for i in self.planner.inputs(live)}
         facts = self.planner.compile(live, states).facts
-        self.engine.query(facts.tree, {ref.table: states[ref.unique_id] for ref in facts.inputs}, 0)
+        self.engine.query(facts.tree, self.planner.tables(facts, states), 0)
 
 
 _ALONE = (RenderedSeed, RenderedUnitTest, RenderedExposure, RenderedSemantic)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -12,11 +12,11 @@ HookTime = Literal["pre_hook", "post_hook"]
 
 
 class HookStatements(Protocol):
-    """Renders hooks."""
+    """Renders hooks, each when it is asked for."""
 
-    def of_node(self, unique_id: str, moment: HookTime) -> tuple[str, ...]: ...
+    def of_node(self, unique_id: str, moment: HookTime) -> Iterator[str]: ...
 
-    def of_run(self, end: bool, more: Mapping[str, object]) -> tuple[str, ...]: ...
+    def of_run(self, end: bool, more: Mapping[str, object]) -> Iterator[str]: ...
 
 
 class StatementRunner(Protocol):
@@ -40,7 +40,7 @@ class Hooks:
         """`on-run-start` or `on-run-end`. Raises NodeError."""
         self._run(self.statements.of_run(end, more), "on-run-end" if end else "on-run-start")
 
-    def _run(self, statements: Sequence[str], name: str) -> None:
+    def _run(self, statements: Iterator[str], name: str) -> None:
         for statement in statements:
             if not statement.strip(" ;\n\t"):
                 continue

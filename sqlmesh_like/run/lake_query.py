@@ -20,7 +20,7 @@ from sqlmesh_like.render.rerender import AsksItself, is_rendering
 from sqlmesh_like.run.information_schema import is_asked, with_relations
 from sqlmesh_like.run.ports import QueryEngine, StatementEngine
 
-_ASKED = f"{QUESTION}run_query"
+_ASKED = f"{QUESTION}model.asked.question"  # columns without an alias are named by their text
 _STATEMENTS = "statements are for hooks and run-operation; while a model is rendered only a SELECT may run"
 
 
@@ -40,7 +40,7 @@ class LakeQuery:
         if self.statements is None:
             raise NodeError("a statement may not run here", hint=_STATEMENTS)
         for statement in _statements(sql):
-            named = _tables(statement)
+            named = named_tables(statement)
             places = self.planner.catalog.places.values()
             states = {
                 place.table: self.planner.catalog.state(place.unique_id)
@@ -110,7 +110,7 @@ class LakeQuery:
             self.execute(f"drop table if exists {table.sql()}")
 
     def _view(self, sql: str) -> RenderedModel:
-        named = _tables(sql)
+        named = named_tables(sql)
         inputs = [ref for ref in self._refs() if (ref.table.schema.lower(), ref.table.identifier.lower()) in named]
         config = ModelConfig(materialized="view")
         return RenderedModel(
@@ -129,7 +129,7 @@ class LakeQuery:
     def _rows(self, model: RenderedModel, limit: int) -> tuple[Schema, tuple[tuple[object, ...], ...]]:
         states = self.planner.catalog.states(self.planner.inputs(model))
         facts = self.planner.compile(model, states).facts
-        rows = self.engine.query(facts.tree, {ref.table: states[ref.unique_id] for ref in facts.inputs}, limit)
+        rows = self.engine.query(facts.tree, self.planner.tables(facts, states), limit)
         return rows.schema, rows.rows
 
 
@@ -153,7 +153,7 @@ def _statements(sql: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _tables(sql: str) -> set[tuple[str, str]]:
+def named_tables(sql: str) -> set[tuple[str, str]]:
     """Schema and name of all tables that a statement may mean: pairs of names with a dot between them."""
     tokens = sqlglot.tokenize(sql, dialect="spark")
     return {

@@ -119,11 +119,13 @@ def declared_type(text: str) -> SeedType:
 def infer_type(values: Sequence[str]) -> SeedType:
     """The narrowest type that holds every value and loses none of its text's meaning: `007` stays text.
 
+    A column without a value is one of integers, as in dbt: a sum over it is a number.
+
     >>> [infer_type(texts).name for texts in (["1", "20"], ["1", "2.50"], ["007"], ["2024-01-02"])]
     ['int', 'decimal(18,2)', 'string', 'date']
     """
     if not values:
-        return STRING
+        return _TYPES["int"]
     if all(value.lower() in ("true", "false") for value in values):
         return _TYPES["boolean"]
     numbers = [_DECIMAL.fullmatch(value) for value in values]

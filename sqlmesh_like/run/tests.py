@@ -64,7 +64,7 @@ def run_test(
         # The text of a generic test is a macro's: a place in it means nothing in the file that asks for the test.
         place = error.location if test.test_type == "singular" else Location(test.path)
         raise SqlError(f"data test {test.name}: {error.message}", location=place, hint=error.hint) from None
-    tables = {ref.table: states[ref.unique_id] for ref in facts.inputs}
+    tables = planner.tables(facts, states)
     failing = _limited(facts.tree, test)
     counted = engine.query(_counted(failing, test), tables, -1)
     ((failures, warns, fails),) = counted.rows

@@ -5,7 +5,7 @@ Nothing outlives the process, so what a command reads is built first, whether it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,12 +14,13 @@ from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import seeds_of_sources
 from sqlmesh_like.duckdb.duck_engine import DuckEngine
 from sqlmesh_like.duckdb.duck_history import DuckHistory
-from sqlmesh_like.errors import NodeError, ProjectError, UsageError
+from sqlmesh_like.errors import NodeError, SqlError, UsageError
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.catalog import build_catalog
 from sqlmesh_like.project.nodes import SourceTable
-from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed
+from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest
 from sqlmesh_like.run.executor import Executor
+from sqlmesh_like.run.lake_query import named_tables
 from sqlmesh_like.run.result import NodeResult, RenderedNode
 from sqlmesh_like.run.seeds import SeedTable
 from sqlmesh_like.run.source_fixtures import FixtureTable, expected_path, model_fixture, source_fixture, unused
@@ -33,23 +34,50 @@ class DuckLake(Lake):
 
 
 def open_duck_lake(loaded: Loaded, selected: Collection[str], now: datetime) -> DuckLake:
-    """A lake in memory with the fixtures of all sources above the selected nodes.
+    """A lake in memory with the fixtures of all sources above the selected nodes; `without_rows` names what lacks one.
 
-    Raises ProjectError where one has none, or holds what is not a value of its column.
+    Raises ProjectError where one holds what is not a value of its column.
     """
     lake = lake_without_rows(loaded, now)
     _load_fixtures(lake, selected)
     return lake
 
 
+def without_rows(loaded: Loaded, selected: Collection[str]) -> dict[str, SqlError]:
+    """Errors of the nodes at or above the selected ones that read a source which has no rows here, by unique id.
+
+    A template that asks may find that the source is not there, and do without: that shows when it is run.
+    """
+    above = loaded.graph.above(selected)
+    seeds = seeds_of_sources(loaded)
+    unreadable = loaded.read_seeds([seed.unique_id for seed in seeds.values()])[1]
+    broken = {i: unreadable[seed.unique_id] for i, seed in seeds.items() if seed.unique_id in unreadable}
+    missing = {table.unique_id: table for table, fixture in _fixtures(loaded, above) if fixture is None}
+    every: list[RenderedModel | RenderedTest] = [*loaded.rendered.models, *loaded.rendered.tests]
+    nodes = [node for node in every if node.unique_id in above]
+    errors: dict[str, SqlError] = {}
+    for node in nodes if missing else ():
+        unread = [missing[ref.unique_id] for ref in node.inputs if ref.unique_id in missing]
+        if unread and not node.asks_lake:
+            named = named_tables(node.sql)  # a comment names a source for the graph alone
+            unread = [t for t in unread if (t.table.schema.lower(), t.table.identifier.lower()) in named]
+        if unread and not node.asks_lake:
+            first = next((broken[table.unique_id] for table in unread if table.unique_id in broken), None)
+            errors[node.unique_id] = first or _without_rows(loaded, unread)
+    return errors
+
+
 def computed_lake(loaded: Loaded, read: Callable[[Lake], Collection[str]], now: datetime) -> DuckLake:
     """A lake in memory with what is `read` (unique ids, found in the lake while it has no rows) and all above it.
 
-    Raises ProjectError as `open_duck_lake` does, NodeError where a table cannot be computed.
+    Raises ProjectError as `open_duck_lake` does and where a source has no rows, NodeError where a table cannot be
+    computed.
     """
     lake = lake_without_rows(loaded, now)
     wanted = loaded.graph.above(read(lake))
-    _load_fixtures(lake, wanted)
+    if missing := [table for table, fixture in _fixtures(loaded, wanted) if fixture is None]:
+        raise _without_rows(loaded, missing)
+    _load_fixtures(lake, wanted, every=True)  # the question itself may be the one that asks
     seeds = {s.unique_id: loaded.read_seed(s) for s in loaded.rendered.seeds if s.unique_id in wanted}
     build_tables(lake, wanted, seeds, now)
     return lake
@@ -76,9 +104,18 @@ def lake_without_rows(loaded: Loaded, now: datetime) -> DuckLake:
     return DuckLake(loaded, catalog, DuckEngine(history, stand_in, now, warn=warn if warns else None))
 
 
-def _load_fixtures(lake: DuckLake, selected: Collection[str]) -> None:
-    for table, fixture in _fixtures(lake.loaded, lake.loaded.graph.above(selected)):
-        lake.engine.put(table.table, lake.catalog.places[table.unique_id].uri, fixture.schema, fixture.rows)
+def _load_fixtures(lake: DuckLake, selected: Collection[str], *, every: bool = False) -> None:
+    """Rows of the sources above the selected nodes: of all sources where a template may ask whether one is there.
+
+    `every`: whichever node's template that is.
+    """
+    rendered, wanted = lake.loaded.rendered, lake.loaded.graph.above(selected)
+    nodes: list[RenderedModel | RenderedTest] = [*rendered.models, *rendered.tests]
+    if any(node.asks_lake and (every or node.unique_id in wanted) for node in nodes):
+        wanted |= {table.unique_id for source in lake.loaded.project.sources for table in source.tables}
+    for table, fixture in _fixtures(lake.loaded, wanted):
+        if fixture is not None:
+            lake.engine.put(table.table, lake.catalog.places[table.unique_id].uri, fixture.schema, fixture.rows)
 
 
 def build_tables(lake: Lake, wanted: Collection[str], seeds: Mapping[str, SeedTable], now: datetime) -> None:
@@ -95,28 +132,29 @@ def build_tables(lake: Lake, wanted: Collection[str], seeds: Mapping[str, SeedTa
             lake.loaded.reporter.notify(f"warning: {result.node.name}, which is read: {result.message}", "warn")
 
 
-def _fixtures(loaded: Loaded, wanted: Collection[str]) -> list[tuple[SourceTable, FixtureTable]]:
+def _fixtures(loaded: Loaded, wanted: Collection[str]) -> list[tuple[SourceTable, FixtureTable | None]]:
+    """The wanted sources, each with its rows where it has some."""
     tables = [t for source in loaded.project.sources for t in source.tables if t.unique_id in wanted]
     seeds = seeds_of_sources(loaded)
-    fixtures = [
+    return [
         (table, source_fixture(loaded.project.root, table) or _seeded(loaded, seeds.get(table.unique_id)))
         for table in tables
     ]
-    missing = [table for table, fixture in fixtures if fixture is None]
-    if missing:
-        paths = ", ".join(expected_path(table) for table in missing)
-        message = f"the target {loaded.target.name!r} has no rows for source {missing[0].source_name}.{missing[0].name}"
-        hint = f"make {paths} (or .yml, a list of mappings); a header alone is an empty table"
-        raise ProjectError(message, location=missing[0].declared_at, hint=hint)
-    return [(table, fixture) for table, fixture in fixtures if fixture is not None]
+
+
+def _without_rows(loaded: Loaded, missing: Sequence[SourceTable]) -> SqlError:
+    paths = ", ".join(expected_path(table) for table in missing)
+    message = f"the target {loaded.target.name!r} has no rows for source {missing[0].source_name}.{missing[0].name}"
+    hint = f"make {paths} (or .yml, a list of mappings); a header alone is an empty table"
+    return SqlError(message, location=missing[0].declared_at, hint=hint)
 
 
 def _seeded(loaded: Loaded, seed: RenderedSeed | None) -> FixtureTable | None:
     """The rows of a source that is a seed's table."""
     if seed is None:
         return None
-    table = loaded.read_seed(seed)
-    return FixtureTable(table.schema, table.naive_rows(), seed.path)
+    table = loaded.read_seeds([seed.unique_id])[0].get(seed.unique_id)
+    return None if table is None else FixtureTable(table.schema, table.naive_rows(), seed.path)
 
 
 def _warn_of_unused(loaded: Loaded) -> None:

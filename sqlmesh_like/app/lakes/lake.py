@@ -16,7 +16,6 @@ from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.plan.catalog import Catalog, TablePlace, build_catalog
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.planner import Planner
-from sqlmesh_like.render.renderer import Renderer
 from sqlmesh_like.render.rerender import Rerenderer
 from sqlmesh_like.run.lake_query import LakeQuery
 from sqlmesh_like.run.ports import Engine, LakeEngine
@@ -44,7 +43,7 @@ class Lake:
         models, tests = loaded.rendered.models, loaded.rendered.tests
         if not any(model.asks_lake for model in models) and not any(test.asks_lake for test in tests):
             return plain
-        renderer = Renderer(loaded.project, loaded.target, now=now, full_refresh=loaded.invocation.full_refresh)
+        renderer = loaded.renderer(now)
         return replace(
             plain,
             rerender=Rerenderer(

@@ -16,7 +16,7 @@ from sqlmesh_like.app.reporter import Level, LogReporter, Notify, Reporter
 from sqlmesh_like.app.shared_spark import SharedSpark
 from sqlmesh_like.artifacts.files import json_text
 from sqlmesh_like.artifacts.state import SOURCES, SavedState, read_artifact, read_state
-from sqlmesh_like.errors import ProjectError, UsageError, require_sound
+from sqlmesh_like.errors import ProjectError, SqlError, UsageError, as_sql_error, require_sound
 from sqlmesh_like.plan.catalog import locations
 from sqlmesh_like.plan.graph import Graph, Node, build_graph
 from sqlmesh_like.plan.selector import compares, select
@@ -85,9 +85,25 @@ class Loaded:
         tests = storing_failures(self.rendered.tests, self.target.schema)
         return replace(self, rendered=replace(self.rendered, tests=tests), cache_path=None)
 
+    def renderer(self, now: datetime.datetime) -> Renderer:
+        """One for what is rendered while nodes are run."""
+        return Renderer(self.project, self.target, now=now, full_refresh=self.invocation.full_refresh)
+
     def read_seed(self, seed: RenderedSeed) -> SeedTable:
         """A seed's rows, as its file gives them. Raises ProjectError with file, line and column."""
         return self.seed_reader.read(seed, self.project.root)
+
+    def read_seeds(self, wanted: Collection[str]) -> tuple[dict[str, SeedTable], dict[str, SqlError]]:
+        """The wanted seeds' rows, and what is wrong with the files of those that cannot be read, by unique id."""
+        tables: dict[str, SeedTable] = {}
+        errors: dict[str, SqlError] = {}
+        for seed in self.rendered.seeds:
+            if seed.unique_id in wanted:
+                try:
+                    tables[seed.unique_id] = self.read_seed(seed)
+                except ProjectError as error:
+                    errors[seed.unique_id] = as_sql_error(error)
+        return tables, errors
 
     @property
     def is_comparing(self) -> bool:

@@ -94,7 +94,9 @@ def seeds_of_sources(loaded: Loaded) -> dict[str, RenderedSeed]:
 
 def _seeded_schemas(loaded: Loaded, wanted: Collection[str]) -> dict[str, Schema | None]:
     seeds = {unique_id: seed for unique_id, seed in seeds_of_sources(loaded).items() if unique_id in wanted}
-    return {unique_id: loaded.read_seed(seed).schema for unique_id, seed in seeds.items()}
+    tables, _errors = loaded.read_seeds([seed.unique_id for seed in seeds.values()])  # these are the seeds' own
+    known = {source: tables.get(seed.unique_id) for source, seed in seeds.items()}
+    return {unique_id: table.schema for unique_id, table in known.items() if table is not None}
 
 
 def _check(
@@ -113,6 +115,8 @@ def _check(
         return CheckedModels({}, known)
     loaded.reporter.phase(f"checking the SQL of {len(chosen)} models")
     checked = check_models(chosen, schemas, has_catalog=has_catalog, has_functions=has_functions, tests=tests)
-    if not checked.errors:
+    for error in checked.harmless.values():
+        loaded.reporter.notify(f"warning: {error}\n  it is ephemeral, and nothing that is built reads it", "warn")
+    if not checked.errors and not checked.harmless:
         store_warnings(loaded.target_folder, key, checked.warnings)
     return checked

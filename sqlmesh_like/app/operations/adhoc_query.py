@@ -63,6 +63,7 @@ def run_query(lake: Lake, model: RenderedModel, limit: int) -> Rows:
     facts = planner.compile(model, states).facts
     tree, places = facts.tree.copy(), {ref.table: lake.catalog.places[ref.unique_id] for ref in facts.inputs}
     _qualify(tree, {ref: place.table for ref, place in places.items() if not ref.schema})
+    states |= lake.catalog.states(place.unique_id for place in places.values() if place.unique_id not in states)
     tables = {place.table: states[place.unique_id] for place in places.values()}
     if target.type == "spark":
         from sqlmesh_like.duckdb.local_query import local_rows

@@ -3,19 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from sqlmesh_like.app.lakes.lake import HudiLake, clock, open_lake
+from sqlmesh_like.app.lakes.lake import HudiLake, Lake, clock, open_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.loading.loaded import Loaded
-from sqlmesh_like.errors import UsageError
+from sqlmesh_like.app.reporter import Notify
+from sqlmesh_like.errors import SmlError, UsageError
+from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.render.library.call import TemplateCall
 from sqlmesh_like.render.operations import Operations
-from sqlmesh_like.render.renderer import Renderer
-from sqlmesh_like.run.hooks import Hooks
+from sqlmesh_like.run.hooks import Hooks, HookTime
 from sqlmesh_like.run.lake_query import LakeQuery
 from sqlmesh_like.run.result import RunResult
+
+if TYPE_CHECKING:
+    from sqlmesh_like.app.lakes.duck_lake import DuckLake
+
+
+@dataclass(frozen=True)
+class HooksInMemory(Hooks):
+    """Those of nodes on a `duckdb` target: what DuckDB does not run is left out, and `notify` is told of it."""
+
+    notify: Notify
+
+    def around(self, unique_id: str, moment: HookTime) -> None:
+        try:
+            super().around(unique_id, moment)
+        except SmlError as error:
+            _warn_of_hook(unique_id, str(error), self.notify)
+
+
+def _warn_of_hook(unique_id: str, reason: str, notify: Notify) -> None:
+    name = unique_id.rpartition(".")[2]
+    notify(f"warning: {name}: a hook that is a statement for Spark is not run on DuckDB: {reason}", "warn")
+
+
+def hooks_in_memory(
+    lake: DuckLake, written: Collection[str], now: datetime, command: str, selected: Collection[str], notify: Notify
+) -> Hooks | None:
+    """The hooks of the nodes that are written, None where there are none. Those of the run are not run there."""
+    project = lake.loaded.project
+    if project.on_run_start or project.on_run_end:
+        notify("warning: on-run-start and on-run-end are statements for Spark: they are not run on DuckDB", "warn")
+    for model in lake.loaded.rendered.models:
+        if model.config.materialized == "view" and model.unique_id in written and _has_hook(model.config):
+            _warn_of_hook(model.unique_id, "a view is inlined where it is read", notify)
+    if not _nodes_have_hooks(lake.loaded, written):
+        return None
+    answers = LakeQuery(lake.planner(now), lake.engine, lake.engine)
+    return HooksInMemory(_operations(lake, answers, now, command, selected), answers, notify)
 
 
 def hooks_of(
@@ -29,24 +69,31 @@ def hooks_of(
 
 def has_hooks(loaded: Loaded, written: Collection[str]) -> bool:
     """Whether the run, or a node that it writes, has a hook."""
-    rendered, project = loaded.rendered, loaded.project
+    project = loaded.project
+    return bool(project.on_run_start or project.on_run_end) or _nodes_have_hooks(loaded, written)
+
+
+def _nodes_have_hooks(loaded: Loaded, written: Collection[str]) -> bool:
+    rendered = loaded.rendered
     models = [model.config for model in rendered.models if model.unique_id in written]
     seeds = [seed.config for seed in rendered.seeds if seed.unique_id in written]
-    return (
-        bool(project.on_run_start or project.on_run_end)
-        or any(config.pre_hook or config.post_hook for config in models)
-        or any(config.get("pre_hook") or config.get("post_hook") for config in seeds)
-    )
+    return any(map(_has_hook, models)) or any(config.get("pre_hook") or config.get("post_hook") for config in seeds)
+
+
+def _has_hook(config: ModelConfig) -> bool:
+    return bool(config.pre_hook or config.post_hook)
 
 
 def operations(lake: HudiLake, now: datetime, command: str, selected: Collection[str] = ()) -> Operations:
     """Renders hooks and operations of a command with answers of the lake, which they may change."""
-    loaded = lake.loaded
-    renderer = Renderer(loaded.project, loaded.target, now=now, full_refresh=loaded.invocation.full_refresh)
     answers = LakeQuery(lake.planner(now), lake.engine, lake.engine)
-    return Operations(
-        renderer, loaded.project, loaded.target, answers, loaded.graph_of_templates, _call(loaded, command, selected)
-    )
+    return _operations(lake, answers, now, command, selected)
+
+
+def _operations(lake: Lake, answers: LakeQuery, now: datetime, command: str, selected: Collection[str]) -> Operations:
+    loaded = lake.loaded
+    call = _call(loaded, command, selected)
+    return Operations(loaded.renderer(now), loaded.project, loaded.target, answers, loaded.graph_of_templates, call)
 
 
 def run_operation(loaded: Loaded, macro: str, arguments: Mapping[str, object]) -> str:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from time import perf_counter
+from types import MappingProxyType
 from typing import Protocol
 
 from sqlmesh_like import stop_signals
@@ -16,7 +17,7 @@ from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import check_before_run
 from sqlmesh_like.app.operations.clean_tables import clean
-from sqlmesh_like.app.operations.hooks import end_context, has_hooks, hooks_of
+from sqlmesh_like.app.operations.hooks import end_context, hooks_in_memory, hooks_of
 from sqlmesh_like.app.operations.publishing import publisher_of
 from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import Level, Notify
@@ -100,9 +101,9 @@ def _run_on_lake(
     now = clock(request.now)
     written = [unique_id for unique_id in selected if loaded.graph.nodes[unique_id].resource_type not in _READING]
     if loaded.target.type == "duckdb":
-        return _run_in_memory(loaded, selected, written, units, listener, now)
-    lake, seeds = open_lake(loaded, written), _seeds(loaded, selected)
-    broken = _check(lake, selected, written, seeds, listener.notify)
+        return _run_in_memory(loaded, request, selected, written, units, listener, now)
+    lake, (seeds, unread) = open_lake(loaded, written), loaded.read_seeds(selected)
+    broken = _check(lake, selected, written, seeds, listener.notify, unread)
     with _lock(loaded, request.command, selected):
         hooks, publisher = hooks_of(lake, written, now, request.command, selected), publisher_of(lake, written)
         executor = _executor(lake, now, listener, seeds, units, broken)
@@ -127,6 +128,7 @@ def _run_on_lake(
 
 def _run_in_memory(
     loaded: Loaded,
+    request: RunRequest,
     selected: Sequence[str],
     written: Sequence[str],
     units: UnitWork | None,
@@ -134,18 +136,23 @@ def _run_in_memory(
     now: datetime,
 ) -> RunResult:
     """Nothing outlives a process there: what is read is built first, whether it is selected or not."""
-    from sqlmesh_like.app.lakes.duck_lake import build_tables, open_duck_lake  # a run on Spark need not wait for DuckDB
+    from sqlmesh_like.app.lakes.duck_lake import (  # a run on Spark need not wait for DuckDB
+        build_tables,
+        open_duck_lake,
+        without_rows,
+    )
 
     wanted = [unique_id for unique_id in selected if loaded.graph.nodes[unique_id].resource_type not in _UNBUILT]
     lake, above = open_duck_lake(loaded, wanted, now), loaded.graph.above(wanted)
-    seeds = _seeds(loaded, above)
-    broken = _check(lake, selected, written, seeds, listener.notify)
+    seeds, unread = loaded.read_seeds(above)
+    unread |= without_rows(loaded, wanted)
+    broken = _check(lake, selected, written, seeds, listener.notify, unread)
     # What is selected may be above what is only read: it is then built twice, first for its reader.
     build_tables(lake, loaded.graph.above(above.difference(selected)), seeds, now)
-    if has_hooks(loaded, written):
-        listener.notify("warning: hooks are statements for Spark: they are not run on DuckDB", "warn")
+    executor = _executor(lake, now, listener, seeds, units, broken, runs_views=True)
+    executor.hooks = hooks_in_memory(lake, written, now, request.command, selected, listener.notify)
     try:
-        return _executor(lake, now, listener, seeds, units, broken, runs_views=True).run(selected)
+        return executor.run(selected)
     finally:
         lake.engine.stop()
 
@@ -168,19 +175,24 @@ def _executor(
 
 
 def _check(
-    lake: Lake, selected: Collection[str], written: Sequence[str], seeds: Mapping[str, SeedTable], notify: Notify
+    lake: Lake,
+    selected: Collection[str],
+    written: Sequence[str],
+    seeds: Mapping[str, SeedTable],
+    notify: Notify,
+    unread: Mapping[str, SqlError] = MappingProxyType({}),
 ) -> Mapping[str, SqlError]:
     """What is worth a word, and which models are broken, before anything is read or written.
 
     As in dbt a broken model costs itself and its readers. Raises SqlError where no other table is left to build, and
-    for a model that is only read.
+    for a model that is only read. `unread`: errors of those that read a table which is not there.
     """
     lake.loaded.reporter.phase("planning")
     _warn_of_watermarks(lake.loaded, selected, notify)
     _report_deferred(lake, notify)
     models = [unique_id for unique_id in written if unique_id not in seeds]
     checked = check_before_run(lake.loaded, lake.catalog, models, seeds.values())
-    errors = {**_broken_templates(lake.loaded, selected, written, notify), **checked.errors}
+    errors = {**_broken_templates(lake.loaded, selected, written, notify), **checked.errors, **unread}
     views = {model.unique_id for model in lake.loaded.rendered.models if model.config.materialized == "view"}
     is_nothing_left = bool(errors.keys() & set(written)) and set(written) - views <= errors.keys()
     if is_nothing_left or not errors.keys() <= set(selected):
@@ -243,10 +255,6 @@ def _report_deferred(lake: Lake, notify: Notify) -> None:
     tables = [str(lake.catalog.places[unique_id].table) for unique_id in sorted(lake.catalog.borrowed)]
     if tables:
         notify(f"read from {lake.loaded.invocation.state}: {', '.join(tables)}")
-
-
-def _seeds(loaded: Loaded, wanted: Collection[str]) -> dict[str, SeedTable]:
-    return {s.unique_id: loaded.read_seed(s) for s in loaded.rendered.seeds if s.unique_id in wanted}
 
 
 def _lock(loaded: Loaded, command: str, selected: Collection[str]) -> AbstractContextManager[None]:

@@ -147,4 +147,4 @@ def _query(lake: Lake, model: RenderedModel, limit: int) -> Rows:
     model = planner.live(model)
     states = lake.catalog.states(planner.inputs(model))
     facts = planner.compile(model, states).facts
-    return lake.engine.query(facts.tree, {ref.table: states[ref.unique_id] for ref in facts.inputs}, limit)
+    return lake.engine.query(facts.tree, planner.tables(facts, states), limit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -37,10 +37,14 @@ _BEFORE_BRACKETS = SPARK_FUNCTIONS | frozenset(_WORDS.split())
 
 @dataclass(frozen=True)
 class CheckedModels:
-    """What a check found: the first error of each broken node by unique id, and what runs and is likely a mistake."""
+    """What a check found: the first error of each broken node by unique id, and what runs and is likely a mistake.
+
+    `harmless` are the errors of ephemeral models that nothing reads which is built: their SQL is never run.
+    """
 
     errors: Mapping[str, SqlError]
     warnings: tuple[TypeWarning, ...]
+    harmless: Mapping[str, SqlError] = field(default_factory=dict)
 
     def require_sound(self) -> None:
         """Raise SqlError for the errors: all of them, one below the other."""
@@ -64,7 +68,25 @@ def check_models(
     check = _Check(schemas, has_catalog, has_functions or has_catalog)
     errors = {model.unique_id: error for model in models if (error := check.error_in(model))}
     errors |= {test[0].unique_id: error for test in tests if (error := check.error_of_test(test))}
-    return CheckedModels(errors, tuple(check.warnings))
+    run = _run_ephemerals(models, [view for _test, view in tests]) if errors else frozenset()
+    harmless = {
+        model.unique_id: errors.pop(model.unique_id)
+        for model in models
+        if model.config.materialized == "ephemeral" and model.unique_id in errors.keys() - run
+    }
+    return CheckedModels(errors, tuple(check.warnings), harmless)
+
+
+def _run_ephemerals(models: Sequence[RenderedModel], tests: Sequence[RenderedModel]) -> frozenset[str]:
+    """Ephemeral models whose SQL is part of that of another model or a test, by unique id."""
+    ephemeral = {model.unique_id: model for model in models if model.config.materialized == "ephemeral"}
+    waiting = [model for model in (*models, *tests) if model.unique_id not in ephemeral]
+    run: set[str] = set()
+    while waiting:
+        read = {ref.unique_id for ref in waiting.pop().inputs} & ephemeral.keys() - run
+        run |= read
+        waiting += [ephemeral[unique_id] for unique_id in read]
+    return frozenset(run)
 
 
 class _Check:

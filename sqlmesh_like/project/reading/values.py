@@ -221,6 +221,8 @@ class ValueRenderer:
         whole = _WHOLE.fullmatch(text)
         if whole:
             value: object = self._environment.compile_expression(whole[1], undefined_to_none=False)()
+            if isinstance(value, _Unread):
+                return value.read()
             return str(value) if isinstance(value, StrictUndefined) else value
         return self._environment.from_string(text).render()
 
@@ -240,6 +242,29 @@ def _assemble(value: object, children: Mapping[str, YamlNode], elements: tuple[Y
     if isinstance(value, list):
         return [element.value for element in elements]
     return value
+
+
+class _Unread(str):
+    """What a filter as `as_bool` gives: a text that is read as such a value where it is the whole template's.
+
+    As in dbt a filter within an expression changes nothing: `target.type == 'x' | as_bool` compares two texts.
+    """
+
+    reader: Callable[[object], object]
+
+    @classmethod
+    def of(cls, text: str, reader: Callable[[object], object]) -> _Unread:
+        made = cls(text)
+        made.reader = reader
+        return made
+
+    def read(self) -> object:
+        return self.reader(str(self))
+
+
+def _unread(read: Callable[[object], object]) -> Callable[[object], object]:
+    """The filter that reads texts; other values are what they are already."""
+    return lambda value: _Unread.of(value, read) if isinstance(value, str) else read(value)
 
 
 def _as_bool(value: object) -> bool:
@@ -273,10 +298,11 @@ def value_of_yaml(text: str) -> object:
 
 
 _FILTERS: Mapping[str, Callable[..., object]] = {
-    "as_bool": _as_bool,
-    "as_number": _as_number,
-    "as_native": _as_native,
+    "as_bool": _unread(_as_bool),
+    "as_number": _unread(_as_number),
+    "as_native": _unread(_as_native),
     "as_text": str,
+    "is_list": lambda value: isinstance(value, list),
     "tojson": json.dumps,
     "random": repeatable_random,
 }

@@ -7,6 +7,12 @@
   {{ return(flags.FULL_REFRESH if own is none else own) }}
 {% endmacro %}
 
+{% macro generate_schema_name(custom_schema_name=none, node=none) %}{{ return(adapter.dispatch('generate_schema_name', 'dbt')(custom_schema_name, node)) }}{% endmacro %}
+{% macro generate_alias_name(custom_alias_name=none, node=none) %}{{ return(adapter.dispatch('generate_alias_name', 'dbt')(custom_alias_name, node)) }}{% endmacro %}
+{% macro generate_database_name(custom_database_name=none, node=none) %}{{ return(adapter.dispatch('generate_database_name', 'dbt')(custom_database_name, node)) }}{% endmacro %}
+{# Spark has no databases above schemas. #}
+{% macro default__generate_database_name(custom_database_name=none, node=none) %}{{ return(none) }}{% endmacro %}
+
 {% macro default__generate_schema_name(custom_schema_name, node) -%}
   {%- if custom_schema_name is none -%}{{ target.schema }}{%- else -%}{{ target.schema }}_{{ custom_schema_name | trim }}{%- endif -%}
 {%- endmacro %}
@@ -23,8 +29,6 @@
 {% macro before_begin(sql) %}{{ return(sql) }}{% endmacro %}
 {% macro in_transaction(sql) %}{{ return(sql) }}{% endmacro %}
 {% macro after_commit(sql) %}{{ return(sql) }}{% endmacro %}
-
-{% macro generate_database_name(custom_database_name=none, node=none) %}{{ return(none) }}{% endmacro %}
 
 {% macro get_columns_in_query(select_sql) %}
   {%- set found = run_query('select * from (' ~ select_sql ~ ') as __dbt_sbq limit 0') -%}

@@ -23,9 +23,13 @@ def _from_json(text: Any, default: object = None) -> object:
         return default
 
 
+def _plain(value: object) -> object:
+    return dict(value) if isinstance(value, Mapping) else str(value)
+
+
 def _to_json(value: object, default: object = None, sort_keys: bool = False) -> object:
     try:
-        return json.dumps(value, sort_keys=sort_keys, default=str)
+        return json.dumps(value, sort_keys=sort_keys, default=_plain)
     except ValueError:
         return default
 

@@ -63,7 +63,7 @@ def _stepped(function: Callable[..., Iterable[object]]) -> Callable[..., Iterato
 _UTC = Utc()
 _OF_RE = (
     "match search fullmatch sub subn split findall finditer compile escape "
-    "A ASCII I IGNORECASE M MULTILINE S DOTALL X VERBOSE"
+    "A ASCII I IGNORECASE M MULTILINE S DOTALL U UNICODE X VERBOSE"
 )
 _OF_ITERTOOLS = (
     "count cycle repeat accumulate chain compress islice starmap tee zip_longest product permutations combinations "

@@ -76,8 +76,11 @@ class TemplateNode(dict[str, object]):
         entry = nodes.get(self["unique_id"], {}) if isinstance(nodes, Mapping) else {}
         return copy.deepcopy(entry.get(key, _OF_WHOLE_PROJECT[key]))
 
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(key) or key in _OF_WHOLE_PROJECT
+
     def get(self, key: str, default: object = None) -> object:
-        return self[key] if key in self or key in _OF_WHOLE_PROJECT else default
+        return self[key] if key in self else default  # noqa: SIM401 (it is what `get` is here)
 
 
 class ProjectGraph(Mapping[str, object]):

@@ -46,4 +46,5 @@ def test_a_wrong_operation_is_refused(capsys: Shown, words: tuple[str, ...], tol
 
 def test_on_duckdb_hooks_are_left_out_with_a_warning(capsys: Shown) -> None:
     assert main(["run", "-t", "d"]) == 0
-    assert "hooks are statements for Spark: they are not run on DuckDB" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "on-run-start and on-run-end are statements for Spark: they are not run on DuckDB" in shown

@@ -59,7 +59,7 @@ def test_another_delimiter_is_configured(tmp_path: Path) -> None:
         (["٣"], "string"),
         (["nan"], "string"),
         (["yes", "no"], "string"),
-        ([], "string"),
+        ([], "int"),  # as in dbt,
     ],
 )
 def test_the_narrowest_safe_type_is_inferred(values: list[str], type_: str) -> None:

@@ -247,15 +247,6 @@ def test_an_operation_knows_its_call(project: Project) -> None:
     assert "run-operation run-operation d1 False False dws" in shown
 
 
-def test_a_source_that_is_only_read_once_somebody_answers_is_named_as_one(project: Project) -> None:
-    files = {
-        "models/s.yml": "sources: [{name: raw, tables: [{name: orders, columns: [{name: id, data_type: int}]}]}]\n",
-        "fixtures/raw/orders.csv": "id\n1\n",
-        "models/m.sql": "select {{ (source('raw', 'orders') and 1) if execute else 0 }} as n",
-    }
-    assert "add -- depends_on: {{ source('raw', 'orders') }}" in project.call("build", files=files, code=1)
-
-
 def test_a_data_test_finds_itself_in_its_context(project: Project) -> None:
     """`model` is what the test is of; of the test itself the whole project knows more than its entry."""
     macro = (

@@ -251,11 +251,11 @@ def test_warn_error_makes_a_test_that_would_warn_fail(project: Project) -> None:
 
 def test_warn_error_ends_a_run_that_warns_later_with_the_text_and_code_1(project: Project) -> None:
     files = {"models/m.sql": "{{ config(post_hook='analyze table {{ this }}') }}select 1 as id"}
-    warning = "hooks are statements for Spark: they are not run on DuckDB"
+    warning = "m: a hook that is a statement for Spark is not run on DuckDB"
     assert f"warning: {warning}" in project.call("run", files=files)
     for quiet in ((), ("-q",)):
         shown = project.call("run", "--warn-error", *quiet, files=files, code=1)
-        assert f"error: {warning}\n  --warn-error makes warnings errors; there are 1" in shown
+        assert f"error: {warning}" in shown and "--warn-error makes warnings errors; there are 1" in shown
     results = json.loads((project.root / "target/run_results.json").read_text())["results"]
     assert [result["status"] for result in results] == ["success"]
     files = {"models/m.sql": "select {{ 1 if execute else 2 }} as id"}  # which is told of, and nothing wrong

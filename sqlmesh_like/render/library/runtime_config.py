@@ -1,0 +1,40 @@
+"""What packages read of the whole project by `builtins.ref.config`. Owns what of dbt's own object is there."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from types import SimpleNamespace
+
+from sqlmesh_like.project.nodes import ParsedProject, Target
+
+
+class RuntimeConfig:
+    """What packages read of the whole project by `builtins.ref.config`, where dbt has its own object.
+
+    Every value is a copy: what a template changes of it no other one sees.
+    """
+
+    __slots__ = ("_vars", "_versions", "profile_name", "project_name", "target_name", "threads")
+
+    def __init__(self, project: ParsedProject, target: Target) -> None:
+        self.project_name, self.profile_name = project.name, target.profile
+        self.target_name, self.threads = target.name, target.threads
+        self._versions = dict(project.versions)
+        self._vars = project.vars
+
+    @property
+    def version(self) -> str | None:
+        return self._versions.get(self.project_name)
+
+    @property
+    def dependencies(self) -> dict[str, SimpleNamespace]:
+        """The project itself and its packages, by name."""
+        return {name: SimpleNamespace(project_name=name, version=version) for name, version in self._versions.items()}
+
+    def load_dependencies(self) -> dict[str, SimpleNamespace]:
+        return self.dependencies
+
+    @property
+    def vars(self) -> Mapping[str, object]:
+        return copy.deepcopy(dict(self._vars))
