@@ -195,10 +195,8 @@ class AdapterFunctions:
         self._note()
         if self._lake is None:
             return []
-        relations = sorted(self._lake.relations(there=True).items())
-        return [
-            TemplateRelation(table, kind) for table, kind in relations if table.schema.lower() == str(schema).lower()
-        ]
+        there = sorted(self._lake.relations(there=True).items())
+        return [TemplateRelation(table, kind) for table, kind in there if table.schema.lower() == str(schema).lower()]
 
     def list_relations_without_caching(self, schema_relation: TemplateRelation) -> list[TemplateRelation]:
         return self.list_relations(None, schema_relation.schema)

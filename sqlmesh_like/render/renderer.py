@@ -25,7 +25,8 @@ from sqlmesh_like.render.adapter_functions import LakeQueries
 from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
 from sqlmesh_like.render.exposures import check_access, render_exposures
 from sqlmesh_like.render.library.call import TemplateCall
-from sqlmesh_like.render.library.node import DEFAULT_SETTINGS, Entries, path_within_package
+from sqlmesh_like.render.library.node import Entries
+from sqlmesh_like.render.library.node_words import node_words
 from sqlmesh_like.render.library.runtime_config import RuntimeConfig
 from sqlmesh_like.render.macros import Macros, TemplateScope
 from sqlmesh_like.render.naming import table_of
@@ -196,7 +197,7 @@ class Renderer:
             error = as_sql_error(broken)
         findings.is_parsing = False
         config = merge_config(merge_config(file.yaml_config, findings.config), file.root_config)
-        scope["model"] = _node(file, config, unknown)
+        scope["model"] = node_words(file, config, unknown)
         if file.templates:
             own = {key: text for key, text in file.templates.items() if key not in findings.config}
             file = replace(file, templates=own)
@@ -229,7 +230,7 @@ class Renderer:
         incremental: bool = False,
     ) -> TemplateScope:
         call = ConfigCall(config, findings, check_setting, self._templates.warn)
-        return build_scope(self._around, registry, _node(file, config, this), this, call, findings, incremental)
+        return build_scope(self._around, registry, node_words(file, config, this), this, call, findings, incremental)
 
     def by_id(self, placed: list[Placed]) -> dict[str, Placed]:
         """The models by unique id; of two files of one id the enabled one."""
@@ -406,50 +407,6 @@ def _versions(files: Iterable[ModelFile]) -> dict[str, tuple[Version, ...]]:
         if (version := file.version) is not None:
             versions[version.of] = (*versions.get(version.of, ()), version)
     return versions
-
-
-def _node(file: ModelFile | SeedFile, config: Mapping[str, object], table: TableName) -> dict[str, object]:
-    """`model` of templates, and the `node` that `generate_schema_name` gets."""
-    kind = file.unique_id.partition(".")[0]
-    version = file.version if isinstance(file, ModelFile) else None
-    path = path_within_package(file.path, file.unique_id.split(".")[1])
-    return {
-        "unique_id": file.unique_id,
-        "name": version.of if version else file.name,
-        "version": version.v if version else None,
-        "alias": config.get("alias") or file.name,
-        "resource_type": kind,
-        "original_file_path": path,
-        "path": path.partition("/")[2] or path,
-        "fqn": list(file.fqn),
-        "tags": list(build_config({"tags": config.get("tags")}).tags),
-        "config": copy.deepcopy({**DEFAULT_SETTINGS, **config}),
-        "package_name": file.unique_id.split(".")[1],
-        "database": None,
-        "schema": table.schema,
-        "relation_name": table.sql(),
-        "description": file.description,
-        "meta": copy.deepcopy(config.get("meta") or {}),
-        **(_text_of(file) if isinstance(file, ModelFile) else {}),
-    }
-
-
-def _text_of(file: ModelFile) -> dict[str, object]:
-    columns = {column.name: column for column in file.columns}
-    return {
-        "raw_code": file.raw_sql,
-        "language": "python" if file.is_python else "sql",
-        "columns": {
-            name: {
-                "name": name,
-                "data_type": columns[name].type if name in columns else None,
-                "description": docs.description,
-                "tags": list(docs.tags),
-                "meta": copy.deepcopy(dict(docs.meta)),
-            }
-            for name, docs in file.column_docs.items()
-        },
-    }
 
 
 def is_enabled(placed: Placed) -> bool:

@@ -1,0 +1,55 @@
+"""What a model's or seed's own file and settings say of it to templates: `model`, and `node` of naming macros."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+
+from sqlmesh_like.names import TableName
+from sqlmesh_like.project.config import build_config
+from sqlmesh_like.project.nodes import ModelFile, SeedFile
+from sqlmesh_like.render.library.node import DEFAULT_SETTINGS, path_within_package
+
+
+def node_words(file: ModelFile | SeedFile, config: Mapping[str, object], table: TableName) -> dict[str, object]:
+    """`model` of templates, and the `node` that `generate_schema_name` gets."""
+    kind = file.unique_id.partition(".")[0]
+    version = file.version if isinstance(file, ModelFile) else None
+    path = path_within_package(file.path, file.unique_id.split(".")[1])
+    return {
+        "unique_id": file.unique_id,
+        "name": version.of if version else file.name,
+        "version": version.v if version else None,
+        "alias": config.get("alias") or file.name,
+        "resource_type": kind,
+        "original_file_path": path,
+        "path": path.partition("/")[2] or path,
+        "fqn": list(file.fqn),
+        "tags": list(build_config({"tags": config.get("tags")}).tags),
+        "config": copy.deepcopy({**DEFAULT_SETTINGS, **config}),
+        "package_name": file.unique_id.split(".")[1],
+        "database": None,
+        "schema": table.schema,
+        "relation_name": table.sql(),
+        "description": file.description,
+        "meta": copy.deepcopy(config.get("meta") or {}),
+        **(_text_of(file) if isinstance(file, ModelFile) else {}),
+    }
+
+
+def _text_of(file: ModelFile) -> dict[str, object]:
+    columns = {column.name: column for column in file.columns}
+    return {
+        "raw_code": file.raw_sql,
+        "language": "python" if file.is_python else "sql",
+        "columns": {
+            name: {
+                "name": name,
+                "data_type": columns[name].type if name in columns else None,
+                "description": docs.description,
+                "tags": list(docs.tags),
+                "meta": copy.deepcopy(dict(docs.meta)),
+            }
+            for name, docs in file.column_docs.items()
+        },
+    }
