@@ -264,3 +264,20 @@ def test_a_seed_that_cannot_be_read_costs_its_readers(call: Call) -> None:
     assert shown.count("seeds/bad.csv:1:4: 'all-funky' cannot be the name of a column") >= 2
     assert "error: seeds/bad.csv:1:4" in call("run", "-s", "reader", code=2)
     assert "error: seeds/bad.csv:1:4" in call("compile", code=2)
+
+
+def test_unit_tests_of_a_package_are_there_too(call: Call) -> None:
+    unit = "{name: one, model: k, given: [{input: ref('top'), rows: [{a: 1}]}], expect: {rows: [{b: 2}]}}"
+    odd = "{name: odd, model: k, given: [{input: ref('nope'), rows: []}], expect: {rows: []}}"
+    files = {
+        "dbt_packages/kit/models/top.sql": "select 7 as a",
+        "dbt_packages/kit/models/k.sql": "select a + 1 as b from {{ ref('top') }}",
+        "dbt_packages/kit/models/u.yml": f"unit_tests: [{unit}, {odd}]\n",
+    }
+    shown = call("ls", "--resource-type", "unit_test", "--output", "json", "--output-keys", "unique_id", **files)
+    assert "unit_test.kit.k.one" in shown
+    assert "dbt_packages/kit/models/u.yml:1:" in shown and "unit test 'odd' is left out" in shown
+    assert ended(call, "build")["k"] == "success"
+    assert "1 of 1 PASS k::one" in call("test", "-s", "one")
+    off = FILES["dbt_project.yml"] + "unit_tests: {kit: {+enabled: false}}\n"
+    assert "unit_test.kit" not in call("ls", "--output", "json", **{"dbt_project.yml": off})
