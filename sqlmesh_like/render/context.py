@@ -11,7 +11,8 @@ import json
 import logging
 import re
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType, SimpleNamespace
 
@@ -25,7 +26,7 @@ from sqlmesh_like.project.reading.values import ProjectVars, public_env_var, val
 from sqlmesh_like.render.adapter_functions import AdapterFunctions, ColumnOf, LakeQueries, ProjectGraph
 from sqlmesh_like.render.macros import Macros, TemplateScope
 from sqlmesh_like.render.overrides import Overrides
-from sqlmesh_like.render.relations import RelationRegistry, TemplateRelation
+from sqlmesh_like.render.relations import MissingNode, RelationRegistry, TemplateRelation
 from sqlmesh_like.render.rendered import InputRef
 from sqlmesh_like.render.template_values import MODULES, RuntimeConfig, TemplateFlags, TemplateNode, TemplateTarget
 from sqlmesh_like.render.templates import MacroReturn, TemplateFault, Templates
@@ -73,6 +74,7 @@ class RenderTrace:
     macros: dict[str, None] = field(default_factory=dict)
     asked_incremental: bool = False
     asked_lake: bool = False
+    missing: MissingNode | None = None  # what a ref or source said that is not there, or disabled
     is_parsing: bool = False  # only config is wanted, maybe that of a disabled node: variables may be missing
 
     def note_question(self) -> None:
@@ -178,17 +180,26 @@ def _references(
         findings.inputs[input_ref.unique_id] = input_ref
         return TemplateRelation(input_ref.table)
 
+    @contextmanager
+    def noting() -> Iterator[None]:
+        try:
+            yield
+        except MissingNode as missing:
+            findings.missing = missing
+            raise
+
     def ref(*names: str, v: object = None, version: object = None) -> TemplateRelation:
         wanted = version if v is None else v
-        return (
-            TemplateRelation(TableName("", str(names[-1:])))
-            if registry is None
-            else use(registry.ref(*names, version=wanted))
-        )
+        if registry is None:
+            return TemplateRelation(TableName("", str(names[-1:])))
+        with noting():
+            return use(registry.ref(*names, version=wanted))
 
     def source(source_name: str, table_name: str) -> TemplateRelation:
-        input_ref = None if registry is None else registry.source(source_name, table_name)
-        return TemplateRelation(TableName(source_name, table_name)) if input_ref is None else use(input_ref)
+        if registry is None:
+            return TemplateRelation(TableName(source_name, table_name))
+        with noting():
+            return use(registry.source(source_name, table_name))
 
     functions: dict[str, Callable[..., TemplateRelation]] = {"ref": ref, "source": source}
     for function in functions.values():
