@@ -53,7 +53,7 @@ def load_project(
         sources=tuple(source for part in parts for source in part.properties.sources),
         tests=tuple(test for part in parts for test in part.tests),
         macros=tuple(macro for part in parts for macro in part.macros),
-        unit_tests=_unit_tests(root, own),
+        unit_tests=tuple(test for part in parts for test in _unit_tests(root, part, settings)),
         docs=tuple(block for blocks in docs.values() for block in blocks),
         macro_docs={name: doc for part in parts for name, doc in part.properties.macro_docs.items()},
         exposures=tuple(exposure for part in parts for exposure in part.properties.exposures),
@@ -85,14 +85,14 @@ def _with_target(settings: Settings, root: Path, resolve_target: TargetResolver 
     return replace(settings, target=TargetWords(lambda: resolve_target(asking)))
 
 
-def _unit_tests(root: Path, own: PackageFiles) -> tuple[UnitTestFile, ...]:
-    """Those of the project; as in dbt a package's are its maker's."""
-    settings, properties = own.settings, own.properties
+def _unit_tests(root: Path, part: PackageFiles, over: Settings) -> tuple[UnitTestFile, ...]:
+    """Those of the project or of a package, of which the root project's settings may switch some off."""
+    settings, properties = part.settings, part.properties
     paths = files_under(root, [f"{folder}/fixtures" for folder in settings.test_paths], (".csv", ".sql"))
     # Read only where a unit test may want them.
     files = [FixtureFile(relative(path, root), read_text(path, root)) for path in paths if properties.unit_tests]
-    names = [model.name for model in own.models]
-    versions = [model.version for model in own.models if model.version is not None]
+    names = [model.name for model in part.models]
+    versions = [model.version for model in part.models if model.version is not None]
     unit_tests = unit_tests_of(properties.unit_tests, settings.name, names, versions, files, settings.words)
-    by_folder = FolderConfig(settings, settings.words.values())
+    by_folder = FolderConfig(settings, settings.words.values(), over if settings.is_package else None)
     return tuple(test for test in unit_tests if not by_folder.is_off("unit_tests", test.path, test.model, test.name))

@@ -9,7 +9,8 @@ import datetime
 import logging
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
@@ -28,7 +29,7 @@ from sqlmesh_like.render.library.target import TemplateTarget
 from sqlmesh_like.render.macros import Macros, TemplateScope
 from sqlmesh_like.render.naming import default_names
 from sqlmesh_like.render.overrides import Overrides
-from sqlmesh_like.render.relations import RelationClass, RelationRegistry, TemplateRelation
+from sqlmesh_like.render.relations import MissingNode, RelationClass, RelationRegistry, TemplateRelation
 from sqlmesh_like.render.rendered import InputRef
 from sqlmesh_like.render.results.column import ColumnOf
 from sqlmesh_like.render.templates import MacroReturn, TemplateFault, Templates
@@ -77,6 +78,7 @@ class RenderTrace:
     macros: dict[str, None] = field(default_factory=dict)
     asked_incremental: bool = False
     asked_lake: bool = False
+    missing: MissingNode | None = None  # what a ref or source said that is not there, or disabled
     is_parsing: bool = False  # only config is wanted, maybe that of a disabled node: variables may be missing
 
     def note_question(self) -> None:
@@ -196,17 +198,26 @@ def _references(
         findings.inputs[input_ref.unique_id] = input_ref
         return TemplateRelation(input_ref.table)
 
+    @contextmanager
+    def noting() -> Iterator[None]:
+        try:
+            yield
+        except MissingNode as missing:
+            findings.missing = missing
+            raise
+
     def ref(*names: str, v: object = None, version: object = None) -> TemplateRelation:
         wanted = version if v is None else v
-        return (
-            TemplateRelation(TableName("", str(names[-1:])))
-            if registry is None
-            else use(registry.ref(*names, version=wanted))
-        )
+        if registry is None:
+            return TemplateRelation(TableName("", str(names[-1:])))
+        with noting():
+            return use(registry.ref(*names, version=wanted))
 
     def source(source_name: str, table_name: str) -> TemplateRelation:
-        input_ref = None if registry is None else registry.source(source_name, table_name)
-        return TemplateRelation(TableName(source_name, table_name)) if input_ref is None else use(input_ref)
+        if registry is None:
+            return TemplateRelation(TableName(source_name, table_name))
+        with noting():
+            return use(registry.source(source_name, table_name))
 
     functions: dict[str, Callable[..., TemplateRelation]] = {"ref": ref, "source": source}
     for function in functions.values():

@@ -14,6 +14,14 @@ from sqlmesh_like.render.templates import TemplateFault
 from sqlmesh_like.sql_text import spark_identifier
 
 
+class MissingNode(TemplateFault):
+    """What a `ref` or `source` names is not there."""
+
+
+class DisabledNode(MissingNode):
+    """It is there and disabled."""
+
+
 @dataclass(frozen=True)
 class _Shown:
     """Which parts of a relation's name are printed, and which of them with quotes."""
@@ -169,9 +177,9 @@ class RelationRegistry:
             return replace(self.nodes[name], asked=asked)
         if name in self.disabled:
             hint = f"enable it in {self.disabled[name]}, or drop the reference"
-            raise TemplateFault(f"ref names {name!r}, which is disabled", pattern, hint)
+            raise DisabledNode(f"ref names {name!r}, which is disabled", pattern, hint)
         hint = nearest(name, self.nodes) or f"known: {', '.join(sorted(self.nodes)[:20]) or 'none'}"
-        raise TemplateFault(f"no model or seed is named {name!r}", pattern, hint)
+        raise MissingNode(f"no model or seed is named {name!r}", pattern, hint)
 
     def _version(self, name: str, wanted: object, pattern: str) -> str:
         known = self.versions.get(name, ())
@@ -192,10 +200,10 @@ class RelationRegistry:
         sources = {known for known, _ in self.sources}
         if source not in sources:
             hint = nearest(source, sources) or f"known sources: {', '.join(sorted(sources)) or 'none'}"
-            raise TemplateFault(f"no source is named {source!r}", pattern, hint)
+            raise MissingNode(f"no source is named {source!r}", pattern, hint)
         tables = [table for known, table in self.sources if known == source]
         hint = nearest(name, tables) or f"its tables: {', '.join(tables)}"
-        raise TemplateFault(f"source {source!r} has no table {name!r}", pattern, hint)
+        raise MissingNode(f"source {source!r} has no table {name!r}", pattern, hint)
 
 
 def _call(function: str, *names: str) -> str:

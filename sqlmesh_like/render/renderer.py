@@ -145,7 +145,9 @@ class Renderer:
             tests=tests,
             seeds=self._seeds(),
             disabled=tuple(sorted(disabled)),
-            unit_tests=render_unit_tests(self._project.unit_tests, models, registry, render_tested, render_fixture),
+            unit_tests=render_unit_tests(
+                self._project.unit_tests, models, registry, render_tested, render_fixture, self._project.name
+            ),
             exposures=exposures,
             semantic=semantic,
             analyses=tuple(self._rendered(entry, registry) for entry in analyses),

@@ -7,15 +7,16 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from sqlmesh_like.errors import JinjaError, ProjectError, as_sql_error
+from sqlmesh_like.errors import JinjaError, Location, ProjectError, as_sql_error
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import TestFile
 from sqlmesh_like.project.reading.file_dependencies import rendering_node
+from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.testing.data_test_config import check_test_setting, merged
 from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
 from sqlmesh_like.render.library.node import path_within_package
 from sqlmesh_like.render.macros import TemplateScope
-from sqlmesh_like.render.relations import RelationRegistry
+from sqlmesh_like.render.relations import DisabledNode, RelationRegistry
 from sqlmesh_like.render.rendered import RenderedTest, SourceMap
 from sqlmesh_like.render.templates import Templates
 
@@ -65,10 +66,19 @@ def _rendered(
         return None
     findings = RenderTrace()
     scope = _scope(test, registry, around, findings)
-    if test.test_type == "generic":
-        source_map = _at_declaration(test, templates, scope)
-    else:
-        source_map = templates.render(test.path, test.raw_sql, scope)
+    try:
+        if test.test_type == "generic":
+            source_map = _at_declaration(test, templates, scope)
+        else:
+            source_map = templates.render(test.path, test.raw_sql, scope)
+    except JinjaError as error:
+        is_own = test.unique_id.split(".")[1] == around.project
+        if findings.missing is None or (is_own and not isinstance(findings.missing, DisabledNode)):
+            raise
+        # As in dbt: what is tested may be switched off where the test is not. A name of nothing is a slip of the pen.
+        place, hint = error.location or test.declared_at or Location(test.path), error.hint
+        warn(place, f"data test {test.name} is left out: {error.message}", hint)
+        return None
     effective = _effective(test, findings)
     if effective.get("enabled") is False:
         return None

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from sqlmesh_like.errors import JinjaError, Location, ProjectError
+from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.reading.values import has_jinja
 from sqlmesh_like.project.testing.unit_test_spec import ChangedInput, Fixture, GivenInput, UnitTestFile
 from sqlmesh_like.render.overrides import Overrides, overrides_of
@@ -30,15 +31,24 @@ def render_unit_tests(
     registry: RelationRegistry,
     render_tested: RenderTested,
     render_fixture: RenderFixture,
+    project: str,
 ) -> tuple[RenderedUnitTest, ...]:
-    """The unit tests of enabled models. Raises ProjectError or JinjaError with file, line and column."""
+    """The unit tests of enabled models. Raises ProjectError or JinjaError with file, line and column.
+
+    One of a package that is broken is left out with a warning: the user cannot fix it. `project` is the root's name.
+    """
     by_id = {model.unique_id: model for model in models}
     names = {model.name for model in by_id.values()}
-    return tuple(
-        _Rendering(test, by_id, registry, render_tested, render_fixture).render()
-        for test in tests
-        if test.model in names
-    )
+    rendered: list[RenderedUnitTest] = []
+    for test in tests:
+        if test.model in names:
+            try:
+                rendered.append(_Rendering(test, by_id, registry, render_tested, render_fixture).render())
+            except ProjectError as error:
+                if test.unique_id.split(".")[1] == project:
+                    raise
+                warn(error.location or test.declared_at, f"unit test {test.name!r} is left out: {error.message}")
+    return tuple(rendered)
 
 
 @dataclass(frozen=True)

@@ -257,3 +257,43 @@ def test_a_seed_that_cannot_be_read_costs_its_readers(call: Call) -> None:
     assert shown.count("seeds/bad.csv:1:4: 'all-funky' cannot be the name of a column") >= 2
     assert "error: seeds/bad.csv:1:4" in call("run", "-s", "reader", code=2)
     assert "error: seeds/bad.csv:1:4" in call("compile", code=2)
+
+
+def test_unit_tests_of_a_package_are_there_too(call: Call) -> None:
+    unit = "{name: one, model: k, given: [{input: ref('top'), rows: [{a: 1}]}], expect: {rows: [{b: 2}]}}"
+    odd = "{name: odd, model: k, given: [{input: ref('nope'), rows: []}], expect: {rows: []}}"
+    files = {
+        "dbt_packages/kit/models/top.sql": "select 7 as a",
+        "dbt_packages/kit/models/k.sql": "select a + 1 as b from {{ ref('top') }}",
+        "dbt_packages/kit/models/u.yml": f"unit_tests: [{unit}, {odd}]\n",
+    }
+    shown = call("ls", "--resource-type", "unit_test", "--output", "json", "--output-keys", "unique_id", **files)
+    assert "unit_test.kit.k.one" in shown
+    assert "dbt_packages/kit/models/u.yml:1:" in shown and "unit test 'odd' is left out" in shown
+    assert ended(call, "build")["k"] == "success"
+    assert "1 of 1 PASS k::one" in call("test", "-s", "one")
+    off = FILES["dbt_project.yml"] + "unit_tests: {kit: {+enabled: false}}\n"
+    assert "unit_test.kit" not in call("ls", "--output", "json", **{"dbt_project.yml": off})
+
+
+def test_a_data_test_of_a_disabled_node_is_left_out(call: Call) -> None:
+    off = "{relationships: {arguments: {to: ref('off'), field: id}}}"
+    nope = "{relationships: {arguments: {to: ref('nope'), field: id}}}"
+    tested = "models: [{name: %s, columns: [{name: id, data_tests: [unique, %s]}]}]\n"
+    files = {
+        "models/m.sql": "select 1 as id",
+        "models/off.sql": "{{ config(enabled=false) }}select 1 as id",
+        "models/m.yml": tested % ("m", off),
+        "tests/t.sql": "select * from {{ ref('off') }}",
+        "dbt_packages/kit/models/k.sql": "select 1 as id",
+        "dbt_packages/kit/models/k.yml": tested % ("k", nope),
+    }
+    shown = call("parse", **files)
+    assert "is left out: ref names 'off', which is disabled" in shown and "models/m.yml:1:" in shown
+    assert "tests/t.sql:1:" in shown and "data test t is left out" in shown
+    assert "dbt_packages/kit/models/k.yml:1:" in shown and "is left out: no model or seed is named 'nope'" in shown
+    statuses = ended(call, "build")
+    assert statuses == {"m": "success", "k": "success", "unique_m_id": "pass", "unique_k_id": "pass"}
+    assert "is left out" in call("parse", "--warn-error", code=2)
+    shown = call("parse", code=2, **{"models/m.yml": tested % ("m", nope)})
+    assert "error: models/m.yml:1:" in shown and "no model or seed is named 'nope'" in shown
