@@ -83,6 +83,7 @@ class Settings:
     on_run_start: tuple[str, ...] = ()
     on_run_end: tuple[str, ...] = ()
     flags: ProjectFlags = field(default_factory=ProjectFlags)
+    version: str | None = None
     target: Mapping[str, object] | None = None  # what templates in YAML know as `target`
 
     @property
@@ -201,6 +202,7 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
         on_run_start=_texts(node, "on-run-start", ()),
         on_run_end=_texts(node, "on-run-end", ()),
         flags=_flags(node),
+        version=_text(node, "version"),
     )
 
 
@@ -323,6 +325,6 @@ def checked(key: str, node: YamlNode) -> object:
         return check_setting(key, node.value)
     except UnknownSetting as unknown:
         warn(node.key_location, unknown.message, unknown.hint)
-        return node.value
+        return node.value if unknown.kept else None
     except ConfigFault as fault:
         raise ProjectError(fault.message, location=node.key_location, hint=fault.hint) from fault

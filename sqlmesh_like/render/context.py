@@ -13,7 +13,7 @@ import re
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import yaml
 
@@ -23,10 +23,11 @@ from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.profile import target_words
 from sqlmesh_like.project.reading.values import ProjectVars, public_env_var, value_of_yaml
 from sqlmesh_like.render.adapter_functions import AdapterFunctions, ColumnOf, LakeQueries, ProjectGraph
+from sqlmesh_like.render.functions.modules import MODULES
+from sqlmesh_like.render.functions.rare_functions import RARE, raising_functions, runtime_config
 from sqlmesh_like.render.macros import Macros, TemplateScope
-from sqlmesh_like.render.modules import MODULES
 from sqlmesh_like.render.overrides import Overrides
-from sqlmesh_like.render.relations import RelationRegistry, TemplateRelation
+from sqlmesh_like.render.relations import RelationRegistry, RelationSince, TemplateRelation
 from sqlmesh_like.render.rendered import InputRef
 from sqlmesh_like.render.templates import MacroReturn, TemplateFault, Templates
 
@@ -56,6 +57,7 @@ class RenderEnvironment:
     package_vars: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     lake: LakeQueries | None = None
     graph: Callable[[], Mapping[str, object]] | None = None
+    versions: Mapping[str, str | None] = field(default_factory=dict)  # of the project and its packages
 
     def vars_of(self, package: str) -> Mapping[str, object]:
         """Variables as a package's nodes see them."""
@@ -71,6 +73,7 @@ class RenderTrace:
     macros: dict[str, None] = field(default_factory=dict)
     asked_incremental: bool = False
     asked_lake: bool = False
+    begin: str | None = None  # of a microbatch model: rows of inputs with an `event_time` before it are left out
     is_parsing: bool = False  # only config is wanted, maybe that of a disabled node: variables may be missing
 
     def note_question(self) -> None:
@@ -101,13 +104,17 @@ class ConfigCall:
             except UnknownSetting as unknown:
                 if self._warn is not None:
                     self._warn(unknown.message, pattern, unknown.hint)
-                checked = value
+                checked = value if unknown.kept else None
             except ConfigFault as fault:
                 raise TemplateFault(fault.message, pattern, fault.hint) from fault
             self._findings.config = merge_config(self._findings.config, {name: checked})
         return ""
 
-    def get(self, key: str, default: object = None, _validator: object = None) -> object:
+    def set(self, key: str, value: object) -> str:
+        return self({key: value})
+
+    def get(self, key: str, default: object = None, validator: object = None) -> object:
+        del validator
         value = merge_config(self._weaker, self._findings.config).get(key)
         return default if value is None else value
 
@@ -121,7 +128,8 @@ class ConfigCall:
             raise TemplateFault(f"meta {key!r} is required here", rf"meta_require\s*\(\s*['\"]{re.escape(key)}")
         return value
 
-    def require(self, key: str, _validator: object = None) -> object:
+    def require(self, key: str, validator: object = None) -> object:
+        del validator
         value = self.get(key, _NOTHING)
         if value is _NOTHING:
             raise TemplateFault(f"config {key!r} is required here", rf"require\s*\(\s*['\"]{re.escape(key)}")
@@ -146,21 +154,26 @@ def build_scope(
         **functions,
         **_values(around),
         **_ACTIONS,
+        **RARE,
         **asking.functions(),
         "adapter": asking,
         "graph": ProjectGraph(around.graph, findings.note_question),
         "config": config,
-        "builtins": {**functions, "config": config},
         "this": TemplateRelation(this),
         "model": node,
         "is_incremental": _is_incremental(findings, incremental),
     }
+    scope["context"] = MappingProxyType(scope)
     scope["var"] = ProjectVars(
         around.vars_of(package),
         lambda name, text: around.templates.render(f"<var {name}>", text, scope).compiled,
         lambda: findings.is_parsing,
     )
+    scope["render"] = lambda text: around.templates.render("<render>", str(text), scope).compiled
     scope["dbt"] = {name: scope[name] for name in _OF_DBT}
+    scope["builtins"] = dict(scope)
+    config_of_run = runtime_config(around.project, around.target, around.vars, around.versions)
+    setattr(functions["ref"], "config", config_of_run)  # noqa: B010 (packages find it there)
     around.macros.bind(scope, lambda unique_id: findings.macros.setdefault(unique_id), package)
     around.overrides.lay_over(scope)
     return scope
@@ -169,6 +182,9 @@ def build_scope(
 def _references(registry: RelationRegistry | None, findings: RenderTrace) -> dict[str, object]:
     def use(input_ref: InputRef) -> TemplateRelation:
         findings.inputs[input_ref.unique_id] = input_ref
+        event_time = None if registry is None else registry.event_times.get(input_ref.unique_id)
+        if findings.begin is not None and event_time is not None:
+            return RelationSince(input_ref.table, event_time, findings.begin)
         return TemplateRelation(input_ref.table)
 
     def ref(*names: str, v: object = None, version: object = None) -> TemplateRelation:
@@ -203,6 +219,7 @@ def _values(around: RenderEnvironment) -> dict[str, object]:
         "database": None,
         "project_name": around.project,
         "flags": {"FULL_REFRESH": around.full_refresh, "WHICH": "run"},
+        "invocation_args_dict": {"full_refresh": around.full_refresh, "which": "run"},
         "run_started_at": around.now,
         "modules": MODULES,
         "invocation_id": INVOCATION,
@@ -221,10 +238,6 @@ def _log_message(message: object, info: bool = False) -> str:
 def _warn(message: object) -> str:
     _log.warning("%s", message)
     return ""
-
-
-def _raise(message: object) -> None:
-    raise TemplateFault(str(message), r"\braise_compiler_error\b")
 
 
 def _empty(*_args: object, **_options: object) -> str:
@@ -260,7 +273,7 @@ _ACTIONS: Mapping[str, object] = {
     "return": _return,
     "log": _log_message,
     "print": _log_message,
-    "exceptions": SimpleNamespace(raise_compiler_error=_raise, raise_not_implemented=_raise, warn=_warn),
+    "exceptions": SimpleNamespace(**raising_functions(), warn=_warn),
     "api": SimpleNamespace(
         Relation=SimpleNamespace(create=_create_relation, add_ephemeral_prefix=_ephemeral_name),
         Column=ColumnOf,

@@ -139,6 +139,11 @@ class Macros:
         """
         _Binding(self, used).enter(scope, package or self.project, self._packages)
 
+    def replaces(self, name: str) -> bool:
+        """Whether `dispatch` finds another macro before dbt's own `default__<name>`: the project's, most often."""
+        order = self.order.get(_BUILT_IN, (self.project,))
+        return any(prefix + name in self.package(one) for one in order if one != _BUILT_IN for prefix in _PREFIXES)
+
     @property
     def packages(self) -> tuple[str, ...]:
         return tuple(self._packages)
@@ -165,8 +170,8 @@ class _Binding:
         scope.update(self.calls(package))
         self.scopes[package] = scope
 
-    def calls(self, package: str) -> dict[str, _MacroCall]:
-        return {name: _MacroCall(self, macro) for name, macro in self.macros.visible(package, self.functions).items()}
+    def calls(self, package: str) -> dict[str, MacroCall]:
+        return {name: MacroCall(self, macro) for name, macro in self.macros.visible(package, self.functions).items()}
 
     def scope(self, package: str) -> TemplateScope:
         """The names that macros of a package see: what its own names mean differs from package to package."""
@@ -174,17 +179,22 @@ class _Binding:
             package = self.macros.project
         if package not in self.scopes:
             macros = self.macros.own(package, self.functions)
-            own = {name: _MacroCall(self, macro) for name, macro in macros.items()}
+            own = {name: MacroCall(self, macro) for name, macro in macros.items()}
             self.scopes[package] = {**self.node_scope, **own}
         return self.scopes[package]
 
 
-class _MacroCall:
+class MacroCall:
     """A macro as one node calls it."""
 
     def __init__(self, binding: _Binding, macro: _Macro) -> None:
         self._binding = binding
         self._macro = macro
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is dbt's own and comes to dbt's own default."""
+        return self._macro.package == _BUILT_IN and not self._binding.macros.replaces(self._macro.name)
 
     def __call__(self, *args: object, **kwargs: object) -> object:
         macro, modules = self._macro, self._binding.modules
@@ -204,12 +214,13 @@ class _Package(Mapping[str, object]):
 
     def __init__(self, binding: _Binding, name: str, before: object) -> None:
         self._binding = binding
+        self._package_name = name  # as messages have it
         self._macros = binding.macros.package(name)
         self._before = before if isinstance(before, Mapping) else {}
 
     def __getitem__(self, name: str) -> object:
         macro = self._macros.get(name)
-        return self._before[name] if macro is None else _MacroCall(self._binding, macro)
+        return self._before[name] if macro is None else MacroCall(self._binding, macro)
 
     def __iter__(self) -> Iterator[str]:
         return iter({**self._before, **self._macros})
@@ -225,7 +236,7 @@ class Adapter:
         self._binding = binding
         self._lake = lake
 
-    def dispatch(self, macro_name: str, macro_namespace: str | None = None) -> _MacroCall:
+    def dispatch(self, macro_name: str, macro_namespace: str | None = None) -> MacroCall:
         """The macro `spark__<name>`, else `default__<name>`: of the root project, then of the namespace.
 
         `dispatch:` of the settings gives another order of packages. Without a namespace all packages are searched.
@@ -240,7 +251,7 @@ class Adapter:
             known = macros.package(package)
             for prefix in _PREFIXES:
                 if prefix + macro_name in known:
-                    return _MacroCall(self._binding, known[prefix + macro_name])
+                    return MacroCall(self._binding, known[prefix + macro_name])
         wanted = " or ".join(prefix + macro_name for prefix in _PREFIXES)
         candidates = [name for package in searched for name in macros.package(package)]
         hint = nearest(_PREFIXES[1] + macro_name, candidates) or f"searched: {', '.join(searched)}"

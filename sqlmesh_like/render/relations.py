@@ -68,7 +68,22 @@ class TemplateRelation(Mapping[str, object]):
         return hash(str(self))
 
 
+class RelationSince(TemplateRelation):
+    """A table without its rows from before a moment: what a microbatch model reads, as dbt cuts its inputs."""
+
+    def __init__(self, table: TableName, event_time: str, begin: str) -> None:
+        super().__init__(table)
+        self._filter = f"{event_time} >= '{begin}'"
+
+    def __str__(self) -> str:
+        return f"(select * from {self._table.sql()} where {self._filter})"
+
+
 _RELATION_KEYS = ("database", "schema", "identifier", "name", "type", "metadata")
+
+
+class DisabledReference(TemplateFault):
+    """`ref()` names a node that is disabled. As in dbt a data test that does is left out."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +96,7 @@ class RelationRegistry:
     disabled: Mapping[str, str]  # name → file
     packages: tuple[str, ...] = ()
     versions: Mapping[str, tuple[Version, ...]] = field(default_factory=dict)  # of models that have some
+    event_times: Mapping[str, str] = field(default_factory=dict)  # by unique id
 
     def ref(self, *names: str, version: object = None) -> InputRef:
         """The model or seed of `ref('name')` or `ref('project', 'name')`; of a model with versions the latest one
@@ -101,7 +117,7 @@ class RelationRegistry:
             return replace(self.nodes[name], asked=asked)
         if name in self.disabled:
             hint = f"enable it in {self.disabled[name]}, or drop the reference"
-            raise TemplateFault(f"ref names {name!r}, which is disabled", pattern, hint)
+            raise DisabledReference(f"ref names {name!r}, which is disabled", pattern, hint)
         hint = nearest(name, self.nodes) or f"known: {', '.join(sorted(self.nodes)[:20]) or 'none'}"
         raise TemplateFault(f"no model or seed is named {name!r}", pattern, hint)
 

@@ -9,19 +9,21 @@ from __future__ import annotations
 import copy
 import datetime
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from sqlmesh_like.errors import Location, ProjectError, SqlError, as_sql_error, require_sound
 from sqlmesh_like.names import TableName
-from sqlmesh_like.project.config import build_config, check_setting, merge_config
-from sqlmesh_like.project.nodes import ModelConfig, ModelFile, ParsedProject, SeedFile, Target, TestFile
+from sqlmesh_like.project.config import HOOKS, build_config, check_setting, merge_config
+from sqlmesh_like.project.nodes import ColumnDoc, ModelConfig, ModelFile, ParsedProject, SeedFile, Target, TestFile
 from sqlmesh_like.project.package_reader import refuse_duplicates
+from sqlmesh_like.project.paths import within_package
 from sqlmesh_like.project.reading.file_dependencies import rendering_node
 from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.settings import DBT_FILE
 from sqlmesh_like.project.snapshots import snapshot_config
 from sqlmesh_like.project.versions import Version
 from sqlmesh_like.render.adapter_functions import LakeQueries
+from sqlmesh_like.render.batches import batch_begin
 from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
 from sqlmesh_like.render.exposures import check_access, render_exposures
 from sqlmesh_like.render.macros import Macros, TemplateScope
@@ -109,7 +111,7 @@ class Renderer:
         macros = Macros(project.name, project.macros, self._templates, project.dispatch)
         self._around = RenderEnvironment(
             project.name, target, project.vars, macros, self._templates, now, full_refresh,
-            package_vars=project.package_vars,
+            package_vars=project.package_vars, versions=project.versions,
         )  # fmt: skip
 
     def render(self) -> RenderedProject:
@@ -247,6 +249,10 @@ class Renderer:
             },
             packages=tuple(self._project.package_vars),
             versions=_versions(entry.file for entry in enabled),
+            event_times={
+                **{entry.file.unique_id: str(at) for entry in enabled if (at := entry.config.get("event_time"))},
+                **{table.unique_id: table.event_time for table in tables if table.event_time},
+            },
         )
 
     def _disabled(self, placed: list[Placed]) -> frozenset[str]:
@@ -270,6 +276,7 @@ class Renderer:
             path=seed.path,
             table=self._table(seed.name, seed.config, scope, seed.path),
             column_types=seed.column_types,
+            declared_types=seed.declared_types,
             config=seed.config,
             tags=build_config({"tags": seed.config.get("tags")}).tags,
             description=seed.description,
@@ -325,7 +332,7 @@ class Renderer:
             is_allowed = placed.file.package in (self._project.name, *self._project.flags.python_model_packages)
             python = PlacedPython(placed.file, placed.python, placed.config, placed.table, is_allowed)
             return render_python(python, self._config(placed, registry), registry)
-        findings = RenderTrace()
+        findings = RenderTrace(begin=batch_begin(placed.config, placed.file))
         source_map = self._render(placed, registry, findings, incremental=False)
         incremental = None
         if findings.asked_incremental:
@@ -351,6 +358,7 @@ class Renderer:
             asks_lake=findings.asked_lake,
             version=placed.file.version,
             templates=placed.file.templates,
+            settings=_other_settings(placed.config),
         )
 
     def _render(
@@ -393,19 +401,35 @@ def _node(file: ModelFile | SeedFile, config: Mapping[str, object]) -> dict[str,
     """`model` of templates, and the `node` that `generate_schema_name` gets."""
     kind = file.unique_id.partition(".")[0]
     version = file.version if isinstance(file, ModelFile) else None
+    package = file.unique_id.split(".")[1]
+    path = within_package(file.path, package)
     return {
         "unique_id": file.unique_id,
         "name": version.of if version else file.name,
         "version": version.v if version else None,
         "alias": config.get("alias") or file.name,
         "resource_type": kind,
-        "original_file_path": file.path,
-        "path": file.path,
+        "original_file_path": path,
+        "path": path.partition("/")[2] or path,
         "fqn": list(file.fqn),
         "tags": list(build_config({"tags": config.get("tags")}).tags),
         "config": copy.deepcopy(dict(config)),
-        "package_name": file.unique_id.split(".")[1],
+        "package_name": package,
+        "description": file.description,
+        "meta": copy.deepcopy(config.get("meta") or {}),
+        "columns": {name: _column(name, doc) for name, doc in file.column_docs.items()},
+        "raw_code": file.raw_sql if isinstance(file, ModelFile) else "",
     }
+
+
+def _other_settings(config: Mapping[str, object]) -> dict[str, object]:
+    known = {field.name for field in fields(ModelConfig)} - HOOKS
+    return {key: value for key, value in config.items() if key not in known}
+
+
+def _column(name: str, doc: ColumnDoc) -> dict[str, object]:
+    """A column of `model.columns`."""
+    return {"name": name, "description": doc.description, "meta": dict(doc.meta), "tags": list(doc.tags)}
 
 
 def is_enabled(placed: Placed) -> bool:

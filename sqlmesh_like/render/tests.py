@@ -9,11 +9,14 @@ from dataclasses import replace
 from sqlmesh_like.errors import JinjaError, ProjectError, as_sql_error
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import TestFile
+from sqlmesh_like.project.paths import within_package
 from sqlmesh_like.project.reading.file_dependencies import rendering_node
+from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.testing.data_test_config import check_test_setting, merged
 from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
 from sqlmesh_like.render.macros import TemplateScope
-from sqlmesh_like.render.relations import RelationRegistry
+from sqlmesh_like.render.naming import schema_of_failures
+from sqlmesh_like.render.relations import DisabledReference, RelationRegistry
 from sqlmesh_like.render.rendered import RenderedTest, SourceMap
 from sqlmesh_like.render.templates import Templates
 
@@ -47,13 +50,30 @@ def _rendered_or_broken(
     try:
         return render_test(test, registry, around, templates)
     except ProjectError as broken:
+        if (disabled := _disabled_reference(broken)) is not None:
+            place = broken.location or test.declared_at
+            warn(place, f"data test {test.name!r} is left out: {disabled.message}", disabled.hint)
+            return None
         return RenderedTest(
             test.unique_id, test.name, test.path, "", "error", (), test.attached_to, test.raw_sql,
             tags=_tags(test.config.get("tags")), column_name=test.column_name, test_type=test.test_type,
             config=merged(test.weaker, test.config), declared_at=test.declared_at, fqn=test.fqn,
             description=test.description, short_name=test.short_name, metadata=test.metadata, entry=test.config,
+            schema=f"{around.target.schema}_dbt_test__audit",
             error=as_sql_error(broken),
         )  # fmt: skip
+
+
+def _disabled_reference(error: BaseException) -> DisabledReference | None:
+    """The reference to a disabled node that an error comes from. Errors that are kept and raised again may go round."""
+    seen: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in seen:
+        if isinstance(cause, DisabledReference):
+            return cause
+        seen.append(cause)
+        cause = cause.__cause__
+    return None
 
 
 def _rendered(
@@ -70,6 +90,8 @@ def _rendered(
     effective = _effective(test, findings)
     if effective.get("enabled") is False:
         return None
+    audit = effective.get("schema", "dbt_test__audit")
+    schema = schema_of_failures(audit, scope, around.target, templates, test.path)
     return RenderedTest(
         unique_id=test.unique_id,
         name=test.name,
@@ -87,7 +109,8 @@ def _rendered(
         macros=tuple(sorted(findings.macros)),
         asks_lake=findings.asked_lake,
         declared_at=test.declared_at,
-        table=_table(test, effective, around.target.schema),
+        table=_table(test, effective, schema),
+        schema=schema,
         fqn=test.fqn,
         description=test.description,
         short_name=test.short_name,
@@ -111,7 +134,21 @@ def _scope(
 ) -> TemplateScope:
     config = ConfigCall(merged(test.weaker, test.config), findings, check_test_setting, around.templates.warn)
     this = TableName(around.target.schema, test.name)
-    node: Mapping[str, object] = {"unique_id": test.unique_id, "name": test.name, "resource_type": "test"}
+    package = test.unique_id.split(".")[1]
+    node: Mapping[str, object] = {
+        "unique_id": test.unique_id,
+        "name": test.name,
+        "resource_type": "test",
+        "package_name": package,
+        "path": f"{test.short_name}.sql" if test.test_type == "generic" else within_package(test.path, package),
+        "original_file_path": within_package(test.path, package),
+        "fqn": list(test.fqn),
+        "column_name": test.column_name,
+        "attached_node": test.attached_to,
+        "config": merged(test.weaker, test.config),
+        "tags": list(_tags(merged(test.weaker, test.config).get("tags"))),
+        "description": test.description,
+    }
     return build_scope(around, registry, node, this, config, findings)
 
 
@@ -122,18 +159,18 @@ def _effective(test: TestFile, findings: RenderTrace) -> dict[str, object]:
     return merged(test.weaker, test.config, findings.config)
 
 
-def storing_failures(tests: Iterable[RenderedTest], schema: str) -> tuple[RenderedTest, ...]:
+def storing_failures(tests: Iterable[RenderedTest]) -> tuple[RenderedTest, ...]:
     """The tests as `--store-failures` makes them: each has a table for them, but where its config says no."""
     wanted = ((test, {"store_failures": True, **test.config}) for test in tests)
-    return tuple(replace(test, table=_table(test, config, schema)) for test, config in wanted)
+    return tuple(replace(test, table=_table(test, config, test.schema)) for test, config in wanted)
 
 
 def _table(test: TestFile | RenderedTest, config: Mapping[str, object], schema: str) -> TableName | None:
-    """Where failures go, as in dbt: below the target's schema, under the test's name."""
+    """Where failures go, as in dbt: in a schema of their own, under the test's name."""
     if not config.get("store_failures") and config.get("store_failures_as") not in ("table", "view"):
         return None
     name = str(config.get("alias") or test.short_name or test.name)
-    table = TableName(f"{schema}_{config.get('schema') or 'dbt_test__audit'}", name)
+    table = TableName(schema, name)
     if not table.is_path_safe():
         hint = "give schema and alias of letters, digits, _ and - only"
         raise ProjectError(f"{table} cannot be a table's name", location=test.declared_at, hint=hint)

@@ -82,7 +82,7 @@ class Loaded:
 
     def storing_failures(self) -> Loaded:
         """With a table for the failing rows of each data test that does not say no."""
-        tests = storing_failures(self.rendered.tests, self.target.schema)
+        tests = storing_failures(self.rendered.tests)
         return replace(self, rendered=replace(self.rendered, tests=tests), cache_path=None)
 
     def read_seed(self, seed: RenderedSeed) -> SeedTable:
@@ -129,7 +129,7 @@ class Loaded:
         from sqlmesh_like.artifacts.manifest import manifest
 
         places = locations(self.project, self.rendered, self.target)
-        return manifest(self.project, self.rendered, self.graph, self.target.schema, places)
+        return manifest(self.project, self.rendered, self.graph, places)
 
     def graph_of_templates(self) -> Mapping[str, object]:
         """What templates know as `graph`: plain data without secrets."""

@@ -56,7 +56,9 @@ def command(flags: Flags, form: str) -> int:
 
 
 def _page(name: str, report: ImportReport, warnings: list[str]) -> list[str]:
-    counted = ", ".join(f"{number} {kind}{'s' if number > 1 else ''}" for kind, number in sorted(report.nodes.items()))
+    counted = ", ".join(
+        f"{number} {_plural(kind) if number > 1 else kind}" for kind, number in sorted(report.nodes.items())
+    )
     lines = [f"{name}: {counted}", "", *_summary(report)]
     parts = {
         "Rebuilt by each run that finds a change, and why": [_why(model) for model in report.of("full_refresh")],
@@ -70,6 +72,10 @@ def _page(name: str, report: ImportReport, warnings: list[str]) -> list[str]:
         if any(entries):
             lines += ["", title, *(f"  {line}" for entry in entries for line in entry.splitlines())]
     return lines
+
+
+def _plural(kind: str) -> str:
+    return "analyses" if kind == "analysis" else f"{kind}s"
 
 
 def _summary(report: ImportReport) -> list[str]:

@@ -56,7 +56,7 @@ def rendered(project: ParsedProject) -> RenderedProject:
 
 def test_the_manifest_holds_nodes_and_both_maps(project: ParsedProject, rendered: RenderedProject) -> None:
     path = project.root / "target" / "manifest.json"
-    write_manifest(path, project, json_text(manifest(project, rendered, build_graph(project, rendered), "dws")), NOW)
+    write_manifest(path, project, json_text(manifest(project, rendered, build_graph(project, rendered))), NOW)
     data = json.loads(path.read_text())
     assert data["metadata"]["dbt_schema_version"].endswith("/manifest/v12.json")
     assert set(data["nodes"]) == {"model.shop.m", "seed.shop.s", "test.shop.unique_m_id.4dffd0a90e", "test.shop.t"}
@@ -72,13 +72,13 @@ def test_the_manifest_holds_nodes_and_both_maps(project: ParsedProject, rendered
 
 def test_the_manifest_is_the_same_for_the_same_files(project: ParsedProject, rendered: RenderedProject) -> None:
     graph = build_graph(project, rendered)
-    assert manifest(project, rendered, graph, "dws") == manifest(project, rendered, graph, "dws")
+    assert manifest(project, rendered, graph) == manifest(project, rendered, graph)
 
 
 def test_no_secret_reaches_the_manifest(project: ParsedProject, rendered: RenderedProject) -> None:
     assert project.sources[0].ingest is not None
     assert "hunter2" in str(project.sources[0].ingest.kafka)
-    assert "hunter2" not in json.dumps(manifest(project, rendered, build_graph(project, rendered), "dws"), default=str)
+    assert "hunter2" not in json.dumps(manifest(project, rendered, build_graph(project, rendered)), default=str)
     assert "hunter2" not in repr(project.sources)
 
 
