@@ -183,11 +183,23 @@ def _require_faithful(tree: exp.Expr, model: RenderedModel) -> None:
     try:
         tree.sql("spark", unsupported_level=ErrorLevel.RAISE)
     except UnsupportedError as error:
+        culprit = _unfaithful(tree)
+        offset = next((at for node in culprit.walk() if (at := offset_of(node)) is not None), None)
         raise SqlError(
-            f"the query cannot be carried over unchanged: {error}",
-            location=Location(model.path, 1, 1),
+            f"the query cannot be carried over unchanged: {str(error).splitlines()[0]}",
+            location=Location(model.path, 1, 1) if offset is None else locate(model, offset),
             hint="rewrite it with another function",
         ) from None
+
+
+def _unfaithful(tree: exp.Expr) -> exp.Expr:
+    """The innermost part that the tree cannot give back."""
+    for part in tree.iter_expressions():
+        try:
+            part.sql("spark", unsupported_level=ErrorLevel.RAISE)
+        except UnsupportedError:
+            return _unfaithful(part)
+    return tree
 
 
 def _unfinished(model: RenderedModel, error: TokenError) -> SqlError:

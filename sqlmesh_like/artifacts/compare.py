@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 
 from sqlmesh_like.artifacts.json_objects import Artifact, mapping_of
 from sqlmesh_like.plan.state_comparison import StateDifference
-from sqlmesh_like.project.config import ConfigFault, canonical, check_setting
+from sqlmesh_like.project.config import ConfigFault, UnusedSetting, canonical, check_setting
 from sqlmesh_like.project.reading.values import has_jinja
 
 _NOT_SETTINGS = frozenset({"alias", "schema", "database", "tags", "meta", "group", "docs", "contract", "access"})
@@ -189,6 +189,8 @@ def _normal(key: str, value: object) -> object:
         return value.lower()
     try:
         checked = check_setting(key, value)
+    except UnusedSetting:
+        checked = None
     except ConfigFault:  # a setting of a test or seed, or one that sml refuses: compared as it stands
         checked = value
     return None if checked in ((), [], {}) else json.loads(json.dumps(checked, default=str))
@@ -241,4 +243,5 @@ _CHECKS: Mapping[str, Mapping[StateDifference, Callable[[Artifact, Artifact], bo
 
 
 def _text(node: object, key: str) -> str:
-    return str(mapping_of(node).get(key) or "").strip()
+    """Without blanks around it, and its lines ended alike: dbt keeps what Windows writes."""
+    return str(mapping_of(node).get(key) or "").strip().replace("\r\n", "\n")

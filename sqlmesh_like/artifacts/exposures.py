@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from sqlmesh_like.project.nodes import ModelGroup
-from sqlmesh_like.render.library.node import path_within_package
+from sqlmesh_like.project.paths import within_package
 from sqlmesh_like.render.rendered import RenderedExposure, RenderedProject
 
 _NOBODY: Mapping[str, object] = {"email": None, "name": None}
@@ -14,7 +14,7 @@ _NOBODY: Mapping[str, object] = {"email": None, "name": None}
 def exposure_entry(rendered: RenderedExposure, refs: Mapping[str, object]) -> dict[str, object]:
     """One entry of the manifest's `exposures`; `refs` are its inputs as dbt spells them."""
     declared = rendered.exposure
-    path = path_within_package(declared.declared_at.path, declared.fqn[0])
+    path = within_package(declared.declared_at.path, declared.fqn[0])
     return {
         "unique_id": declared.unique_id,
         "name": declared.name,
@@ -44,7 +44,7 @@ def exposure_entry(rendered: RenderedExposure, refs: Mapping[str, object]) -> di
 def group_entry(group: ModelGroup) -> dict[str, object]:
     """One entry of the manifest's `groups`."""
     package = group.unique_id.split(".")[1]
-    path = path_within_package(group.declared_at.path, package)
+    path = within_package(group.declared_at.path, package)
     return {
         "unique_id": group.unique_id,
         "name": group.name,

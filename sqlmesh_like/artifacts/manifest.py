@@ -25,18 +25,18 @@ from sqlmesh_like.artifacts.sources import criteria
 from sqlmesh_like.artifacts.unit_tests import unit_test
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.plan.graph import Graph
+from sqlmesh_like.project.config import HOOKS
 from sqlmesh_like.project.nodes import (
     ColumnDoc,
     DocBlock,
     MacroDoc,
     MacroFile,
-    ModelConfig,
     ParsedProject,
     Source,
     SourceTable,
 )
+from sqlmesh_like.project.paths import within_package
 from sqlmesh_like.project.snapshots import SnapshotConfig
-from sqlmesh_like.render.library.node import path_within_package
 from sqlmesh_like.render.rendered import InputRef, RefCall, RenderedModel, RenderedProject, RenderedSeed, RenderedTest
 
 MANIFEST_SCHEMA = "https://schemas.getdbt.com/dbt/manifest/v12.json"
@@ -70,7 +70,7 @@ def manifest(
 ) -> dict[str, object]:
     """Everything of the manifest that depends on the project and the target alone: the same for the same files.
 
-    `schema` is the target's.
+    `schema` is the target's, into which saved queries would be exported.
     `locations`, the folders of tables by unique id, are under `sml` in the tables' meta: `--defer` reads them.
     """
     groups: Mapping[str | None, str | None] = {model.unique_id: model.config.group for model in rendered.models}
@@ -78,7 +78,7 @@ def manifest(
     nodes = [
         *({**_model(model, project), **spines.get(model.unique_id, {})} for model in rendered.models),
         *(_seed(seed, project) for seed in rendered.seeds),
-        *({**_test(test, project, schema), "group": groups.get(test.attached_to)} for test in rendered.tests),
+        *({**_test(test, project), "group": groups.get(test.attached_to)} for test in rendered.tests),
         *(_analysis(analysis, project) for analysis in rendered.analyses),
     ]
     sources = (_source(source, table) for source in project.sources for table in source.tables)
@@ -174,7 +174,7 @@ def _version(version: object) -> object:
 
 def _common(unique_id: str, name: str, kind: str, path: str) -> dict[str, object]:
     package = unique_id.split(".")[1]
-    path = path_within_package(path, package)
+    path = within_package(path, package)
     return {
         "unique_id": unique_id,
         "name": name,
@@ -199,7 +199,7 @@ def _model(model: RenderedModel, project: ParsedProject) -> dict[str, object]:
         "fqn": list(model.fqn),
         "alias": model.table.identifier,
         "checksum": _checksum(text),
-        "config": {**_asked_settings(model), **_config(model.config), "contract": contract, "docs": docs},
+        "config": {**_asked_settings(model), **_config(model), "contract": contract, "docs": docs},
         "contract": {**contract, "checksum": None},
         "tags": list(model.config.tags),
         "description": model.description,
@@ -234,22 +234,34 @@ def _asked_settings(model: RenderedModel) -> dict[str, object]:
     return {**settings, "config_keys_used": sorted(settings)}
 
 
-def _config(config: ModelConfig) -> dict[str, object]:
-    """As `asdict` gives it, without copying what is only read; no key and one column as dbt writes them."""
+def _config(model: RenderedModel) -> dict[str, object]:
+    """As `asdict` gives it, without copying what is only read; settings of people's own as they are."""
+    config, others = model.config, {key: value for key, value in model.settings.items() if key not in HOOKS}
     values = {field.name: getattr(config, field.name) for field in fields(config)}
     ours = {
         key: asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
         for key, value in values.items()
     }
     key = config.unique_key
-    hooks = {"pre-hook": ours.pop("pre_hook"), "post-hook": ours.pop("post_hook")}
+    hooks = {f"{key}-hook": model.settings.get(f"{key}_hook", ours.pop(f"{key}_hook")) for key in ("pre", "post")}
+    if (begin := others.get("begin")) is not None:
+        others["begin"] = _moment(begin)
     return {
         **dbt_keys.MODEL_CONFIG,
+        **others,
         **ours,
         **(_snapshot_config(config.snapshot) if config.snapshot else {}),
         "unique_key": None if not key else key[0] if len(key) == 1 else list(key),
         **{name: _hooks(texts) for name, texts in hooks.items()},
     }
+
+
+def _moment(value: object) -> object:
+    """A moment as dbt writes it."""
+    try:
+        return datetime.datetime.fromisoformat(str(value)).isoformat()
+    except ValueError:
+        return value
 
 
 def _snapshot_config(config: SnapshotConfig) -> dict[str, object]:
@@ -292,6 +304,8 @@ def _kind(model: RenderedModel) -> str:
 def _seed(seed: RenderedSeed, project: ParsedProject) -> dict[str, object]:
     # As dbt hashes it, without blanks at both ends: the manifest of one can be a state for the other.
     content = (project.root / seed.path).read_bytes().decode(errors="replace").strip()
+    given, meta = seed.config.get("docs"), seed.config.get("meta")
+    docs = {"show": True, "node_color": None, **(given if isinstance(given, Mapping) else {})}
     return {
         **dbt_keys.SEED,
         **_common(seed.unique_id, seed.name, "seed", seed.path),
@@ -299,12 +313,20 @@ def _seed(seed: RenderedSeed, project: ParsedProject) -> dict[str, object]:
         "fqn": list(seed.fqn),
         "alias": seed.table.identifier,
         "checksum": _checksum(content),
-        "config": {**dbt_keys.SEED_CONFIG, **_seed_config(seed), "materialized": "seed", "tags": list(seed.tags)},
+        "config": {
+            **dbt_keys.SEED_CONFIG,
+            **_seed_config(seed),
+            "docs": docs,
+            "materialized": "seed",
+            "tags": list(seed.tags),
+        },
         "tags": list(seed.tags),
         "description": seed.description,
         "columns": _columns(
-            tuple(Column(name, seed.column_types.get(name)) for name in seed.column_docs), seed.column_docs
+            tuple(Column(name, seed.declared_types.get(name)) for name in seed.column_docs), seed.column_docs
         ),
+        "docs": docs,
+        "meta": dict(meta) if isinstance(meta, Mapping) else {},
         "relation_name": seed.table.sql(),
         "raw_code": "",
         "depends_on": {"macros": []},
@@ -317,7 +339,7 @@ def _seed_config(seed: RenderedSeed) -> dict[str, object]:
     return {**given, **hooks}
 
 
-def _test(test: RenderedTest, project: ParsedProject, schema: str) -> dict[str, object]:
+def _test(test: RenderedTest, project: ParsedProject) -> dict[str, object]:
     short_name = test.short_name or test.name
     alias = str(test.config.get("alias") or short_name)
     is_generic = test.test_type == "generic"
@@ -330,11 +352,13 @@ def _test(test: RenderedTest, project: ParsedProject, schema: str) -> dict[str, 
     compiled = f"{project.target_path}/compiled/{project.name}/{compiled_test_path(test.path, short_name)}"
     common = _common(test.unique_id, test.name, "test", test.path)
     settings = {**dbt_keys.TEST_CONFIG, **test.config}
+    if settings["store_failures_as"] is None and settings["store_failures"] is not None:
+        settings["store_failures_as"] = "table" if settings["store_failures"] else "ephemeral"
     return {
         **dbt_keys.TEST,
         **common,
         "path": f"{short_name}.sql" if is_generic else common["path"],
-        "schema": f"{schema}_{settings['schema']}" if settings["schema"] else schema,
+        "schema": test.schema,
         "fqn": list(test.fqn),
         "description": test.description,
         "alias": alias,
@@ -346,7 +370,7 @@ def _test(test: RenderedTest, project: ParsedProject, schema: str) -> dict[str, 
             "tags": list(test.tags),
             "materialized": "test",
         },
-        "tags": list(test.tags),
+        "tags": sorted(test.tags),
         "raw_code": _generic_call(test, short_name) if is_generic else test.raw_sql.strip(),
         "language": "sql",
         **_refs(test.inputs),
@@ -389,7 +413,9 @@ def _file_key(attached_to: str | None) -> str | None:
 
 
 def _source(source: Source, table: SourceTable) -> dict[str, object]:
-    freshness = {"freshness": criteria(table.freshness)} if table.freshness.is_asked else {}
+    freshness: dict[str, object] = {"freshness": criteria(table.freshness)} if table.freshness.is_asked else {}
+    if table.freshness.is_off:
+        freshness = {"freshness": None}
     meta, tags, loaded_at = dict(table.meta), list(table.tags), {"loaded_at_field": table.freshness.loaded_at}
     return {
         **dbt_keys.SOURCE,
@@ -399,13 +425,20 @@ def _source(source: Source, table: SourceTable) -> dict[str, object]:
         "fqn": list(table.fqn),
         "source_name": source.name,
         "source_description": source.description,
-        "loader": "sml ingest" if table.ingest else "",
+        "loader": table.loader or ("sml ingest" if table.ingest else ""),
         "identifier": table.table.identifier,
         "description": table.description,
         "columns": _columns(table.columns, table.column_docs),
         "meta": meta,
         "tags": tags,
-        "config": {**dbt_keys.SOURCE_CONFIG, **freshness, **loaded_at, "meta": meta, "tags": tags},
+        "config": {
+            **dbt_keys.SOURCE_CONFIG,
+            **freshness,
+            **loaded_at,
+            "event_time": table.event_time,
+            "meta": meta,
+            "tags": tags,
+        },
         "relation_name": table.table.sql(),
         **freshness,
         **loaded_at,
@@ -420,7 +453,7 @@ def _macros(project: ParsedProject, rendered: RenderedProject) -> list[dict[str,
 
 def _macro(unique_id: str, file: MacroFile, doc: MacroDoc) -> dict[str, object]:
     _, package, name = unique_id.split(".", 2)
-    path = path_within_package(file.path, package)
+    path = within_package(file.path, package)
     return {
         **dbt_keys.MACRO,
         "unique_id": unique_id,
@@ -438,7 +471,7 @@ def _macro(unique_id: str, file: MacroFile, doc: MacroDoc) -> dict[str, object]:
 
 def _macro_text(name: str, raw: str) -> str:
     """The macro alone, as in dbt: another one of its file may change without it. The whole file where it hides."""
-    word = re.escape(name.removeprefix("test_"))
-    start = rf"\{{%[-+]?\s*(?:macro\s+{re.escape(name)}|(?:data_)?test\s+{word})\b"
+    test = rf"|(?:data_)?test\s+{re.escape(name.removeprefix('test_'))}" if name.startswith("test_") else ""
+    start = rf"\{{%[-+]?\s*(?:macro\s+{re.escape(name)}{test})\b"
     match = re.search(rf"{start}.*?\{{%[-+]?\s*end(?:macro|test|data_test)\s*[-+]?%\}}", raw, re.DOTALL)
     return match[0] if match else raw

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from sqlmesh_like.names import TableName
+from sqlmesh_like.project.paths import within_package
 from sqlmesh_like.project.semantic.declarations import Metric, SavedQuery, SemanticModel
-from sqlmesh_like.render.library.node import path_within_package
 from sqlmesh_like.render.rendered import RenderedSemantic
 
 _Entry = dict[str, object]
@@ -33,7 +33,7 @@ def semantic_entries(
 
 def _common(rendered: RenderedSemantic) -> _Entry:
     declared = rendered.declared
-    path = path_within_package(declared.path, declared.package)
+    path = within_package(declared.path, declared.package)
     return {
         **declared.keys,
         "unique_id": declared.unique_id,

@@ -110,6 +110,8 @@ _ALL = (
          "remove is_incremental(): the plan is derived"),
     Rule("CFG005", "the author's incremental_strategy is run: a watermark loses late rows, deletes and corrections",
          "remove is_incremental(): the plan is derived and loses nothing"),
+    Rule("CFG006", "microbatch: the whole query from `begin` on is maintained, not one batch after another",
+         "group and rank by the event time too, for then both give the same rows"),
 )  # fmt: skip
 
 TIED = frozenset({"WIN002", "AGG008"})

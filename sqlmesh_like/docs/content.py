@@ -17,6 +17,7 @@ from sqlmesh_like.classify.rules import RULES
 from sqlmesh_like.docs.columns import LineageEdge
 from sqlmesh_like.docs.markdown import as_html
 from sqlmesh_like.docs.plans import DocumentedModel
+from sqlmesh_like.errors import SqlError
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.table_facts import TableFacts
 
@@ -47,6 +48,8 @@ class SiteData:
     edges: Iterable[LineageEdge] = ()
     results: Json | None = None
     freshness: Json | None = None
+    errors: Mapping[str, SqlError] = field(default_factory=dict)
+    """Of models that cannot be compiled, by unique id."""
 
 
 def content(findings: SiteData) -> dict[str, object]:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from sqlmesh_like.analyze.algebra.relation import Join, walk
 from sqlmesh_like.compiler import CompiledModel, Compiler
+from sqlmesh_like.errors import SqlError
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.explain import explain_classification, explain_model, program_text
@@ -57,27 +58,32 @@ def documented(
     catalog: Catalog | None,
     states: Mapping[str, TableState],
     now: datetime,
-) -> dict[str, DocumentedModel]:
+) -> tuple[dict[str, DocumentedModel], dict[str, SqlError]]:
     """All models by unique id, each after its inputs. `schemas`: columns of sources and seeds; `states`: of the lake.
 
-    Raises SqlError for a model that cannot be compiled.
+    Those that cannot be compiled are apart, with what is wrong.
     """
     models = {model.unique_id: model for model in rendered.models}
     stored = {unique_id: state.schema for unique_id, state in states.items() if state.schema is not None}
     compiler = Compiler({**schemas, **stored})
     moving: set[str] = set()
     models_by_id: dict[str, DocumentedModel] = {}
+    errors: dict[str, SqlError] = {}
     for unique_id in graph.order(models):
         model = models[unique_id]
         if model.asks_lake:  # its text is known when it is run
             continue
         fresh = {ref.unique_id: stored[ref.unique_id] for ref in model.inputs if ref.unique_id in stored}
-        compiled = compiler.compile(model, fresh)
-        planned = None if catalog is None else _planned(model, compiled, catalog, states, now, moving)
+        try:
+            compiled = compiler.compile(model, fresh)
+            planned = None if catalog is None else _planned(model, compiled, catalog, states, now, moving)
+        except SqlError as error:
+            errors[unique_id] = error
+            continue
         if planned is not None and planned.strategy != "no_op":
             moving.add(unique_id)
         models_by_id[unique_id] = DocumentedModel(compiled, planned)
-    return models_by_id
+    return models_by_id, errors
 
 
 def _planned(

@@ -156,7 +156,7 @@ def _model(model: RenderedModel) -> Node:
         path=model.path,
         fqn=model.fqn,
         tags=model.config.tags,
-        config=vars(model.config),
+        config={**model.settings, **vars(model.config)},
         version=model.version,
     )
 

@@ -13,7 +13,7 @@ from sqlmesh_like.analyze.algebra.column_lineage import ColumnLineage, ColumnOri
 from sqlmesh_like.analyze.query_analysis import analyze
 from sqlmesh_like.analyze.text_lineage import trace_text
 from sqlmesh_like.compiler import declared_schema, with_versions
-from sqlmesh_like.errors import UsageError, nearest
+from sqlmesh_like.errors import SqlError, UsageError, nearest
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject
 
@@ -46,10 +46,14 @@ class TracedColumn:
 
 @dataclass
 class Lineage:
-    """Traces columns of one project. `schemas`: columns of sources and seeds by unique id, where the lake has them."""
+    """Traces columns of one project. `schemas`: columns of sources and seeds by unique id, where the lake has them.
+
+    With `is_lenient` the columns of a model whose SQL is wrong are those that it declares.
+    """
 
     rendered: RenderedProject
     schemas: Mapping[str, Schema | None]
+    is_lenient: bool = False
     _known: dict[str, tuple[ColumnLineage, ...] | None] = field(default_factory=dict)
     _models: dict[str, RenderedModel] = field(default_factory=dict)
 
@@ -94,12 +98,20 @@ class Lineage:
         if model.python is not None or model.asks_lake:  # what it makes of its inputs is known when it is run
             return _contract_type(model)
         if model.unique_id not in self._known:
-            schemas = {ref.unique_id: self._schema(ref) for ref in model.inputs}
-            # Views are not inlined: they are steps on the way.
-            facts = analyze(model, schemas, {})
-            traced = trace(facts.relation) if facts.relation else trace_text(model, schemas)
-            self._known[model.unique_id] = None if traced is None else (*traced, *_versions(model))
+            try:
+                self._known[model.unique_id] = self._by_query(model)
+            except SqlError:
+                if not self.is_lenient:
+                    raise
+                self._known[model.unique_id] = _contract_type(model)
         return self._known[model.unique_id]
+
+    def _by_query(self, model: RenderedModel) -> tuple[ColumnLineage, ...] | None:
+        schemas = {ref.unique_id: self._schema(ref) for ref in model.inputs}
+        # Views are not inlined: they are steps on the way.
+        facts = analyze(model, schemas, {})
+        traced = trace(facts.relation) if facts.relation else trace_text(model, schemas)
+        return None if traced is None else (*traced, *_versions(model))
 
     def _schema(self, ref: InputRef) -> Schema | None:
         above = self._model(ref.unique_id)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import get_args
 
 from sqlmesh_like.errors import nearest
-from sqlmesh_like.project.nodes import AuthorStrategy, Materialized, ModelConfig, Refresh, TableType
+from sqlmesh_like.project.nodes import AuthorStrategy, Materialized, Microbatch, ModelConfig, Refresh, TableType
 from sqlmesh_like.project.publishing import Publish
 
 ConfigValues = Mapping[str, object]
@@ -29,6 +29,19 @@ class ConfigFault(Exception):
 class UnknownSetting(ConfigFault):
     """A key that means nothing here. As in dbt it may be there: whoever knows the place warns of it."""
 
+    @property
+    def kept(self) -> bool:
+        """Whether the value is kept for templates that ask for it."""
+        return True
+
+
+class UnusedSetting(UnknownSetting):
+    """A value that only another database knows, of a key that would mean something here: as if it were not there."""
+
+    @property
+    def kept(self) -> bool:
+        return False
+
 
 def _text(key: str, value: object) -> str:
     if not isinstance(value, str):
@@ -45,12 +58,16 @@ def _texts(key: str, value: object) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def _partition_by(key: str, value: object) -> tuple[str, ...]:
-    """BigQuery's form is a mapping with `field`, and means nothing to Spark."""
-    if isinstance(value, Mapping) and "field" in value:
-        hint = "Spark's form is a list of columns; a model for both chooses by target.type"
-        raise UnknownSetting(key, f"config {key!r} in BigQuery's form is ignored", hint)
-    return _texts(key, value)
+def _partitions(key: str, value: object) -> tuple[str, ...]:
+    """Columns. BigQuery's mapping of a field means its column where a partition is a value of it: a date by day."""
+    if not isinstance(value, Mapping):
+        return _texts(key, value)
+    column = value.get("field")
+    is_value = value.get("data_type", "date") == "date" and value.get("granularity", "day") == "day"
+    if not isinstance(column, str) or not is_value:
+        hint = "give a column, or a list of them; this form is known for a date by day alone"
+        raise UnusedSetting(key, f"config {key!r} of another database is ignored: the table is not partitioned", hint)
+    return (column,)
 
 
 def _hooks(key: str, value: object) -> tuple[str, ...]:
@@ -112,7 +129,7 @@ def _one_of(*allowed: str) -> Callable[[str, object], str]:
 _CHECKS: Mapping[str, Callable[[str, object], object]] = {
     "materialized": _one_of(*get_args(Materialized)),
     "unique_key": _texts,
-    "partition_by": _partition_by,
+    "partition_by": _partitions,
     "table_type": _one_of(*get_args(TableType)),
     "refresh": _one_of(*get_args(Refresh)),
     "tags": _texts,
@@ -120,7 +137,7 @@ _CHECKS: Mapping[str, Callable[[str, object], object]] = {
     "alias": _text,
     "enabled": flag,
     "full_refresh": flag,
-    "incremental_strategy": _one_of(*get_args(AuthorStrategy)),
+    "incremental_strategy": _one_of(*get_args(AuthorStrategy), *get_args(Microbatch)),
     "merge_update_columns": _texts,
     "merge_exclude_columns": _texts,
     "incremental_predicates": _texts,
@@ -203,9 +220,25 @@ def merge_config(base: ConfigValues, over: ConfigValues) -> dict[str, object]:
 def _combine(key: str, old: object, new: object) -> object:
     if key in _ADDING and isinstance(old, tuple) and isinstance(new, tuple):
         return tuple(dict.fromkeys((*old, *new)))
+    if key == "grants" and isinstance(old, Mapping) and isinstance(new, Mapping):
+        return _granted(old, new)
     if key in _MERGING and isinstance(old, Mapping) and isinstance(new, Mapping):
         return {**old, **new}
     return new
+
+
+def _granted(old: ConfigValues, new: ConfigValues) -> dict[str, object]:
+    """As in dbt privilege by privilege; `+select` adds to those that have it."""
+    grants = dict(old)
+    for name, whom in new.items():
+        privilege, before = name.removeprefix("+"), grants.get(name.removeprefix("+"), ())
+        added = _listed(before) if name.startswith("+") else []
+        grants[privilege] = [*added, *_listed(whom)]
+    return grants
+
+
+def _listed(value: object) -> list[object]:
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def build_config(values: ConfigValues) -> ModelConfig:

@@ -16,7 +16,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from sqlmesh_like.errors import JinjaError, Location, ProjectError, nearest
 from sqlmesh_like.project.nodes import ColumnDoc, DocBlock
 from sqlmesh_like.project.reading.files import files_under, read_text, relative
-from sqlmesh_like.project.reading.values import YamlWords
+from sqlmesh_like.project.reading.values import YamlWords, has_jinja
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.project.semantic.time_spines import granularity
 
@@ -115,7 +115,9 @@ class Descriptions:
     def of(self, node: YamlNode) -> str:
         """The description of an entry, empty where it has none. Raises ProjectError or JinjaError at its place."""
         child = node.get("description")
-        return "" if child is None else self._values.render(child).text("description")
+        if child is None:
+            return ""
+        return (self._values.render(child) if has_jinja(child.value) else child).text("description")
 
     def columns(self, node: YamlNode) -> dict[str, ColumnDoc]:
         """What an entry says of its columns, by name."""

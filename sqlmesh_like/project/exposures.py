@@ -47,7 +47,7 @@ def _exposure(node: YamlNode, descriptions: Descriptions, settings: FolderConfig
         label=optional(node, "label"),
         maturity=None if node.get("maturity") is None else choice(node, "maturity", _MATURITIES, None, "an exposure"),
         url=optional(node, "url"),
-        tags=tuple(dict.fromkeys(tag for level in levels for tag in text_list(level, "tags"))),
+        tags=tuple(sorted({tag for level in levels for tag in text_list(level, "tags")})),
         meta=_meta(levels),
         fqn=(project, *settings.folders(node.location.path), name),
         declared_at=node.location,

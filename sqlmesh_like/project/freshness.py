@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
 from sqlmesh_like.project.reading.yaml_node import YamlNode
@@ -38,6 +38,7 @@ class Freshness:
     error_after: Threshold | None = None
     filter: str | None = None
     loaded_at: str | None = None
+    is_off: bool = False  # `freshness: null`
 
     @property
     def is_asked(self) -> bool:
@@ -58,7 +59,7 @@ def parse_freshness(node: YamlNode, default: Freshness | None = None) -> Freshne
             raise query.error("loaded_at_query is not supported", "give loaded_at_field: a column or an expression")
         loaded_at = level.get("loaded_at_field")
         column = freshness.loaded_at if loaded_at is None else loaded_at.text("loaded_at_field")
-        freshness = Freshness(freshness.warn_after, freshness.error_after, freshness.filter, column)
+        freshness = replace(freshness, loaded_at=column)
         if "freshness" in level.children:
             freshness = _over(level.children["freshness"], freshness)
     return freshness
@@ -66,7 +67,7 @@ def parse_freshness(node: YamlNode, default: Freshness | None = None) -> Freshne
 
 def _over(node: YamlNode, default: Freshness) -> Freshness:
     if node.value is None:
-        return Freshness(loaded_at=default.loaded_at)
+        return Freshness(loaded_at=default.loaded_at, is_off=True)
     node.mapping("freshness").expect_keys("freshness", ("warn_after", "error_after", "filter"))
     chosen = node.get("filter")
     return Freshness(

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from sqlmesh_like.project.config import merge_config
 from sqlmesh_like.project.doc_blocks import read_doc_blocks
 from sqlmesh_like.project.folder_config import FolderConfig
-from sqlmesh_like.project.nodes import ParsedProject, Target
-from sqlmesh_like.project.package_reader import PackageFiles, read_package
+from sqlmesh_like.project.nodes import ParsedProject, SeedFile, Target
+from sqlmesh_like.project.package_reader import PackageFiles, given_types, read_package
 from sqlmesh_like.project.packages import installed_packages
 from sqlmesh_like.project.profile import ProfileRequest, TargetWords
 from sqlmesh_like.project.reading.files import files_under, read_text, relative
@@ -39,6 +40,7 @@ def load_project(
     texts = {name: {block.name: block.text for block in blocks} for name, blocks in docs.items()}
     own = read_package(root, settings, texts)
     packages = [read_package(root, package, texts, settings) for package in installed]
+    own = replace(own, seeds=tuple(_described_by_package(seed, own, packages) for seed in own.seeds))
     parts = (own, *packages)
     return ParsedProject(
         name=settings.name,
@@ -76,6 +78,28 @@ def _semantic_layer(layers: Sequence[SemanticLayer]) -> SemanticLayer:
         tuple(one for layer in layers for one in layer.metrics),
         tuple(one for layer in layers for one in layer.saved_queries),
     )
+
+
+def _described_by_package(seed: SeedFile, own: PackageFiles, packages: list[PackageFiles]) -> SeedFile:
+    """As in dbt a seed in the place of a package's, which is disabled, has what the package's YAML says of that one."""
+    if seed.name in own.properties.seeds:
+        return seed
+    for package in packages:
+        described = package.properties.seeds.get(seed.name)
+        if described is None or any(one.name == seed.name and is_on(one) for one in package.seeds):
+            continue
+        config = merge_config(seed.config, described.config)
+        types = {c.name: c.type for c in described.columns if c.type is not None}
+        return replace(
+            seed, config=config, column_types={**types, **given_types(config)}, declared_types=types,
+            description=described.description, column_docs=described.column_docs,
+        )  # fmt: skip
+    return seed
+
+
+def is_on(seed: SeedFile) -> bool:
+    """Whether a seed is one of the project."""
+    return seed.config.get("enabled") is not False
 
 
 def _with_target(settings: Settings, root: Path, resolve_target: TargetResolver | None) -> Settings:

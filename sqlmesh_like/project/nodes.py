@@ -20,6 +20,8 @@ Materialized = Literal["incremental", "table", "view", "ephemeral", "snapshot"]
 Refresh = Literal["auto", "incremental", "strict", "full"]
 TableType = Literal["cow", "mor"]
 AuthorStrategy = Literal["append", "merge", "delete+insert", "insert_overwrite"]
+Microbatch = Literal["microbatch"]
+"""dbt's strategy of batches by time. Here its query is maintained as a whole, so it is none of the author's."""
 CdcFormat = Literal["debezium", "flink_cdc", "canal", "maxwell", "dms"]
 
 
@@ -110,6 +112,8 @@ class SourceTable:
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)  # by name as declared
     freshness: Freshness = field(default_factory=Freshness)
     renamed: Mapping[str, str] = field(default_factory=dict)  # column → what the source called it before
+    loader: str = ""  # what brings its rows, in words
+    event_time: str | None = None  # by which a microbatch model's `begin` cuts it
     fqn: tuple[str, ...] = ()  # package, folders of its file, source, name
 
     @property
@@ -147,7 +151,7 @@ class ModelConfig:
     alias: str | None = None
     enabled: bool = True
     full_refresh: bool | None = None
-    incremental_strategy: AuthorStrategy | None = None
+    incremental_strategy: AuthorStrategy | Microbatch | None = None
     merge_update_columns: tuple[str, ...] = ()
     merge_exclude_columns: tuple[str, ...] = ()
     incremental_predicates: tuple[str, ...] = ()
@@ -208,6 +212,7 @@ class SeedFile:
     config: Mapping[str, object]
     column_types: Mapping[str, str]
     description: str
+    declared_types: Mapping[str, str] = field(default_factory=dict)  # those that its columns have in properties YAML
     fqn: tuple[str, ...] = ()
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
 

@@ -72,7 +72,8 @@ def _properties(root: Path, settings: Settings, docs: Docs, tests: FolderConfig)
     folders = (*settings.model_paths, *settings.seed_paths, *settings.macro_paths, *settings.analysis_paths)
     folders = (*folders, *settings.snapshot_paths, *_described_tests(settings))
     paths = files_under(root, folders, (".yml", ".yaml"))
-    files = tuple(parse_yaml(read_text(path, root), relative(path, root)) for path in paths)
+    # As dbt reads them: without blanks at the end, so the last block of text has no line's end.
+    files = tuple(parse_yaml(read_text(path, root).rstrip(), relative(path, root)) for path in paths)
     return parse_properties(files, settings.name, settings.words, docs, tests)
 
 
@@ -153,18 +154,24 @@ def _seed(
     fqn = (settings.name, *_folders(path, root, settings.seed_paths), name)
     config = merge_config(settings.folder_config(settings.seeds, fqn, values), described.config if described else {})
     config = merge_config(config, over.folder_config(over.seeds, fqn, values)) if over else config
-    types = config.get("column_types")
     declared = {c.name: c.type for c in (described.columns if described else ()) if c.type is not None}
     return SeedFile(
         unique_id=f"seed.{settings.name}.{name}",
         name=name,
         path=where,
         config=config,
-        column_types={**declared, **({str(k): str(v) for k, v in types.items()} if isinstance(types, Mapping) else {})},
+        column_types={**declared, **given_types(config)},
         description=described.description if described else "",
+        declared_types=declared,
         fqn=fqn,
         column_docs=described.column_docs if described else {},
     )
+
+
+def given_types(config: Mapping[str, object]) -> dict[str, str]:
+    """`column_types` of a seed."""
+    types = config.get("column_types")
+    return {str(name): str(kind) for name, kind in types.items()} if isinstance(types, Mapping) else {}
 
 
 def _analyses(root: Path, settings: Settings, properties: Properties) -> tuple[ModelFile, ...]:

@@ -7,6 +7,19 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from sqlmesh_like.errors import Location, ProjectError
 
+PACKAGE_FOLDERS = ("dbt_packages", "dbt_modules")
+"""Where packages lie, by dbt's names."""
+
+
+def within_package(path: str, package: str) -> str:
+    """A file of a package by its path in there, as in dbt; any other by its own.
+
+    >>> within_package("dbt_packages/kit/models/m.sql", "kit")
+    'models/m.sql'
+    """
+    head, _, rest = path.partition(f"/{package}/")
+    return rest if rest and head in PACKAGE_FOLDERS else path
+
 
 def leads_out(text: str) -> bool:
     r"""Whether a path may leave the folder that it starts from, as it is written.

@@ -99,7 +99,8 @@ def parse_properties(
     rendered = (_enabled_tables(_render_source(node, words), tests) for node in _entries(files, "sources"))
     nodes = tuple(node for node in rendered if node is not None)
     sources = tuple(_with_fqn(parse_source(node, project, descriptions), tests) for node in nodes)
-    _refuse_twice([(f"source {source.name!r}", source.declared_at) for source in sources])
+    # As in dbt several files may add tables to one source; a stream is declared once.
+    _refuse_twice([(f"ingestion of source {source.name!r}", source.declared_at) for source in sources if source.ingest])
     tables = [table for source in sources for table in source.tables]
     _refuse_twice([(f"table {table.name!r} of source {table.source_name!r}", table.declared_at) for table in tables])
     exposures = parse_exposures(_entries(files, "exposures"), values, descriptions, tests)
@@ -242,7 +243,9 @@ def _macro_doc(node: YamlNode, project: str, descriptions: Descriptions) -> tupl
 
 
 def _config(node: YamlNode, values: ValueRenderer) -> dict[str, object]:
-    plain = {key: child for key, child in node.items() if key in {"meta", "tags", "docs", "access", "group"}}
+    plain = {key: child for key, child in node.items() if key in {"meta", "docs", "access", "group"}}
+    if (tags := node.get("tags")) is not None:
+        warn(tags.key_location, "tags beside the name are ignored, as in dbt", "write config: {tags: […]}")
     nested = node.get("config")
     inner = {} if nested is None else nested.mapping("config").children
     config: dict[str, object] = {}

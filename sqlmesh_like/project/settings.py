@@ -339,6 +339,6 @@ def checked(key: str, node: YamlNode) -> object:
         return check_setting(key, node.value)
     except UnknownSetting as unknown:
         warn(node.key_location, unknown.message, unknown.hint)
-        return node.value
+        return node.value if unknown.kept else None
     except ConfigFault as fault:
         raise ProjectError(fault.message, location=node.key_location, hint=fault.hint) from fault

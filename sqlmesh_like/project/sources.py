@@ -43,7 +43,7 @@ def parse_source(node: YamlNode, project: str, descriptions: Descriptions) -> So
     schema = optional(node, "schema") or name
     ingest = node.get("ingest")
     stream = None if ingest is None else _stream(ingest)
-    tags = _config_texts(node, "tags")
+    tags, event_time = _config_texts(node, "tags"), _event_time(node)
     freshness = parse_freshness(node)
     tables = node.get("tables")
     return Source(
@@ -54,6 +54,8 @@ def parse_source(node: YamlNode, project: str, descriptions: Descriptions) -> So
             replace(
                 _table(table, (project, name, schema), tags, stream, descriptions),
                 freshness=parse_freshness(table, freshness),
+                event_time=_event_time(table) or event_time,
+                loader=optional(table, "loader") or optional(node, "loader") or "",
             )
             for table in (() if tables is None else tables.sequence("tables"))
         ),
@@ -88,7 +90,7 @@ def _table(
         ingest=None if ingest is None else _ingest_table(ingest, name),
         columns=columns,
         description=descriptions.of(node),
-        tags=tuple(dict.fromkeys((*tags, *_config_texts(node, "tags")))),
+        tags=tuple(sorted({*tags, *_config_texts(node, "tags")})),
         meta=_meta(node),
         declared_at=node.location,
         column_docs=descriptions.columns(node),
@@ -235,6 +237,11 @@ def _config_texts(node: YamlNode, key: str) -> tuple[str, ...]:
     config = node.get("config")
     inner = () if config is None else text_list(config.mapping("config"), key)
     return (*text_list(node, key), *inner)
+
+
+def _event_time(node: YamlNode) -> str | None:
+    config = node.get("config")
+    return None if config is None else optional(config.mapping("config"), "event_time")
 
 
 def _meta(node: YamlNode) -> Mapping[str, object]:

@@ -29,7 +29,7 @@ from sqlmesh_like.render.library.target import TemplateTarget
 from sqlmesh_like.render.macros import Macros, TemplateScope
 from sqlmesh_like.render.naming import default_names
 from sqlmesh_like.render.overrides import Overrides
-from sqlmesh_like.render.relations import MissingNode, RelationClass, RelationRegistry, TemplateRelation
+from sqlmesh_like.render.relations import MissingNode, RelationClass, RelationRegistry, RelationSince, TemplateRelation
 from sqlmesh_like.render.rendered import InputRef
 from sqlmesh_like.render.results.column import ColumnOf
 from sqlmesh_like.render.templates import MacroReturn, TemplateFault, Templates
@@ -79,6 +79,7 @@ class RenderTrace:
     asked_incremental: bool = False
     asked_lake: bool = False
     missing: MissingNode | None = None  # what a ref or source said that is not there, or disabled
+    begin: str | None = None  # of a microbatch model: rows of inputs with an `event_time` before it are left out
     is_parsing: bool = False  # only config is wanted, maybe that of a disabled node: variables may be missing
 
     def note_question(self) -> None:
@@ -109,13 +110,17 @@ class ConfigCall:
             except UnknownSetting as unknown:
                 if self._warn is not None:
                     self._warn(unknown.message, pattern, unknown.hint)
-                checked = value
+                checked = value if unknown.kept else None
             except ConfigFault as fault:
                 raise TemplateFault(fault.message, pattern, fault.hint) from fault
             self._findings.config = merge_config(self._findings.config, {name: checked})
         return ""
 
-    def get(self, key: str, default: object = None, _validator: object = None) -> object:
+    def set(self, key: str, value: object) -> str:
+        return self({key: value})
+
+    def get(self, key: str, default: object = None, validator: object = None) -> object:
+        del validator
         value = merge_config(self._weaker, self._findings.config).get(key)
         value = default_setting(key) if value is None else value
         return default if value is None else value
@@ -140,7 +145,8 @@ class ConfigCall:
             raise TemplateFault(f"meta {key!r} is required here", rf"meta_require\s*\(\s*['\"]{re.escape(key)}")
         return value
 
-    def require(self, key: str, _validator: object = None) -> object:
+    def require(self, key: str, validator: object = None) -> object:
+        del validator
         value = self.get(key, _NOTHING)
         if value is _NOTHING:
             raise TemplateFault(f"config {key!r} is required here", rf"require\s*\(\s*['\"]{re.escape(key)}")
@@ -196,6 +202,9 @@ def _references(
 ) -> dict[str, object]:
     def use(input_ref: InputRef) -> TemplateRelation:
         findings.inputs[input_ref.unique_id] = input_ref
+        event_time = None if registry is None else registry.event_times.get(input_ref.unique_id)
+        if findings.begin is not None and event_time is not None:
+            return RelationSince(input_ref.table, event_time, findings.begin)
         return TemplateRelation(input_ref.table)
 
     @contextmanager
@@ -283,7 +292,8 @@ def _empty(*_args: object, **_options: object) -> str:
 
 _ERRORS = (
     *("raise_compiler_error", "raise_not_implemented", "raise_database_error", "raise_dependency_error"),
-    *("raise_fail_fast_error", "missing_config", "missing_relation", "relation_wrong_type"),
+    *("raise_fail_fast_error", "raise_parsing_error", "raise_contract_error", "raise_duplicate_resource_name"),
+    *("missing_config", "missing_materialization", "missing_relation", "relation_wrong_type", "column_type_missing"),
 )
 _OF_DBT = ("run_query", "statement", "load_result", "load_relation", "load_cached_relation", "is_incremental")
 """Functions that templates may call as macros of dbt: `dbt.run_query(…)`."""

@@ -242,6 +242,7 @@ class _Package(Mapping[str, object]):
 
     def __init__(self, binding: _Binding, name: str, before: object) -> None:
         self._binding = binding
+        self._package_name = name  # as messages have it
         self._macros = binding.macros.package(name)
         self._before = before if isinstance(before, Mapping) else {}
 

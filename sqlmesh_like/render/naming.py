@@ -57,20 +57,31 @@ def table_of(
     is, since its layers (ods, dwd, dws) are schemas. `generate_schema_name` and `generate_alias_name` override both, as
     do `default__generate_schema_name` and the like, to which dbt's own dispatch.
     """
-
-    def generated(macro: str, custom: str | None, default: str) -> str:
-        call = scope.get(macro)
-        if not callable(call) or isinstance(call, DefaultName):
-            return default
-        made: Callable[..., object] = call
-        return templates.run(lambda: str(made(custom, scope["model"])).strip(), path, scope)
-
     custom = schema.strip() if schema else None
+    default = default_schema(custom, target, is_dbt)
     table = TableName(
-        generated("generate_schema_name", custom, default_schema(custom, target, is_dbt)),
-        generated("generate_alias_name", alias, (alias or name).strip()),
+        _generated("generate_schema_name", custom, default, scope, templates, path),
+        _generated("generate_alias_name", alias, (alias or name).strip(), scope, templates, path),
     )
     if not table.is_path_safe():
         hint = "schemas and names are folders of the warehouse: letters, digits, _ and - only"
         raise ProjectError(f"{table} cannot be a table's name", location=Location(path), hint=hint)
     return table
+
+
+def schema_of_failures(schema: object, scope: TemplateScope, target: Target, templates: Templates, path: str) -> str:
+    """In which schema the failing rows of a data test are stored, whose config gives this one."""
+    custom = None if schema is None else str(schema).strip() or None
+    default = target.schema if custom is None else f"{target.schema}_{custom}"
+    return _generated("generate_schema_name", custom, default, scope, templates, path)
+
+
+def _generated(
+    macro: str, custom: str | None, default: str, scope: TemplateScope, templates: Templates, path: str
+) -> str:
+    """What the project's macro gives; the default where it has none."""
+    call = scope.get(macro)
+    if not callable(call) or isinstance(call, DefaultName):
+        return default
+    made: Callable[..., object] = call
+    return templates.run(lambda: str(made(custom, scope["model"])).strip(), path, scope)

@@ -121,6 +121,17 @@ class TemplateRelation(Mapping[str, object]):
         return hash(str(self))
 
 
+class RelationSince(TemplateRelation):
+    """A table without its rows from before a moment: what a microbatch model reads, as dbt cuts its inputs."""
+
+    def __init__(self, table: TableName, event_time: str, begin: str) -> None:
+        super().__init__(table)
+        self._filter = f"{event_time} >= '{begin}'"
+
+    def __str__(self) -> str:
+        return f"(select * from {self._table.sql()} where {self._filter})"
+
+
 _RELATION_KEYS = ("database", "schema", "identifier", "name", "type", "metadata")
 
 
@@ -157,6 +168,7 @@ class RelationRegistry:
     disabled: Mapping[str, str]  # name → file
     packages: tuple[str, ...] = ()
     versions: Mapping[str, tuple[Version, ...]] = field(default_factory=dict)  # of models that have some
+    event_times: Mapping[str, str] = field(default_factory=dict)  # by unique id
 
     def ref(self, *names: str, version: object = None) -> InputRef:
         """The model or seed of `ref('name')` or `ref('project', 'name')`; of a model with versions the latest one

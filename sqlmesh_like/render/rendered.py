@@ -115,6 +115,7 @@ class RenderedModel:
     version: Version | None = None
     python: PythonCode | None = None  # of a Python model
     templates: Mapping[str, str] = field(default_factory=dict)  # settings by folder, as written before rendering
+    settings: Mapping[str, object] = field(default_factory=dict)  # those that mean nothing here, and hooks as written
     error: SqlError | None = None  # why its template gives no text: `sql` is empty then
 
     @property
@@ -130,7 +131,13 @@ class RenderedModel:
     def author_strategy(self) -> AuthorStrategy | None:
         """How the author's own incremental SQL is brought into the table; None where the plan is derived."""
         is_own = self.incremental_sql is not None and self.config.materialized == "incremental"
-        return self.config.incremental_strategy if is_own else None
+        strategy = self.config.incremental_strategy
+        return strategy if is_own and strategy != "microbatch" else None
+
+    @property
+    def is_microbatch(self) -> bool:
+        """Whether dbt would build it batch by batch."""
+        return self.config.materialized == "incremental" and self.config.incremental_strategy == "microbatch"
 
     @property
     def branch(self) -> RenderedModel | None:
@@ -163,6 +170,7 @@ class RenderedTest:
     asks_lake: bool = False
     declared_at: Location | None = None
     table: TableName | None = None  # where its failures are stored; None: nowhere
+    schema: str = ""  # of that table, whether or not there is one
     fqn: tuple[str, ...] = ()
     description: str = ""
     short_name: str = ""  # of its compiled file and its table; empty: its name
@@ -225,6 +233,7 @@ class RenderedSeed:
     table: TableName
     column_types: Mapping[str, str]
     config: Mapping[str, object]
+    declared_types: Mapping[str, str] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     description: str = ""
     fqn: tuple[str, ...] = ()

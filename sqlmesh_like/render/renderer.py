@@ -9,11 +9,11 @@ from __future__ import annotations
 import copy
 import datetime
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from sqlmesh_like.errors import Location, ProjectError, SqlError, as_sql_error, require_sound
 from sqlmesh_like.names import TableName
-from sqlmesh_like.project.config import build_config, check_setting, merge_config
+from sqlmesh_like.project.config import HOOKS, build_config, check_setting, merge_config
 from sqlmesh_like.project.nodes import ModelConfig, ModelFile, ParsedProject, SeedFile, Target, TestFile
 from sqlmesh_like.project.package_reader import refuse_duplicates
 from sqlmesh_like.project.reading.file_dependencies import rendering_node
@@ -22,6 +22,7 @@ from sqlmesh_like.project.settings import DBT_FILE
 from sqlmesh_like.project.snapshots import snapshot_config
 from sqlmesh_like.project.versions import Version
 from sqlmesh_like.render.adapter_functions import LakeQueries
+from sqlmesh_like.render.batches import batch_begin
 from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
 from sqlmesh_like.render.exposures import check_access, render_exposures
 from sqlmesh_like.render.library.call import TemplateCall
@@ -260,6 +261,10 @@ class Renderer:
             },
             packages=tuple(self._project.package_vars),
             versions=_versions(entry.file for entry in enabled),
+            event_times={
+                **{entry.file.unique_id: str(at) for entry in enabled if (at := entry.config.get("event_time"))},
+                **{table.unique_id: table.event_time for table in tables if table.event_time},
+            },
         )
 
     def _disabled(self, placed: list[Placed]) -> frozenset[str]:
@@ -283,6 +288,7 @@ class Renderer:
             path=seed.path,
             table=self._table(seed.name, seed.config, scope, seed.path),
             column_types=seed.column_types,
+            declared_types=seed.declared_types,
             config=seed.config,
             tags=build_config({"tags": seed.config.get("tags")}).tags,
             description=seed.description,
@@ -344,7 +350,7 @@ class Renderer:
             is_allowed = placed.file.package in (self._project.name, *self._project.flags.python_model_packages)
             python = PlacedPython(placed.file, placed.python, placed.config, placed.table, is_allowed)
             return render_python(python, self._config(placed, registry), registry)
-        findings = RenderTrace()
+        findings = RenderTrace(begin=batch_begin(placed.config, placed.file))
         source_map = self._render(placed, registry, findings, incremental=False)
         incremental = None
         if findings.asked_incremental:
@@ -370,6 +376,7 @@ class Renderer:
             asks_lake=findings.asked_lake,
             version=placed.file.version,
             templates=placed.file.templates,
+            settings=_other_settings(placed.config),
         )
 
     def _render(
@@ -409,6 +416,11 @@ def _versions(files: Iterable[ModelFile]) -> dict[str, tuple[Version, ...]]:
         if (version := file.version) is not None:
             versions[version.of] = (*versions.get(version.of, ()), version)
     return versions
+
+
+def _other_settings(config: Mapping[str, object]) -> dict[str, object]:
+    known = {field.name for field in fields(ModelConfig)} - HOOKS
+    return {key: value for key, value in config.items() if key not in known}
 
 
 def is_enabled(placed: Placed) -> bool:

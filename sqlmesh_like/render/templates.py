@@ -97,6 +97,11 @@ class LoudUndefined(Undefined):
     def _report(message: str) -> None:
         refuse_undefined(message)
 
+    @property
+    def _undefined_message(self) -> str:
+        package = getattr(self._undefined_obj, "_package_name", None)
+        return f"package {package!r} has no macro {self._undefined_name!r}" if package else super()._undefined_message
+
     def __str__(self) -> str:
         if self._undefined_name not in self._assigned:
             self._report(self._undefined_message)
@@ -367,6 +372,12 @@ def _explained_undefined(message: str, scope: Mapping[str, object]) -> tuple[str
         known = [key for key in scope if not key.startswith("_")]
         return f"{name!r} is not defined: no such macro, function or variable", (rf"\b{name}\b",), nearest(name, known)
     attribute = re.search(r"has no attribute '(\w+)'", message)
+    package = re.fullmatch(r"package '(\w+)' has no macro '(\w+)'", message)
+    if package:
+        macros = scope.get(package[1])
+        hint = nearest(package[2], list(macros) if isinstance(macros, Mapping) else [])
+        pattern = rf"\b{package[1]}\s*\.\s*{package[2]}\b"
+        return message, (pattern, r"\{[{%]"), hint or "another version of the package may have it"
     pattern = rf"\b{attribute[1]}\b" if attribute else r"\{[{%]"
     return message, (pattern, r"\{[{%]"), None
 

@@ -10,12 +10,13 @@ from dataclasses import replace
 from sqlmesh_like.errors import JinjaError, Location, ProjectError, as_sql_error
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import TestFile
+from sqlmesh_like.project.paths import within_package
 from sqlmesh_like.project.reading.file_dependencies import rendering_node
 from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.testing.data_test_config import check_test_setting, merged
 from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
-from sqlmesh_like.render.library.node import path_within_package
 from sqlmesh_like.render.macros import TemplateScope
+from sqlmesh_like.render.naming import schema_of_failures
 from sqlmesh_like.render.relations import DisabledNode, RelationRegistry
 from sqlmesh_like.render.rendered import RenderedTest, SourceMap
 from sqlmesh_like.render.templates import Templates
@@ -55,6 +56,7 @@ def _rendered_or_broken(
             tags=_tags(test.config.get("tags")), column_name=test.column_name, test_type=test.test_type,
             config=merged(test.weaker, test.config), declared_at=test.declared_at, fqn=test.fqn,
             description=test.description, short_name=test.short_name, metadata=test.metadata, entry=test.config,
+            schema=f"{around.target.schema}_dbt_test__audit",
             error=as_sql_error(broken),
         )  # fmt: skip
 
@@ -82,6 +84,8 @@ def _rendered(
     effective = _effective(test, findings)
     if effective.get("enabled") is False:
         return None
+    audit = effective.get("schema", "dbt_test__audit")
+    schema = schema_of_failures(audit, scope, around.target, templates, test.path)
     return RenderedTest(
         unique_id=test.unique_id,
         name=test.name,
@@ -99,7 +103,8 @@ def _rendered(
         macros=tuple(sorted(findings.macros)),
         asks_lake=findings.asked_lake,
         declared_at=test.declared_at,
-        table=_table(test, effective, around.target.schema),
+        table=_table(test, effective, schema),
+        schema=schema,
         fqn=test.fqn,
         description=test.description,
         short_name=test.short_name,
@@ -125,14 +130,14 @@ def _scope(
     config = ConfigCall(settings, findings, check_test_setting, around.templates.warn)
     this = TableName(around.target.schema, test.name)
     package = test.unique_id.split(".")[1]
-    path = path_within_package(test.path, package)
+    path = within_package(test.path, package)
     node: Mapping[str, object] = {
         "unique_id": test.unique_id,
         "name": test.name,
         "resource_type": "test",
         "package_name": package,
         "original_file_path": path,
-        "path": path.partition("/")[2] or path,
+        "path": f"{test.short_name}.sql" if test.test_type == "generic" else path.partition("/")[2] or path,
         "fqn": list(test.fqn),
         "tags": list(_tags(settings.get("tags"))),
         "config": copy.deepcopy({"enabled": True, "severity": "ERROR", "tags": [], "meta": {}, **settings}),
@@ -141,6 +146,8 @@ def _scope(
         "schema": around.target.schema,
         "raw_code": test.raw_sql,
         "language": "sql",
+        "column_name": test.column_name,
+        "attached_node": test.attached_to,
     }
     return build_scope(around, registry, node, this, config, findings)
 
@@ -152,18 +159,18 @@ def _effective(test: TestFile, findings: RenderTrace) -> dict[str, object]:
     return merged(test.weaker, test.config, findings.config)
 
 
-def storing_failures(tests: Iterable[RenderedTest], schema: str) -> tuple[RenderedTest, ...]:
+def storing_failures(tests: Iterable[RenderedTest]) -> tuple[RenderedTest, ...]:
     """The tests as `--store-failures` makes them: each has a table for them, but where its config says no."""
     wanted = ((test, {"store_failures": True, **test.config}) for test in tests)
-    return tuple(replace(test, table=_table(test, config, schema)) for test, config in wanted)
+    return tuple(replace(test, table=_table(test, config, test.schema)) for test, config in wanted)
 
 
 def _table(test: TestFile | RenderedTest, config: Mapping[str, object], schema: str) -> TableName | None:
-    """Where failures go, as in dbt: below the target's schema, under the test's name."""
+    """Where failures go, as in dbt: in a schema of their own, under the test's name."""
     if not config.get("store_failures") and config.get("store_failures_as") not in ("table", "view"):
         return None
     name = str(config.get("alias") or test.short_name or test.name)
-    table = TableName(f"{schema}_{config.get('schema') or 'dbt_test__audit'}", name)
+    table = TableName(schema, name)
     if not table.is_path_safe():
         hint = "give schema and alias of letters, digits, _ and - only"
         raise ProjectError(f"{table} cannot be a table's name", location=test.declared_at, hint=hint)

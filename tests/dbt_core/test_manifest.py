@@ -28,7 +28,8 @@ DIFFERS: Mapping[str, frozenset[str]] = {
         "doc_blocks", "depends_on.macros", "compiled", "compiled_code", "compiled_path",
     }),
     "model": frozenset({
-        "extra_ctes", "extra_ctes_injected", "primary_key", "contract.checksum",
+        "extra_ctes", "extra_ctes_injected", "primary_key", "contract.checksum", "config.unique_key",
+        "config.partition_by",
     }),
     "snapshot": frozenset({"checksum"}),
     "seed": frozenset({"root_path"}),
@@ -41,7 +42,8 @@ DIFFERS: Mapping[str, frozenset[str]] = {
 NESTED = ("config", "contract", "depends_on")
 SHOP: Mapping[str, str] = {
     "dbt_project.yml": "name: shop\nversion: '1.0'\nprofile: lake\n"
-    "models: {shop: {marts: {+materialized: table, +meta: {owner: ada}}}}\nseeds: {shop: {+schema: raw}}\n",
+    "models: {shop: {marts: {+materialized: table, +meta: {owner: ada}}}}\n"
+    "seeds: {shop: {+schema: raw, +docs: {node_color: red}, +meta: {a: b}}}\n",
     "profiles.yml": PROFILE,
     "packages.yml": "packages: [{local: kit}]\n",
     "kit/dbt_project.yml": "name: kit\nversion: '1.0'\n",
@@ -53,6 +55,7 @@ SHOP: Mapping[str, str] = {
 sources:
   - name: till
     description: what the tills send
+    loader: a van
     schema: raw
     tags: [raw]
     tables:
@@ -62,7 +65,7 @@ sources:
         loaded_at_field: price
         freshness: {warn_after: {count: 1, period: day}}
         columns: [{name: sku, description: the product, data_type: string, data_tests: [not_null]}]
-      - {name: items, meta: {seen: true}}
+      - {name: items, meta: {seen: true}, tags: [b, a], config: {event_time: price, freshness: null}}
 """,
     "models/stg_bills.sql": "select sku, {{ kit.cents('price') }} as price from {{ source('till', 'bills') }}\n\n",
     "models/marts/sums.sql": "{{ config(alias='totals', tags=['night'], docs={'node_color': 'red'}) }}\n"
@@ -88,12 +91,13 @@ models:
 }
 HOOKED: Mapping[str, str] = {
     "dbt_project.yml": "name: hooked\nversion: '1.0'\nprofile: lake\n"
-    "models: {+post-hook: ['select 1'], hooked: {+persist_docs: {relation: true}}}\n",
+    "models: {+post-hook: [\"{{ 'select 1' }}\"], hooked: {+persist_docs: {relation: true}}}\n",
     "profiles.yml": PROFILE,
     "models/base.sql": "{{ config(materialized='ephemeral') }}select 1 as id, 2 as n",
     "models/added.sql": "{{ config(materialized='incremental', unique_key=['id', 'n'], "
     "on_schema_change='append_new_columns', pre_hook='select 2') }} select * from {{ ref('hooked', 'base') }}",
-    "models/read.sql": "{{ config(full_refresh=false, group='g', access='private') }}\n"
+    "models/read.sql": "{{ config(full_refresh=false, group='g', access='private', labels={'domain': 'mart'}, "
+    "grants={'select': ['a']}) }}\n"
     "select id from {{ ref('added') }} union all select n from {{ ref('added') }} union all select id "
     "from {{ ref('base') }}",
     "models/p.yml": """

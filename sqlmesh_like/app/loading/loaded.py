@@ -82,7 +82,7 @@ class Loaded:
 
     def storing_failures(self) -> Loaded:
         """With a table for the failing rows of each data test that does not say no."""
-        tests = storing_failures(self.rendered.tests, self.target.schema)
+        tests = storing_failures(self.rendered.tests)
         return replace(self, rendered=replace(self.rendered, tests=tests), cache_path=None)
 
     def renderer(self, now: datetime.datetime) -> Renderer:

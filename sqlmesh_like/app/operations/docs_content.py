@@ -32,7 +32,7 @@ def lake_tables(loaded: Loaded) -> tuple[Catalog | None, dict[str, TableFacts]]:
 
 
 def site_content(loaded: Loaded, tables: Mapping[str, TableFacts], places: Catalog | None, compiles: bool) -> SiteData:
-    """Everything the site shows. Raises SqlError for a model that cannot be compiled, unless nothing is."""
+    """Everything the site shows; of a model that cannot be compiled what needs no compiling, and the error."""
     folder, now = loaded.target_folder, datetime.now(UTC)
     site_data = SiteData(
         manifest=loaded.manifest,
@@ -49,10 +49,10 @@ def site_content(loaded: Loaded, tables: Mapping[str, TableFacts], places: Catal
 def _compiled(loaded: Loaded, site_data: SiteData, places: Catalog | None) -> SiteData:
     schemas = input_schemas(loaded, [model.unique_id for model in loaded.rendered.models])
     states = {i: facts.state for i, facts in site_data.tables.items() if facts.problem is None}
-    models = documented(loaded.rendered, loaded.graph, schemas, places, states, site_data.now)
-    edges, columns = column_edges(loaded.rendered, Lineage(loaded.rendered, schemas))
+    models, errors = documented(loaded.rendered, loaded.graph, schemas, places, states, site_data.now)
+    edges, columns = column_edges(loaded.rendered, Lineage(loaded.rendered, schemas, is_lenient=True))
     known = {i: schema for i, schema in schemas.items() if schema}
-    return replace(site_data, models=models, edges=edges, columns={**known, **columns})
+    return replace(site_data, models=models, errors=errors, edges=edges, columns={**known, **columns})
 
 
 def catalog_of(loaded: Loaded, tables: Mapping[str, TableFacts]) -> dict[str, object]:

@@ -264,9 +264,12 @@ def _lock(loaded: Loaded, command: str, selected: Collection[str]) -> AbstractCo
 
 
 def _warn_of_watermarks(loaded: Loaded, selected: Collection[str], notify: Notify) -> None:
-    models = [m for m in loaded.rendered.models if m.unique_id in selected and m.is_handwritten_incremental]
+    chosen = [m for m in loaded.rendered.models if m.unique_id in selected]
+    models = [m for m in chosen if m.is_handwritten_incremental]
+    batches = [m.name for m in chosen if m.is_microbatch]
     is_run = loaded.target.type == "spark"  # elsewhere every table is built once, in full
     run = [model.name for model in models if is_run and model.author_strategy is not None]
-    for rule, names in (("CFG004", [m.name for m in models if m.name not in run]), ("CFG005", run)):
+    whole = [model.name for model in models if model.name not in run]
+    for rule, names in (("CFG004", whole), ("CFG005", run), ("CFG006", batches)):
         if names:
             notify(f"warning: {rule} {', '.join(names)}: {RULES[rule].meaning}", "warn")

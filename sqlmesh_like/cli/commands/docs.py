@@ -39,12 +39,13 @@ def command() -> None:
 @click.option("--empty-catalog", is_flag=True, help="Ask no lake: catalog.json is empty, the site knows no commits.")
 @click.option("--static", is_flag=True, help="Write the site as static_index.html too, the name that dbt gives it.")
 @shared_options
-def generate(flags: Flags, no_compile: bool, empty_catalog: bool, static: bool) -> None:
+def generate(flags: Flags, no_compile: bool, empty_catalog: bool, static: bool) -> int:
     """Write one HTML file that needs nothing else, manifest.json and catalog.json. Starts no JVM.
 
     The file is <target-path>/index.html: models, columns, tests, SQL, delta programs, strategies with their reasons,
     the graph with column lineage, commits and the last run. It works from disk and asks nobody for anything.
-    As in dbt a selection limits catalog.json alone.
+    As in dbt a selection limits catalog.json alone. A model that cannot be compiled is there without its plan, with a
+    warning, and the exit code is 1.
     """
     loaded = load(flags)
     output, folder = make_output(flags), loaded.target_folder
@@ -55,13 +56,17 @@ def generate(flags: Flags, no_compile: bool, empty_catalog: bool, static: bool) 
             output.line(f"warning: {facts.problem}", "warn")
     columns = catalog_of(loaded, tables)
     show_phase("compiling the models")
-    html = site_page(content(site_content(loaded, tables, places, compiles=not no_compile)))
+    site_data = site_content(loaded, tables, places, compiles=not no_compile)
+    for error in site_data.errors.values():
+        output.line(f"warning: {error.location}: {error.message}: the site has no plan of this model", "warn")
+    html = site_page(content(site_data))
     write_compiled(folder, loaded.rendered)
     write_manifest(folder / "manifest.json", loaded.project, loaded.manifest_text())
     write_catalog(folder / "catalog.json", columns)
     for name in (SITE, STATIC) if static else (SITE,):
         write_text(folder / name, html)
         output.line(f"Wrote {loaded.project.target_path}/{name} ({len(html.encode()) / 1000:,.0f} kB)")
+    return 1 if site_data.errors else 0
 
 
 @command.command("serve")

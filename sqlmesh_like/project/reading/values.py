@@ -185,7 +185,8 @@ class ValueRenderer:
     def render(self, node: YamlNode, skip: frozenset[str] = frozenset()) -> YamlNode:
         """The node with all its strings rendered, children under the keys of `skip` excepted."""
         if isinstance(node.value, str):
-            value = self._text(node) if has_jinja(node.value) else node.value
+            # As in dbt each text goes through Jinja, which drops the line's end that a block of YAML has.
+            value = self._text(node) if has_jinja(node.value) else node.value.removesuffix("\n")
             return YamlNode(value, node.location, node.key_location, is_private=self._is_private or node.is_private)
         children = {key: child if key in skip else self.render(child, skip) for key, child in node.items()}
         elements = tuple(self.render(element, skip) for element in node.elements)

@@ -16,7 +16,7 @@ from sqlmesh_like.project.testing.data_test_config import KEYS, checked_test_set
 _EXPRESSION = re.compile(r"\s*(?:env_var|ref|var|source|doc)\s*\(.+\)\s*", re.DOTALL)
 _WHOLE = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)
 _PART = re.compile(r"\{\{-?((?:(?!\}\}).)*?)-?\}\}", re.DOTALL)
-_OWN_KEYS = frozenset({"name", "test_name", "description", "config", "arguments", *KEYS})
+_OWN_KEYS = frozenset({"name", "test_name", "description", "config", *KEYS})
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ def generic_test(node: YamlNode, tested: Tested, settings: FolderConfig) -> Test
     Raises ProjectError where the entry is neither a name nor a mapping, or a setting has a wrong value.
     """
     macro, body = _macro_and_body(node)
+    body = _flat(body)
     config = _config(body, settings.values)
     arguments = _arguments(body)
     given, metadata = _given_name(body), _metadata(macro, tested, arguments)
@@ -79,6 +80,16 @@ def _macro_and_body(node: YamlNode) -> tuple[str, YamlNode]:
     return name, empty if inner.value is None else inner.mapping(f"the settings of data test {name!r}")
 
 
+def _flat(body: YamlNode) -> YamlNode:
+    """As in dbt what stands under `arguments` means the same beside it, a `config:` there too."""
+    if "arguments" not in body.children:
+        return body
+    nested = body.get("arguments")
+    children = {key: child for key, child in body.items() if key != "arguments"}
+    children |= {} if nested is None else nested.mapping("arguments").children
+    return YamlNode({key: child.value for key, child in children.items()}, body.location, body.key_location, children)
+
+
 def _config(body: YamlNode, values: ValueRenderer) -> dict[str, object]:
     nested = body.get("config")
     inner = {} if nested is None else nested.mapping("config").children
@@ -87,9 +98,7 @@ def _config(body: YamlNode, values: ValueRenderer) -> dict[str, object]:
 
 
 def _arguments(body: YamlNode) -> Mapping[str, object]:
-    nested = body.get("arguments")
-    inner = {} if nested is None else {key: node.value for key, node in nested.mapping("arguments").items()}
-    return {**{key: node.value for key, node in body.items() if key not in _OWN_KEYS}, **inner}
+    return {key: node.value for key, node in body.items() if key not in _OWN_KEYS}
 
 
 def _given_name(body: YamlNode) -> str | None:

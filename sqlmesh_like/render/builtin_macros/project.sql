@@ -68,3 +68,7 @@
   {%- for column in source_columns if column.column | lower not in known %}{% do missing.append(column) %}{% endfor -%}
   {{ return(missing) }}
 {% endmacro %}
+
+{% macro set_sql_header(config) -%}
+  {{- config.set('sql_header', caller()) -}}
+{%- endmacro %}

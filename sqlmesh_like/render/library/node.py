@@ -24,7 +24,6 @@ DEFAULT_SETTINGS: Mapping[str, object] = {
     "contract": {"enforced": False, "alias_types": True},
 }
 """Settings that every node of dbt has, with what they are where nobody sets them."""
-_PACKAGE_FOLDERS = ("dbt_packages", "dbt_modules")
 _OF_GRAPH = (
     "nodes", "sources", "exposures", "groups", "metrics", "semantic_models", "saved_queries", "functions"
 )  # fmt: skip
@@ -42,16 +41,6 @@ _OF_WHOLE_PROJECT: Mapping[str, object] = {
     "group": None,
 }
 Entries = Callable[[], Mapping[str, object]]
-
-
-def path_within_package(path: str, package: str) -> str:
-    """A file of a package by its path in there, as in dbt.
-
-    >>> path_within_package("dbt_packages/kit/models/a.sql", "kit")
-    'models/a.sql'
-    """
-    head, _, rest = path.partition(f"/{package}/")
-    return rest if rest and head in _PACKAGE_FOLDERS else path
 
 
 def default_setting(key: str) -> object:

@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import build_config
 from sqlmesh_like.project.nodes import ModelFile, SeedFile
-from sqlmesh_like.render.library.node import DEFAULT_SETTINGS, path_within_package
+from sqlmesh_like.project.paths import within_package
+from sqlmesh_like.render.library.node import DEFAULT_SETTINGS
 
 
 def node_words(file: ModelFile | SeedFile, config: Mapping[str, object], table: TableName) -> dict[str, object]:
     """`model` of templates, and the `node` that `generate_schema_name` gets."""
     kind = file.unique_id.partition(".")[0]
     version = file.version if isinstance(file, ModelFile) else None
-    path = path_within_package(file.path, file.unique_id.split(".")[1])
+    path = within_package(file.path, file.unique_id.split(".")[1])
     return {
         "unique_id": file.unique_id,
         "name": version.of if version else file.name,

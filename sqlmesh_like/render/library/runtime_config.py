@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 
 from sqlmesh_like.project.nodes import ParsedProject, Target
+from sqlmesh_like.project.profile import target_words
 
 
 class RuntimeConfig:
@@ -15,13 +16,14 @@ class RuntimeConfig:
     Every value is a copy: what a template changes of it no other one sees.
     """
 
-    __slots__ = ("_vars", "_versions", "profile_name", "project_name", "target_name", "threads")
+    __slots__ = ("_vars", "_versions", "credentials", "profile_name", "project_name", "target_name", "threads")
 
     def __init__(self, project: ParsedProject, target: Target) -> None:
         self.project_name, self.profile_name = project.name, target.profile
         self.target_name, self.threads = target.name, target.threads
         self._versions = dict(project.versions)
         self._vars = project.vars
+        self.credentials = dict(target_words(target))  # what `target` says, no secret
 
     @property
     def version(self) -> str | None:
@@ -38,3 +40,9 @@ class RuntimeConfig:
     @property
     def vars(self) -> Mapping[str, object]:
         return copy.deepcopy(dict(self._vars))
+
+    cli_vars = vars
+
+    @property
+    def args(self) -> dict[str, object]:
+        return {}

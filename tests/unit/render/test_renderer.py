@@ -293,7 +293,7 @@ def test_every_test_that_does_not_say_no_may_store_its_failures(root: Path) -> N
     listed = "[unique, {not_null: {config: {store_failures: false}}}]"
     described = f"models: [{{name: m, columns: [{{name: a, data_tests: {listed}}}]}}]"
     files = {"models/m.sql": "select 1 as a", "models/m.yml": described}
-    tests = storing_failures(render(root, files).tests, "dws")
+    tests = storing_failures(render(root, files).tests)
     assert {test.name: str(test.table) for test in tests} == {
         "unique_m_a": "dws_dbt_test__audit.unique_m_a", "not_null_m_a": "None",
     }  # fmt: skip

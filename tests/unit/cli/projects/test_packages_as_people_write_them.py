@@ -99,15 +99,6 @@ def test_a_filter_within_an_expression_of_yaml_changes_nothing(call: Call) -> No
     assert "dbt_project.yml:4:" in shown and "'perhaps' is not a boolean" in shown
 
 
-def test_partitions_in_bigquerys_form_are_ignored_with_a_warning(call: Call) -> None:
-    config = "{{ config(materialized='table', partition_by={'field': 'day', 'data_type': 'date'}) }}"
-    asked = "select date'2024-01-01' as day, '{{ config.get('partition_by').field }}' as f"
-    shown = call("build", **{"models/m.sql": config + asked})
-    assert "models/m.sql:1:" in shown and "config 'partition_by' in BigQuery's form is ignored" in shown
-    shown = call("parse", code=2, **{"models/m.sql": config.replace("field", "feld") + asked})
-    assert "config 'partition_by' must be a text or a list of texts" in shown
-
-
 BY_ENGINE = (
     "{% macro deep() %}{{ return(adapter.dispatch('deep', 'shop')()) }}{% endmacro %}"
     "{% macro depth() %}{{ var('depth') }}, '{{ target.type }}'{% endmacro %}"
