@@ -215,3 +215,22 @@ def test_how_lines_end_is_no_change_of_a_model(project: Project) -> None:
     (project.root / "before/manifest.json").write_text(json.dumps(manifest))
     shown = project.call("ls", "-s", "state:modified", "--state", "before", files=files)
     assert "shop.m" not in shown
+
+
+def test_a_broken_model_costs_the_site_its_plan_alone(project: Project) -> None:
+    files = {
+        "models/m.sql": "select 1 as id",
+        "models/bad.sql": "select 1 as a,\n  (2 as b",
+        "analyses/a.sql": "select 1 as a",
+    }
+    shown = project.call("docs", "generate", files={**files, "analyses/b.sql": "select 1 as a"}, code=1)
+    assert "warning: models/bad.sql:2:" in shown
+    assert ": the site has no plan of this model" in shown
+    assert (project.root / "target/index.html").is_file()
+    assert set(nodes(project)) >= {"model.shop.m", "model.shop.bad"}
+    assert "2 analyses, " in project.call("import-check", "-s", "m", "a", "b", "bad", files=files, code=1)
+
+
+def test_what_spark_cannot_be_given_unchanged_is_named_at_its_place(project: Project) -> None:
+    shown = project.call("compile", files={"models/m.sql": "select 1 as a,\n  to_char(now(), 'YYYY-MM') as b"}, code=2)
+    assert "models/m.sql:2:3: the query cannot be carried over unchanged: Argument 'format' is not supported" in shown
