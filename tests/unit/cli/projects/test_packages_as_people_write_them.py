@@ -81,7 +81,7 @@ def test_the_projects_own_settings_are_seen_by_ref_config(call: Call) -> None:
 def test_a_pattern_in_a_template_is_what_it_is(call: Call) -> None:
     asked = r"select '{{ modules.re.sub('\s+', '-', 'a  b') }}' as a"
     assert compiled(call, asked) == "select 'a-b' as a"
-    settings = FILES["dbt_project.yml"] + r"""models: {shop: {+enabled: "{{ '\d' == '\d' }}"}}""" + "\n"
+    settings = FILES["dbt_project.yml"] + r"""models: {shop: {+enabled: '{{ "\d" == "\d" }}'}}""" + "\n"
     assert compiled(call, asked, **{"dbt_project.yml": settings}) == "select 'a-b' as a"
 
 
