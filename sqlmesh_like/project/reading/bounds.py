@@ -14,6 +14,7 @@ import re
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from types import BuiltinMethodType, FrameType
 
 from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, Frame, optimizeconst
+from jinja2.environment import TemplateExpression
 from jinja2.exceptions import SecurityError
 from jinja2.runtime import Context, str_join
 from jinja2.sandbox import SandboxedEnvironment
@@ -161,6 +163,15 @@ class _Generator(CodeGenerator):
         self.write("))")
 
 
+@contextmanager
+def _unread_escapes() -> Iterator[None]:
+    """A pattern in a template (`'\\s+'`) is what it is, as in dbt; Python would warn of it."""
+    with warnings.catch_warnings():
+        for category in (DeprecationWarning, SyntaxWarning):
+            warnings.filterwarnings("ignore", r".*invalid (octal )?escape sequence", category)
+        yield
+
+
 class BoundedSandbox(SandboxedEnvironment):
     """A sandbox in which no single step takes all memory, or for ever."""
 
@@ -178,6 +189,14 @@ class BoundedSandbox(SandboxedEnvironment):
             self.filters[name] = _checked(self.filters[name], lambda *values: _check_numbers(values))
         for name, check in special.items():
             self.filters[name] = _checked(self.filters[name], check)
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        with _unread_escapes():
+            return super()._parse(source, name, filename)
+
+    def compile_expression(self, source: str, undefined_to_none: bool = True) -> TemplateExpression:
+        with _unread_escapes():
+            return super().compile_expression(source, undefined_to_none)
 
     @staticmethod
     def concat(parts: Iterable[str]) -> str:

@@ -78,6 +78,13 @@ def test_the_projects_own_settings_are_seen_by_ref_config(call: Call) -> None:
     assert compiled(call, asked) == "select 'shop 1.2.0 0.9.1 cent' as a"
 
 
+def test_a_pattern_in_a_template_is_what_it_is(call: Call) -> None:
+    asked = r"select '{{ modules.re.sub('\s+', '-', 'a  b') }}' as a"
+    assert compiled(call, asked) == "select 'a-b' as a"
+    settings = FILES["dbt_project.yml"] + r"""models: {shop: {+enabled: '{{ "\d" == "\d" }}'}}""" + "\n"
+    assert compiled(call, asked, **{"dbt_project.yml": settings}) == "select 'a-b' as a"
+
+
 def test_the_context_is_there_under_its_own_name(call: Call) -> None:
     macros = "{% macro one() %}1{% endmacro %}"
     asked = "select {{ context['one']() }} as a, '{{ context.model.name }}' as b, {{ render('{{ one() }}') }} as c"
