@@ -420,7 +420,7 @@ def _source(source: Source, table: SourceTable) -> dict[str, object]:
     return {
         **dbt_keys.SOURCE,
         **_common(table.unique_id, table.name, "source", table.declared_at.path),
-        "path": _within_package(table.declared_at.path, table.unique_id.split(".")[1]),
+        "path": within_package(table.declared_at.path, table.unique_id.split(".")[1]),
         "schema": table.table.schema,
         "fqn": list(table.fqn),
         "source_name": source.name,
