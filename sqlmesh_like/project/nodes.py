@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from sqlmesh_like.errors import Location
+from sqlmesh_like.errors import Location, SqlError
 from sqlmesh_like.names import Column, TableName
 from sqlmesh_like.project.freshness import Freshness
 from sqlmesh_like.project.publishing import Destination, Publish
@@ -191,6 +191,7 @@ class ModelFile:
     version: Version | None = None
     templates: Mapping[str, str] = field(default_factory=dict)  # settings of the project, as written before rendering
     time_spine: Mapping[str, object] | None = None  # as manifest.json has it
+    error: SqlError | None = None  # of what properties YAML says of it
 
     @property
     def is_python(self) -> bool:
@@ -215,6 +216,7 @@ class SeedFile:
     declared_types: Mapping[str, str] = field(default_factory=dict)  # those that its columns have in properties YAML
     fqn: tuple[str, ...] = ()
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
+    error: SqlError | None = None  # of what properties YAML says of it
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from sqlmesh_like.errors import Location, ProjectError, nearest
+from sqlmesh_like.errors import Location, ProjectError, SqlError, as_sql_error, nearest
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import merge_config
 from sqlmesh_like.project.doc_blocks import Docs
@@ -56,12 +56,13 @@ def read_package(
     models = tuple(_model(file, root, settings, properties, values, over, versions) for file in paths)
     models += _snapshots(root, settings, properties, values, over)
     seeds = tuple(_seed(path, root, settings, properties, values, over) for path in _seed_paths(root, settings))
+    data_tests, broken = _tests(root, settings, properties, (*models, *seeds), tests)
     return PackageFiles(
         settings,
         properties,
-        models,
-        seeds,
-        _tests(root, settings, properties, (*models, *seeds), tests),
+        tuple(replace(model, error=model.error or broken.get(model.unique_id)) for model in models),
+        tuple(replace(seed, error=seed.error or broken.get(seed.unique_id)) for seed in seeds),
+        data_tests,
         _macros(root, settings, settings.name if over else None),
         _analyses(root, settings, properties),
         _undescribed(properties, (*models, *seeds)),
@@ -129,6 +130,7 @@ def _model(
         column_docs=described.column_docs if described else {},
         version=version,
         time_spine=described.time_spine if described else None,
+        error=described.error if described else None,
         templates={key: text for key, text in templates.items() if key not in stronger},
     )
 
@@ -165,6 +167,7 @@ def _seed(
         declared_types=declared,
         fqn=fqn,
         column_docs=described.column_docs if described else {},
+        error=described.error if described else None,
     )
 
 
@@ -194,6 +197,7 @@ def _analysis(path: Path, root: Path, settings: Settings, described: NodePropert
         declared_at=Location(where, 1, 1),
         fqn=(settings.name, "analysis", *_folders(path, root, settings.analysis_paths), path.stem),
         column_docs=described.column_docs if described else {},
+        error=described.error if described else None,
     )
 
 
@@ -226,13 +230,17 @@ def _tests(
     properties: Properties,
     nodes: tuple[ModelFile | SeedFile, ...],
     of_tests: FolderConfig,
-) -> tuple[TestFile, ...]:
-    tests = list(properties.source_tests)
+) -> tuple[tuple[TestFile, ...], dict[str, SqlError]]:
+    """The data tests, and the errors of those that nodes declare, by the node's unique id."""
+    tests, broken = list(properties.source_tests), dict[str, SqlError]()
     for node, described in _described(properties, nodes):
         tested = Tested(settings.name, node.unique_id, node.name, _reference(node), None)
-        tests += node_tests(described.node, tested, of_tests)
+        try:
+            tests += node_tests(described.node, tested, of_tests) if described.error is None else []
+        except ProjectError as error:
+            broken[node.unique_id] = as_sql_error(error)
     tests += [_singular_test(path, root, settings, properties, of_tests) for path in _singular_paths(root, settings)]
-    return _with_distinct_ids(tests)
+    return _with_distinct_ids(tests), broken
 
 
 def _reference(node: ModelFile | SeedFile) -> str:
@@ -290,6 +298,7 @@ def _snapshot(
         fqn=fqn,
         root_config=over.folder_config(over.snapshots, fqn, values) if over else {},
         column_docs=described.column_docs if described else {},
+        error=described.error if described else None,
     )
 
 

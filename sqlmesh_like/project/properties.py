@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sqlmesh_like import secrets
-from sqlmesh_like.errors import Location, ProjectError
+from sqlmesh_like.errors import Location, ProjectError, SqlError, as_sql_error
 from sqlmesh_like.names import Column
 from sqlmesh_like.project.config import HOOKS, canonical, merge_config
 from sqlmesh_like.project.doc_blocks import Descriptions, Docs, column_tags
@@ -45,7 +45,7 @@ _COLUMN_KEYS = (
 
 @dataclass(frozen=True)
 class NodeProperties:
-    """What properties YAML says of one model or seed; `config` is checked."""
+    """What properties YAML says of one model or seed; `config` is checked. With an `error` it says nothing else."""
 
     name: str
     description: str
@@ -56,6 +56,7 @@ class NodeProperties:
     column_docs: Mapping[str, ColumnDoc]
     time_spine: Mapping[str, object] | None = None
     version: Version | None = None
+    error: SqlError | None = None
 
 
 @dataclass(frozen=True)
@@ -199,9 +200,25 @@ def _says_enabled(node: YamlNode) -> bool | None:
 def _by_name(
     kind: str, nodes: tuple[YamlNode, ...], values: ValueRenderer, descriptions: Descriptions
 ) -> dict[str, NodeProperties]:
-    parsed = [entry for node in nodes for entry in _versions(kind, node, values, descriptions)]
+    parsed = [entry for node in nodes for entry in _entry(kind, node, values, descriptions)]
     _refuse_twice([(f"{kind} {entry.name!r}", entry.declared_at) for entry in parsed])
     return {entry.name: entry for entry in parsed}
+
+
+def _entry(kind: str, node: YamlNode, values: ValueRenderer, descriptions: Descriptions) -> list[NodeProperties]:
+    """An entry, or that of each version; a broken one costs the node that it names, which must be sure."""
+    try:
+        return _versions(kind, node, values, descriptions)
+    except ProjectError as broken:
+        name = node.get("name") if isinstance(node.value, dict) else None
+        if name is None or not isinstance(name.value, str) or node.get("versions") is not None:
+            raise
+        return [broken_entry(node, name.value, broken)]
+
+
+def broken_entry(node: YamlNode, name: str, error: ProjectError) -> NodeProperties:
+    """An entry of which no more is known than that it is broken."""
+    return NodeProperties(name, "", {}, (), node.location, node, {}, error=as_sql_error(error))
 
 
 def _versions(kind: str, node: YamlNode, values: ValueRenderer, descriptions: Descriptions) -> list[NodeProperties]:

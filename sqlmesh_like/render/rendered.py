@@ -238,6 +238,7 @@ class RenderedSeed:
     description: str = ""
     fqn: tuple[str, ...] = ()
     column_docs: Mapping[str, ColumnDoc] = field(default_factory=dict)
+    error: SqlError | None = None  # of what properties YAML says of it
 
 
 @dataclass(frozen=True)
@@ -306,8 +307,10 @@ class RenderedProject:
 
     @property
     def errors(self) -> dict[str, SqlError]:
-        """What is wrong with templates: of nodes by unique id, of files of macros by path."""
-        nodes: tuple[RenderedModel | RenderedTest, ...] = (*self.models, *self.tests, *self.analyses)
+        """What is wrong with templates and entries of YAML: of nodes by unique id, of files of macros by path."""
+        nodes: tuple[RenderedModel | RenderedSeed | RenderedTest, ...] = (
+            *self.models, *self.seeds, *self.tests, *self.analyses
+        )  # fmt: skip
         errors = {**self.broken_macros, **{node.unique_id: node.error for node in nodes if node.error is not None}}
         return {name: as_sql_error(error) for name, error in errors.items()}
 

@@ -190,6 +190,8 @@ class Renderer:
         outside = merge_config(file.yaml_config, file.root_config)
         if outside.get("enabled") is False:
             return Placed(file, outside, unknown)
+        if file.error is not None:
+            return Placed(file, outside, unknown, error=file.error)
         if file.is_python:
             return self._place_python(file, unknown)
         findings, error = RenderTrace(is_parsing=True), None
@@ -294,6 +296,7 @@ class Renderer:
             description=seed.description,
             fqn=seed.fqn,
             column_docs=seed.column_docs,
+            error=seed.error,
         )
 
     def answered_by(self, lake: LakeQueries, graph: Entries | None = None) -> Renderer:

@@ -91,6 +91,8 @@ class Loaded:
 
     def read_seed(self, seed: RenderedSeed) -> SeedTable:
         """A seed's rows, as its file gives them. Raises ProjectError with file, line and column."""
+        if seed.error is not None:
+            raise as_sql_error(seed.error)
         return self.seed_reader.read(seed, self.project.root)
 
     def read_seeds(self, wanted: Collection[str]) -> tuple[dict[str, SeedTable], dict[str, SqlError]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlmesh_like.errors import ProjectError
+from sqlmesh_like.errors import ProjectError, require_sound
 from sqlmesh_like.project.loader import load_project
 from sqlmesh_like.project.nodes import ParsedProject
 
@@ -67,5 +67,5 @@ WRONG = {
 def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, case: str) -> None:
     files, message = WRONG[case]
     with pytest.raises(ProjectError) as caught:
-        project_of(tmp_path, **files)
+        require_sound({model.unique_id: model.error for model in project_of(tmp_path, **files).models if model.error})
     assert str(caught.value).startswith(message)

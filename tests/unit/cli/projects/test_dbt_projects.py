@@ -537,6 +537,45 @@ def test_all_broken_templates_are_reported_at_once(project: Project, command: st
     assert [name for name, place in PLACES.items() if place not in shown] == ["calls"]
 
 
+BROKEN_ENTRIES = {
+    "seeds/s.csv": "id\n1\n",
+    "seeds/t.csv": "id\n1\n",
+    "models/good.sql": "select id from {{ ref('s') }}",
+    "models/bad.sql": "{{ config(materialized='table') }}select 1 as id",
+    "models/tested.sql": "select 1 as id",
+    "models/reader.sql": "{{ config(materialized='table') }}select id from {{ ref('bad') }}",
+    "models/of_t.sql": "{{ config(materialized='table') }}select id from {{ ref('t') }}",
+    "models/p.yml": "models:\n"
+    "  - {name: good, columns: [{name: id, data_tests: [unique]}]}\n"
+    "  - {name: bad, config: {refresh: often}, columns: [{name: id, data_tests: [unique]}]}\n"
+    "  - {name: tested, columns: [{name: id, data_tests: [{unique: {config: {severity: loud}}}]}]}\n"
+    "seeds:\n  - {name: t, config: {enabled: maybe}}\n",
+}
+
+
+def test_a_broken_entry_of_yaml_costs_its_node_and_readers(project: Project) -> None:
+    shown = project.call("build", files=BROKEN_ENTRIES, code=1)
+    results = json.loads((project.root / "target/run_results.json").read_text())["results"]
+    assert {result["unique_id"].split(".")[2]: result["status"] for result in results} == {
+        "s": "success",
+        "good": "success",
+        "unique_good_id": "pass",
+        "bad": "error",
+        "tested": "error",
+        "t": "error",
+        "reader": "skipped",
+        "of_t": "skipped",
+    }
+    places = ("models/p.yml:3:26", "models/p.yml:4:73", "models/p.yml:6:24")
+    assert [place for place in places if place not in shown] == []
+    for command in ("parse", "ls"):
+        shown = project.call(command, files=BROKEN_ENTRIES, code=2)
+        assert [place for place in places if place not in shown] == []
+    # What several nodes share, or what is described twice, is sure of nobody.
+    twice = {**BROKEN_ENTRIES, "models/q.yml": "models: [{name: good}]\n"}
+    assert "described twice" in project.call("build", files=twice, code=2)
+
+
 def test_a_broken_file_of_macros_hides_no_built_in_one(project: Project) -> None:
     """Of the project's own `generate_schema_name` nothing is known: no table may be written by the built-in one."""
     cut = {"macros/schema.sql": "{% macroo generate_schema_name(name, node) %}x{% endmacro %}"}
