@@ -19,7 +19,7 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
     >>> duck_text(sqlglot.parse_one("select a from t group by a with rollup", dialect="spark"))
     'SELECT a FROM t GROUP BY ROLLUP (a) HAVING COUNT(*) > 0'
     >>> duck_text(sqlglot.parse_one("select collect_set(distinct a) from t", dialect="spark"))
-    'SELECT LIST(DISTINCT a) FILTER(WHERE NOT a IS NULL) FROM t'
+    'SELECT COALESCE(LIST(DISTINCT a) FILTER(WHERE NOT a IS NULL), []) FROM t'
     """
     for counted in list(tree.find_all(exp.CountIf)):
         # DuckDB's own is NULL where all values are.

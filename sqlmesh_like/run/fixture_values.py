@@ -82,8 +82,11 @@ def type_of(values: Sequence[object], *, is_text: bool = False) -> str:
     >>> type_of([1, 2]), type_of([1, 2.5]), type_of(["1"]), type_of(["1"], is_text=True), type_of([])
     ('int', 'decimal(18,1)', 'string', 'int', 'string')
     """
+    values = [str(value) for value in values if value != ""] if is_text else values
+    if not values:
+        return "string"  # of a column without a value nothing is known; a seed's is int, as in dbt
     if is_text:
-        return infer_type([str(value) for value in values if value != ""]).name
+        return infer_type(list(map(str, values))).name
     if any(isinstance(value, str | list | dict | bytes) for value in values):
         return _nested(values)
     kinds = {type(value) for value in values}
