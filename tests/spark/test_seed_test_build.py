@@ -120,12 +120,17 @@ def test_equal_rows_of_a_seed_are_all_kept(spark: SparkSession, project: Path) -
     assert rows(spark, "sales") == [("tea", 1)]
 
 
-def test_a_wrong_seed_leaves_every_table_as_it_was(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_seed_leaves_its_table_and_those_of_its_readers_as_they_were(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["build"]) == 0
     put(project, {"seeds/orders.csv": ORDERS + "5,tea\n", "seeds/more.csv": "a\n1\n"})
-    assert main(["build"]) == 2
-    assert "seeds/orders.csv:5:3: this line has 2 fields, the header has 5" in capsys.readouterr().err
-    assert (commits(project, "orders"), (project / "warehouse/dws/more").exists()) == (1, False)
+    assert main(["build"]) == 1
+    assert "orders: seeds/orders.csv:5:3: this line has 2 fields, the header has 5" in capsys.readouterr().out
+    assert [commits(project, name) for name in ("orders", "sales", "top", "more")] == [1, 1, 1, 1]
+    assert main(["build", "-s", "orders"]) == 2
+    assert "error: seeds/orders.csv:5:3: this line has 2 fields" in capsys.readouterr().err
+    assert [commits(project, name) for name in ("orders", "sales", "top")] == [1, 1, 1]
 
 
 TESTS = """
