@@ -9,10 +9,15 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+
+import duckdb
+
+from sqlmesh_like.duckdb.duck_types import duck_type
 
 _FILE = Path(__file__).parent / "data" / "cross_database_macros.json"
 
@@ -71,6 +76,19 @@ def macro_tables() -> dict[str, MacroTable]:
     return {
         name: MacroTable(**table) for name, table in json.loads(_FILE.read_text(encoding="utf-8"))["tables"].items()
     }
+
+
+@contextmanager
+def macro_tables_on_duckdb() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection of DuckDB that has the tables of inputs."""
+    with duckdb.connect() as db:
+        db.execute("SET TimeZone = 'UTC'; SET ieee_floating_point_ops = false")
+        for name, table in macro_tables().items():
+            rows = table.typed_rows()
+            columns = [part.split(" ", 1) for part in table.columns.split(", ")]
+            db.execute(f"CREATE TABLE {name} ({', '.join(f'{column} {duck_type(t)}' for column, t in columns)})")
+            db.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+        yield db
 
 
 def macro_cases() -> list[MacroCase]:

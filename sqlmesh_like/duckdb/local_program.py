@@ -3,8 +3,9 @@
 A program over a small change is many small joins: Spark spends its time on planning them and starting jobs. Where
 driver and tables are on one machine, DuckDB does the same in milliseconds; Spark is left what only it can do, Hudi's
 commit.
-A program is run here where each of its forms is proven (`exact_sql`) and its tables are copy-on-write files on this
-machine. In all other cases, and where anything fails on the way, there is no result, and Spark does the whole work.
+A program is run here where each of its forms is proven (`exact_sql`) and its tables are files on this machine, of which
+`merge_on_read_files` says when those of a merge-on-read table will do. In all other cases, and where anything fails on
+the way, there is no result, and Spark does the whole work.
 """
 
 from __future__ import annotations

@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 
-import duckdb
 import jinja2
 from jinja2 import nodes
 
-from sqlmesh_like.duckdb.duck_types import duck_type
-from tests.cross_database import macro_cases, macro_tables
+from tests.cross_database import macro_cases, macro_tables_on_duckdb
 from tests.dbt_core.program import asked, python_of_dbt
 
 Signature = tuple[tuple[str, ...], tuple[object, ...]]
@@ -48,13 +46,7 @@ def test_dbt_duckdb_gives_what_the_table_says(tmp_path: Path) -> None:
     for number, case in cases.items():
         (tmp_path / "models" / f"m{number}.sql").write_text(case.template)
     assert [answer["success"] for answer in asked(tmp_path, [["compile"]])] == [True]
-    with duckdb.connect() as db:
-        db.execute("SET TimeZone = 'UTC'; SET ieee_floating_point_ops = false")
-        for name, table in macro_tables().items():
-            rows = table.typed_rows()
-            columns = [part.split(" ", 1) for part in table.columns.split(", ")]
-            db.execute(f"CREATE TABLE {name} ({', '.join(f'{column} {duck_type(t)}' for column, t in columns)})")
-            db.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+    with macro_tables_on_duckdb() as db:
         for number, case in cases.items():
             text = (tmp_path / "target" / "compiled" / "shop" / "models" / f"m{number}.sql").read_text()
             assert case.outcome(db.execute(text).fetchall()) == case.of_dbt_duckdb(), case.call

@@ -16,14 +16,19 @@ class RuntimeConfig:
     Every value is a copy: what a template changes of it no other one sees.
     """
 
-    __slots__ = ("_vars", "_versions", "credentials", "profile_name", "project_name", "target_name", "threads")
+    __slots__ = ("_credentials", "_vars", "_versions", "profile_name", "project_name", "target_name", "threads")
 
     def __init__(self, project: ParsedProject, target: Target) -> None:
         self.project_name, self.profile_name = project.name, target.profile
         self.target_name, self.threads = target.name, target.threads
         self._versions = dict(project.versions)
         self._vars = project.vars
-        self.credentials = dict(target_words(target))  # what `target` says, no secret
+        self._credentials = target_words(target)
+
+    @property
+    def credentials(self) -> Mapping[str, object]:
+        """What `target` says: no secret is among it."""
+        return copy.deepcopy(dict(self._credentials))
 
     @property
     def version(self) -> str | None:

@@ -13,10 +13,10 @@ from sqlmesh_like.app.loading.loaded import load
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.duckdb.allow_list import first_unproven, guard_in, guarded
 from sqlmesh_like.duckdb.dialect import duck_text
-from sqlmesh_like.duckdb.duck_types import cast_item, duck_type, without_zone
+from sqlmesh_like.duckdb.duck_types import cast_item, without_zone
 from sqlmesh_like.errors import JinjaError
 from sqlmesh_like.render.renderer import render_inline
-from tests.cross_database import MacroCase, macro_cases, macro_tables
+from tests.cross_database import MacroCase, macro_cases, macro_tables_on_duckdb
 from tests.projects import enter_project
 
 FILES = {
@@ -41,13 +41,7 @@ def _rendered(text: str) -> str:
 def test_duckdb_has_the_values_of_dbt_spark(project: Path) -> None:
     cases = macro_cases()
     texts = _rendered(_NEXT.join(case.template for case in cases)).split(_NEXT)
-    with duckdb.connect() as db:
-        db.execute("SET TimeZone = 'UTC'; SET ieee_floating_point_ops = false")
-        for name, table in macro_tables().items():
-            rows = table.typed_rows()
-            columns = [part.split(" ", 1) for part in table.columns.split(", ")]
-            db.execute(f"CREATE TABLE {name} ({', '.join(f'{column} {duck_type(t)}' for column, t in columns)})")
-            db.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+    with macro_tables_on_duckdb() as db:
         for case, text in zip(cases, texts, strict=True):
             assert _outcome(db, case, text) == (case.not_on_duckdb or case.values), case.call
 
