@@ -8,13 +8,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 FETCH := $(PIP) install --require-hashes --no-deps --no-build-isolation --only-binary :all: --no-binary pyspark
 CODE := sqlmesh_like tests demo docs bench tools examples
 WITHOUT_JVM := $(wildcard tests/unit tests/properties tests/security)
+SITE_LIBRARIES := sqlmesh_like/docs/assets/libraries
 NO_TESTS := $(addprefix tests/,__pycache__ data no_jvm)
 WITH_JVM := $(filter-out $(WITHOUT_JVM) $(NO_TESTS),$(patsubst %/,%,$(wildcard tests/*/)))
 # One plans while the other computes; each has a Spark of its own, of 3 GB.
 SPARKS := 2
 DEEP_WITH_JVM := $(addprefix tests/spark/lakes/test_,random_lakes.py shop_lake.py retail_lake.py estate_lake.py) tests/spark/cdc/test_ingest_kills.py tests/spark/cdc/test_event_fuzz.py tests/spark/lakes/test_cluster.py
 
-.PHONY: demo demo-shop demo-retail demo-estate demo-live test test-fast bench test-deep check lint fmt lock sbom audit clean
+.PHONY: demo demo-shop demo-retail demo-estate demo-live test test-fast bench test-deep check lint fmt lock site-libraries sbom audit clean
 .DEFAULT_GOAL := check
 
 demo: demo-shop demo-retail demo-estate
@@ -66,7 +67,7 @@ sbom: $(VENV)/.installed-audit
 audit: $(VENV)/.installed-audit
 	$(BIN)/python -m tools.audit
 
-# requirements/*.txt from pyproject.toml: versions stay where they still fit; LOCK="--upgrade" takes the newest.
+# requirements/*.txt from pyproject.toml, and npm's lock where it is there: versions stay where they still fit; LOCK="--upgrade" takes the newest.
 LOCK ?=
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
   --no-emit-index-url --no-emit-find-links $(LOCK)
@@ -78,6 +79,12 @@ lock: $(VENV)/.installed-audit
 	$(COMPILE) $(PRODUCT) --extra audit -c requirements/run.txt -o requirements/audit.txt
 	$(COMPILE) tests/dbt_core/requirements.in -o tests/dbt_core/requirements.txt
 	$(COMPILE) bench/dbt/requirements.in -o bench/dbt/requirements.txt
+	! command -v npm >/dev/null || \
+	  npm install --prefix $(SITE_LIBRARIES) --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved
+
+# What the documentation site draws and searches with, from npm by the hashes of its lock. Installing does so as well.
+site-libraries: $(VENV)/.installed-run
+	$(BIN)/python -m tools.site_libraries
 
 fmt: $(VENV)/.installed-dev
 	$(BIN)/ruff format $(CODE)
@@ -85,14 +92,16 @@ fmt: $(VENV)/.installed-dev
 
 clean:
 	rm -rf $(VENV) target warehouse .demo build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -f $(SITE_LIBRARIES)/*.js $(SITE_LIBRARIES)/*.txt $(SITE_LIBRARIES)/fetched
 	find sqlmesh_like tests bench -name __pycache__ -prune -exec rm -rf {} +
 
 # What each kind of environment has: run, dev or audit; the last two have the first as well.
-$(VENV)/.installed-%: requirements/build.txt requirements/%.txt pyproject.toml | $(BIN)/python
+$(VENV)/.installed-%: requirements/build.txt requirements/%.txt pyproject.toml $(SITE_LIBRARIES)/package-lock.json | $(BIN)/python
 	@echo "installing sqlmesh_like and requirements/$*.txt into $(VENV)"
 	@$(FETCH) --requirement requirements/build.txt
 	@$(FETCH) --requirement requirements/$*.txt
 	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m tools.site_libraries
 	@touch $(VENV)/.installed-run $@
 
 $(BIN)/python:

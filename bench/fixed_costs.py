@@ -6,6 +6,7 @@ that has done it before, cold in a process of their own (`python -m bench.fixed_
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +26,7 @@ from tests.spark.lake import Table
 COUNTS = (1, 10, 50)
 THREADS = 4
 ROWS = 1_000
+INGESTED = ("orders", "lines", "customers")
 _COLUMNS = "id bigint, device int, amount decimal(12,2)"
 
 
@@ -49,8 +51,10 @@ def run(options: Options) -> SuiteResult:
             at = timings if repetition else Timings()
             for count in counts:
                 _warm(spark, options.folder / "bare", lake, orders, names[:count], at)
-    for _ in range(options.repeat):
+    shop = _shop(options)
+    for repetition in range(options.repeat):
         _cold(project, options, names, counts, timings)
+        _cold_ingestion(shop, options, repetition + 1, timings)
     return SuiteResult(
         "fixed_costs",
         "Fixed costs of a run",
@@ -89,6 +93,38 @@ def _cold(project: Lake, options: Options, names: Sequence[str], counts: Sequenc
         called = project.sml("run", "--select", *names[:count])
         assert all(node.status == "success" for node in called.nodes.values()), called
         timings.add("cold", _models(count), other=other, ours=called.seconds, peak_bytes=called.peak_bytes)
+
+
+def _shop(options: Options) -> Lake:
+    """A project that takes Debezium's events of three tables from files, and has their first rows."""
+    shop = Lake(options.folder / "shop")
+    shop.root.mkdir()
+    shop.write_settings("shop", options.memory, THREADS)
+    tables = [{"name": name, "ingest": {"database": "db", "table": name, "primary_key": ["id"]}} for name in INGESTED]
+    stream = {"format": "debezium", "files": {"path": "landing/*.jsonl"}}
+    source = {"name": "shop", "schema": "ods", "ingest": stream, "tables": tables}
+    shop.write_yaml("models/sources.yml", {"version": 2, "sources": [source]})
+    _land(shop, 0, ROWS)
+    shop.sml("ingest")
+    return shop
+
+
+def _land(shop: Lake, number: int, rows: int) -> None:
+    """One file of events: so many rows inserted into each table, the same keys each time."""
+    events = [
+        {"before": None, "after": {"id": id, "name": f"{number}-{id}", "amount": id * number},
+         "source": {"db": "db", "table": table}, "op": "u" if number else "c", "ts_ms": 1_700_000_000_000 + number}
+        for id in range(rows) for table in INGESTED
+    ]  # fmt: skip
+    shop.write(f"landing/{number:06}.jsonl", "".join(json.dumps(event) + "\n" for event in events))
+
+
+def _cold_ingestion(shop: Lake, options: Options, number: int, timings: Timings) -> None:
+    """75 events into three tables, beside one bare upsert in a session of its own."""
+    other = _bare_process(options, 1)
+    _land(shop, number, 25)
+    called = shop.sml("ingest")
+    timings.add("cold", "ingestion of 75 events into 3 tables", other=other, ours=called.seconds)
 
 
 def _bare_process(options: Options, count: int) -> float:

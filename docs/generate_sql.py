@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 
 from sqlmesh_like.compiler import Compiler
-from sqlmesh_like.names import Column, Schema, TableName
+from sqlmesh_like.names import Column, NodeId, Schema, TableName
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap
 
@@ -56,13 +56,12 @@ def _line(row: Mapping[str, str]) -> str:
 
 def _model(row: Mapping[str, str]) -> RenderedModel:
     inputs = tuple(
-        InputRef(f"source.shop.ods.{name}", TableName("", name), "source", _schema(columns))
+        InputRef(NodeId("source", "shop", "ods", name), TableName("", name), "source", _schema(columns))
         for name, columns in TABLES.items()
     )
     sql, config = row["example"], ModelConfig(partition_by=tuple(row.get("partition_by", ())))
-    return RenderedModel(
-        "model.shop.m", "m", "models/m.sql", sql, sql, config, TableName("dws", "m"), inputs, SourceMap(sql, sql)
-    )
+    unique_id, table = NodeId("model", "shop", "m"), TableName("dws", "m")
+    return RenderedModel(unique_id, "m", "models/m.sql", sql, sql, config, table, inputs, SourceMap(sql, sql))
 
 
 def _schema(columns: str) -> Schema:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal, Self
 
 from sqlmesh_like.sql_text import spark_identifier
 
@@ -16,6 +17,8 @@ WEIGHT = "_sml_weight"
 """Sign of a row in a change: -1 as it was, +1 as it is."""
 PARTITION = "_sml_partition"
 """Path-safe partition value of a derived table."""
+LONGEST_PARTITION = 255 - len(f"{PARTITION}=")
+"""Characters of such a value: file systems take names of 255 bytes."""
 ROWS = "_sml_rows"
 """Hidden count of the input rows behind a group."""
 
@@ -27,6 +30,77 @@ def is_hidden(column: str) -> bool:
     (True, True, False)
     """
     return column.lower().startswith(HIDDEN_PREFIXES)
+
+
+NodeKind = Literal[
+    "model", "seed", "snapshot", "source", "test", "unit_test", "analysis", "exposure", "semantic_model", "metric",
+    "saved_query", "group", "macro", "doc",
+    "operation", "fixture", "question",
+]  # fmt: skip
+"""Kinds of what has a unique id: dbt's, and of what is rendered beside the nodes: hooks, fixtures, questions."""
+
+
+class NodeId(str):
+    """The unique id of a node: kind, package and name, spelt as in dbt. It is its own text, as artifacts and commits
+    hold it, so that a text read from there finds the node.
+
+    The name may have parts: `shop.user` of a source's table, `orders.v2` of a version, a hash after a generic test's.
+
+    >>> orders = NodeId("source", "lake", "shop", "orders")
+    >>> orders, orders.kind, orders.package, orders.name, orders.parts
+    ('source.lake.shop.orders', 'source', 'lake', 'shop.orders', ('shop', 'orders'))
+    >>> {orders: 1}["source.lake.shop.orders"]
+    1
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, kind: NodeKind, package: str, *name: str) -> Self:
+        return super().__new__(cls, ".".join((kind, package, *name)))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The id that an artifact or a commit spells.
+
+        >>> NodeId.parse("model.shop.orders.v2").name
+        'orders.v2'
+        """
+        return super().__new__(cls, text)
+
+    def __getnewargs__(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (self.kind, self.package, self.name)
+
+    @property
+    def kind(self) -> str:
+        return self.partition(".")[0]
+
+    @property
+    def package(self) -> str:
+        return self.split(".", 2)[1]
+
+    @property
+    def name(self) -> str:
+        return self.split(".", 2)[-1]
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The name's parts."""
+        return tuple(self.split(".")[2:])
+
+    @property
+    def short_name(self) -> str:
+        """The last word alone: `user` of `source.lake.shop.user`."""
+        return self.rpartition(".")[2]
+
+    @property
+    def qualified_name(self) -> str:
+        """The last two words: `shop.user` of `source.lake.shop.user`, package and name of a model."""
+        return ".".join(self.split(".")[-2:])
+
+    @property
+    def noun(self) -> str:
+        """The kind as messages have it: `unit test`."""
+        return self.kind.replace("_", " ")
 
 
 @dataclass(frozen=True, order=True)

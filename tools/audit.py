@@ -1,7 +1,7 @@
 """Known vulnerabilities of what is installed and fetched: `python -m tools.audit`. Exit code 1 where there are some.
 
-Python's packages are asked of by `pip-audit`, jars of OSV (https://osv.dev). A database that cannot be reached is
-skipped, and said to be.
+Python's packages are asked of by `pip-audit`, jars and the site's libraries of OSV (https://osv.dev). A database that
+cannot be reached is skipped, and said to be.
 """
 
 from __future__ import annotations
@@ -9,13 +9,24 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import requests
 
-from sqlmesh_like.spark.jvm.jars import Jar, locked_jars
+from sqlmesh_like.spark.jvm.jars import locked_jars
+from tools.site_libraries import FOLDER, LOCK
 
 OSV = "https://api.osv.dev/v1/querybatch"
+
+
+class Published(NamedTuple):
+    """A version of a package, in the words of OSV."""
+
+    ecosystem: str
+    name: str
+    version: str
 
 
 def packages() -> bool:
@@ -42,26 +53,35 @@ def packages() -> bool:
     return not any(each["vulns"] for each in judged)
 
 
-def jars(known: tuple[Jar, ...]) -> bool:
+def published(what: str, known: Sequence[Published]) -> bool:
     """Whether OSV knows nothing of these, or cannot be asked."""
-    queries = [
-        {"package": {"ecosystem": "Maven", "name": f"{jar.group}:{jar.artifact}"}, "version": jar.version}
-        for jar in known
-    ]
+    queries = [{"package": {"ecosystem": each.ecosystem, "name": each.name}, "version": each.version} for each in known]
     try:
         answer = requests.post(OSV, json={"queries": queries}, timeout=20)
         answer.raise_for_status()
         results = answer.json()["results"]
     except (requests.RequestException, ValueError, KeyError) as error:
-        print(f"jars: skipped, OSV cannot be asked ({type(error).__name__})")
+        print(f"{what}: skipped, OSV cannot be asked ({type(error).__name__})")
         return True
-    found = [
-        (jar, [each["id"] for each in result.get("vulns", [])]) for jar, result in zip(known, results, strict=True)
+    judged = [
+        (each, [entry["id"] for entry in result.get("vulns", [])]) for each, result in zip(known, results, strict=True)
     ]
-    for jar, names in found:
-        print(f"{jar}: {', '.join(names) or 'nothing known'}")
-    return not any(names for _, names in found)
+    for each, names in judged:
+        print(f"{each.name} {each.version}: {', '.join(names) or 'nothing known'}")
+    return not any(names for _, names in judged)
+
+
+def jars() -> list[Published]:
+    return [Published("Maven", f"{jar.group}:{jar.artifact}", jar.version) for jar in locked_jars("kafka")]
+
+
+def libraries() -> list[Published]:
+    """Of the documentation site."""
+    packages = json.loads((FOLDER / LOCK).read_text(encoding="utf-8"))["packages"]
+    return [
+        Published("npm", place.removeprefix("node_modules/"), packages[place]["version"]) for place in packages if place
+    ]
 
 
 if __name__ == "__main__":
-    sys.exit(0 if all([packages(), jars(locked_jars("kafka"))]) else 1)
+    sys.exit(0 if all([packages(), published("jars", jars()), published("libraries", libraries())]) else 1)

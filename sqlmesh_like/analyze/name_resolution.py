@@ -160,13 +160,9 @@ def _judge(column: exp.Column, scope: Scope, known: _Known) -> Unresolved | None
     in_lambda = column.find_ancestor(exp.Lambda, exp.Select)
     if isinstance(column.this, exp.Star) or isinstance(in_lambda, exp.Lambda) or scope.expression.args.get("laterals"):
         return None
-    if not isinstance(scope.expression, exp.Select) or _has_pivot(scope):
+    if not isinstance(scope.expression, exp.Select) or any(table.args.get("pivots") for table in scope.tables):
         return None
     return _judge_qualified(column, known) if column.table else _judge_bare(column, scope, known)
-
-
-def _has_pivot(scope: Scope) -> bool:
-    return any(table.args.get("pivots") for table in scope.tables)
 
 
 def _judge_qualified(column: exp.Column, known: _Known) -> Unresolved | None:

@@ -17,6 +17,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Explode,
     Filter,
     Join,
+    NodeNumbers,
     Project,
     Relation,
     Scan,
@@ -35,16 +36,17 @@ def pushed_down(relation: Relation) -> Relation:
 
 
 class _Rewrite:
-    """Rewrites bottom up; remembers by identity, for the delta of a node that is read twice is made once."""
+    """Rewrites bottom up, each node once, for the delta of a node that is read twice is made once."""
 
     def __init__(self) -> None:
-        self._done: dict[int, tuple[Relation, Relation]] = {}
+        self._nodes = NodeNumbers()
+        self._done: dict[int, Relation] = {}
 
     def of(self, relation: Relation) -> Relation:
-        if id(relation) not in self._done:
-            # The original is kept, for an id is only unique among the living.
-            self._done[id(relation)] = (relation, self._rewritten(relation))
-        return self._done[id(relation)][1]
+        number = self._nodes.of(relation)
+        if number not in self._done:
+            self._done[number] = self._rewritten(relation)
+        return self._done[number]
 
     def _rewritten(self, relation: Relation) -> Relation:
         below = tuple(self.of(child) for child in children(relation))

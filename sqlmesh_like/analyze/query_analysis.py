@@ -90,15 +90,16 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
     if model.python is not None:
         return _python_facts(model, model.python, views)
     tree = parse(model)
-    if model.unique_id.startswith(("test.", QUESTION)):
-        _name_all(tree, as_written=model.unique_id.startswith(QUESTION))
+    if model.unique_id.kind in ("test", "question"):  # their columns need no names
+        _name_all(tree, as_written=model.unique_id.kind == "question")
     by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in model.inputs}
     tree = with_window_aliases(tree, _names_by_table(by_table, schemas, views))
     relation, unsupported_reason = None, None
     try:
         relation = pushed_down(read(tree, lambda table: _lookup(table, by_table, schemas, views)))
     except Unsupported as unsupported:
-        unsupported_reason = _unsupported_reason(model, unsupported)
+        location = locate(model, _start(model.sql, unsupported.offset, unsupported.keyword))
+        unsupported_reason = UnsupportedReason(unsupported.rule, unsupported.message, location.line, location.column)
     except UnknownName as unknown:
         raise SqlError(unknown.message, location=locate(model, unknown.offset), hint=unknown.hint) from None
     if order := contract_order(model):
@@ -141,7 +142,7 @@ def parse(model: RenderedModel) -> exp.Expr:
         place = locate(model, _second_statement(model))
         raise SqlError("a model is one SELECT; a second statement starts here", location=place)
     if not isinstance(statements[0], exp.Query):
-        kind = _first_word(model.sql)
+        kind = sqlglot.tokenize(model.sql, dialect="spark")[0].text.upper()
         raise SqlError(f"a model is one SELECT; this is {kind}", location=Location(model.path, 1, 1))
     statements[0] = with_known_names(statements[0])
     if misplaced := first_misplaced(statements[0]):
@@ -153,10 +154,6 @@ def parse(model: RenderedModel) -> exp.Expr:
     return statements[0]
 
 
-QUESTION = "question."
-"""Begins the unique id of a query that is not a model: its columns need no names."""
-
-
 def _name_all(tree: exp.Expr, *, as_written: bool) -> None:
     """Of a data test only the number of rows counts: `select 1 from …` needs no name there, nor in a question."""
     first = tree
@@ -166,10 +163,6 @@ def _name_all(tree: exp.Expr, *, as_written: bool) -> None:
         if not isinstance(item, exp.Alias | exp.Aliases | exp.Column | exp.Star | exp.UDTF):
             name = item.sql("spark", comments=False) if as_written else f"value_{number}"
             item.replace(exp.alias_(item.copy(), name, quoted=as_written))
-
-
-def _first_word(sql: str) -> str:
-    return sqlglot.tokenize(sql, dialect="spark")[0].text.upper()
 
 
 def _require_faithful(tree: exp.Expr, model: RenderedModel) -> None:
@@ -224,11 +217,6 @@ def locate(model: RenderedModel, offset: int | None) -> Location:
     if offset is None:
         return Location(model.path)
     return Location(model.path, *model.source_map.locate(offset))
-
-
-def _unsupported_reason(model: RenderedModel, unsupported: Unsupported) -> UnsupportedReason:
-    location = locate(model, _start(model.sql, unsupported.offset, unsupported.keyword))
-    return UnsupportedReason(unsupported.rule, unsupported.message, location.line, location.column)
 
 
 def _start(sql: str, offset: int | None, keyword: str) -> int | None:

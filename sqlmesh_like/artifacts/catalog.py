@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sqlmesh_like import __version__
 from sqlmesh_like.artifacts.files import timestamp, write_json
-from sqlmesh_like.names import TableName
+from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.plan.table_facts import TableFacts
 from sqlmesh_like.project.nodes import ColumnDoc
 
@@ -54,8 +54,8 @@ def catalog(
     }
     errors = [f"{facts.unique_id}: {facts.problem}" for facts in facts_by_id.values() if facts.problem]
     return {
-        "nodes": {i: entry for i, entry in entries.items() if not i.startswith("source.")},
-        "sources": {i: entry for i, entry in entries.items() if i.startswith("source.")},
+        "nodes": {i: entry for i, entry in entries.items() if NodeId.parse(i).kind != "source"},
+        "sources": {i: entry for i, entry in entries.items() if NodeId.parse(i).kind == "source"},
         "errors": errors or None,
     }
 

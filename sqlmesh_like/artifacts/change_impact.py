@@ -17,13 +17,14 @@ from sqlglot.errors import SqlglotError
 from sqlmesh_like.analyze.nesting import parse_text
 from sqlmesh_like.artifacts.compare import compared, nodes_of
 from sqlmesh_like.artifacts.json_objects import Artifact, mapping_of
+from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.state_comparison import StateDifference
 
 Impact = Literal["rebuild", "first_build", "reload", "follow", "none", "left"]
 """What the next run does to a node's table. `follow`: only what changes in its inputs; `left`: no run touches it."""
 
 _KINDS = ("model", "seed", "test", "source", "analysis", "exposure")
-_NOT_LISTED = ("snapshot.", "unit_test.", "semantic_model.", "metric.", "saved_query.")
+_NOT_LISTED = ("snapshot", "unit_test", "semantic_model", "metric", "saved_query")
 _DECIDING = ("partition_by", "unique_key", "table_type")
 _WITHOUT_TABLE = ("view", "ephemeral")
 
@@ -56,7 +57,8 @@ class ImpactAnalysis:
     """The changes from one manifest to another."""
 
     def __init__(self, old: Artifact, new: Artifact) -> None:
-        self._differences = {i: kinds for i, kinds in compared(old, new).items() if not i.startswith(_NOT_LISTED)}
+        differences = compared(old, new)
+        self._differences = {i: kinds for i, kinds in differences.items() if NodeId.parse(i).kind not in _NOT_LISTED}
         is_compiled = _has_spark_sql(old) and _has_spark_sql(new)
         macros = () if is_compiled else (i for i, kinds in self._differences.items() if "macros" in kinds)
         self._old, self._new = _Queries(old, is_compiled), _Queries(new, is_compiled, frozenset(macros))

@@ -19,7 +19,7 @@ def exposure_entry(rendered: RenderedExposure, refs: Mapping[str, object]) -> di
         "unique_id": declared.unique_id,
         "name": declared.name,
         "resource_type": "exposure",
-        "package_name": declared.unique_id.split(".")[1],
+        "package_name": declared.unique_id.package,
         "path": path.partition("/")[2],
         "original_file_path": path,
         "fqn": list(declared.fqn),
@@ -43,7 +43,7 @@ def exposure_entry(rendered: RenderedExposure, refs: Mapping[str, object]) -> di
 
 def group_entry(group: ModelGroup) -> dict[str, object]:
     """One entry of the manifest's `groups`."""
-    package = group.unique_id.split(".")[1]
+    package = group.unique_id.package
     path = within_package(group.declared_at.path, package)
     return {
         "unique_id": group.unique_id,

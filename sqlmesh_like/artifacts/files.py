@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from sqlmesh_like.errors import MachineError
+from sqlmesh_like.names import NodeId
 from sqlmesh_like.render.rendered import RenderedProject
 from sqlmesh_like.secrets import scrubbed
 
@@ -95,9 +96,9 @@ def _holds(path: Path, text: str) -> bool:
         return False
 
 
-def compiled_model_path(path: str, name: str, unique_id: str) -> PurePosixPath:
+def compiled_model_path(path: str, name: str, unique_id: NodeId) -> PurePosixPath:
     """A file may hold several snapshots: they lie in a folder of its name."""
-    return PurePosixPath(path) / f"{name}.sql" if unique_id.startswith("snapshot.") else PurePosixPath(path)
+    return PurePosixPath(path) / f"{name}.sql" if unique_id.kind == "snapshot" else PurePosixPath(path)
 
 
 def compiled_test_path(declared_in: str, name: str) -> PurePosixPath:

@@ -23,7 +23,7 @@ from sqlmesh_like.artifacts.files import (
 from sqlmesh_like.artifacts.semantic import semantic_entries
 from sqlmesh_like.artifacts.sources import criteria
 from sqlmesh_like.artifacts.unit_tests import unit_test
-from sqlmesh_like.names import Column, Schema
+from sqlmesh_like.names import Column, NodeId, Schema
 from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.project.config import HOOKS
 from sqlmesh_like.project.nodes import (
@@ -142,7 +142,7 @@ def _doc(block: DocBlock) -> dict[str, object]:
         "unique_id": block.unique_id,
         "name": block.name,
         "resource_type": "doc",
-        "package_name": block.unique_id.split(".")[1],
+        "package_name": block.unique_id.package,
         "path": PurePosixPath(*PurePosixPath(block.declared_at.path).parts[1:]).as_posix(),
         "original_file_path": block.declared_at.path,
         "block_contents": block.text,
@@ -158,12 +158,12 @@ def _refs(inputs: tuple[InputRef, ...]) -> dict[str, object]:
     sources = [ref for ref in inputs if ref.kind == "source"]
     return {
         "refs": [_ref(ref) for ref in nodes],
-        "sources": [ref.unique_id.split(".")[2:4] for ref in sources],
+        "sources": [list(ref.unique_id.parts[:2]) for ref in sources],
     }
 
 
 def _ref(ref: InputRef) -> dict[str, object]:
-    asked = ref.asked or RefCall(ref.unique_id.split(".", 2)[2])
+    asked = ref.asked or RefCall(ref.unique_id.name)
     return {"name": asked.name, "package": asked.package, "version": _version(asked.version)}
 
 
@@ -172,14 +172,13 @@ def _version(version: object) -> object:
     return int(version) if isinstance(version, str) and version.isdigit() else version
 
 
-def _common(unique_id: str, name: str, kind: str, path: str) -> dict[str, object]:
-    package = unique_id.split(".")[1]
-    path = within_package(path, package)
+def _common(unique_id: NodeId, name: str, kind: str, path: str) -> dict[str, object]:
+    path = within_package(path, unique_id.package)
     return {
         "unique_id": unique_id,
         "name": name,
         "resource_type": kind,
-        "package_name": package,
+        "package_name": unique_id.package,
         "path": path.partition("/")[2] or ".",
         "original_file_path": path,
         "database": None,
@@ -298,7 +297,7 @@ _OF_MODELS = dbt_keys.MODEL.keys() - dbt_keys.ANALYSIS.keys() | {"access"}
 
 
 def _kind(model: RenderedModel) -> str:
-    return "snapshot" if model.unique_id.startswith("snapshot.") else "model"
+    return "snapshot" if model.unique_id.kind == "snapshot" else "model"
 
 
 def _seed(seed: RenderedSeed, project: ParsedProject) -> dict[str, object]:
@@ -346,7 +345,7 @@ def _test(test: RenderedTest, project: ParsedProject) -> dict[str, object]:
     kind = {
         "test_metadata": test.metadata and vars(test.metadata),
         "column_name": test.column_name,
-        "attached_node": None if test.attached_to and test.attached_to.startswith("source.") else test.attached_to,
+        "attached_node": None if test.attached_to and test.attached_to.kind == "source" else test.attached_to,
         "file_key_name": _file_key(test.attached_to),
     }
     compiled = f"{project.target_path}/compiled/{project.name}/{compiled_test_path(test.path, short_name)}"
@@ -404,12 +403,9 @@ _SETTINGS_OF_TESTS = ("severity", "tags", "enabled", "where", "limit", "warn_if"
 """In the order in which dbt writes them."""
 
 
-def _file_key(attached_to: str | None) -> str | None:
+def _file_key(attached_to: NodeId | None) -> str | None:
     """The entry of YAML that a generic test is declared in: that of a model, a seed, a snapshot or a source."""
-    if attached_to is None:
-        return None
-    kind, _, *names = attached_to.split(".")
-    return f"{kind}s.{names[0]}"
+    return None if attached_to is None else f"{attached_to.kind}s.{attached_to.parts[0]}"
 
 
 def _source(source: Source, table: SourceTable) -> dict[str, object]:
@@ -420,7 +416,7 @@ def _source(source: Source, table: SourceTable) -> dict[str, object]:
     return {
         **dbt_keys.SOURCE,
         **_common(table.unique_id, table.name, "source", table.declared_at.path),
-        "path": within_package(table.declared_at.path, table.unique_id.split(".")[1]),
+        "path": within_package(table.declared_at.path, table.unique_id.package),
         "schema": table.table.schema,
         "fqn": list(table.fqn),
         "source_name": source.name,
@@ -451,8 +447,8 @@ def _macros(project: ParsedProject, rendered: RenderedProject) -> list[dict[str,
     return [_macro(i, file, docs.get(i, MacroDoc(""))) for i, file in declared if file is not None]
 
 
-def _macro(unique_id: str, file: MacroFile, doc: MacroDoc) -> dict[str, object]:
-    _, package, name = unique_id.split(".", 2)
+def _macro(unique_id: NodeId, file: MacroFile, doc: MacroDoc) -> dict[str, object]:
+    package, name = unique_id.package, unique_id.name
     path = within_package(file.path, package)
     return {
         **dbt_keys.MACRO,

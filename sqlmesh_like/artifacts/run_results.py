@@ -47,8 +47,8 @@ def write_run_results(
     args: Mapping[str, object],
     rendered: RenderedProject | None = None,
     now: datetime.datetime | None = None,
-) -> None:
-    """Writes the results of one call in the order given. Raises MachineError where the file cannot be written.
+) -> dict[str, object]:
+    """Writes the results of one call in the order given, and returns what the file holds. Raises MachineError.
 
     `elapsed` in seconds; `args` are the flags of the call. With `rendered`, each result repeats its compiled SQL.
     """
@@ -62,12 +62,15 @@ def write_run_results(
         "env": {},
     }
     rows = [_row(result, compiled.get(result.unique_id)) for result in results]
-    write_json(path, {"metadata": metadata, "results": rows, "elapsed_time": elapsed, "args": _plain(args)})
+    written = {"metadata": metadata, "results": rows, "elapsed_time": elapsed, "args": _plain(args)}
+    write_json(path, written)
+    return written
 
 
 def _compiled(rendered: RenderedProject) -> dict[str, tuple[str, str | None]]:
-    models = {model.unique_id: (model.sql, model.table.sql()) for model in rendered.models}
-    return {**models, **{test.unique_id: (test.sql, None) for test in rendered.tests}}
+    compiled: dict[str, tuple[str, str | None]]
+    compiled = {model.unique_id: (model.sql, model.table.sql()) for model in rendered.models}
+    return compiled | {test.unique_id: (test.sql, None) for test in rendered.tests}
 
 
 def _row(result: ResultRow, compiled: tuple[str, str | None] | None) -> dict[str, object]:

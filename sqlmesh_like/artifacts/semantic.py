@@ -38,7 +38,7 @@ def _common(rendered: RenderedSemantic) -> _Entry:
         **declared.keys,
         "unique_id": declared.unique_id,
         "name": declared.name,
-        "resource_type": declared.unique_id.partition(".")[0],
+        "resource_type": declared.unique_id.kind,
         "package_name": declared.package,
         "path": path.partition("/")[2],
         "original_file_path": path,

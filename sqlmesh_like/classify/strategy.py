@@ -76,7 +76,9 @@ def classify(facts: QueryFacts) -> Classification:
         )
         return Classification("full_refresh", (), (blocker,))
     relation = facts.relation
-    verdicts = _verdicts(relation, facts)
+    # One a call; a CTE that is read twice says each once.
+    calls = (call for node in walk(relation) if isinstance(node, Aggregate) for call in node.calls)
+    verdicts = tuple(dict.fromkeys(classify_aggregate(call, facts) for call in calls))
     if maps := _maps(relation):
         return Classification("full_refresh", verdicts, (reason("TYP002", f"column {maps[0]} is a map"),))
     chosen = _ladder(facts, relation, verdicts)
@@ -136,12 +138,6 @@ def _unproven_partition(relation: Relation, partition_by: tuple[str, ...]) -> Re
         if any(input_id not in origin for input_id in wanted):
             return reason("PAR002", f"partition column {name!r} is not copied from every input through the query")
     return None
-
-
-def _verdicts(relation: Relation, facts: QueryFacts) -> tuple[AggregateVerdict, ...]:
-    """One a call; a CTE that is read twice says each once."""
-    calls = (call for node in walk(relation) if isinstance(node, Aggregate) for call in node.calls)
-    return tuple(dict.fromkeys(classify_aggregate(call, facts) for call in calls))
 
 
 def _reasons_against_merging(

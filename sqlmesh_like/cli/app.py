@@ -18,6 +18,7 @@ from click.shell_completion import CompletionItem
 
 from sqlmesh_like import __version__, stop_signals
 from sqlmesh_like.cli.examples import EXAMPLES
+from sqlmesh_like.cli.help import GroupedContext, command_groups
 from sqlmesh_like.cli.options import global_options, spread
 from sqlmesh_like.cli.printing.output import json_line
 from sqlmesh_like.cli.printing.source_excerpt import with_source
@@ -80,7 +81,7 @@ class LazyGroup(click.Group):
         module = importlib.import_module(f"sqlmesh_like.cli.commands.{name.replace('-', '_')}")
         command = module.command
         assert isinstance(command, click.Command)
-        _add_examples(command, name)
+        _with_help(command, name)
         return command
 
     def resolve_command(
@@ -97,17 +98,21 @@ class LazyGroup(click.Group):
         items = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
         return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Commands first: there is more to find among them."""
+        for heading, rows in command_groups(COMMANDS):
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+        click.Command.format_options(self, ctx, formatter)
 
 
-def _add_examples(command: click.Command, words: str) -> None:
+def _with_help(command: click.Command, words: str) -> None:
     if isinstance(command, click.Group):
         for name, below in command.commands.items():
-            _add_examples(below, f"{words} {name}")
+            _with_help(below, f"{words} {name}")
     else:
         command.epilog = f"Example: {EXAMPLES[words]}"
+        command.context_class = GroupedContext
 
 
 def _pass_on(**given: object) -> None:

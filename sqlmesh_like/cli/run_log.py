@@ -113,4 +113,4 @@ def _step(number: int, total: int, node: RenderedNode) -> LogStep:
         case RenderedUnitTest():
             return LogStep(number, total, "unit_test", f"{node.model.name}::{node.name}")
         case RenderedExposure() | RenderedSemantic():
-            return LogStep(number, total, node.unique_id.partition(".")[0].replace("_", " "), node.name)
+            return LogStep(number, total, node.unique_id.noun, node.name)

@@ -10,14 +10,13 @@ from __future__ import annotations
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Aggregate
+from sqlmesh_like.delta.affected_keys import shown_keys
 from sqlmesh_like.delta.changes import Changes
 from sqlmesh_like.delta.keys import column, encode, key, weight
 from sqlmesh_like.delta.lookups import Lookups, Match
-from sqlmesh_like.delta.moves import Moves
-from sqlmesh_like.delta.program import TARGET, DeltaProgram, Prune
+from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves, Prune
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.delta.rows import net, rows
-from sqlmesh_like.delta.signed_union import signed
+from sqlmesh_like.delta.rows import net, rows, signed
 from sqlmesh_like.delta.states import AggregateState, cast, states_of, value
 from sqlmesh_like.names import KEY, ROWS, Column
 
@@ -38,27 +37,17 @@ def aggregate_delta(aggregate: Aggregate, moves: Moves) -> DeltaProgram:
     if not moves.can_change(aggregate):
         return steps.program()
     changed = steps.add("changed", _arguments(aggregate, changes.of(aggregate.child), signed=True))
-    netted = net(exp.table_(changed), [Column(name) for name in _argument_names(aggregate)])
+    arguments = [f"_sml_a{i}" for i, state in enumerate(states) if state.argument is not None]
+    netted = net(exp.table_(changed), [Column(name) for name in (*(k.name for k in aggregate.keys), *arguments)])
     groups = steps.add("groups", grouped_states(netted, aggregate, signed=True))
-    old = steps.add("old", _old(groups), prunes=(Prune(groups, {TARGET: _shown_keys(aggregate)}),))
+    shown = shown_keys(aggregate, [named.name for named in aggregate.keys])
+    old = steps.add("old", _old(groups), prunes=(Prune(groups, {TARGET: shown}),))
     stale = steps.add("stale", _stale(states, groups, old))
     recomputed = steps.add("recomputed", _recomputed(aggregate, steps, stale), unless_empty=stale)
     pooled = steps.add("pooled", _pooled(aggregate, states, groups, old, stale))
     merged = steps.add("merged", _merged(aggregate, states, pooled, recomputed))
     steps.add("signed", _signed(aggregate, old, merged))
     return steps.program()
-
-
-def _shown_keys(aggregate: Aggregate) -> tuple[tuple[str, str], ...]:
-    """Visible columns that are group keys, with the column of the changed groups."""
-    keys = {named.name for named in aggregate.keys}
-    shown = [(i.name, i.expression.name) for i in aggregate.items if isinstance(i.expression, exp.Column)]
-    return tuple((name, key_) for name, key_ in shown if key_ in keys)
-
-
-def _argument_names(aggregate: Aggregate) -> list[str]:
-    arguments = [f"_sml_a{i}" for i, state in enumerate(states_of(aggregate)) if state.argument is not None]
-    return [named.name for named in aggregate.keys] + arguments
 
 
 def _arguments(aggregate: Aggregate, source: exp.Select, *, signed: bool = False) -> exp.Select:
@@ -91,7 +80,8 @@ def _aggregated(state: AggregateState, argument: str, signed: bool) -> exp.Expr:
             total: exp.Expr = exp.Sum(this=sign) if signed else exp.Count(this=exp.Star())
             return exp.Coalesce(this=cast(total, "bigint"), expressions=[_ZERO.copy()])
         case "count":
-            filled = exp.Case().when(_is_not_null(column(argument)), sign).else_(_ZERO.copy())
+            is_null = exp.Is(this=column(argument), expression=exp.Null())
+            filled = exp.Case().when(exp.Not(this=is_null), sign).else_(_ZERO.copy())
             return exp.Coalesce(this=cast(exp.Sum(this=filled), "bigint"), expressions=[_ZERO.copy()])
         case "sum":
             return _sum(state, argument, signed)
@@ -121,10 +111,6 @@ def _retracted(state: AggregateState) -> str:
 
 def _is_negative() -> exp.Expr:
     return exp.LT(this=weight(), expression=_ZERO.copy())
-
-
-def _is_not_null(expression: exp.Expr) -> exp.Expr:
-    return exp.Not(this=exp.Is(this=expression, expression=exp.Null()))
 
 
 def _old(groups: str) -> exp.Select:
@@ -208,15 +194,12 @@ def _merge_one(state: AggregateState) -> exp.Expr:
 
 def _signed(aggregate: Aggregate, old: str, merged: str) -> exp.Select:
     """Stored rows out, merged rows in; a group lives while it has rows, a scalar aggregate always."""
-    names = [key(), *[column(name) for name in _table_columns(aggregate)]]
+    hidden = [column_.name for column_ in state_schema(aggregate)]
+    names = [key(), *[column(name) for name in (*(item.name for item in aggregate.items), *hidden)]]
     alive = exp.select("*").from_(merged)
     if aggregate.keys:
         alive = alive.where(exp.GT(this=column(ROWS), expression=_ZERO.copy()))
     return signed(names, old, _finish(alive.subquery("m"), aggregate).subquery("f"))
-
-
-def _table_columns(aggregate: Aggregate) -> list[str]:
-    return [item.name for item in aggregate.items] + [column_.name for column_ in state_schema(aggregate)]
 
 
 def state_schema(aggregate: Aggregate) -> tuple[Column, ...]:

@@ -18,34 +18,30 @@ Rows as they were are the rows as they are, less those that entered, with those 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.lineage import window_keys
 from sqlmesh_like.analyze.algebra.relation import (
     Aggregate,
     Distinct,
     Explode,
     Filter,
-    Join,
     Relation,
     Scan,
     UnionAll,
-    Windowed,
     columns,
     scanned_columns,
 )
+from sqlmesh_like.delta.affected_keys import affected_keys, key_columns, shown_keys, sides_of
 from sqlmesh_like.delta.clock_boundary import changed_by_clock
 from sqlmesh_like.delta.join_graph import JoinGraph, flatten, joined
 from sqlmesh_like.delta.keys import column, encode, key, weight
-from sqlmesh_like.delta.lookups import Lookups, Match, keys_of, match_columns
-from sqlmesh_like.delta.moves import Moves
-from sqlmesh_like.delta.program import TARGET, DeltaProgram, Prune
+from sqlmesh_like.delta.lookups import Lookups, Match
+from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves, Prune
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.delta.rows import exploded, from_item, names, net, over, rows, stacked, subquery, union_rows
-from sqlmesh_like.delta.signed_union import signed
+from sqlmesh_like.delta.rows import exploded, from_item, names, net, over, rows, signed, stacked, subquery, union_rows
 from sqlmesh_like.names import KEY, WEIGHT
 
 _TAG = "_sml_tag"
@@ -57,8 +53,10 @@ def relation_delta(source: Relation, moves: Moves) -> DeltaProgram:
     builder = Changes(source, moves)
     if not moves.can_change(source):
         return builder.steps.program()
-    if isinstance(source, Aggregate | Distinct) and _keys_of(source):
-        return builder.from_stored(source)
+    if isinstance(source, Aggregate | Distinct):
+        ((child, keys),) = sides_of(source)
+        if keys:
+            return builder.from_stored(source, child, keys)
     builder.steps.add("signed", builder.of(source))
     return builder.steps.program()
 
@@ -70,7 +68,7 @@ class Changes:
     root: Relation
     moves: Moves
     steps: Lookups = field(init=False)
-    _netted: dict[object, str] = field(default_factory=dict)
+    _netted: dict[str | int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.steps = Lookups(self.moves.small)
@@ -89,7 +87,7 @@ class Changes:
 
         An input's has the columns that the query uses.
         """
-        known = source.input_id if isinstance(source, Scan) else id(source)
+        known = source.input_id if isinstance(source, Scan) else self.steps.nodes.of(source)
         if known not in self._netted:
             self._netted[known] = self._netted_step(source)
         return self._netted[known]
@@ -165,16 +163,14 @@ class Changes:
         query = exp.select(*names(leaf), key()).from_(exp.alias_(rows_, "_sml_s", table=True, copy=False))
         return query.where(exp.Not(this=_has_key(change, "_sml_s")), copy=False)
 
-    def from_stored(self, source: Aggregate | Distinct) -> DeltaProgram:
-        """The program of a table whose rows are groups: their old rows are read from the table, by key."""
-        affected = self._affected(source)
-        keyed = encode([column(name) for name in match_columns(len(_keys_of(source)))])
-        matching = exp.select(keyed).from_(affected).subquery()
+    def from_stored(self, source: Aggregate | Distinct, child: Relation, keys: Sequence[exp.Expr]) -> DeltaProgram:
+        """The program of a table whose rows are groups by `keys`: their old rows are read from the table, by key."""
+        affected, key_names = self._affected(source), key_columns(len(keys))
+        matching = exp.select(encode([column(name) for name in key_names])).from_(affected).subquery()
         shown = [key(), *names(source)]
         stored = exp.select(*shown).from_(outside("target", TARGET)).where(exp.In(this=key(), query=matching))
-        bound = Prune(affected, {TARGET: _shown_keys(source)})
+        bound = Prune(affected, {TARGET: shown_keys(source, key_names)})
         old = self.steps.add("old", stored, affected, (bound,))
-        (child, keys), *_ = sides(source)
         current = self.steps.lookup(child, Match.by(keys, affected))
         new = self.steps.add("recomputed", over(source, exp.table_(current)), affected)
         self.steps.add("signed", signed(shown, old, new))
@@ -185,7 +181,7 @@ class Changes:
         affected = self._affected(source)
         now: list[exp.Expr] = []
         then: list[exp.Expr] = []
-        for child, keys in sides(source):
+        for child, keys in sides_of(source):
             if keys:
                 current: exp.Expr = exp.table_(self.steps.lookup(child, Match.by(keys, affected)))
             else:  # one group of all rows: too many to be kept
@@ -211,46 +207,19 @@ class Changes:
 
     def _affected(self, source: Relation) -> str:
         """The step with the distinct keys that changes of the children touch (without keys: one row in all)."""
-        moving = [(child, keys) for child, keys in sides(source) if self.moves.can_change(child)]
-        selects = [keys_of(keys, [self.netted(child)]) for child, keys in moving]
-        query = selects[0]
-        for further in selects[1:]:
-            query = exp.union(query, further, distinct=True)
-        return self.steps.add("affected", query)
-
-
-def sides(source: Relation) -> list[tuple[Relation, list[exp.Expr]]]:
-    """Each child with the expressions over it that are the node's keys, in the same order for every child."""
-    match source:
-        case Join():
-            return [(source.left, [p.left for p in source.pairs]), (source.right, [p.right for p in source.pairs])]
-        case Aggregate() | Distinct() | Windowed():
-            return [(source.child, _keys_of(source))]
-    raise AssertionError(f"{type(source).__name__} is linear")
-
-
-def _keys_of(source: Aggregate | Distinct | Windowed) -> list[exp.Expr]:
-    match source:
-        case Aggregate():
-            return [named.expression for named in source.keys]
-        case Distinct():
-            return names(source)
-        case Windowed():
-            return window_keys(source)
+        moving = [(keys, self.netted(child)) for child, keys in sides_of(source) if self.moves.can_change(child)]
+        return self.steps.add("affected", affected_keys(moving))
 
 
 def _signed_rows(source: Relation, step: str) -> exp.Select:
     return exp.select(*names(source), key(), weight()).from_(step)
 
 
-def _aliased(step: str, alias: str) -> exp.Expr:
-    return exp.alias_(exp.table_(step), alias, table=True)
-
-
 def _has_key(step: str, outer: str) -> exp.Expr:
     """Whether the row of an outer alias has the key of a row of a step."""
     same = exp.EQ(this=column(KEY, "_sml_d"), expression=column(KEY, outer))
-    return exp.Exists(this=exp.select(exp.Literal.number(1)).from_(_aliased(step, "_sml_d")).where(same))
+    changed = exp.alias_(exp.table_(step), "_sml_d", table=True)
+    return exp.Exists(this=exp.select(exp.Literal.number(1)).from_(changed).where(same))
 
 
 def _is_together(tag: exp.Expr, direction: exp.Expr) -> exp.Expr:
@@ -261,19 +230,6 @@ def _is_together(tag: exp.Expr, direction: exp.Expr) -> exp.Expr:
 def _columns_of_core(contracted: JoinGraph) -> list[tuple[str, str]]:
     """Leaf and name of the columns of a core that are read after it is joined."""
     read = [*contracted.predicates, *(value for _, value in contracted.items), contracted.key]
-    result = (c.name for e in read for c in e.find_all(exp.Column) if c.table == "_sml_t0")
-    pairs = (re.fullmatch(r"(_sml_t\d+)_(.*)", name, re.DOTALL) for name in dict.fromkeys(result))
-    return [(match[1], match[2]) for match in pairs if match]
-
-
-def _shown_keys(source: Aggregate | Distinct) -> tuple[tuple[str, str], ...]:
-    """Visible columns of a table of groups that are its keys, with the columns of the affected ones."""
-    if isinstance(source, Distinct):
-        result = columns(source)
-        return tuple((c.name, name) for c, name in zip(result, match_columns(len(result)), strict=True))
-    keys = {named.name: name for named, name in zip(source.keys, match_columns(len(source.keys)), strict=True)}
-    return tuple(
-        (item.name, keys[item.expression.name])
-        for item in source.items
-        if isinstance(item.expression, exp.Column) and item.expression.name in keys
-    )
+    names = dict.fromkeys(c.name for e in read for c in e.find_all(exp.Column) if c.table == "_sml_t0")
+    matches = (re.fullmatch(r"(_sml_t\d+)_(.*)", name, re.DOTALL) for name in names)
+    return [(match[1], match[2]) for match in matches if match]

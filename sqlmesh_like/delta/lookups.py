@@ -18,13 +18,15 @@ from sqlmesh_like.analyze.algebra.relation import (
     Distinct,
     Explode,
     Join,
+    NodeNumbers,
     Relation,
     Scan,
     UnionAll,
     Windowed,
     columns,
 )
-from sqlmesh_like.analyze.binding.operand import operand
+from sqlmesh_like.analyze.binding.replaced import operand
+from sqlmesh_like.delta.affected_keys import key_columns, keys_of
 from sqlmesh_like.delta.join_graph import JoinGraph, flatten, leaves_of, substituted, unqualified
 from sqlmesh_like.delta.keys import column
 from sqlmesh_like.delta.program import DeltaProgram, ProgramStep, Prune
@@ -47,7 +49,7 @@ class Match:
     def by(expressions: Sequence[exp.Expr], step: str, null_safe: Sequence[bool] | None = None) -> Match:
         """By all columns of a step; NULL is a value like any other unless said otherwise."""
         safe = tuple(null_safe) if null_safe is not None else (True,) * len(expressions)
-        return Match(tuple(expressions), step, tuple(match_columns(len(expressions))), safe)
+        return Match(tuple(expressions), step, tuple(key_columns(len(expressions))), safe)
 
     def mapped(self, expressions: Mapping[int, exp.Expr]) -> Match | None:
         """The same by those expressions alone that are given anew, by position; None where none is."""
@@ -80,23 +82,6 @@ class Match:
         return (self.step, self.names, tuple(repr(e) for e in self.expressions), self.is_null_safe)
 
 
-def match_columns(count: int) -> list[str]:
-    return [f"_sml_p{position}" for position in range(count)]
-
-
-def keys_of(expressions: Sequence[exp.Expr], steps: Iterable[str]) -> exp.Query:
-    """Distinct values of expressions over the columns that all these steps have (none: one row, if they have any)."""
-    items = [
-        exp.alias_(expression.copy(), name, quoted=True)
-        for expression, name in zip(expressions, match_columns(len(expressions)), strict=True)
-    ] or [exp.Literal.number(1).as_("_sml_any")]
-    selects = [exp.select(*[item.copy() for item in items]).distinct().from_(step) for step in steps]
-    query: exp.Query = selects[0]
-    for further in selects[1:]:
-        query = exp.union(query, further, distinct=True)
-    return query
-
-
 @dataclass
 class Lookups:
     """The steps of a program as they are made, and the lookups among them.
@@ -106,8 +91,8 @@ class Lookups:
 
     small: frozenset[str] = frozenset()
     _steps: list[ProgramStep] = field(default_factory=list)
-    _found: dict[tuple[object, ...], str] = field(default_factory=dict)
-    _kept: list[object] = field(default_factory=list)
+    nodes: NodeNumbers = field(default_factory=NodeNumbers)
+    _known: dict[tuple[object, ...], str] = field(default_factory=dict)
 
     def add(self, kind: str, query: exp.Query, unless_empty: str | None = None, prunes: tuple[Prune, ...] = ()) -> str:
         """A further step, named by its kind."""
@@ -121,11 +106,10 @@ class Lookups:
 
     def lookup(self, source: Relation, *matches: Match) -> str:
         """The step with exactly the rows of a relation, as they are, for which all matches hold."""
-        identity = (id(source), *(match.identity for match in matches))
-        if identity not in self._found:
-            self._kept.append(source)  # an id is only unique among the living
-            self._found[identity] = self._add_lookup(source, matches)
-        return self._found[identity]
+        identity = (self.nodes.of(source), *(match.identity for match in matches))
+        if identity not in self._known:
+            self._known[identity] = self._add_lookup(source, matches)
+        return self._known[identity]
 
     def _add_lookup(self, source: Relation, matches: Sequence[Match]) -> str:
         graph = flatten(source)
@@ -159,7 +143,11 @@ class Lookups:
     def _node(self, node: Relation, matches: Sequence[Match]) -> exp.Expr | None:
         """An operator over lookups in its children; None where no match can be brought down."""
         if isinstance(node, UnionAll):
-            below = [self._through(matches, _renamed(node, branch)) for branch in node.branches]
+            below = []
+            for branch in node.branches:
+                pairs = zip(node.schema, columns(branch), strict=True)
+                renamed: Mapping[str, exp.Expr] = {merged.name.lower(): column(own.name) for merged, own in pairs}
+                below.append(self._through(matches, renamed))
             return subquery(over(node, *(self._source(b, m) for b, m in zip(node.branches, below, strict=True))))
         if isinstance(node, Join):
             return self._outer(node, matches)
@@ -251,9 +239,9 @@ class Lookups:
 
     def _keys(self, expressions: Sequence[exp.Expr], steps: Sequence[str]) -> str:
         identity = ("keys", tuple(map(repr, expressions)), *steps)
-        if identity not in self._found:
-            self._found[identity] = self.add("keys", keys_of(expressions, steps))
-        return self._found[identity]
+        if identity not in self._known:
+            self._known[identity] = self.add("keys", keys_of(expressions, steps))
+        return self._known[identity]
 
     def meeting(self, graph: JoinGraph, core: frozenset[int], changes: Mapping[int, str]) -> dict[tuple[int, int], str]:
         """By leaf and changed leaf the lookup with all rows of the first that stand beside a change of the second.
@@ -325,11 +313,6 @@ class _Route:
             ahead |= beside - seen
             seen |= beside
         return False
-
-
-def _renamed(union: UnionAll, branch: Relation) -> dict[str, exp.Expr]:
-    pairs = zip(union.schema, columns(branch), strict=True)
-    return {merged.name.lower(): column(own.name) for merged, own in pairs}
 
 
 def _passed(node: Aggregate | Distinct | Windowed | Explode) -> dict[str, exp.Expr]:

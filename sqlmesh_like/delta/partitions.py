@@ -9,10 +9,12 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.lineage import split_columns
 from sqlmesh_like.analyze.algebra.relation import Filter, Join, Relation, Scan, UnionAll, inputs, used_columns
-from sqlmesh_like.delta.keys import column, key, weight
+from sqlmesh_like.delta.affected_keys import affected_keys, key_columns
+from sqlmesh_like.delta.keys import column
 from sqlmesh_like.delta.program import Prune, RescanProgram
 from sqlmesh_like.delta.program import relation as outside
-from sqlmesh_like.delta.rows import rows
+from sqlmesh_like.delta.rows import net, rows
+from sqlmesh_like.names import Column
 
 AFFECTED = "affected"
 
@@ -22,33 +24,15 @@ def rescan(source: Relation, partition_by: Sequence[str]) -> RescanProgram:
     origins = split_columns(source)
     traced = {input_id: tuple(origins[name.lower()][input_id] for name in partition_by) for input_id in inputs(source)}
     used = used_columns(source)
-    selects = [_touched(input_id, names, used[input_id]) for input_id, names in traced.items()]
-    affected: exp.Query = selects[0]
-    for select in selects[1:]:
-        affected = exp.union(affected, select, distinct=True)
-    values = partition_columns(len(partition_by))
+    touched: list[tuple[list[exp.Expr], exp.Expr]] = []
+    for input_id, names in traced.items():
+        read = [Column(name) for name in dict.fromkeys([*names, *used[input_id]])]  # the columns that the query uses
+        netted = net(outside("changes", input_id), read).subquery("t")
+        touched.append(([column(name) for name in names], netted))
+    values = key_columns(len(partition_by))
     pairs = {input_id: tuple(zip(names, values, strict=True)) for input_id, names in traced.items()}
     narrowed = rows(_narrowed(source, traced))
-    return RescanProgram(affected, narrowed, tuple(partition_by), Prune(AFFECTED, pairs))
-
-
-def partition_columns(count: int) -> list[str]:
-    return [f"_sml_p{position}" for position in range(count)]
-
-
-def _touched(input_id: str, names: tuple[str, ...], used: tuple[str, ...]) -> exp.Select:
-    """Distinct partition values of one input's change, before and after images, in columns that the query uses."""
-    read = list(dict.fromkeys([*names, *used]))
-    changed = exp.select(*[column(name) for name in read], key(), weight()).from_(outside("changes", input_id))
-    total = exp.Sum(this=weight())
-    netted = exp.select(*[column(name) for name in read]).from_(changed.subquery("c"))
-    netted = netted.group_by(*[column(name) for name in read], key())
-    netted = netted.having(exp.NEQ(this=total, expression=exp.Literal.number(0)))
-    items = [
-        exp.alias_(column(name), alias, quoted=True)
-        for name, alias in zip(names, partition_columns(len(names)), strict=True)
-    ]
-    return exp.select(*items).distinct().from_(netted.subquery("t"))
+    return RescanProgram(affected_keys(touched), narrowed, tuple(partition_by), Prune(AFFECTED, pairs))
 
 
 def _narrowed(source: Relation, traced: Mapping[str, tuple[str, ...]]) -> Relation:
@@ -67,7 +51,7 @@ def _is_affected(names: tuple[str, ...]) -> exp.Expr:
     # The alias must be no column that a user can have: a bare name in the subquery is looked up here first.
     pairs = [
         exp.NullSafeEQ(this=column(alias, "_sml_affected"), expression=column(name))
-        for name, alias in zip(names, partition_columns(len(names)), strict=True)
+        for name, alias in zip(names, key_columns(len(names)), strict=True)
     ]
     matching = exp.select(exp.Literal.number(1)).from_(exp.alias_(exp.table_(AFFECTED), "_sml_affected", table=True))
     return exp.Exists(this=matching.where(exp.and_(*pairs)))

@@ -19,7 +19,8 @@ from typing import Literal
 
 from sqlglot import exp
 
-from sqlmesh_like.delta.moves import ALL, Moves
+from sqlmesh_like.analyze.algebra.relation import Filter, Relation, Scan, walk
+from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.names import Schema
 
 STATE_VERSION = 1
@@ -27,6 +28,24 @@ STATE_VERSION = 1
 
 RelationRole = Literal["changes", "current", "target"]
 TARGET = "this"
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What a program is made for: inputs (by id) that have moved since the last run, None for all. `small` ones that
+    have not are read whole."""
+
+    inputs: frozenset[str] | None = None
+    small: frozenset[str] = frozenset()
+
+    def can_change(self, relation: Relation) -> bool:
+        """Whether rows of a relation may enter or leave: by an input that moved, or a filter by the clock."""
+        return any(
+            (self.inputs is None or node.input_id in self.inputs)
+            if isinstance(node, Scan)
+            else isinstance(node, Filter) and bool(clock_calls(node.condition))
+            for node in walk(relation)
+        )
 
 
 @dataclass(frozen=True)
@@ -99,7 +118,7 @@ class TablePlan:
     @property
     def program(self) -> DeltaProgram | None:
         """The program that follows a change of any input; None where there is none."""
-        return self.program_for(ALL)
+        return self.program_for(Moves())
 
     def program_for(self, moves: Moves) -> DeltaProgram | None:
         if self.derive is not None and moves not in self._programs:

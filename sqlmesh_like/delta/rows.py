@@ -83,6 +83,17 @@ def net(source: exp.Expr, schema: Sequence[Column]) -> exp.Select:
     return query.group_by(*[k.copy() for k in keys]).having(exp.NEQ(this=total, expression=exp.Literal.number(0)))
 
 
+def signed(names: Sequence[exp.Expr], leaving: str | exp.Expr, entering: str | exp.Expr) -> exp.Select:
+    """Signed rows: those of one step, which leave, with weight -1, and those of another, which enter, with +1."""
+    parts = []
+    for source, value in ((leaving, -1), (entering, 1)):
+        sign = exp.alias_(exp.cast(exp.Literal.number(value), "bigint", dialect="spark"), WEIGHT, quoted=True)
+        item = exp.table_(source) if isinstance(source, str) else source
+        parts.append(exp.select(*[n.copy() for n in names], sign).from_(item))
+    both = exp.union(parts[0], parts[1], distinct=False)
+    return exp.select(*[n.copy() for n in names], weight()).from_(both.subquery("s"))
+
+
 def names(source: Relation) -> list[exp.Expr]:
     return [column(c.name) for c in columns(source)]
 
@@ -174,7 +185,8 @@ def _distinct(distinct: Distinct, source: exp.Expr) -> exp.Select:
 def _grouped(aggregate: Aggregate, source: exp.Expr) -> exp.Select:
     """GROUP BY as written, with no hidden state: for rows that are recomputed, never merged."""
     inner_keys = [_item(named.expression, named.name) for named in aggregate.keys]
-    keyed = _from(exp.select(*inner_keys, *_read_by(aggregate), key(), copy=False), source)
+    read = dict.fromkeys(argument.name for call in aggregate.calls for argument in call.call.find_all(exp.Column))
+    keyed = _from(exp.select(*inner_keys, *[column(name) for name in read], key(), copy=False), source)
     keys = [column(named.name) for named in aggregate.keys]
     calls = [_item(by_row_key(call.call, key()), call.name) for call in aggregate.calls]
     named = exp.alias_(encode(keys), KEY, quoted=True)
@@ -185,12 +197,6 @@ def _grouped(aggregate: Aggregate, source: exp.Expr) -> exp.Select:
         grouped = grouped.group_by(*[k.copy() for k in keys], copy=False)
     shown = [_item(item.expression, item.name) for item in aggregate.items]
     return _from(exp.select(*shown, key(), copy=False), subquery(grouped), "g")
-
-
-def _read_by(aggregate: Aggregate) -> list[exp.Expr]:
-    """The child's columns that the calls read."""
-    result = dict.fromkeys(result.name for call in aggregate.calls for result in call.call.find_all(exp.Column))
-    return [column(name) for name in result]
 
 
 def _with_tie_break(expression: exp.Expr) -> exp.Expr:

@@ -86,7 +86,8 @@ class _Program:
 
     def _scd_id(self, alias: str, moment: str) -> str:
         parts = [f"coalesce(cast({alias}.{_q(name)} as string), '')" for name in self.config.unique_key]
-        return f"md5(concat({', '.join([*_joined(parts), repr('|'), f'cast({moment} as string)'])}))"
+        between = ", '|', "
+        return f"md5(concat({between.join([*parts, f'cast({moment} as string)'])}))"
 
     def _versions(self, relation: str, condition: str, start: str) -> str:
         """New versions of rows of the query `s`, valid from `start`."""
@@ -180,7 +181,3 @@ class _Program:
     def _null(self, name: str) -> str:
         types = {column.name.lower(): column.type for column in (*self.source, *self.stored)}
         return f"cast(null as {types.get(name.lower()) or 'string'}) as {_q(name)}"
-
-
-def _joined(parts: list[str]) -> list[str]:
-    return [part for number, part in enumerate(parts) for part in ([repr("|"), part] if number else [part])]

@@ -6,22 +6,18 @@ The pages are the browser's matter (`assets/`): nothing here is HTML but rendere
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from collections.abc import Iterable
+from dataclasses import asdict
 
 from sqlmesh_like import __version__
 from sqlmesh_like.artifacts.files import timestamp
 from sqlmesh_like.artifacts.json_objects import mapping_of
 from sqlmesh_like.classify.rules import RULES
-from sqlmesh_like.docs.columns import LineageEdge
+from sqlmesh_like.docs.health import find_problems
 from sqlmesh_like.docs.markdown import as_html
-from sqlmesh_like.docs.plans import DocumentedModel
-from sqlmesh_like.errors import SqlError
-from sqlmesh_like.names import Schema
+from sqlmesh_like.docs.selection_facts import selection_facts
+from sqlmesh_like.docs.site_data import Json, SiteData, artifact_rows
 from sqlmesh_like.plan.table_facts import TableFacts
-
-Json = Mapping[str, object]
 
 _SHOWN = ("model", "seed", "source", "test", "unit_test", "exposure", "analysis", "snapshot")
 _SETTINGS = ("materialized", "refresh", "unique_key", "partition_by", "table_type", "severity", "group", "access")
@@ -29,27 +25,6 @@ _USUAL: tuple[object, ...] = (None, "", [], (), "protected")
 _COLOUR = re.compile(r"[a-zA-Z]+|#[0-9a-fA-F]{3,8}")
 OVERVIEW = "__overview__"
 """As in dbt, the doc block that stands on the first page."""
-
-
-@dataclass(frozen=True)
-class SiteData:
-    """All that a site is made of. Without a lake `tables` is empty; `results` and `freshness` are artifacts, if any.
-
-    `columns` are those that the compiler knows, by unique id.
-    """
-
-    manifest: Json
-    project: str
-    target: str
-    now: datetime
-    models: Mapping[str, DocumentedModel] = field(default_factory=dict)
-    tables: Mapping[str, TableFacts] = field(default_factory=dict)
-    columns: Mapping[str, Schema] = field(default_factory=dict)
-    edges: Iterable[LineageEdge] = ()
-    results: Json | None = None
-    freshness: Json | None = None
-    errors: Mapping[str, SqlError] = field(default_factory=dict)
-    """Of models that cannot be compiled, by unique id."""
 
 
 def content(findings: SiteData) -> dict[str, object]:
@@ -73,6 +48,8 @@ def content(findings: SiteData) -> dict[str, object]:
         "rules": [asdict(rule) for rule in RULES.values()],
         "groups": [_group(mapping_of(group)) for group in mapping_of(findings.manifest.get("groups")).values()],
         "last_call": _last_call(findings.results),
+        "calls": findings.calls,
+        "problems": [asdict(problem) for problem in find_problems(findings) if problem.unique_id in nodes],
     }
 
 
@@ -84,8 +61,8 @@ def _nodes(findings: SiteData) -> dict[str, dict[str, object]]:
         for unique_id, node in mapping_of(manifest.get(kind)).items()
     }
     shown = {i: node for i, node in entries.items() if node.get("resource_type") in _SHOWN and not _is_hidden(node)}
-    results = {str(row.get("unique_id")): row for row in _rows(findings.results)}
-    freshness = {str(row.get("unique_id")): row for row in _rows(findings.freshness)}
+    results = {str(row.get("unique_id")): row for row in artifact_rows(findings.results)}
+    freshness = {str(row.get("unique_id")): row for row in artifact_rows(findings.freshness)}
     parents = mapping_of(manifest.get("parent_map"))
     made: dict[str, dict[str, object]] = {}
     for unique_id, node in shown.items():
@@ -130,6 +107,7 @@ def _node(unique_id: str, node: Json, findings: SiteData) -> dict[str, object]:
         "plan": model.plan() if model and model.is_table else None,
         "location": mapping_of(mapping_of(node.get("meta")).get("sml")).get("location"),
         "lake": _table(findings.tables.get(unique_id)),
+        "selection": selection_facts(findings.graph.nodes[unique_id]),
         **_of_kind(node),
     }
 
@@ -246,11 +224,6 @@ def _macros(manifest: Json, project: str) -> Iterable[dict[str, object]]:
             "description": as_html(str(entry.get("description") or "")),
             "raw": entry.get("macro_sql"),
             "arguments": [{**mapping_of(one), "description": as_html(str(mapping_of(one).get("description") or ""))}
-                          for one in _rows({"results": entry.get("arguments")})],
+                          for one in artifact_rows({"results": entry.get("arguments")})],
             "folders": _folders(entry, project), "tags": [], "columns": [], "parents": [], "settings": {}, "meta": {},
         }  # fmt: skip
-
-
-def _rows(artifact: Json | None) -> list[Json]:
-    rows = (artifact or {}).get("results")
-    return [mapping_of(row) for row in rows] if isinstance(rows, list) else []

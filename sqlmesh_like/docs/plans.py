@@ -63,7 +63,7 @@ def documented(
 
     Those that cannot be compiled are apart, with what is wrong.
     """
-    models = {model.unique_id: model for model in rendered.models}
+    models: dict[str, RenderedModel] = {model.unique_id: model for model in rendered.models}
     stored = {unique_id: state.schema for unique_id, state in states.items() if state.schema is not None}
     compiler = Compiler({**schemas, **stored})
     moving: set[str] = set()
@@ -73,7 +73,9 @@ def documented(
         model = models[unique_id]
         if model.asks_lake:  # its text is known when it is run
             continue
-        fresh = {ref.unique_id: stored[ref.unique_id] for ref in model.inputs if ref.unique_id in stored}
+        fresh: dict[str, Schema | None] = {
+            ref.unique_id: stored[ref.unique_id] for ref in model.inputs if ref.unique_id in stored
+        }
         try:
             compiled = compiler.compile(model, fresh)
             planned = None if catalog is None else _planned(model, compiled, catalog, states, now, moving)

@@ -1,6 +1,6 @@
-"""One HTML file out of the content. Owns how it is put together: styles, scripts and data inline.
+"""One HTML file out of the content. Owns how it is put together: styles, scripts, libraries and data inline.
 
-The page forbids itself every request (Content-Security-Policy), and every script but ours, known by its hash.
+The page forbids itself every request (Content-Security-Policy), and every script but these, known by their hashes.
 """
 
 from __future__ import annotations
@@ -10,18 +10,25 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
-_SCRIPTS = ("dom", "search", "sql", "layout", "viewer", "graph", "lineage", "panels", "pages", "app")
+from sqlmesh_like.docs.libraries import Library
+
+_SCRIPTS = (
+    "dom", "search", "selection", "sql", "groups", "layout", "drawing", "minimap", "gestures", "graph", "lineage",
+    "panels", "health", "pages", "app",
+)  # fmt: skip
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
-def site_page(content: Mapping[str, object]) -> str:
-    """The whole site as one HTML text, the same for the same content."""
+def site_page(content: Mapping[str, object], libraries: Sequence[Library]) -> str:
+    """The whole site as one HTML text, the same for the same content. Without libraries it lists its graph."""
     style, script = _asset("site.css"), _script()
+    codes = [library.script for library in libraries]
+    hashes = " ".join(map(_hash, (*codes, script)))
     policy = (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
+        f"default-src 'none'; script-src {hashes}; style-src {_hash(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
     parts = {
@@ -29,6 +36,7 @@ def site_page(content: Mapping[str, object]) -> str:
         "title": html.escape(str(content["project"])),
         "style": style,
         "data": _json(content),
+        "libraries": "\n".join(f"<script>{code}</script>" for code in codes),
         "script": script,
     }
     # In one pass: what is filled in may hold the name of another part.

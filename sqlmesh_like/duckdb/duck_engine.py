@@ -7,7 +7,7 @@ target may ask for DuckDB's rows all the same (`on_unproven: warn`); then what w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -31,7 +31,7 @@ from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.render.rendered import RenderedModel
-from sqlmesh_like.run.ports import Rows, WriteResult
+from sqlmesh_like.run.ports import NamedColumns, Rows, WriteResult
 from sqlmesh_like.run.seeds import SeedTable
 from sqlmesh_like.run.source_fixtures import MODELS, FixtureTable
 
@@ -77,7 +77,7 @@ class DuckEngine:
             cursor.execute(f"INSERT INTO {_spelt(name)} VALUES {', '.join([one] * len(rows))}", flat)
         self._history.add(uri, schema)
 
-    def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> WriteResult:  # noqa: ARG002
+    def apply(self, planned: PlannedModel, shared: NamedColumns | None = None) -> WriteResult:  # noqa: ARG002
         model, facts = planned.compiled.model, planned.compiled.facts
         try:
             return WriteResult("full_refresh", self._build(planned, self._text), 0, committed=True)
@@ -129,7 +129,13 @@ class DuckEngine:
     def load(self, table: SeedTable, state: TableState, now: datetime) -> None:  # noqa: ARG002
         self.put(table.seed.table, state.uri, table.schema, table.naive_rows())
 
-    def query(self, tree: exp.Expr, tables: Mapping[TableName, TableState], limit: int) -> Rows:
+    def query(
+        self,
+        tree: exp.Expr,
+        tables: Mapping[TableName, TableState],
+        limit: int,
+        shown: Schema | None = None,  # noqa: ARG002
+    ) -> Rows:
         known = {column.name.lower(): column.type for state in tables.values() for column in state.schema or ()}
         try:
             text, doubt = self._text_or_doubt(tree)

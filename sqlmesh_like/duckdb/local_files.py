@@ -10,6 +10,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type
 from sqlmesh_like.duckdb.exact_sql import Unproven
@@ -131,8 +132,10 @@ class LocalTable:
         return _no_rows((*self.schema, *added))
 
     def _read(self, items: Collection[str], paths: Collection[str], options: str = "") -> str:
-        # A merged slice lies elsewhere.
-        whole = (path if path.startswith("/") else f"{folder(self.uri).path}/{path}" for path in sorted(paths))
+        # A merged slice lies elsewhere. DuckDB takes the first file for the size of all: were it a small one, a join
+        # would make a hash table of the whole table and not of the few keys that are looked up in it.
+        whole = [path if path.startswith("/") else f"{folder(self.uri).path}/{path}" for path in sorted(paths)]
+        whole.sort(key=_bytes_of, reverse=True)
         listed = ", ".join(map(standard_literal, whole))
         return f"SELECT {', '.join(items)} FROM read_parquet([{listed}], hive_partitioning = false{options})"
 
@@ -173,6 +176,13 @@ def _where_rows_may_leave(commits: Iterable[Commit]) -> set[tuple[str, str]] | N
             return None
         entries |= {(write.partition, write.file_id) for write in commit.writes if write.deletes}
     return entries
+
+
+def _bytes_of(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0  # who reads it says that it is gone
 
 
 def _keeps_value(written: str, wanted: str) -> bool:

@@ -13,29 +13,41 @@ from __future__ import annotations
 import logging
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 
 import duckdb
 from sqlglot import exp
 
+from sqlmesh_like.delta.affected_keys import key_columns
 from sqlmesh_like.delta.clock_boundary import at_clocks
 from sqlmesh_like.delta.emptiness import without_empty
-from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
-from sqlmesh_like.delta.program import TARGET, DeltaProgram, ProgramStep, RescanProgram, name_of, split_relation
+from sqlmesh_like.delta.partitions import AFFECTED
+from sqlmesh_like.delta.program import (
+    TARGET,
+    DeltaProgram,
+    ProgramStep,
+    Prune,
+    RescanProgram,
+    name_of,
+    split_relation,
+)
 from sqlmesh_like.duckdb.duck_connection import file_worker
 from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type
 from sqlmesh_like.duckdb.exact_sql import SETUP, ExactQuery, Unproven, exact
 from sqlmesh_like.duckdb.local_files import PLAIN, LocalTable
 from sqlmesh_like.duckdb.merge_on_read_files import local_table
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
+from sqlmesh_like.duckdb.shared_lookups import LookupTable, SharedLookups, lookup_pairs, shared_columns
 from sqlmesh_like.hudi.change_log import ChangeLog, new_log
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden
-from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
+from sqlmesh_like.plan.model_plan import SMALL_INPUT, InputVersion, PlannedModel
+from sqlmesh_like.run.ports import NamedColumns
 from sqlmesh_like.sql_text import standard_literal
 
 _LOG = logging.getLogger(__name__)
@@ -69,6 +81,7 @@ class LocalPrograms:
         self._kept = 0
         self._count = 0
         self._merged = MergedSlices()
+        self.lookups = SharedLookups()
 
     def release(self) -> None:
         """Forget everything that was read."""
@@ -81,28 +94,36 @@ class LocalPrograms:
             self._changes.clear()
             self._rows.clear()
             self._merged.forget()
+            self.lookups.forget()
 
-    def actions(self, planned: PlannedModel, program: DeltaProgram, *, logged: bool) -> LocalActions | None:
+    def actions(
+        self, planned: PlannedModel, program: DeltaProgram, named: NamedColumns, *, logged: bool
+    ) -> LocalActions | None:
         """The actions of a program; None where Spark has to find them. `logged`: with a log of the change."""
-        return self._tried(planned, lambda run: run.actions(program), logged=logged)
+        return self._tried(planned, lambda run: run.actions(program), named, logged=logged)
 
     def rescanned(self, planned: PlannedModel, rescan: RescanProgram, *, logged: bool) -> LocalActions | None:
         """The actions by which partitions that are computed anew differ from the stored ones; None: ask Spark."""
-        return self._tried(planned, lambda run: run.rescanned(rescan), logged=logged)
+        return self._tried(planned, lambda run: run.rescanned(rescan), {}, logged=logged)
 
     def recomputed(self, planned: PlannedModel, build: exp.Query, *, logged: bool) -> LocalActions | None:
         """The actions by which the whole query differs from the stored table; None: ask Spark."""
-        return self._tried(planned, lambda run: run.recomputed(build), logged=logged)
+        return self._tried(planned, lambda run: run.recomputed(build), {}, logged=logged)
 
     def _tried(
-        self, planned: PlannedModel, work: Callable[[_Run], LocalActions | None], *, logged: bool
+        self,
+        planned: PlannedModel,
+        work: Callable[[_Run], LocalActions | None],
+        named: NamedColumns,
+        *,
+        logged: bool,
     ) -> LocalActions | None:
         tables = _tables_of(planned, self._merged)
         if tables is None:
             return None
         try:
             with closing(self._cursor()) as db:
-                return work(_Run(self, db, planned, tables, logged))
+                return work(_Run(self, db, planned, tables, logged, named))
         except (Unproven, duckdb.Error, OSError) as error:
             # It may fail there as well: then it is Spark that says why.
             _LOG.debug("%s is computed by Spark: %s", planned.compiled.model.unique_id, error)
@@ -166,6 +187,7 @@ class _Run:
     planned: PlannedModel
     tables: Mapping[str, LocalTable]
     logged: bool
+    named: NamedColumns
     pending: dict[str, ProgramStep] = field(default_factory=dict)
     empty: set[str] = field(default_factory=set)
     steps: dict[str, Schema] = field(default_factory=dict)
@@ -184,7 +206,7 @@ class _Run:
     def rescanned(self, rescan: RescanProgram) -> LocalActions | None:
         if self._keep(AFFECTED, self._exact(self._at_clocks(rescan.affected))) == 0:
             return NOTHING
-        names = partition_columns(len(rescan.partition_by))
+        names = key_columns(len(rescan.partition_by))
         pairs = zip(rescan.partition_by, names, strict=True)
         same = " AND ".join(f"t.{duck_quoted(own)} IS NOT DISTINCT FROM a.{duck_quoted(name)}" for own, name in pairs)
         return self._replaced(rescan.query, f"SEMI JOIN {AFFECTED} AS a ON {same}")
@@ -285,7 +307,7 @@ class _Run:
             return
         for name in _read_by(live):
             self._require(name)
-        if self._keep(step.name, self._exact(live)) == 0:
+        if self._keep(step.name, self._exact(live, step.prunes)) == 0:
             self.empty.add(step.name)
 
     def _require(self, name: str) -> None:
@@ -303,13 +325,41 @@ class _Run:
         self.steps[name] = query.columns
         return int(count[0][0])
 
-    def _exact(self, query: exp.Query) -> ExactQuery:
+    def _exact(self, query: exp.Query, prunes: Sequence[Prune] = ()) -> ExactQuery:
+        """`prunes`: what is known of the rows that the query reads of its one input."""
         holder = exp.Subquery(this=query)
-        for table in list(holder.find_all(exp.Table)):
-            if outside := split_relation(table):
-                view, _ = self._view(*outside)
-                table.replace(exp.table_(view, alias=table.alias or None))
+        tables = [(table, outside) for table in holder.find_all(exp.Table) if (outside := split_relation(table))]
+        for table, outside in tables:
+            shared = (
+                self._looked_up(outside[1], prunes, query) if outside[0] == "current" and len(tables) == 1 else None
+            )
+            table.replace(exp.table_(shared or self._view(*outside)[0], alias=table.alias or None))
         return exact(holder.this, self._columns)
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        """Columns that the model's own programs name."""
+        queries = self.planned.compiled.table.queries
+        return frozenset(column.name.lower() for query in queries for column in query.find_all(exp.Column))
+
+    def _looked_up(self, name: str, prunes: Sequence[Prune], query: exp.Query) -> str | None:
+        """The view of an input's rows that a step can ask for, read once for all; None where all have to be read."""
+        item, table = self._input(name), self.tables[name]
+        pairs = lookup_pairs(prunes, name, table.schema, self.steps) if _is_large(item) else None
+        if pairs is None or item.end is None or query.find(exp.Star):
+            return None
+        named = {column.name.lower() for column in query.find_all(exp.Column)}
+        needed = [column.name for column in table.schema if column.name.lower() in named]
+        columns = shared_columns(table.schema, {*(self.named.get(name) or ()), *self._names})
+        select = f"SELECT * FROM {self._view('current', name)[0]}"
+        wanted = LookupTable((table.uri, item.end), select, frozenset(needed), columns)
+        rows = self.programs.lookups.rows(self.db, wanted, *pairs)
+        if rows is None:
+            return None
+        view, schema = f"_sml_relation_{len(self.views)}", tuple(c for c in table.schema if c.name in columns)
+        self.db.execute(f"CREATE TEMP VIEW {view} AS SELECT * FROM {rows}")
+        self.views[rows, view] = (view, schema)
+        return view
 
     def _columns(self, table: exp.Table) -> Schema:
         known = dict(self.views.values())
@@ -341,6 +391,10 @@ class _Run:
         record = self.planned.target.record
         then = datetime.fromisoformat(record.now) if record else None
         return at_clocks(query, self.planned.now, then)
+
+
+def _is_large(item: InputVersion) -> bool:
+    return item.volume is not None and item.volume.bytes > SMALL_INPUT
 
 
 def _read_by(query: exp.Expr) -> list[str]:

@@ -18,6 +18,7 @@ from sqlmesh_like.duckdb.duck_engine import DuckEngine, NotCheckable
 from sqlmesh_like.duckdb.duck_history import DuckHistory
 from sqlmesh_like.duckdb.duck_types import cast_item, duck_quoted
 from sqlmesh_like.duckdb.exact_sql import Unproven
+from sqlmesh_like.duckdb.local_files import LocalTable
 from sqlmesh_like.duckdb.merge_on_read_files import LocalMergedTable
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.hudi.change_log import NotLoggedError
@@ -65,7 +66,21 @@ def _readable(state: TableState) -> _Source | None:
     if state.kind == "mor" and state.frontier is not None:
         return _with_logs(state, state.frontier)
     paths = whole_files(state)
-    return None if paths is None else _Source(paths, _files(paths, visible(state.schema or ())))
+    return _by_slices(state) if paths is None else _Source(paths, _files(paths, visible(state.schema or ())))
+
+
+def _by_slices(state: TableState) -> _Source | None:
+    """A copy-on-write table whose files were written with different columns."""
+    if state.kind != "cow" or state.frontier is None:
+        return None
+    timeline = Timeline(state.uri)
+    table = LocalTable(state.uri, timeline, (*visible(state.schema or ()), Column(KEY, "string")))
+    try:
+        rows = table.rows(state.frontier)
+    except Unproven:
+        return None
+    paths = [f"{folder(state.uri).path}/{each.path}" for each in timeline.slices(state.frontier).values()]
+    return _Source(paths, f"({rows})")
 
 
 def _with_logs(state: TableState, frontier: str) -> _Source | None:

@@ -21,13 +21,14 @@ from sqlmesh_like.classify.clock import time_value_calls
 from sqlmesh_like.classify.rules import TIED
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.delta.affected_keys import key_columns
 from sqlmesh_like.delta.clock_boundary import at_clocks
 from sqlmesh_like.delta.emptiness import without_empty
-from sqlmesh_like.delta.moves import Moves
-from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
+from sqlmesh_like.delta.partitions import AFFECTED
 from sqlmesh_like.delta.program import (
     TARGET,
     DeltaProgram,
+    Moves,
     ProgramStep,
     Prune,
     RescanProgram,
@@ -247,7 +248,7 @@ class PlanSimulator:
         fresh = self._db.execute(
             f"SELECT {items} FROM ({self._bound(at_clocks(rescan.query, self._now, self._then), [rescan.prune])})"
         ).fetchall()
-        pairs = list(zip(rescan.partition_by, partition_columns(len(rescan.partition_by)), strict=True))
+        pairs = list(zip(rescan.partition_by, key_columns(len(rescan.partition_by)), strict=True))
         removed = self._db.execute(f"DELETE FROM {_TARGET} AS t WHERE {_matching('t', AFFECTED, pairs)}").fetchall()
         self._insert(_TARGET, fresh, len(columns))
         return RowActions(len(fresh), int(removed[0][0]))

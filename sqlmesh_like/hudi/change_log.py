@@ -23,6 +23,12 @@ CHANGE_LOG = "change_log"
 FOLDER = ".hoodie/.sml_changes"
 """Below `.hoodie`, where neither Hudi's readers nor its cleaner look for data; relative to the table."""
 
+LOGGED_FROM_BYTES = 32_000_000
+"""Bytes of a copy-on-write table from which on its commits have logs: a smaller one is compared with itself in no time.
+
+A merge-on-read table is read by its logs: it has them always.
+"""
+
 UNSURE = "_sml_unsure"
 """Column of a log that has a value where the table may hold another row: a log with one is not used."""
 

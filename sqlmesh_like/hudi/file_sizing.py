@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 BYTES_A_FILE = 120 * 1024 * 1024
 BUCKETS = "hoodie.bucket.index.num.buckets"
-_LARGEST = "hoodie.parquet.max.file.size"
+LARGEST_FILE = "hoodie.parquet.max.file.size"
 _MOST_BUCKETS, _FEWEST_TASKS = 256, 2
 
 
@@ -40,4 +40,4 @@ def tasks_for(input_bytes: int, options: Mapping[str, object]) -> int:
 
 
 def _file_bytes(options: Mapping[str, object]) -> int:
-    return int(str(options.get(_LARGEST, BYTES_A_FILE)))
+    return int(str(options.get(LARGEST_FILE, BYTES_A_FILE)))

@@ -80,6 +80,13 @@ class Timeline:
         return tuple(sorted(set(names) - done - services))
 
     @cached_property
+    def unfinished(self) -> tuple[str, ...]:
+        """Requested times of all actions that have not completed, services too, ascending."""
+        done = {instant.requested for instant in self.completed}
+        matches = (_PENDING.fullmatch(name) for name in self._names)
+        return tuple(sorted({match["requested"] for match in matches if match} - done))
+
+    @cached_property
     def commits(self) -> tuple[Commit, ...]:
         """All completed commits of the active timeline, services included, in requested order."""
         return tuple(reversed(tuple(self.newest_first())))

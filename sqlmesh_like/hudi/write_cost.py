@@ -26,4 +26,5 @@ def write_cost_of(catalog: Catalog, unique_id: str, options: Mapping[str, str]) 
     if not newest or buckets is None:
         return None
     volume = catalog.history.volume(state.uri, state.frontier)
-    return write_cost(unique_id, state.kind, newest, volume, best_buckets(volume, buckets, options))
+    wanted = best_buckets(volume, buckets, options)
+    return write_cost(unique_id, state.kind, newest, volume, wanted, is_local=timeline.folder.is_local)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from sqlmesh_like.errors import ProjectError, nearest
-from sqlmesh_like.names import TableName
+from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.plan.history import History, TableState
 from sqlmesh_like.project.nodes import ParsedProject, Target
 from sqlmesh_like.project.reading.values import holds_secret
@@ -17,7 +17,7 @@ from sqlmesh_like.render.rendered import RenderedProject
 class TablePlace:
     """A table: its name, the folder it lives in and the format of its files."""
 
-    unique_id: str
+    unique_id: NodeId
     table: TableName
     uri: str
     format: str = "hudi"
@@ -59,9 +59,9 @@ class Catalog:
         Raises ProjectError with the nearest name.
         """
         known: dict[str, TablePlace] = {}
-        for place in sorted(self.places.values(), key=lambda place: place.unique_id.startswith("source.")):
-            *_, group, short = place.unique_id.split(".")
-            for spelling in (place.unique_id, str(place.table), f"{group}.{short}", short):
+        for place in sorted(self.places.values(), key=lambda place: place.unique_id.kind == "source"):
+            unique_id = place.unique_id
+            for spelling in (unique_id, str(place.table), unique_id.qualified_name, unique_id.short_name):
                 known.setdefault(spelling, place)
         wanted = name.removeprefix("source:")
         if wanted not in known:
@@ -89,7 +89,7 @@ def locations(project: ParsedProject, rendered: RenderedProject, target: Target)
     return {unique_id: uri for unique_id, uri in locations_by_id.items() if not holds_secret(uri)}
 
 
-def _tables(project: ParsedProject, rendered: RenderedProject) -> Iterator[tuple[str, TableName, str | None, str]]:
+def _tables(project: ParsedProject, rendered: RenderedProject) -> Iterator[tuple[NodeId, TableName, str | None, str]]:
     """Unique id, name, explicit location and format of every table."""
     for source in project.sources:
         yield from ((table.unique_id, table.table, table.location, table.format) for table in source.tables)

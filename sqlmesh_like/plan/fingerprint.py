@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 
-from sqlglot import exp
-
 from sqlmesh_like.analyze.algebra.relation import Join, Relation, Scan, columns, used_columns, walk
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.program import STATE_VERSION
@@ -18,7 +16,7 @@ def fingerprint(compiled: CompiledModel) -> str:
     """Hash of all that decides what stored rows mean: query, used input columns and types, settings, state layout."""
     model = compiled.model
     parts = {
-        "query": _normalized(compiled.facts.tree),
+        "query": compiled.facts.tree.sql("spark", comments=False, normalize=True),
         "columns": _columns(compiled),
         "strategy": compiled.classification.strategy,
         "partition_by": model.config.partition_by,
@@ -30,10 +28,6 @@ def fingerprint(compiled: CompiledModel) -> str:
     if compiled.facts.relation is not None and _joins_several(compiled.facts.relation):
         parts["joins"] = "flat"
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
-
-
-def _normalized(tree: exp.Expr) -> str:
-    return tree.sql("spark", comments=False, normalize=True)
 
 
 def _joins_several(relation: Relation) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
@@ -10,6 +9,7 @@ from typing import Literal, get_args
 import networkx as nx
 
 from sqlmesh_like.errors import CycleError, Location
+from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.nodes import Exposure, ParsedProject
 from sqlmesh_like.project.semantic.declarations import SemanticModel
 from sqlmesh_like.project.versions import Version
@@ -23,7 +23,6 @@ from sqlmesh_like.render.rendered import (
     RenderedUnitTest,
 )
 
-_GENERIC = re.compile(r"\{\{ (?:\w+\.)*test_(\w+)\(")
 SemanticType = Literal["semantic_model", "metric", "saved_query"]
 SEMANTIC_TYPES: tuple[SemanticType, ...] = get_args(SemanticType)
 ResourceType = (
@@ -37,7 +36,7 @@ BY_NAME = frozenset({"exposure", "unit_test", *SEMANTIC_TYPES})
 class Node:
     """What selection and listing know of a node. `fqn` starts with the project's name."""
 
-    unique_id: str
+    unique_id: NodeId
     name: str
     resource_type: ResourceType
     path: str
@@ -171,12 +170,12 @@ def _test(test: RenderedTest) -> Node:
         tags=test.tags,
         config={**test.config, "severity": test.severity, "materialized": "test"},
         test_type=test.test_type,
-        tests=match[1] if test.test_type == "generic" and (match := _GENERIC.match(test.raw_sql)) else None,
+        tests=test.metadata.name if test.metadata else None,
     )
 
 
-def _type_of(unique_id: str) -> ResourceType:
-    match unique_id.partition(".")[0]:
+def _type_of(unique_id: NodeId) -> ResourceType:
+    match unique_id.kind:
         case "analysis":
             return "analysis"
         case "snapshot":
@@ -203,7 +202,7 @@ def _semantic(rendered: RenderedSemantic) -> Node:
     return Node(
         unique_id=declared.unique_id,
         name=declared.name,
-        resource_type=next(kind for kind in SEMANTIC_TYPES if declared.unique_id.startswith(f"{kind}.")),
+        resource_type=next(kind for kind in SEMANTIC_TYPES if kind == declared.unique_id.kind),
         path=declared.path,
         fqn=declared.fqn,
         tags=() if isinstance(declared, SemanticModel) else declared.tags,

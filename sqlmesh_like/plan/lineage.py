@@ -107,7 +107,7 @@ class Lineage:
         return self._known[model.unique_id]
 
     def _by_query(self, model: RenderedModel) -> tuple[ColumnLineage, ...] | None:
-        schemas = {ref.unique_id: self._schema(ref) for ref in model.inputs}
+        schemas: dict[str, Schema | None] = {ref.unique_id: self._schema(ref) for ref in model.inputs}
         # Views are not inlined: they are steps on the way.
         facts = analyze(model, schemas, {})
         traced = trace(facts.relation) if facts.relation else trace_text(model, schemas)

@@ -17,7 +17,7 @@ from sqlmesh_like.classify.clock import time_value_calls, time_value_reasons
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
-from sqlmesh_like.delta.moves import Moves
+from sqlmesh_like.delta.program import Moves
 from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.plan.cost import Estimate, InputCost, WorkEstimate, estimate, paces
 from sqlmesh_like.plan.fingerprint import fingerprint
@@ -89,7 +89,7 @@ class PlannedModel:
         """What the commit of this run says of itself. `started`: when work on the table began."""
         model = self.compiled.model
         others = [item for item in self.inputs if item.ref.unique_id != model.unique_id]
-        frontier = {item.ref.unique_id: item.end for item in others if item.end is not None}
+        frontier: dict[str, str] = {item.ref.unique_id: item.end for item in others if item.end is not None}
         return TableRecord(
             model.unique_id, self.fingerprint, frontier, self.now.isoformat(), strategy,
             model.config.partition_by, buckets, dict(rows), _repeating(self.inputs),
@@ -122,7 +122,8 @@ def plan_model(
         input_version(ref, states[ref.unique_id], target.record, history, awaits=ref.unique_id in awaited)
         for ref in _read(compiled, states)
     )
-    is_idle = not full_refresh and not _has_moved(compiled, inputs, target, now)
+    is_later = is_clock_moved(clock_calls(compiled.facts.tree), target, now)
+    is_idle = not full_refresh and not is_later and not any(item.has_moved for item in inputs)
     inputs = tuple(_with_repeats(item, target.record, history, is_idle) for item in inputs)
     print_ = fingerprint(compiled)
     forced = _reasons_to_rebuild(compiled, target, inputs, print_, history, full_refresh, not is_idle)
@@ -142,11 +143,6 @@ def _read(compiled: CompiledModel, states: Mapping[str, TableState]) -> list[Inp
     named = {(table.db.lower(), table.name.lower()) for table in compiled.facts.tree.find_all(exp.Table)}
     unread = {r.unique_id for r in missing if (r.table.schema.lower(), r.table.identifier.lower()) not in named}
     return [ref for ref in compiled.facts.inputs if ref.unique_id not in unread]
-
-
-def _has_moved(compiled: CompiledModel, inputs: tuple[InputVersion, ...], target: TableState, now: datetime) -> bool:
-    is_later = is_clock_moved(clock_calls(compiled.facts.tree), target, now)
-    return is_later or any(item.has_moved for item in inputs)
 
 
 def is_clock_moved(calls: list[exp.Expr], target: TableState, now: datetime) -> bool:
@@ -233,6 +229,8 @@ def input_version(
     change = NO_CHANGE
     if start and state.frontier and start != state.frontier and state.kind in ("cow", "mor"):
         change = history.change(state.uri, start, state.frontier)
+        if not change.files and not history.lost(state.uri, start, state.frontier):
+            start = state.frontier  # its commits carried a frontier on, no rows
     return InputVersion(ref, state, start, state.frontier, change, awaits)
 
 

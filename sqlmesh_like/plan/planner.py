@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,6 +19,12 @@ from sqlmesh_like.plan.checks.check import refuse_foreign_tables
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import PlannedModel, plan_model
 from sqlmesh_like.render.rendered import RenderedModel, RenderedProject, RenderedTest
+
+_WORD = re.compile(r"`([^`]*)`|(\w+)")
+_ALL_COLUMNS = re.compile(r"(?:\b(?:select|distinct|all)|[,.])\s*\*", re.IGNORECASE)
+"""`*` as an item of a SELECT list."""
+_EXISTS = re.compile(r"\bexists\s*\(\s*select\s*\*", re.IGNORECASE)
+"""That takes no column."""
 
 
 class Rerender(Protocol):
@@ -96,6 +103,15 @@ class Planner:
             if ref.unique_id in self.catalog.places
         )
         return tuple(unique_ids)
+
+    def words(self, model: RenderedModel) -> frozenset[str] | None:
+        """Words of a model's text and of the views that it reads, in lower case: it names no column that is not among
+        them. None where it takes columns without naming them, or is not SQL.
+        """
+        texts = [_EXISTS.sub("", reader.sql) for reader in (*self._views_below(model), model)]
+        if model.python is not None or any(_ALL_COLUMNS.search(text) for text in texts):
+            return None
+        return frozenset(word.lower() for text in texts for pair in _WORD.findall(text) for word in pair if word)
 
     def plan_ahead(self, models: Iterable[RenderedModel]) -> list[PlannedModel]:
         """Plans of models given in dependency order, as one run of all of them would find them."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
 
 from sqlmesh_like.errors import SelectionError, nearest
+from sqlmesh_like.names import NodeId
 
 StateDifference = Literal[
     "body", "configs", "relation", "macros", "contract", "persisted_descriptions", "fqn", "definition"
@@ -78,7 +79,7 @@ def state_test(past: ComparisonState | None, value: str) -> Callable[[str], bool
             return lambda unique_id: (
                 bool(changes[unique_id] if not kind else kind in changes[unique_id])
                 if unique_id in changes
-                else unique_id.partition(".")[0] in of_new
+                else NodeId.parse(unique_id).kind in of_new
             )
 
 

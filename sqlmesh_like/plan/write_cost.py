@@ -11,8 +11,8 @@ REBUCKET = "sml maintain --rebucket"
 MERGE_ON_READ = "table_type: mor"
 _MANY_TIMES = 20
 """Rewriting so many rows for one that changed is worth a word."""
-_SOME_BYTES = 16 * 1024 * 1024
-"""A commit that rewrites less costs about the same whatever the layout."""
+_SOME_BYTES, _SOME_BYTES_HERE = 16 * 1024 * 1024, 256 * 1024 * 1024
+"""A commit that rewrites less costs about the same whatever the layout: more where it is written without Spark."""
 _MANY_FILES = 3
 """So many times as many files as a table of its size has: that is worth a rewrite."""
 
@@ -32,6 +32,7 @@ class WriteCost:
     bytes: int
     files: int
     wanted_files: int
+    is_local: bool = False
 
     @property
     def amplification(self) -> float:
@@ -51,12 +52,18 @@ class WriteCost:
         is_split = self.files >= _MANY_FILES * self.wanted_files
         if is_split or self.wanted_files >= _MANY_FILES * self.files:
             return REBUCKET
-        is_dear = self.amplification >= _MANY_TIMES and self.bytes >= _SOME_BYTES * self.commits
-        return MERGE_ON_READ if is_dear and self.kind == "cow" else None
+        least = _SOME_BYTES_HERE if self.is_local else _SOME_BYTES
+        is_costly = self.amplification >= _MANY_TIMES and self.bytes >= least * self.commits
+        return MERGE_ON_READ if is_costly and self.kind == "cow" else None
 
 
-def write_cost(unique_id: str, kind: str, commits: Sequence[CommitSummary], volume: Volume, buckets: int) -> WriteCost:
-    """The cost of these upserts, of a table of this size that would best have so many buckets a partition."""
+def write_cost(
+    unique_id: str, kind: str, commits: Sequence[CommitSummary], volume: Volume, buckets: int, *, is_local: bool
+) -> WriteCost:
+    """The cost of these upserts, of a table of this size that would best have so many buckets a partition.
+
+    `is_local`: its files are on this machine.
+    """
     return WriteCost(
         unique_id,
         kind,
@@ -66,6 +73,7 @@ def write_cost(unique_id: str, kind: str, commits: Sequence[CommitSummary], volu
         sum(commit.bytes for commit in commits),
         volume.files,
         max(1, volume.partitions) * buckets,
+        is_local,
     )
 
 

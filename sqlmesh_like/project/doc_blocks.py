@@ -14,6 +14,7 @@ from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sqlmesh_like.errors import JinjaError, Location, ProjectError, nearest
+from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.nodes import ColumnDoc, DocBlock
 from sqlmesh_like.project.reading.files import files_under, read_text, relative
 from sqlmesh_like.project.reading.values import YamlWords, has_jinja
@@ -52,7 +53,7 @@ def _blocks(text: str, path: str, project: str) -> Iterable[DocBlock]:
             continue
         start = _place(text, opened.start(), path)
         content = _rendered(text[opened.end() : tag.start()], start)
-        yield DocBlock(f"doc.{project}.{opened['name']}", opened["name"], content, start)
+        yield DocBlock(NodeId("doc", project, opened["name"]), opened["name"], content, start)
         opened = None
     if opened is not None:
         place = _place(text, opened.start(), path)

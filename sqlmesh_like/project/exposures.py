@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.doc_blocks import Descriptions
 from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.nodes import Exposure, ModelGroup
@@ -38,7 +39,7 @@ def _exposure(node: YamlNode, descriptions: Descriptions, settings: FolderConfig
         return None
     project = settings.settings.name
     return Exposure(
-        unique_id=f"exposure.{project}.{name}",
+        unique_id=NodeId("exposure", project, name),
         name=name,
         type=choice(node, "type", _TYPES, None, "an exposure"),
         owner=_owner(node, "an exposure"),
@@ -69,7 +70,7 @@ def _group(node: YamlNode, project: str, descriptions: Descriptions) -> ModelGro
     node.mapping("a group").expect_keys("a group", _GROUP_KEYS)
     name = required(node, "name", "a group")
     owner = _owner(node, "a group")
-    return ModelGroup(f"group.{project}.{name}", name, owner, descriptions.of(node), node.location)
+    return ModelGroup(NodeId("group", project, name), name, owner, descriptions.of(node), node.location)
 
 
 def _owner(node: YamlNode, what: str) -> Mapping[str, object]:

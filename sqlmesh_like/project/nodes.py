@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from sqlmesh_like.errors import Location, SqlError
-from sqlmesh_like.names import Column, TableName
+from sqlmesh_like.names import Column, NodeId, TableName
 from sqlmesh_like.project.freshness import Freshness
 from sqlmesh_like.project.publishing import Destination, Publish
 from sqlmesh_like.project.semantic.declarations import SemanticLayer
@@ -87,7 +87,7 @@ class ColumnDoc:
 class DocBlock:
     """A named piece of Markdown; `unique_id` is `doc.<project>.<name>`."""
 
-    unique_id: str
+    unique_id: NodeId
     name: str
     text: str
     declared_at: Location
@@ -97,7 +97,7 @@ class DocBlock:
 class SourceTable:
     """One table of a source; `unique_id` is `source.<project>.<source>.<name>`."""
 
-    unique_id: str
+    unique_id: NodeId
     source_name: str
     name: str
     table: TableName
@@ -177,7 +177,7 @@ class ModelFile:
     are only known after rendering and win over it.
     """
 
-    unique_id: str
+    unique_id: NodeId
     name: str
     path: str  # relative to the project root
     raw_sql: str
@@ -200,14 +200,14 @@ class ModelFile:
     @property
     def package(self) -> str:
         """The name of the project that it is a file of."""
-        return self.unique_id.split(".")[1]
+        return self.unique_id.package
 
 
 @dataclass(frozen=True)
 class SeedFile:
     """A CSV file that becomes a table; `unique_id` is `seed.<project>.<name>`."""
 
-    unique_id: str
+    unique_id: NodeId
     name: str
     path: str
     config: Mapping[str, object]
@@ -240,11 +240,11 @@ class TestFile:
 
     __test__ = False
 
-    unique_id: str
+    unique_id: NodeId
     name: str
     path: str
     raw_sql: str
-    attached_to: str | None
+    attached_to: NodeId | None
     declared_at: Location
     column_name: str | None = None
     test_type: Literal["generic", "singular"] = "singular"
@@ -280,7 +280,7 @@ class Exposure:
     `unique_id` is `exposure.<project>.<name>`.
     """
 
-    unique_id: str
+    unique_id: NodeId
     name: str
     type: str  # dashboard | notebook | analysis | ml | application
     owner: Mapping[str, object]
@@ -299,7 +299,7 @@ class Exposure:
 class ModelGroup:
     """Models of one owner; a private one is read within its group alone. `unique_id` is `group.<project>.<name>`."""
 
-    unique_id: str
+    unique_id: NodeId
     name: str
     owner: Mapping[str, object]
     description: str

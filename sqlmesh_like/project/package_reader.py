@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from sqlmesh_like.errors import Location, ProjectError, SqlError, as_sql_error, nearest
-from sqlmesh_like.names import TableName
+from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.project.config import merge_config
 from sqlmesh_like.project.doc_blocks import Docs
 from sqlmesh_like.project.folder_config import FolderConfig
@@ -117,7 +117,7 @@ def _model(
     stronger = (described.config if described else {}).keys() | root_config.keys()
     templates = settings.templates_of(settings.models, fqn)
     return ModelFile(
-        unique_id=f"model.{settings.name}.{f'{version.of}.v{version.v}' if version else name}",
+        unique_id=NodeId("model", settings.name, *((version.of, f"v{version.v}") if version else (name,))),
         name=name,
         path=where,
         raw_sql=read_text(path, root),
@@ -158,7 +158,7 @@ def _seed(
     config = merge_config(config, over.folder_config(over.seeds, fqn, values)) if over else config
     declared = {c.name: c.type for c in (described.columns if described else ()) if c.type is not None}
     return SeedFile(
-        unique_id=f"seed.{settings.name}.{name}",
+        unique_id=NodeId("seed", settings.name, name),
         name=name,
         path=where,
         config=config,
@@ -187,7 +187,7 @@ def _analyses(root: Path, settings: Settings, properties: Properties) -> tuple[M
 def _analysis(path: Path, root: Path, settings: Settings, described: NodeProperties | None) -> ModelFile:
     where = relative(path, root)
     return ModelFile(
-        unique_id=f"analysis.{settings.name}.{path.stem}",
+        unique_id=NodeId("analysis", settings.name, path.stem),
         name=path.stem,
         path=where,
         raw_sql=read_text(path, root),
@@ -258,7 +258,8 @@ def _described(
         (node, described)
         for node in distinct
         for kind, entries in _by_kind(properties).items()
-        if (described := entries.get(node.name)) is not None and (kind == _kind(node) or node.name not in names[kind])
+        if (described := entries.get(node.name)) is not None
+        and (kind == node.unique_id.kind or node.name not in names[kind])
     ]
 
 
@@ -287,7 +288,7 @@ def _snapshot(
     fqn = (settings.name, *path.parts[1:-1], *block, text.name)
     config = merge_config({"materialized": "snapshot"}, settings.folder_config(settings.snapshots, fqn, values))
     return ModelFile(
-        unique_id=f"snapshot.{settings.name}.{text.name}",
+        unique_id=NodeId("snapshot", settings.name, text.name),
         name=text.name,
         path=text.path,
         raw_sql=text.raw,
@@ -315,7 +316,7 @@ def _singular_test(
     described = properties.singular_tests.get(path.stem)
     fqn = (settings.name, *of_tests.folders(where), path.stem)
     return TestFile(
-        unique_id=f"test.{settings.name}.{path.stem}",
+        unique_id=NodeId("test", settings.name, path.stem),
         name=path.stem,
         path=where,
         raw_sql=read_text(path, root),
@@ -337,7 +338,7 @@ def _with_distinct_ids(tests: list[TestFile]) -> tuple[TestFile, ...]:
             if test.test_type == "singular" or test.raw_sql == seen[test.unique_id].raw_sql:
                 hint = f"the first is declared at {seen[test.unique_id].declared_at}"
                 raise ProjectError(f"data test {test.name!r} is declared twice", location=test.declared_at, hint=hint)
-            test = replace(test, unique_id=f"{test.unique_id.rpartition('.')[0]}.{_hash_of_call(test)}")
+            test = replace(test, unique_id=NodeId("test", test.unique_id.package, test.name, _hash_of_call(test)))
         if (test.path, test.short_name) in files and test.test_type == "generic":
             test = replace(test, short_name=f"{test.short_name}_{_hash_of_call(test)}")
         seen[test.unique_id] = test
@@ -363,17 +364,13 @@ def _by_kind(properties: Properties) -> Mapping[str, Mapping[str, NodeProperties
     return {"model": properties.models, "snapshot": properties.snapshots, "seed": properties.seeds}
 
 
-def _kind(node: ModelFile | SeedFile) -> str:
-    return node.unique_id.partition(".")[0]
-
-
 def _names(nodes: Iterable[ModelFile | SeedFile], kind: str) -> set[str]:
-    return {node.name for node in nodes if _kind(node) == kind}
+    return {node.name for node in nodes if node.unique_id.kind == kind}
 
 
 def _undescribed(properties: Properties, nodes: tuple[ModelFile | SeedFile, ...]) -> tuple[str, ...]:
     """Warnings for properties of nodes that do not exist: dbt goes on there, and so must an existing project."""
-    kinds = {node.name: _kind(node) for node in nodes}
+    kinds = {node.name: node.unique_id.kind for node in nodes}
     warnings: list[str] = []
     for kind, entries in _by_kind(properties).items():
         known = _names(nodes, kind)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlmesh_like import secrets
 from sqlmesh_like.errors import Location, ProjectError, SqlError, as_sql_error
-from sqlmesh_like.names import Column
+from sqlmesh_like.names import Column, NodeId
 from sqlmesh_like.project.config import HOOKS, canonical, merge_config
 from sqlmesh_like.project.doc_blocks import Descriptions, Docs, column_tags
 from sqlmesh_like.project.exposures import parse_exposures, parse_groups
@@ -256,7 +256,7 @@ def _macro_doc(node: YamlNode, project: str, descriptions: Descriptions) -> tupl
         (required(one.mapping("an argument"), "name", "an argument"), optional(one, "type") or "", descriptions.of(one))
         for one in arguments
     )
-    return f"macro.{project}.{required(node, 'name', 'a macro')}", MacroDoc(descriptions.of(node), documented)
+    return NodeId("macro", project, required(node, "name", "a macro")), MacroDoc(descriptions.of(node), documented)
 
 
 def _config(node: YamlNode, values: ValueRenderer) -> dict[str, object]:
@@ -279,7 +279,7 @@ def _source_tests(source: YamlNode, project: str, settings: FolderConfig) -> lis
     tests: list[TestFile] = []
     for table in () if tables is None else tables.sequence("tables"):
         name, of = required(table, "name", "a source table"), required(source, "name", "a source")
-        tested = Tested(project, f"source.{project}.{of}.{name}", f"{of}_{name}", f"source({of!r}, {name!r})", None)
+        tested = Tested(project, NodeId("source", project, of, name), f"{of}_{name}", f"source({of!r}, {name!r})", None)
         tested = replace(tested, tags=(*column_tags(source), *column_tags(table)))
         tests += node_tests(table, tested, settings)
     return tests

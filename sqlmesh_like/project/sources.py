@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Literal, cast, get_args
 
 from sqlmesh_like.errors import ProjectError, nearest
-from sqlmesh_like.names import Column, TableName
+from sqlmesh_like.names import Column, NodeId, TableName
 from sqlmesh_like.project.doc_blocks import Descriptions
 from sqlmesh_like.project.freshness import parse_freshness
 from sqlmesh_like.project.nodes import CdcFormat, IngestSource, IngestTable, PartitionBy, Source, SourceTable, TableType
@@ -81,7 +81,7 @@ def _table(
     if ingest is not None:
         _refuse_misspelt_columns(ingest, columns)
     return SourceTable(
-        unique_id=f"source.{project}.{source}.{name}",
+        unique_id=NodeId("source", project, source, name),
         source_name=source,
         name=name,
         table=TableName(schema, optional(node, "identifier") or name),

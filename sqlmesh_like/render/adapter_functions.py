@@ -12,10 +12,10 @@ from typing import Protocol
 
 from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.project.reading.bounds import unbounded
+from sqlmesh_like.render.jinja.template_errors import TemplateFault
 from sqlmesh_like.render.relations import TemplateRelation
 from sqlmesh_like.render.results.column import ColumnOf
 from sqlmesh_like.render.results.result_table import ResultTable
-from sqlmesh_like.render.templates import TemplateFault
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from dataclasses import replace
 
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import ModelFile, ParsedProject
+from sqlmesh_like.render.placement import Placed, is_enabled
 from sqlmesh_like.render.relations import RelationRegistry
 from sqlmesh_like.render.rendered import RenderedModel, RenderedProject, RenderedTest
-from sqlmesh_like.render.renderer import Placed, Renderer, is_enabled
+from sqlmesh_like.render.renderer import Renderer
 
 
 def rerender_clocked(
@@ -51,7 +52,7 @@ class _Clock:
         for file in files:
             if file.unique_id not in self._clocked:
                 continue
-            before, placed = known.get((file.unique_id, file.path)), self._renderer.place(file)
+            before, placed = known.get((file.unique_id, file.path)), self._renderer.placement.place(file)
             if is_enabled(placed) != (before is not None):
                 return None
             if before is None:
@@ -94,7 +95,7 @@ def _registry(renderer: Renderer, project: ParsedProject, rendered: RenderedProj
     """What `ref` and `source` find: tables and names of all models as they were, without rendering them again."""
     tables = {(model.unique_id, model.path): model.table for model in rendered.models}
     nowhere = TableName("", "")
-    return renderer.registry(
+    return renderer.placement.registry(
         [
             Placed(
                 file,

@@ -14,12 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
-from sqlmesh_like.names import TableName
+from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.project.config import ConfigFault, UnknownSetting, canonical, merge_config
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.profile import target_words
 from sqlmesh_like.project.reading.values import ProjectVars, public_env_var
 from sqlmesh_like.render.adapter_functions import AdapterFunctions, LakeQueries
+from sqlmesh_like.render.jinja.template_errors import MacroReturn, TemplateFault
+from sqlmesh_like.render.jinja.templates import Templates
 from sqlmesh_like.render.library.call import TemplateCall
 from sqlmesh_like.render.library.functions import FUNCTIONS
 from sqlmesh_like.render.library.modules import MODULES
@@ -32,7 +34,6 @@ from sqlmesh_like.render.overrides import Overrides
 from sqlmesh_like.render.relations import MissingNode, RelationClass, RelationRegistry, RelationSince, TemplateRelation
 from sqlmesh_like.render.rendered import InputRef
 from sqlmesh_like.render.results.column import ColumnOf
-from sqlmesh_like.render.templates import MacroReturn, TemplateFault, Templates
 
 _log = logging.getLogger("sqlmesh_like.render")
 _NOTHING = object()
@@ -165,7 +166,7 @@ def build_scope(
     """The names a node's template knows. Without a registry every reference is accepted: its name is not known yet."""
     functions = _references(registry, findings, around.config)
     asking = AdapterFunctions(around.lake, findings.note_question)
-    package = str(node.get("unique_id", "..")).split(".")[1]
+    package = NodeId.parse(str(node["unique_id"])).package
     scope: TemplateScope = {
         **around.templates.globals(),
         **functions,

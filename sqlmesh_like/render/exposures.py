@@ -9,10 +9,10 @@ from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import Exposure, ModelConfig, ModelGroup
 from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
+from sqlmesh_like.render.jinja.template_errors import TemplateFault
 from sqlmesh_like.render.relations import RelationRegistry
 from sqlmesh_like.render.rendered import RenderedExposure, RenderedModel, RenderedSemantic, RenderedTest
 from sqlmesh_like.render.semantic.names import SemanticNames
-from sqlmesh_like.render.templates import TemplateFault, Templates
 
 _CALL = re.compile(r"\s*(?:ref|source|metric)\s*\(.*\)\s*", re.DOTALL)
 
@@ -22,10 +22,9 @@ def render_exposures(
     registry: RelationRegistry,
     names: SemanticNames,
     around: RenderEnvironment,
-    templates: Templates,
 ) -> tuple[RenderedExposure, ...]:
     """Exposures with their inputs. Raises ProjectError or JinjaError where one names nothing."""
-    return tuple(_render(exposure, registry, names, around, templates) for exposure in exposures)
+    return tuple(_render(exposure, registry, names, around) for exposure in exposures)
 
 
 def _render(
@@ -33,7 +32,6 @@ def _render(
     registry: RelationRegistry,
     names: SemanticNames,
     around: RenderEnvironment,
-    templates: Templates,
 ) -> RenderedExposure:
     findings = RenderTrace()
     metrics: dict[tuple[str, ...], str] = {}
@@ -47,7 +45,7 @@ def _render(
             hint = "write ref('model'), source('source', 'table') or metric('name')"
             raise ProjectError(f"exposure {exposure.name!r} depends on {text!r}", location=place, hint=hint)
         try:
-            templates.render(exposure.declared_at.path, f"{{{{ {text} }}}}", scope)
+            around.templates.render(exposure.declared_at.path, f"{{{{ {text} }}}}", scope)
         except ProjectError as error:
             raise type(error)(error.message, location=place, hint=error.hint) from error
     return RenderedExposure(exposure, tuple(findings.inputs.values()), metrics)
@@ -78,13 +76,13 @@ def check_access(
     A generic test is of the group of what it tests.
     """
     known = [group.name for group in groups]
-    configs = {model.unique_id: model.config for model in models}
+    configs: dict[str, ModelConfig] = {model.unique_id: model.config for model in models}
     for model in models:
         _refuse_unknown_group(f"model {model.name!r}", model.config.group, known, Location(model.path, 1, 1))
     for one in semantic:
-        kind = one.unique_id.partition(".")[0].replace("_", " ")
+        kind = one.unique_id.noun
         _refuse_unknown_group(f"{kind} {one.name!r}", one.declared.group, known, one.declared.declared_at)
-    private = {model.unique_id: model for model in models if model.config.access == "private"}
+    private: dict[str, RenderedModel] = {model.unique_id: model for model in models if model.config.access == "private"}
     if not private:
         return
     for reader in models:

@@ -16,9 +16,11 @@ from importlib.resources import files
 from jinja2 import Template
 
 from sqlmesh_like.errors import JinjaError, Location, ProjectError, nearest
+from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.nodes import MacroFile
+from sqlmesh_like.render.jinja.template_errors import MACRO_PREFIX, MacroReturn, TemplateFault
+from sqlmesh_like.render.jinja.templates import BUILTIN, Templates
 from sqlmesh_like.render.library.target import TemplateTarget
-from sqlmesh_like.render.templates import BUILTIN, MACRO_PREFIX, MacroReturn, TemplateFault, Templates
 from sqlmesh_like.sql_text import spark_identifier
 
 TemplateScope = dict[str, object]
@@ -49,8 +51,8 @@ class _Macro:
     declared_at: Location
 
     @property
-    def unique_id(self) -> str:
-        return f"macro.{self.package}.{self.name}"
+    def unique_id(self) -> NodeId:
+        return NodeId("macro", self.package, self.name)
 
 
 class Macros:
@@ -108,7 +110,7 @@ class Macros:
         for name in sorted(names - known.keys()):
             known[name] = _Macro(name, package, _raising(error), error.location or Location(file.path, 1, 1))
 
-    def declared(self) -> Iterator[tuple[str, Location]]:
+    def declared(self) -> Iterator[tuple[NodeId, Location]]:
         """Unique id (`macro.<package>.<name>`) and place of each macro that a plain name of the root can mean, by id.
 
         Those of packages, and built-in ones that the project does not have itself, are among them.
@@ -181,7 +183,7 @@ class _Binding:
 
     macros: Macros
     used: Callable[[str], None]
-    modules: dict[int, object] = field(default_factory=dict)
+    modules: dict[Callable[[], Template], object] = field(default_factory=dict)
     scopes: dict[str, TemplateScope] = field(default_factory=dict)
     package: str = ""  # of the node
     node_scope: TemplateScope = field(default_factory=dict)
@@ -225,10 +227,10 @@ class _MacroCall:
     def __call__(self, *args: object, **kwargs: object) -> object:
         macro, modules = self._macro, self._binding.modules
         self._binding.used(macro.unique_id)
-        if id(macro.template) not in modules:
+        if macro.template not in modules:
             module = macro.template().make_module(self._binding.scope(macro.package), shared=True)
-            modules[id(macro.template)] = module
-        function: Callable[..., object] = getattr(modules[id(macro.template)], MACRO_PREFIX + macro.name)
+            modules[macro.template] = module
+        function: Callable[..., object] = getattr(modules[macro.template], MACRO_PREFIX + macro.name)
         target = self._binding.node_scope.get("target")
         try:
             with target.within(macro.name) if isinstance(target, TemplateTarget) else nullcontext():

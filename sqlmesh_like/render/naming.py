@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import Target
+from sqlmesh_like.render.jinja.templates import Templates
 from sqlmesh_like.render.macros import TemplateScope
-from sqlmesh_like.render.templates import Templates
 
 
 @dataclass(frozen=True)

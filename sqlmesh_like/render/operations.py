@@ -10,15 +10,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from sqlmesh_like.errors import UsageError, nearest
-from sqlmesh_like.names import TableName
+from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.project.config import check_setting
-from sqlmesh_like.project.nodes import ParsedProject, Target
+from sqlmesh_like.project.nodes import ParsedProject, SeedFile, Target
 from sqlmesh_like.project.testing.generic_tests import jinja_literal
 from sqlmesh_like.render.adapter_functions import LakeQueries
 from sqlmesh_like.render.context import ConfigCall, RenderTrace, build_scope
 from sqlmesh_like.render.library.call import TemplateCall
 from sqlmesh_like.render.library.node import Entries
 from sqlmesh_like.render.macros import TemplateScope
+from sqlmesh_like.render.placement import by_id
 from sqlmesh_like.render.renderer import Renderer
 
 HookTime = Literal["pre_hook", "post_hook"]
@@ -36,10 +37,10 @@ class Operations:
         graph: Entries,
         call: TemplateCall,
     ) -> None:
-        placed = renderer.place_all()
-        self._placed = renderer.by_id(placed)
-        self._seeds = {seed.unique_id: seed for seed in project.seeds}
-        self._registry = renderer.registry(placed)
+        placed = renderer.placement.place_all()
+        self._placed = by_id(placed)
+        self._seeds: dict[str, SeedFile] = {seed.unique_id: seed for seed in project.seeds}
+        self._registry = renderer.placement.registry(placed)
         self._renderer = renderer.answered_by(lake, graph).of_call(call)
         self._project = project
         self._target = target
@@ -62,7 +63,10 @@ class Operations:
         """Statements of `on-run-start`, or of `on-run-end`, whose templates know `more`."""
         hooks = self._project.on_run_end if end else self._project.on_run_start
         name = "on-run-end" if end else "on-run-start"
-        scope = {**self._scope(f"operation.{self._project.name}.{name}", TableName(self._target.schema, name)), **more}
+        scope = {
+            **self._scope(NodeId("operation", self._project.name, name), TableName(self._target.schema, name)),
+            **more,
+        }
         return self._rendered(f"{self._project.settings_file} ({name})", hooks, scope)
 
     def call(self, macro: str, arguments: Mapping[str, object]) -> str:
@@ -70,7 +74,7 @@ class Operations:
 
         Raises UsageError where there is none of this name, JinjaError, and NodeError of a statement.
         """
-        scope = self._scope(f"operation.{self._project.name}.{macro}", TableName(self._target.schema, macro))
+        scope = self._scope(NodeId("operation", self._project.name, macro), TableName(self._target.schema, macro))
         package, _, name = macro.rpartition(".")
         inner = scope.get(package) if package else scope
         if not isinstance(inner, Mapping) or not callable(inner.get(name)):
@@ -86,7 +90,7 @@ class Operations:
         return build_scope(self._renderer.around, self._registry, node, this, config, findings)
 
     def _rendered(self, place: str, hooks: Iterable[str], scope: TemplateScope) -> Iterator[str]:
-        templates = self._renderer.templates
+        templates = self._renderer.around.templates
         return (templates.render(place, hook, scope).compiled.strip() for hook in hooks)
 
 

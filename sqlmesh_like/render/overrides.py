@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sqlmesh_like.errors import nearest
-from sqlmesh_like.render.templates import TemplateFault
+from sqlmesh_like.render.jinja.template_errors import TemplateFault
 
 TemplateScope = dict[str, object]
 

@@ -10,10 +10,10 @@ from sqlmesh_like.names import TableName
 from sqlmesh_like.project.config import ConfigFault, UnknownSetting, canonical, check_setting, merge_config
 from sqlmesh_like.project.nodes import ModelConfig, ModelFile
 from sqlmesh_like.project.reading.project_warnings import warn
+from sqlmesh_like.render.jinja.template_errors import TemplateFault
 from sqlmesh_like.render.python_calls import PythonCall, PythonText
 from sqlmesh_like.render.relations import RelationRegistry
 from sqlmesh_like.render.rendered import InputRef, PythonCode, RenderedModel, SourceMap, reference_key
-from sqlmesh_like.render.templates import TemplateFault
 
 _STORED = ("table", "incremental")
 

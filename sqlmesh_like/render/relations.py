@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from sqlmesh_like.errors import nearest
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.versions import Version
+from sqlmesh_like.render.jinja.template_errors import TemplateFault
 from sqlmesh_like.render.rendered import InputRef, RefCall
-from sqlmesh_like.render.templates import TemplateFault
 from sqlmesh_like.sql_text import spark_identifier
 
 
@@ -184,7 +184,7 @@ class RelationRegistry:
         if len(names) == 2 and names[0] not in (self.project, *self.packages):
             known = nearest(names[0], self.packages) or f"this project is {self.project!r}"
             raise TemplateFault(f"ref names package {names[0]!r}, which is not installed", pattern, known)
-        if name in self.nodes and (len(names) == 1 or self.nodes[name].unique_id.split(".")[1] == names[0]):
+        if name in self.nodes and (len(names) == 1 or self.nodes[name].unique_id.package == names[0]):
             asked = RefCall(names[-1], names[0] if len(names) == 2 else None, version)
             return replace(self.nodes[name], asked=asked)
         if name in self.disabled:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sqlmesh_like.errors import Location, SqlError, as_sql_error
-from sqlmesh_like.names import Schema, TableName
+from sqlmesh_like.names import NodeId, Schema, TableName
 from sqlmesh_like.project.nodes import AuthorStrategy, ColumnDoc, Exposure, ModelConfig, TestMetadata
 from sqlmesh_like.project.semantic.declarations import Metric, SavedQuery, SemanticModel
 from sqlmesh_like.project.testing.unit_test_spec import Fixture
@@ -29,7 +29,7 @@ class RefCall:
 class InputRef:
     """An input of a model: a source table, another model or a seed, under the name its compiled SQL uses."""
 
-    unique_id: str
+    unique_id: NodeId
     table: TableName
     kind: Literal["source", "model", "seed"]
     declared: Schema = ()
@@ -94,7 +94,7 @@ class RenderedModel:
     Of a Python model `sql` is its text, which nobody parses as SQL.
     """
 
-    unique_id: str
+    unique_id: NodeId
     name: str
     path: str
     raw_sql: str
@@ -153,13 +153,13 @@ class RenderedModel:
 class RenderedTest:
     """A data test as plain Spark SQL; the rows its query returns are the failures."""
 
-    unique_id: str
+    unique_id: NodeId
     name: str
     path: str
     sql: str
     severity: Literal["error", "warn"]
     inputs: tuple[InputRef, ...]
-    attached_to: str | None = None
+    attached_to: NodeId | None = None
     raw_sql: str = ""
     source_map: SourceMap = SourceMap("", "")
     tags: tuple[str, ...] = ()
@@ -206,7 +206,7 @@ class RenderedUnitTest:
     `inputs` are the tables that rows are for, `views` those that get none and are read by their own query.
     """
 
-    unique_id: str
+    unique_id: NodeId
     name: str
     path: str
     description: str
@@ -227,7 +227,7 @@ class RenderedUnitTest:
 class RenderedSeed:
     """A CSV file and the table it becomes."""
 
-    unique_id: str
+    unique_id: NodeId
     name: str
     path: str
     table: TableName
@@ -250,7 +250,7 @@ class RenderedExposure:
     metrics: Mapping[tuple[str, ...], str] = field(default_factory=dict)  # what metric() was given → unique id
 
     @property
-    def unique_id(self) -> str:
+    def unique_id(self) -> NodeId:
         return self.exposure.unique_id
 
     @property
@@ -275,7 +275,7 @@ class RenderedSemantic:
     measures: tuple[Mapping[str, object], ...] = ()
 
     @property
-    def unique_id(self) -> str:
+    def unique_id(self) -> NodeId:
         return self.declared.unique_id
 
     @property
@@ -300,10 +300,8 @@ class RenderedProject:
     exposures: tuple[RenderedExposure, ...] = ()
     semantic: tuple[RenderedSemantic, ...] = ()
     analyses: tuple[RenderedModel, ...] = ()  # queries that nothing runs
-    macros: tuple[tuple[str, Location], ...] = ()  # unique id and place of each that the root project can call, by id
-    broken_macros: Mapping[str, SqlError] = field(
-        default_factory=dict
-    )  # files of macros that are no templates, by path
+    macros: tuple[tuple[NodeId, Location], ...] = ()  # those that the root project can call, with their places
+    broken_macros: Mapping[str, SqlError] = field(default_factory=dict)  # files that are no templates, by path
 
     @property
     def errors(self) -> dict[str, SqlError]:
@@ -311,7 +309,8 @@ class RenderedProject:
         nodes: tuple[RenderedModel | RenderedSeed | RenderedTest, ...] = (
             *self.models, *self.seeds, *self.tests, *self.analyses
         )  # fmt: skip
-        errors = {**self.broken_macros, **{node.unique_id: node.error for node in nodes if node.error is not None}}
+        errors = dict(self.broken_macros)
+        errors |= {node.unique_id: node.error for node in nodes if node.error is not None}
         return {name: as_sql_error(error) for name, error in errors.items()}
 
     def model(self, unique_id: str) -> RenderedModel:

@@ -12,6 +12,7 @@ from sqlmesh_like.project.nodes import ParsedProject
 from sqlmesh_like.render.adapter_functions import LakeQueries
 from sqlmesh_like.render.library.node import Entries
 from sqlmesh_like.render.overrides import NO_OVERRIDES, Overrides
+from sqlmesh_like.render.placement import by_id
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedTest
 from sqlmesh_like.render.renderer import Renderer
 from sqlmesh_like.render.unit_tests import spelt
@@ -42,10 +43,10 @@ class Rerenderer:
         answers: Callable[[Rerenderer], LakeQueries] | None,
         graph: Entries,
     ) -> None:
-        placed = renderer.place_all()
-        self._placed = renderer.by_id(placed)
+        placed = renderer.placement.place_all()
+        self._placed = by_id(placed)
         self._tests = {test.unique_id: test for test in project.tests}
-        self._registry = renderer.registry(placed)
+        self._registry = renderer.placement.registry(placed)
         self._unanswered, self._graph = renderer, graph
         self._renderer = None if answers is None else renderer.answered_by(answers(self), graph)
 
@@ -94,6 +95,6 @@ def _refuse_unforeseen(path: str, known: Iterable[InputRef], inputs: Iterable[In
     foreseen = {ref.unique_id for ref in known}
     for ref in inputs:
         if ref.unique_id not in foreseen and ref.kind != "source":
-            name = ref.unique_id.rpartition(".")[2]
+            name = ref.unique_id.short_name
             message = f"{name!r} is only read once the lake has answered: the graph does not know of it"
             raise JinjaError(message, location=Location(path), hint=f"add -- depends_on: {{{{ {spelt(ref)} }}}}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -19,9 +18,6 @@ from sqlmesh_like.render.macros import TemplateScope
 from sqlmesh_like.render.naming import schema_of_failures
 from sqlmesh_like.render.relations import DisabledNode, RelationRegistry
 from sqlmesh_like.render.rendered import RenderedTest, SourceMap
-from sqlmesh_like.render.templates import Templates
-
-_NO_TEST = re.compile(r"'test_(\w+)' is not defined")
 
 
 def render_tests(
@@ -29,27 +25,22 @@ def render_tests(
     disabled: frozenset[str],
     registry: RelationRegistry,
     around: RenderEnvironment,
-    templates: Templates,
 ) -> tuple[RenderedTest, ...]:
     """The enabled tests of enabled nodes; one whose template is broken has the error."""
     wanted = [test for test in tests if test.attached_to not in disabled]
-    rendered = [_rendered_or_broken(test, registry, around, templates) for test in wanted]
+    rendered = [_rendered_or_broken(test, registry, around) for test in wanted]
     return tuple(test for test in rendered if test is not None)
 
 
-def render_test(
-    test: TestFile, registry: RelationRegistry, around: RenderEnvironment, templates: Templates
-) -> RenderedTest | None:
+def render_test(test: TestFile, registry: RelationRegistry, around: RenderEnvironment) -> RenderedTest | None:
     """One test, None where it is disabled. Raises as `render_tests` does."""
     with rendering_node(test.unique_id):
-        return _rendered(test, registry, around, templates)
+        return _rendered(test, registry, around)
 
 
-def _rendered_or_broken(
-    test: TestFile, registry: RelationRegistry, around: RenderEnvironment, templates: Templates
-) -> RenderedTest | None:
+def _rendered_or_broken(test: TestFile, registry: RelationRegistry, around: RenderEnvironment) -> RenderedTest | None:
     try:
-        return render_test(test, registry, around, templates)
+        return render_test(test, registry, around)
     except ProjectError as broken:
         return RenderedTest(
             test.unique_id, test.name, test.path, "", "error", (), test.attached_to, test.raw_sql,
@@ -61,20 +52,18 @@ def _rendered_or_broken(
         )  # fmt: skip
 
 
-def _rendered(
-    test: TestFile, registry: RelationRegistry, around: RenderEnvironment, templates: Templates
-) -> RenderedTest | None:
-    if _is_disabled(test, around, templates):
+def _rendered(test: TestFile, registry: RelationRegistry, around: RenderEnvironment) -> RenderedTest | None:
+    if _is_disabled(test, around):
         return None
     findings = RenderTrace()
     scope = _scope(test, registry, around, findings)
     try:
         if test.test_type == "generic":
-            source_map = _at_declaration(test, templates, scope)
+            source_map = _at_declaration(test, around, scope)
         else:
-            source_map = templates.render(test.path, test.raw_sql, scope)
+            source_map = around.templates.render(test.path, test.raw_sql, scope)
     except JinjaError as error:
-        is_own = test.unique_id.split(".")[1] == around.project
+        is_own = test.unique_id.package == around.project
         if findings.missing is None or (is_own and not isinstance(findings.missing, DisabledNode)):
             raise
         # As in dbt: what is tested may be switched off where the test is not. A name of nothing is a slip of the pen.
@@ -85,7 +74,7 @@ def _rendered(
     if effective.get("enabled") is False:
         return None
     audit = effective.get("schema", "dbt_test__audit")
-    schema = schema_of_failures(audit, scope, around.target, templates, test.path)
+    schema = schema_of_failures(audit, scope, around.target, around.templates, test.path)
     return RenderedTest(
         unique_id=test.unique_id,
         name=test.name,
@@ -113,13 +102,13 @@ def _rendered(
     )
 
 
-def _is_disabled(test: TestFile, around: RenderEnvironment, templates: Templates) -> bool:
+def _is_disabled(test: TestFile, around: RenderEnvironment) -> bool:
     """Whether it says so itself: what it refers to need not be there then."""
     if test.test_type == "generic":
         return test.config.get("enabled") is False
     findings = RenderTrace(is_parsing=True)
     scope = _scope(test, None, replace(around, lake=None), findings)
-    templates.render(test.path, test.raw_sql, scope, is_silent=True)
+    around.templates.render(test.path, test.raw_sql, scope, is_silent=True)
     return _effective(test, findings).get("enabled") is False
 
 
@@ -129,7 +118,7 @@ def _scope(
     settings = merged(test.weaker, test.config)
     config = ConfigCall(settings, findings, check_test_setting, around.templates.warn)
     this = TableName(around.target.schema, test.name)
-    package = test.unique_id.split(".")[1]
+    package = test.unique_id.package
     path = within_package(test.path, package)
     node: Mapping[str, object] = {
         "unique_id": test.unique_id,
@@ -177,17 +166,17 @@ def _table(test: TestFile | RenderedTest, config: Mapping[str, object], schema: 
     return table
 
 
-def _at_declaration(test: TestFile, templates: Templates, scope: TemplateScope) -> SourceMap:
+def _at_declaration(test: TestFile, around: RenderEnvironment, scope: TemplateScope) -> SourceMap:
     """Its text is a call that we wrote: an error in it is one of the YAML entry that asked for it."""
     place = f"data test {test.name}"
     try:
-        return templates.render(place, test.raw_sql, scope)
+        return around.templates.render(place, test.raw_sql, scope)
     except JinjaError as error:
         if error.location is not None and error.location.path != place:
             raise
-        if missing := _NO_TEST.match(error.message):
+        if test.metadata and error.message.startswith(f"'test_{test.metadata.name}' is not defined"):
             hint = (error.hint or "").replace("'test_", "'") or "write it as {% test NAME(model, column_name) %}"
-            message = f"no data test is named {missing[1]!r}"
+            message = f"no data test is named {test.metadata.name!r}"
             raise JinjaError(message, location=test.declared_at, hint=hint) from error
         raise JinjaError(error.message, location=test.declared_at, hint=error.hint) from error
 

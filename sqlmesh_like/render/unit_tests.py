@@ -12,10 +12,10 @@ from sqlmesh_like.errors import JinjaError, Location, ProjectError
 from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.reading.values import has_jinja
 from sqlmesh_like.project.testing.unit_test_spec import ChangedInput, Fixture, GivenInput, UnitTestFile
+from sqlmesh_like.render.jinja.template_errors import TemplateFault
 from sqlmesh_like.render.overrides import Overrides, overrides_of
 from sqlmesh_like.render.relations import RelationRegistry
 from sqlmesh_like.render.rendered import ChangedRows, GivenRows, InputRef, RenderedModel, RenderedUnitTest
-from sqlmesh_like.render.templates import TemplateFault
 
 _CALL = re.compile(r"\s*(?:\{\{)?\s*(ref|source)\s*(\(.*\))\s*(?:\}\})?\s*", re.DOTALL)
 _THIS = re.compile(r"\s*(?:\{\{)?\s*this\s*(?:\}\})?\s*")
@@ -37,7 +37,7 @@ def render_unit_tests(
 
     One of a package that is broken is left out with a warning: the user cannot fix it. `project` is the root's name.
     """
-    by_id = {model.unique_id: model for model in models}
+    by_id: dict[str, RenderedModel] = {model.unique_id: model for model in models}
     names = {model.name for model in by_id.values()}
     rendered: list[RenderedUnitTest] = []
     for test in tests:
@@ -45,7 +45,7 @@ def render_unit_tests(
             try:
                 rendered.append(_Rendering(test, by_id, registry, render_tested, render_fixture).render())
             except ProjectError as error:
-                if test.unique_id.split(".")[1] == project:
+                if test.unique_id.package == project:
                     raise
                 warn(error.location or test.declared_at, f"unit test {test.name!r} is left out: {error.message}")
     return tuple(rendered)
@@ -187,12 +187,12 @@ class _Rendering:
 def spelt(ref: InputRef) -> str:
     """An input as a template names it.
 
-    >>> from sqlmesh_like.names import TableName
-    >>> spelt(InputRef("source.p.shop.user", TableName("ods", "user"), "source"))
+    >>> from sqlmesh_like.names import NodeId, TableName
+    >>> spelt(InputRef(NodeId("source", "p", "shop", "user"), TableName("ods", "user"), "source"))
     "source('shop', 'user')"
     """
-    *_, group, name = ref.unique_id.split(".")
-    return f"source('{group}', '{name}')" if ref.kind == "source" else f"ref('{name}')"
+    parts = ref.unique_id.parts
+    return f"source('{parts[-2]}', '{parts[-1]}')" if ref.kind == "source" else f"ref('{parts[-1]}')"
 
 
 def _names(text: str) -> tuple[str, ...] | None:

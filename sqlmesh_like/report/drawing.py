@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from sqlmesh_like.control_characters import shown
@@ -32,6 +32,8 @@ _TAGGED = re.compile(r'(?: aria-label="(?P<label>[^"]*)")?(?: role="[^"]*")? ari
 _MONTH, _DAY = re.compile(r"\d{4}-?(0[1-9]|1[0-2])"), re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIP = "sml tip"
 """Field that describes a row in words: what a mark says under the pointer."""
+_FEW_STEPS, _FEW_DAYS, _FEW_MONTHS = 6, 45, 24
+"""Beyond, labels are further apart than a whole number, a day or a month anyway."""
 _BAR_HEIGHT, _LEAST, _HEIGHT = 26, 150, 230
 
 
@@ -86,9 +88,11 @@ def _specification(chart: Chart, rows: Rows, width: int) -> Mapping[str, object]
         named |= {"type": "ordinal", "timeUnit": time.unit, "axis": {"format": time.format, "labelAngle": 0,
                   "labelOverlap": True, "grid": False}}  # fmt: skip
     else:
-        named |= {"type": "temporal", "axis": {"grid": False, "tickCount": width // 95, "labelOverlap": True}}
-    measure = {"format": "~s", "tickCount": 5, "domain": False, "ticks": False}
-    measured = {"field": _field(chart.y[0]), "type": "quantitative", "title": None, "axis": measure}
+        named |= {
+            "type": "temporal",
+            "axis": {"grid": False, "labelOverlap": True, **_ticks(time, values, _field(x), width)},
+        }
+    measured = {"field": _field(chart.y[0]), "type": "quantitative", "title": None, "axis": _measure_axis(chart, rows)}
     encoding: dict[str, object] = {"y": named, "x": measured} if is_lying else {"x": named, "y": measured}
     encoding["description"] = {"field": _TIP, "type": "nominal"}
     encoding |= _colors(chart, width)
@@ -99,6 +103,40 @@ def _specification(chart: Chart, rows: Rows, width: int) -> Mapping[str, object]
         "data": {"values": values}, "encoding": encoding, "config": _CONFIG,
         "mark": _mark(chart, len(values), len(labels)),
     }  # fmt: skip
+
+
+def _measure_axis(chart: Chart, rows: Rows) -> Mapping[str, object]:
+    """Between one whole number and the next there is nothing to count."""
+    number = [column.name for column in rows.schema].index(chart.y[0])
+    drawn = [row[number] for row in rows.rows if row[number] is not None]
+    whole = [int(value) for value in drawn if isinstance(value, int | float | Decimal) and not value % 1]
+    low, high = min([0, *whole]), max([0, *whole])
+    is_few = len(whole) == len(drawn) and high - low <= _FEW_STEPS
+    # Vega would give zero the unit of its neighbours: 0k.
+    zero = {"labelExpr": "datum.value === 0 ? '0' : datum.label", "labelOverlap": True}
+    return {
+        "format": "~s", "tickCount": 5, "domain": False, "ticks": False, **zero,
+        **({"values": list(range(low, high + 1))} if is_few else {}),
+    }  # fmt: skip
+
+
+def _ticks(time: _Time, values: Sequence[Mapping[str, object]], field: str, width: int) -> Mapping[str, object]:
+    """Where a line's axis of time has its labels: of days and months never at an hour between two of them."""
+    room = width // 95
+    moments = sorted(datetime.fromisoformat(str(value[field])) for value in values if value[field] is not None)
+    if not moments or time.unit not in ("yearmonthdate", "yearmonth"):
+        return {"tickCount": room}
+    first, last = moments[0], moments[-1]
+    days, months = (last - first).days, (last.year - first.year) * 12 + last.month - first.month
+    if time.unit == "yearmonthdate" and days < _FEW_DAYS:
+        step = -(-(days + 1) // room)
+        places = [first + timedelta(days=each) for each in range(0, days + 1, step)]
+        return {"values": [{"year": p.year, "month": p.month, "date": p.day} for p in places], "format": time.format}
+    if time.unit == "yearmonth" and months < _FEW_MONTHS:
+        step = -(-(months + 1) // room)
+        numbers = [first.month - 1 + each for each in range(0, months + 1, step)]
+        return {"values": [{"year": first.year + n // 12, "month": n % 12 + 1} for n in numbers], "format": time.format}
+    return {"tickCount": room}
 
 
 def _colors(chart: Chart, width: int) -> Mapping[str, object]:

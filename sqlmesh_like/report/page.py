@@ -26,11 +26,12 @@ WIDE, NARROW = 560, 330
 
 @dataclass(frozen=True)
 class DrawnChart:
-    """A chart with its rows, and where they come from. `is_cut`: there are more than these."""
+    """A chart with its rows, and where they come from: a table or a query. `is_cut`: there are more than these."""
 
     chart: Chart
     rows: Rows
-    source: str
+    table: str | None = None
+    query: str | None = None
     is_cut: bool = False
 
 
@@ -66,7 +67,8 @@ def _shown(number: int, drawn: DrawnChart) -> dict[str, object]:
     is_drawn = chart.kind not in ("number", "table") and bool(rows.rows)
     widths = (("wide", WIDE), ("narrow", NARROW)) if is_drawn else ()
     return {
-        "id": f"c{number}", "title": chart.title, "text": chart.text, "kind": chart.kind, "source": drawn.source,
+        "id": f"c{number}", "title": chart.title, "text": chart.text, "kind": chart.kind,
+        "table": drawn.table, "query": drawn.query,
         "summary": summarize(chart, rows),
         "plots": [(name, Markup(drawing(chart, rows, width, f"c{number}{name}"))) for name, width in widths],
         "numbers": _numbers(chart, rows) if chart.kind == "number" and rows.rows else [],

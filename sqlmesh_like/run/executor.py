@@ -6,16 +6,18 @@ that this run builds is read by its children as it left it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from time import perf_counter
 
-from sqlmesh_like.errors import RetryableError, SmlError
+from sqlmesh_like.classify.rules import Reason
+from sqlmesh_like.classify.strategy import Strategy
+from sqlmesh_like.errors import Location, RetryableError, SmlError
+from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.explain import explain_estimate
 from sqlmesh_like.plan.graph import Graph
-from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.plan.history import CommitSummary, TableState
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.project.semantic.declarations import SavedQuery
 from sqlmesh_like.render.rendered import (
@@ -27,7 +29,7 @@ from sqlmesh_like.render.rendered import (
     RenderedUnitTest,
 )
 from sqlmesh_like.run.hooks import Hooks, HookTime
-from sqlmesh_like.run.ports import Engine, Publisher
+from sqlmesh_like.run.ports import Engine, NamedColumns, Publisher, PublishResult, WriteResult
 from sqlmesh_like.run.result import (
     ModelResult,
     NodeResult,
@@ -44,28 +46,34 @@ from sqlmesh_like.run.tests import as_model, run_test
 from sqlmesh_like.run.unit_tests import UnitWork
 
 
+@dataclass(frozen=True)
+class RunPolicy:
+    """How strictly a run goes on. `runs_views`: the query of a view is run for its errors. `warnings_fail`: data tests
+    fail where they would warn."""
+
+    pace: Pace = field(default_factory=Pace)
+    runs_views: bool = False
+    warnings_fail: bool = False
+
+
 @dataclass
 class Executor:
-    """One run of selected nodes, `threads` side by side. `seeds` holds the selected seeds' rows by unique id, `units`
-    does the selected unit tests. `runs_views`: the query of a view is run for its errors. `publisher`: tables are sent
-    to where people look. `warnings_fail`: data tests fail where they would warn.
+    """One run of selected nodes. `seeds` holds the selected seeds' rows by unique id, `units` does the selected unit
+    tests. `publisher`: tables are sent to where people look.
     """
 
     planner: Planner
     graph: Graph
     engine: Engine
     listener: Listener
-    threads: int = 1
-    fail_fast: bool = False
+    policy: RunPolicy = field(default_factory=RunPolicy)
     seeds: Mapping[str, SeedTable] = field(default_factory=dict)
     units: UnitWork | None = None
-    runs_views: bool = False
     hooks: Hooks | None = None
     publisher: Publisher | None = None
     broken: Mapping[str, SmlError] = field(default_factory=dict)  # nodes with an error that a check has found
-    warnings_fail: bool = False
     _pinned: dict[str, TableState] = field(default_factory=dict)
-    _shared: frozenset[str] = frozenset()
+    _shared: NamedColumns = field(default_factory=dict)
 
     def run(self, selected: Sequence[str]) -> RunResult:
         """Run models, seeds and tests given by unique id. Errors of a node end up in its result; none is raised."""
@@ -74,9 +82,8 @@ class Executor:
         self._pin(nodes)
         ordered = [node.unique_id for node in nodes]
         needs = needs_of(self.graph, ordered)
-        pace = Pace(self.threads, self.fail_fast)
         try:
-            return RunResult(Schedule(nodes, needs, self, self.listener, pace).results())
+            return RunResult(Schedule(nodes, needs, self, self.listener, self.policy.pace).results())
         finally:
             self.engine.release()
 
@@ -92,107 +99,115 @@ class Executor:
         readers = [as_model(n) if isinstance(n, RenderedTest) else n for n in nodes if not isinstance(n, _ALONE)]
         read = dict.fromkeys(unique_id for reader in readers for unique_id in self.planner.inputs(reader))
         self._pinned = self.planner.catalog.states(unique_id for unique_id in read if unique_id not in built)
-        followed = Counter(
-            unique_id for node in nodes if isinstance(node, RenderedModel) for unique_id in self.planner.inputs(node)
-        )
-        self._shared = frozenset(unique_id for unique_id, times in followed.items() if times > 1)
+        words: dict[str, list[frozenset[str] | None]] = {}
+        for model in nodes:
+            if isinstance(model, RenderedModel):
+                for unique_id in self.planner.inputs(model):
+                    words.setdefault(unique_id, []).append(self.planner.words(model))
+        self._shared = {
+            unique_id: None if None in of_models else frozenset[str]().union(*filter(None, of_models))
+            for unique_id, of_models in words.items()
+            if len(of_models) > 1
+        }
 
     def execute(self, node: RenderedNode) -> NodeResult:
         """Do one node's work; its failure is its result."""
-        clock = perf_counter()
-        started = datetime.now(UTC)
+        watch = _Stopwatch()
         try:
             if node.unique_id in self.broken:
                 raise self.broken[node.unique_id]
-            result = self._attempted(node)
+            try:
+                return self._do(node, self._pinned, watch)
+            except RetryableError:
+                # What was pinned may be what vanished: the second plan is made from the lake as it is now.
+                return self._do(node, {}, watch)
         except SmlError as error:
-            result = replace(_without_work(node, "error", str(error)), location=error.location)
-        return replace(result, started=started, seconds=perf_counter() - clock)
+            return _without_work(node, "error", str(error), watch.started, watch.seconds, error.location)
 
     def skip(self, node: RenderedNode, why: str) -> NodeResult:
-        return _without_work(node, "skipped", why)
+        return _without_work(node, "skipped", why, datetime.now(UTC), 0.0)
 
-    def _attempted(self, node: RenderedNode) -> NodeResult:
-        try:
-            return self._do(node, self._pinned)
-        except RetryableError:
-            # What was pinned may be what vanished: the second plan is made from the lake as it is now.
-            return self._do(node, {})
-
-    def _do(self, node: RenderedNode, pinned: Mapping[str, TableState]) -> NodeResult:
+    def _do(self, node: RenderedNode, pinned: Mapping[str, TableState], watch: _Stopwatch) -> NodeResult:
         match node:
             case RenderedSeed():
-                return self._load(self.seeds[node.unique_id])
+                return self._load(self.seeds[node.unique_id], watch)
             case RenderedTest():
                 verdict = run_test(
-                    node, self.planner, self.engine, pinned, warnings_fail=self.warnings_fail
+                    node, self.planner, self.engine, pinned, warnings_fail=self.policy.warnings_fail
                 )  # fmt: skip
-                return TestResult(node, verdict.status, verdict.message, _NEVER, 0.0, verdict.failures, verdict.sample)
+                return TestResult(
+                    node, verdict.status, verdict.message, watch.started, watch.seconds, verdict.failures,
+                    verdict.sample,
+                )  # fmt: skip
             case RenderedUnitTest():
                 assert self.units is not None
                 return self.units.execute(node)
             case RenderedModel():
-                return self._published(self._build(node, pinned))
+                return self._published(node, self._build(node, pinned), watch)
             case RenderedExposure() | RenderedSemantic():
-                return UnbuiltResult(node, "no-op", "NO-OP", _NEVER, 0.0)
+                return UnbuiltResult(node, "no-op", "NO-OP", watch.started, watch.seconds)
 
-    def _published(self, result: ModelResult) -> ModelResult:
-        """Send a model's table to where its config says, also where only that is left to do."""
-        model, publisher = result.model, self.publisher
-        if publisher is None or model.config.publish is None:
-            return result
-        try:
-            sent = publisher.publish(model)
-        except SmlError as error:
-            message = f"the table is up to date, publishing it failed: {error}"
-            return replace(result, status="error", message=message, is_unsent=True)
-        has_sent = any(each.rows is not None for each in sent)
-        status: NodeStatus = "success" if has_sent and result.status == "no-op" else result.status
-        return replace(result, status=status, sent=sent)
-
-    def _load(self, table: SeedTable) -> SeedResult:
-        planner = self.planner
-        state = planner.catalog.state(table.seed.unique_id)
+    def _load(self, table: SeedTable, watch: _Stopwatch) -> SeedResult:
+        planner, seed = self.planner, table.seed
+        state = planner.catalog.state(seed.unique_id)
         if is_loaded(table, state) and not planner.full_refresh:
-            return SeedResult(table.seed, "no-op", "nothing changed", _NEVER, 0.0)
-        self._hook(table.seed.unique_id, "pre_hook")
+            return SeedResult(seed, "no-op", "nothing changed", watch.started, watch.seconds)
+        self._hook(seed.unique_id, "pre_hook")
         self.engine.load(table, state, planner.now)
-        self._hook(table.seed.unique_id, "post_hook")
+        self._hook(seed.unique_id, "post_hook")
         written = planner.catalog.history.last_write(state.uri)
-        return SeedResult(table.seed, "success", "", _NEVER, 0.0, len(table.rows), written)
+        return SeedResult(seed, "success", "", watch.started, watch.seconds, len(table.rows), written)
 
-    def _build(self, model: RenderedModel, pinned: Mapping[str, TableState]) -> ModelResult:
+    def _build(self, model: RenderedModel, pinned: Mapping[str, TableState]) -> _BuiltModel:
         """Plan and apply one model."""
         if model.config.materialized == "view":
-            if self.runs_views or model.asks_lake:
+            if self.policy.runs_views or model.asks_lake:
                 self._try(model, pinned)
-            return ModelResult(model, "success", "view, inlined where it is read", _NEVER, 0.0)
+            return _BuiltModel("success", "view, inlined where it is read")
         planned = self.planner.plan(model, pinned)
         if model.config.snapshot is None:
             planned.require_allowed()
         if planned.strategy == "no_op":
-            return ModelResult(model, "no-op", "nothing changed", _NEVER, 0.0, strategy="no_op")
+            return _BuiltModel("no-op", "nothing changed", "no_op")
         planned.require_inputs()
         self._hook(model.unique_id, "pre_hook")
         is_snapshot = model.config.snapshot is not None
         applied = self.engine.write_snapshot(planned) if is_snapshot else self.engine.apply(planned, self._shared)
         self._hook(model.unique_id, "post_hook")
-        reasons = () if is_snapshot else (*applied.reasons, *planned.reasons)
-        written = self.planner.catalog.history.last_write(planned.target.uri) if applied.committed else None
-        status: NodeStatus = "warn" if applied.warning else "success"
-        return ModelResult(
-            model, status, applied.warning, _NEVER, 0.0, applied.strategy, applied.upserts, applied.deletes, reasons,
-            written, explain_estimate(planned), engine=applied.engine, spark=applied.spark,
+        return _BuiltModel(
+            "warn" if applied.warning else "success", applied.warning, applied.strategy, applied,
+            reasons=() if is_snapshot else (*applied.reasons, *planned.reasons),
+            written=self.planner.catalog.history.last_write(planned.target.uri) if applied.committed else None,
+            estimate=explain_estimate(planned),
         )  # fmt: skip
 
-    def _hook(self, unique_id: str, moment: HookTime) -> None:
+    def _published(self, model: RenderedModel, built: _BuiltModel, watch: _Stopwatch) -> ModelResult:
+        """The result of a model whose table is sent to where its config says, also where only that is left to do."""
+        status, message, sent, is_unsent = built.status, built.message, tuple[PublishResult, ...](), False
+        if self.publisher is not None and model.config.publish is not None:
+            try:
+                sent = self.publisher.publish(model)
+                if status == "no-op" and any(each.rows is not None for each in sent):
+                    status = "success"
+            except SmlError as error:
+                status, is_unsent = "error", True
+                message = f"the table is up to date, publishing it failed: {error}"
+        work = built.work
+        return ModelResult(
+            model, status, message, watch.started, watch.seconds,
+            built.strategy, work.upserts if work else 0, work.deletes if work else 0, built.reasons,
+            built.written, built.estimate, sent, is_unsent,
+            engine=work.engine if work else None, spark=work.spark if work else None,
+        )  # fmt: skip
+
+    def _hook(self, unique_id: NodeId, moment: HookTime) -> None:
         if self.hooks is not None:
             self.hooks.around(unique_id, moment)
 
     def _try(self, view: RenderedModel, pinned: Mapping[str, TableState]) -> None:
         """Run a view's query for its errors. Raises NodeError and the like."""
         live = self.planner.live(view)
-        if not self.runs_views:
+        if not self.policy.runs_views:
             return
         states = {i: pinned[i] if i in pinned else self.planner.catalog.state(i) for i in self.planner.inputs(live)}
         facts = self.planner.compile(live, states).facts
@@ -201,18 +216,47 @@ class Executor:
 
 _ALONE = (RenderedSeed, RenderedUnitTest, RenderedExposure, RenderedSemantic)
 """These read no table."""
-_NEVER = datetime.min.replace(tzinfo=UTC)
-"""Stands where `execute` puts the time."""
 
 
-def _without_work(node: RenderedNode, status: NodeStatus, message: str) -> NodeResult:
-    now = datetime.now(UTC)
+class _Stopwatch:
+    """When a node's work began and how long it has taken."""
+
+    def __init__(self) -> None:
+        self.started = datetime.now(UTC)
+        self._clock = perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        return perf_counter() - self._clock
+
+
+@dataclass(frozen=True)
+class _BuiltModel:
+    """What building a model came to, before its table is published; `work` None: there was none."""
+
+    status: NodeStatus
+    message: str
+    strategy: Strategy | None = None
+    work: WriteResult | None = None
+    reasons: tuple[Reason, ...] = ()
+    written: CommitSummary | None = None
+    estimate: Mapping[str, object] | None = None
+
+
+def _without_work(
+    node: RenderedNode,
+    status: NodeStatus,
+    message: str,
+    started: datetime,
+    seconds: float,
+    place: Location | None = None,
+) -> NodeResult:
     match node:
         case RenderedSeed():
-            return SeedResult(node, status, message, now, 0.0)
+            return SeedResult(node, status, message, started, seconds, location=place)
         case RenderedTest() | RenderedUnitTest():
-            return TestResult(node, status, message, now, 0.0)
+            return TestResult(node, status, message, started, seconds, location=place)
         case RenderedModel():
-            return ModelResult(node, status, message, now, 0.0)
+            return ModelResult(node, status, message, started, seconds, location=place)
         case RenderedExposure() | RenderedSemantic():
-            return UnbuiltResult(node, status, message, now, 0.0)
+            return UnbuiltResult(node, status, message, started, seconds, location=place)

@@ -128,7 +128,9 @@ def _refuse_twice(row: FixtureRow) -> None:
 
 
 def _csv_rows(fixture: Fixture) -> FixtureRows:
-    file = CsvFile(fixture.text_path or fixture.location.path, _without_indent(fixture.text or ""))
+    # A block of YAML may be indented further than its first line needs.
+    text = "\n".join(line.strip() for line in (fixture.text or "").splitlines()) + "\n"
+    file = CsvFile(fixture.text_path or fixture.location.path, text)
     try:
         header, *records = list(file.records()) or [[]]
     except ProjectError as error:
@@ -148,20 +150,11 @@ def _csv_row(file: CsvFile, fixture: Fixture, names: Sequence[str], record: Sequ
     if len(record) != len(names):
         message = f"this line has {len(record)} fields, the header has {len(names)}"
         raise ProjectError(message, location=place, hint="a field that holds a comma must be quoted")
-    cells = {
-        name: Cell(None if field.is_null else _text(field), _place(file, fixture, field))
-        for name, field in zip(names, record, strict=True)
-    }
+    cells: dict[str, Cell] = {}
+    for name, field in zip(names, record, strict=True):
+        text = field.text if field.quoted else field.text.strip()
+        cells[name] = Cell(None if field.is_null else text, _place(file, fixture, field))
     return FixtureRow(cells, place)
-
-
-def _text(field: CsvField) -> str:
-    return field.text if field.quoted else field.text.strip()
-
-
-def _without_indent(text: str) -> str:
-    """A block of YAML may be indented further than its first line needs."""
-    return "\n".join(line.strip() for line in text.splitlines()) + "\n"
 
 
 def _place(file: CsvFile, fixture: Fixture, field: CsvField) -> Location:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from sqlmesh_like.errors import NodeError, SmlError
+from sqlmesh_like.names import NodeId
 
 HookTime = Literal["pre_hook", "post_hook"]
 
@@ -32,7 +33,7 @@ class Hooks:
     statements: HookStatements
     lake: StatementRunner
 
-    def around(self, unique_id: str, moment: HookTime) -> None:
+    def around(self, unique_id: NodeId, moment: HookTime) -> None:
         """The hooks of a node. Raises NodeError with the statement that failed."""
         self._run(self.statements.of_node(unique_id, moment), moment)
 

@@ -5,7 +5,7 @@ Owns which of its tables there are, and their columns. A model's own query may n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -35,11 +35,18 @@ def with_relations(tree: exp.Expr, relations: Mapping[TableName, str], columns_o
     def answer(node: exp.Expr) -> exp.Expr:
         match _view_of(node):
             case "tables":
-                return _relation(node, _OF_TABLE, _tables(relations))
+                kinds = sorted(relations.items())
+                return _relation(node, _OF_TABLE, [("", t.schema, t.identifier, _TYPES[kind]) for t, kind in kinds])
             case "columns":
-                return _relation(node, _OF_COLUMN, _columns(relations, columns_of))
+                columns: list[tuple[object, ...]] = [
+                    ("", table.schema, table.identifier, column.name, position, column.type or "string")
+                    for table in sorted(relations)
+                    for position, column in enumerate(columns_of(table) or (), 1)
+                ]
+                return _relation(node, _OF_COLUMN, columns)
             case "schemata":
-                return _relation(node, _OF_SCHEMA, _schemata(relations))
+                schemas = sorted({table.schema for table in relations})
+                return _relation(node, _OF_SCHEMA, [("", schema) for schema in schemas])
         return node
 
     return tree.transform(answer)
@@ -56,22 +63,6 @@ _OF_SCHEMA = ("catalog_name", "schema_name")
 _OF_COLUMN = (
     "table_catalog", "table_schema", "table_name", "column_name", "ordinal_position", "data_type"
 )  # fmt: skip
-
-
-def _tables(relations: Mapping[TableName, str]) -> list[tuple[object, ...]]:
-    return [("", table.schema, table.identifier, _TYPES[kind]) for table, kind in sorted(relations.items())]
-
-
-def _schemata(relations: Iterable[TableName]) -> list[tuple[object, ...]]:
-    return [("", schema) for schema in sorted({table.schema for table in relations})]
-
-
-def _columns(relations: Iterable[TableName], columns_of: ColumnsOf) -> list[tuple[object, ...]]:
-    return [
-        ("", table.schema, table.identifier, column.name, position, column.type or "string")
-        for table in sorted(relations)
-        for position, column in enumerate(columns_of(table) or (), 1)
-    ]
 
 
 def _relation(node: exp.Expr, names: Sequence[str], rows: list[tuple[object, ...]]) -> exp.Expr:

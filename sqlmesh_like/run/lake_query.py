@@ -9,9 +9,8 @@ from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.analyze.nesting import parse_text
-from sqlmesh_like.analyze.query_analysis import QUESTION
 from sqlmesh_like.errors import NodeError
-from sqlmesh_like.names import Schema, TableName
+from sqlmesh_like.names import NodeId, Schema, TableName
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.adapter_functions import QueryResult
@@ -20,7 +19,7 @@ from sqlmesh_like.render.rerender import AsksItself, is_rendering
 from sqlmesh_like.run.information_schema import is_asked, with_relations
 from sqlmesh_like.run.ports import QueryEngine, StatementEngine
 
-_ASKED = f"{QUESTION}model.asked.question"  # columns without an alias are named by their text
+_ASKED = NodeId("question", "asked", "question")  # columns without an alias are named by their text
 _STATEMENTS = "statements are for hooks and run-operation; while a model is rendered only a SELECT may run"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -29,13 +28,9 @@ def plain(value: object) -> object:
         case dict():
             return {str(key): plain(item) for key, item in value.items()}
         case list() | tuple():
-            return _sequence(value)
+            as_dict = getattr(value, "asDict", None)  # a struct of Spark
+            return plain(as_dict(recursive=True)) if as_dict else [plain(item) for item in value]
     return value
-
-
-def _sequence(values: Sequence[object]) -> object:
-    as_dict = getattr(values, "asDict", None)  # a struct of Spark
-    return plain(as_dict(recursive=True)) if as_dict else [plain(item) for item in values]
 
 
 def flat(value: object) -> str:

@@ -5,7 +5,7 @@ DuckDB is an `Engine`, Spark over Hudi a `LakeEngine`; who uses one names the sm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,6 +23,8 @@ from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.run.seeds import SeedTable
 
 Row = Mapping[str, object]
+NamedColumns = Mapping[str, frozenset[str] | None]
+"""By unique id of an input the columns, in lower case, that models name of it; None where it is not known which."""
 
 
 @dataclass(frozen=True)
@@ -116,10 +118,11 @@ class Rebucketed:
 class ModelWriter(Protocol):
     """Brings tables of models and seeds up to date, each in one commit."""
 
-    def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> WriteResult:
+    def apply(self, planned: PlannedModel, shared: NamedColumns | None = None) -> WriteResult:
         """Bring the model's table from its recorded frontier to the pinned one, in one commit.
 
-        `shared` names inputs that other models of the run read too: their change is read once.
+        `shared` are inputs that several models of the run read, with the columns that any of these names: what they
+        read alike is read once.
         """
         ...
 
@@ -139,8 +142,14 @@ class ModelWriter(Protocol):
 class QueryEngine(Protocol):
     """Answers questions over tables."""
 
-    def query(self, tree: exp.Expr, tables: Mapping[TableName, TableState], limit: int) -> Rows:
-        """Rows of any SELECT over whole tables as they were when their state was read; `limit` -1: all."""
+    def query(
+        self, tree: exp.Expr, tables: Mapping[TableName, TableState], limit: int, shown: Schema | None = None
+    ) -> Rows:
+        """Rows of any SELECT over whole tables as they were when their state was read; `limit` -1: all.
+
+        `shown`: its columns, as far as they are known with the types that Spark gives them. Where it is given, another
+        engine may answer that is proven to give Spark's values.
+        """
         ...
 
 

@@ -58,8 +58,8 @@ def retained(behind: int, uncompacted: int = 0) -> int:
 def _oldest_frontiers(catalog: Catalog) -> dict[str, list[str]]:
     """For each table the frontiers that its consumers have recorded."""
     frontiers: dict[str, list[str]] = {}
-    for unique_id in catalog.places:
-        if not unique_id.startswith("model.") or unique_id in catalog.borrowed:
+    for unique_id, place in catalog.places.items():
+        if place.unique_id.kind != "model" or unique_id in catalog.borrowed:
             continue
         record = catalog.state(unique_id).record
         for input_id, frontier in (record.frontier if record else {}).items():

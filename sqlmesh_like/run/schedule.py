@@ -48,6 +48,7 @@ class Schedule:
         listener: Listener,
         pace: Pace,
     ) -> None:
+        self._nodes: dict[str, tuple[int, RenderedNode]]
         self._nodes = {node.unique_id: (number, node) for number, node in enumerate(nodes, 1)}
         self._waiting = {unique_id: needs[unique_id] for unique_id in self._nodes}
         self._work = work
@@ -127,10 +128,9 @@ def running_order(graph: Graph, selected: Sequence[str]) -> list[str]:
         if graph.nodes[unique_id].resource_type == "unit_test":
             units.setdefault(graph.parents(unique_id)[0], []).append(unique_id)
     placed = [
-        i for unique_id in order for i in (*units.pop(unique_id, ()), unique_id) if not _is_unit(graph, unique_id)
+        i
+        for unique_id in order
+        for i in (*units.pop(unique_id, ()), unique_id)
+        if graph.nodes[unique_id].resource_type != "unit_test"
     ]
     return [*(i for rest in units.values() for i in rest), *placed]
-
-
-def _is_unit(graph: Graph, unique_id: str) -> bool:
-    return graph.nodes[unique_id].resource_type == "unit_test"

@@ -128,11 +128,8 @@ def _check_widths(file: CsvFile, width: int, records: Sequence[Sequence[CsvField
         if len(record) != width:
             place = record[width] if len(record) > width else record[-1]
             hint = f"a field that holds {file.delimiter!r} must be quoted" if len(record) > width else None
-            raise file.error(f"this line has {_fields(len(record))}, the header has {width}", place.offset, hint)
-
-
-def _fields(count: int) -> str:
-    return "1 field" if count == 1 else f"{count} fields"
+            fields = "1 field" if len(record) == 1 else f"{len(record)} fields"
+            raise file.error(f"this line has {fields}, the header has {width}", place.offset, hint)
 
 
 def _types(seed: RenderedSeed, names: Sequence[str], records: Sequence[Sequence[CsvField]]) -> list[SeedType]:

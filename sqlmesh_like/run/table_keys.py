@@ -12,8 +12,9 @@ def table_keys(project: ParsedProject, rendered: RenderedProject) -> Mapping[str
     """By unique id: the primary key of ingestion, `unique_key`, else the first column with a `unique` data test."""
     keys: dict[str, tuple[str, ...]] = {}
     for test in rendered.tests:
-        is_unique = test.raw_sql.startswith("{{ test_unique(") and not test.config.get("where")
-        if test.attached_to and test.column_name and is_unique:
+        called = test.metadata
+        is_unique = called is not None and (called.namespace, called.name) == (None, "unique")
+        if test.attached_to and test.column_name and is_unique and not test.config.get("where"):
             keys.setdefault(test.attached_to, (test.column_name,))
     for source in project.sources:
         keys |= {t.unique_id: t.ingest.primary_key for t in source.tables if t.ingest and t.ingest.primary_key}

@@ -65,13 +65,17 @@ def run_test(
         place = error.location if test.test_type == "singular" else Location(test.path)
         raise SqlError(f"data test {test.name}: {error.message}", location=place, hint=error.hint) from None
     tables = planner.tables(facts, states)
-    failing = _limited(facts.tree, test)
-    counted = engine.query(_counted(failing, test), tables, -1)
+    limit = test.config.get("limit")
+    failing = exp.select("*").from_(_named(facts.tree)).limit(int(str(limit))) if limit is not None else facts.tree
+    counted = engine.query(_counted(failing, test), tables, -1, ())
     ((failures, warns, fails),) = counted.rows
     status: NodeStatus = "fail" if fails and test.severity == "error" else "warn" if warns else "pass"
-    sample = None if status == "pass" else engine.query(failing, tables, SAMPLE)
+    sample = None if status == "pass" else engine.query(failing, tables, SAMPLE, facts.schema)
     count = _whole(failures) if status != "pass" else 0
-    message = _message(status, count, test)
+    message = ""
+    if status != "pass":
+        condition = _condition(test, "error_if" if status == "fail" else "warn_if")
+        message = f"Got {count} result{'' if count == 1 else 's'}, configured to {status} if {condition}"
     if counted.warning:
         status = "warn" if status == "pass" else status
         message = "\n  ".join(filter(None, (message, counted.warning)))
@@ -81,11 +85,6 @@ def run_test(
         is_kept = engine.store_failures(failing, tables, planner.catalog.places[test.unique_id], planner.now)
         message += f"\n  the rows: sml show {test.table}" if is_kept and message else ""
     return TestVerdict(status, count, message, sample)
-
-
-def _limited(tree: exp.Expr, test: RenderedTest) -> exp.Expr:
-    limit = test.config.get("limit")
-    return exp.select("*").from_(_named(tree)).limit(int(str(limit))) if limit is not None else tree
 
 
 def _counted(tree: exp.Expr, test: RenderedTest) -> exp.Expr:
@@ -113,10 +112,3 @@ def _named(tree: exp.Expr) -> exp.Subquery:
 def _whole(count: object) -> int:
     """A `fail_calc` over no rows is NULL, and may be a decimal."""
     return int(str(count).partition(".")[0]) if count is not None else 0
-
-
-def _message(status: NodeStatus, failures: int, test: RenderedTest) -> str:
-    if status == "pass":
-        return ""
-    condition = _condition(test, "error_if" if status == "fail" else "warn_if")
-    return f"Got {failures} result{'' if failures == 1 else 's'}, configured to {status} if {condition}"

@@ -97,8 +97,8 @@ class _Preparation:
             message = f"{test.model.name} follows changes by hand-written SQL, for which changes are not derived"
             raise ProjectError(message, location=test.changes[0].location, hint=hint)
         given = {entry.ref.unique_id: self._rows(entry.fixture) for entry in test.given}
-        schemas = {ref.unique_id: self._schema(ref, given.get(ref.unique_id)) for ref in test.inputs}
-        before = {ref.unique_id: self._given(ref, given.get(ref.unique_id), schemas) for ref in test.inputs}
+        schemas: dict[str, Schema] = {ref.unique_id: self._schema(ref, given.get(ref.unique_id)) for ref in test.inputs}
+        before: TableRows = {ref.unique_id: self._given(ref, given.get(ref.unique_id), schemas) for ref in test.inputs}
         after = self._after(before, schemas) if test.changes else None
         test = self._answered(schemas, before, after)
         compiled = self._compiled(test, schemas)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,16 +13,17 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
+from sqlmesh_like.duckdb.local_models import LocalModels
 from sqlmesh_like.duckdb.local_program import LocalPrograms
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.change_log import remove_logs
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import KEY, PARTITION, TableName
+from sqlmesh_like.names import KEY, PARTITION, Schema, TableName
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import History, TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.project.nodes import Target
-from sqlmesh_like.run.ports import Export, Rebucketed, RowDifference, Rows, WriteResult
+from sqlmesh_like.run.ports import Export, NamedColumns, Rebucketed, RowDifference, Rows, WriteResult
 from sqlmesh_like.run.seeds import SeedTable
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.change_feed.change_listing import described
@@ -54,8 +55,10 @@ class SparkEngine:
         self._target = target
         self._history = history
         # Where executors are on other machines, so may be the files, and their work is not this machine's.
-        self._local = LocalPrograms() if is_local(target.master) and target.delta_engine == "auto" else None
-        self._materializer = Materializer(target.hudi, history, self._local)
+        is_here = is_local(target.master) and target.delta_engine == "auto"
+        has_catalog = target.catalog != "none"
+        self._local = LocalModels(LocalPrograms(), history, target.hudi, commits=not has_catalog) if is_here else None
+        self._materializer = Materializer(target.hudi, history, commits_locally=is_here)
         self._start = start
         self._stops_spark = stops_spark
         self._lock = Lock()
@@ -81,16 +84,16 @@ class SparkEngine:
                 self._shared.stop()
             self._shared = None
 
-    def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> WriteResult:
+    def apply(self, planned: PlannedModel, shared: NamedColumns | None = None) -> WriteResult:
         began = datetime.now(UTC)
         with failing_model(planned):
-            here = self._materializer.found_here(planned)
-            spent = datetime.now(UTC) - began
-            if here is not None and self._materializer.is_done(planned, here):
-                return WriteResult(planned.strategy, 0, 0, committed=False, engine="duckdb")  # Spark need not be there
+            local = self._local.write(planned, shared or {}) if self._local is not None else None
+        if isinstance(local, WriteResult):
+            return local  # Spark need not be there
+        spent = datetime.now(UTC) - began
         session = self.session()  # a JVM that starts for it is none of the model's work
-        bindings = Bindings(session, planned, self._changes, shared, datetime.now(UTC) - spent)
-        return self._done(planned, bindings, lambda plan, views: self._materializer.apply(plan, views, here))
+        bindings = Bindings(session, planned, self._changes, shared or {}, datetime.now(UTC) - spent)
+        return self._done(planned, bindings, lambda plan, views: self._materializer.apply(plan, views, local))
 
     def _done(
         self, planned: PlannedModel, bindings: Bindings, work: Callable[[PlannedModel, Bindings], WriteResult]
@@ -132,7 +135,13 @@ class SparkEngine:
             stored = change_feed(bindings.session, timeline).current(timeline.frontier).drop(KEY)
             return difference(stored.select(*[f"`{name}`" for name in expected.columns]), expected, limit)
 
-    def query(self, tree: exp.Expr, tables: Mapping[TableName, TableState], limit: int) -> Rows:
+    def query(
+        self,
+        tree: exp.Expr,
+        tables: Mapping[TableName, TableState],
+        limit: int,
+        shown: Schema | None = None,  # noqa: ARG002
+    ) -> Rows:
         with failing("the query failed"):
             return _rows(bound(self.session(), tree, tables), limit)
 

@@ -18,7 +18,8 @@ from pyspark.sql.types import TimestampType
 from sqlglot import exp
 
 from sqlmesh_like.analyze.expressions.clock import frozen
-from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
+from sqlmesh_like.delta.affected_keys import key_columns
+from sqlmesh_like.delta.partitions import AFFECTED
 from sqlmesh_like.delta.program import DeltaProgram, RelationRole, RescanProgram
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema
@@ -141,7 +142,7 @@ class _Table:
         assert self._target is not None
         bindings.keep(AFFECTED, bindings.run(rescan.affected), persist=True)
         rows = bindings.run(rescan.query, [rescan.prune])
-        pairs = zip(rescan.partition_by, partition_columns(len(rescan.partition_by)), strict=True)
+        pairs = zip(rescan.partition_by, key_columns(len(rescan.partition_by)), strict=True)
         same = [F.col(f"`{own}`").eqNullSafe(F.col(f"`{affected}`")) for own, affected in pairs]
         staying = self._target.join(bindings.steps[AFFECTED], reduce(SparkColumn.__and__, same), "left_anti")
         self._target = staying.unionByName(rows.select(*staying.columns)).localCheckpoint()

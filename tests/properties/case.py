@@ -19,7 +19,7 @@ from typing import TypeVar
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel, Compiler
 from sqlmesh_like.duckdb.plan_simulator import LakeSnapshot, PlanSimulator, RowActions
-from sqlmesh_like.names import Column, Schema, TableName
+from sqlmesh_like.names import Column, NodeId, Schema, TableName
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap
 
@@ -57,8 +57,9 @@ class Case:
         """The model, compiled by the compiler as it is at the first use."""
         refs = tuple(InputRef(_id(t), TableName("ods", t), "source") for t in self.tables)
         model = RenderedModel(
-            "model.shop.m", "m", "models/m.sql", self.sql, self.sql, ModelConfig(partition_by=tuple(self.partition_by)),
-            TableName("dws", "m"), refs, SourceMap(self.sql, self.sql),
+            NodeId("model", "shop", "m"), "m", "models/m.sql", self.sql, self.sql,
+            ModelConfig(partition_by=tuple(self.partition_by)), TableName("dws", "m"), refs,
+            SourceMap(self.sql, self.sql),
         )  # fmt: skip
         return Compiler(self.schemas).compile(model)
 

@@ -8,11 +8,11 @@ from itertools import pairwise
 
 from sqlmesh_like.compiler import CompiledModel, Compiler
 from sqlmesh_like.duckdb.plan_simulator import LakeSnapshot, PlanSimulator, RowActions
-from sqlmesh_like.names import Column, Schema, TableName
+from sqlmesh_like.names import Column, NodeId, Schema, TableName
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, SourceMap
 
-T, U = "source.shop.t", "source.shop.u"
+T, U = NodeId("source", "shop", "t"), NodeId("source", "shop", "u")
 _TABLES = {T: TableName("ods", "t"), U: TableName("ods", "u")}
 
 
@@ -24,8 +24,8 @@ def schema(**types: str) -> Schema:
 def model(sql: str, partition_by: Sequence[str] = (), name: str = "m") -> RenderedModel:
     refs = tuple(InputRef(input_id, table, "source") for input_id, table in _TABLES.items() if table.identifier in sql)
     return RenderedModel(
-        f"model.shop.{name}", name, f"models/{name}.sql", sql, sql, ModelConfig(partition_by=tuple(partition_by)),
-        TableName("dws", name), refs, SourceMap(sql, sql),
+        NodeId("model", "shop", name), name, f"models/{name}.sql", sql, sql,
+        ModelConfig(partition_by=tuple(partition_by)), TableName("dws", name), refs, SourceMap(sql, sql),
     )  # fmt: skip
 
 

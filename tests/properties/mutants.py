@@ -11,12 +11,11 @@ from sqlglot import exp
 from sqlmesh_like.analyze.algebra.relation import Join, Relation
 from sqlmesh_like.analyze.binding import subqueries
 from sqlmesh_like.analyze.binding.scope import Scope
-from sqlmesh_like.delta import aggregates, changes, keys, lookups, partitions, rows
+from sqlmesh_like.delta import affected_keys, aggregates, changes, keys, lookups, partitions, rows
 from sqlmesh_like.delta.keys import column, text
-from sqlmesh_like.delta.moves import Moves
-from sqlmesh_like.delta.program import TARGET, DeltaProgram, ProgramStep, relation
+from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves, ProgramStep, relation
 from sqlmesh_like.delta.states import AggregateState, states_of
-from sqlmesh_like.names import ROWS
+from sqlmesh_like.names import ROWS, Column
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 
@@ -43,27 +42,19 @@ def sum_of_nothing_is_zero(patch: pytest.MonkeyPatch) -> None:
 
 
 def after_images_only(patch: pytest.MonkeyPatch) -> None:
-    net = rows.net
-
-    def naive(source: exp.Expr, columns: Sequence[object]) -> exp.Select:
-        query = net(source, columns)  # type: ignore[arg-type]
-        return query.where(exp.GT(this=column("_sml_weight"), expression=exp.Literal.number(0)))
-
-    patch.setattr(rows, "net", naive)
-    patch.setattr(changes, "net", naive)
-    patch.setattr(aggregates, "net", naive)
+    for module in (rows, changes, aggregates):
+        patch.setattr(module, "net", _net_of_after_images)
 
 
 def partitions_of_after_images_only(patch: pytest.MonkeyPatch) -> None:
-    touched = partitions._touched
+    patch.setattr(partitions, "net", _net_of_after_images)
 
-    def naive(*arguments: object) -> exp.Select:
-        query = touched(*arguments)  # type: ignore[arg-type]
-        inner = next(s for s in query.find_all(exp.Select) if isinstance(s.args["from_"].this, exp.Table))
-        inner.where(exp.GT(this=column("_sml_weight"), expression=exp.Literal.number(0)), copy=False)
-        return query
 
-    patch.setattr(partitions, "_touched", naive)
+_net = rows.net
+
+
+def _net_of_after_images(source: exp.Expr, columns: Sequence[Column]) -> exp.Select:
+    return _net(source, columns).where(exp.GT(this=column("_sml_weight"), expression=_zero()))
 
 
 def partitions_compared_unsafely(patch: pytest.MonkeyPatch) -> None:
@@ -186,15 +177,13 @@ def looked_up_by_after_images_only(patch: pytest.MonkeyPatch) -> None:
 
 
 def affected_keys_of_after_images_only(patch: pytest.MonkeyPatch) -> None:
-    keys_of = changes.keys_of
-
-    def naive(expressions: Sequence[exp.Expr], steps: Sequence[str]) -> exp.Query:
-        query = keys_of(expressions, steps)
+    def naive(sides: Sequence[tuple[Sequence[exp.Expr], str]]) -> exp.Query:
+        query = affected_keys.affected_keys(sides)
         for select in list(query.find_all(exp.Select)):
             select.where(exp.GT(this=column("_sml_weight"), expression=_zero()), copy=False)
         return query
 
-    patch.setattr(changes, "keys_of", naive)
+    patch.setattr(changes, "affected_keys", naive)
 
 
 def affected_keys_compared_unsafely(patch: pytest.MonkeyPatch) -> None:
@@ -212,9 +201,9 @@ def affected_keys_of_one_side(side: int) -> Patch:
 
         def naive(self: changes.Changes, source: Relation) -> str:
             known = affected(self, source)
-            child, expressions = changes.sides(source)[side]
+            child, expressions = affected_keys.sides_of(source)[side]
             if self.moves.can_change(child):
-                return self.steps.add("affected", changes.keys_of(expressions, [self.netted(child)]))
+                return self.steps.add("affected", affected_keys.keys_of(expressions, [self.netted(child)]))
             return self.steps.add("affected", exp.select("*").from_(known).where(exp.false()))
 
         patch.setattr(changes.Changes, "_affected", naive)

@@ -22,10 +22,11 @@ from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_yaml
 from sqlmesh_like.render.adapter_functions import QueryResult
 from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
+from sqlmesh_like.render.jinja.environment import environment
+from sqlmesh_like.render.jinja.templates import Templates
 from sqlmesh_like.render.macros import Macros
 from sqlmesh_like.render.relations import RelationRegistry
 from sqlmesh_like.render.renderer import render_project
-from sqlmesh_like.render.templates import Templates, environment
 from sqlmesh_like.run.lake_query import LakeQuery
 
 TARGET = Target("lake", "local", "spark", schema="dws", warehouse="/warehouse")

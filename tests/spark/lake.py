@@ -27,9 +27,10 @@ from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.profile import load_target
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.render.renderer import render_project
-from sqlmesh_like.run.executor import Executor
+from sqlmesh_like.run.executor import Executor, RunPolicy
 from sqlmesh_like.run.ports import RowDifference
 from sqlmesh_like.run.result import ModelResult
+from sqlmesh_like.run.schedule import Pace
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
 from sqlmesh_like.spark.spark_engine import SparkEngine
@@ -228,7 +229,7 @@ class Lake:
         planner = Planner(rendered, catalog, self.now or datetime.now(UTC), full_refresh)
         engine = SparkEngine(target, history, self.start or (lambda: self.spark))
         graph = build_graph(project, rendered)
-        return planner, Executor(planner, graph, engine, Silent(), threads=threads, fail_fast=fail_fast)
+        return planner, Executor(planner, graph, engine, Silent(), RunPolicy(Pace(threads, fail_fast)))
 
 
 def ordered(frame: DataFrame) -> list[tuple[object, ...]]:

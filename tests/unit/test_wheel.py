@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from sqlmesh_like.docs.libraries import site_libraries
+
 ROOT = Path(__file__).resolve().parents[2]
 VERSIONS = ("3.11", "3.12", "3.13")
 
@@ -48,6 +50,8 @@ def test_a_first_project_builds_outside_of_the_repository(wheel: Path, tmp_path:
     assert "coffee" in called(sml, tmp_path / "shop", "show", "product_sales", "-t", "test")
     assert "aggregate_merge" in called(sml, tmp_path / "shop", "explain")
     called(sml, tmp_path / "shop", "docs", "generate")
+    has_library = "/*! cytoscape " in (tmp_path / "shop/target/index.html").read_text()
+    assert has_library == bool(site_libraries()), "the wheel brings what draws the site"
     where = called(sml.with_name("python"), tmp_path, "-c", "import sqlmesh_like; print(sqlmesh_like.__file__)")
     assert Path(where.strip()).is_relative_to(tmp_path / "env")
 

@@ -145,13 +145,12 @@ def _origins(expression: exp.Expr, below: _Values) -> dict[ColumnOrigin, How]:
     if isinstance(expression, exp.Column):
         return dict(below.get(expression.name.lower(), {}))
     return _merged(
-        {origin: stronger(how, _how(column)) for origin, how in below.get(column.name.lower(), {}).items()}
+        {
+            origin: stronger(how, "aggregated" if column.find_ancestor(exp.AggFunc) else "computed")
+            for origin, how in below.get(column.name.lower(), {}).items()
+        }
         for column in expression.find_all(exp.Column)
     )
-
-
-def _how(column: exp.Column) -> How:
-    return "aggregated" if column.find_ancestor(exp.AggFunc) else "computed"
 
 
 def _merged(parts: Iterable[Mapping[ColumnOrigin, How]]) -> dict[ColumnOrigin, How]:

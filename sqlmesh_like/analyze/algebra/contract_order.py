@@ -34,7 +34,9 @@ def in_order(tree: exp.Expr, relation: Relation | None, order: tuple[str, ...]) 
     have = [name.lower() for name in names]
     if not is_star_hidden and (sorted(have) != sorted(wanted) or have == wanted):
         return tree, relation
-    return _tree_in_order(tree, order), relation and _relation_in_order(relation, wanted)
+    inner = exp.Subquery(this=tree.copy(), alias=exp.TableAlias(this=exp.to_identifier("_sml_contract", quoted=True)))
+    ordered = exp.select(*[exp.column(name, quoted=True) for name in order]).from_(inner)
+    return ordered, relation and _relation_in_order(relation, wanted)
 
 
 def _relation_in_order(relation: Relation, wanted: list[str]) -> Relation:
@@ -45,8 +47,3 @@ def _relation_in_order(relation: Relation, wanted: list[str]) -> Relation:
         return replace(relation, items=tuple(sorted(relation.items, key=rank)))
     items = (Named(column.name, exp.column(column.name, quoted=True), column.type) for column in columns(relation))
     return Project(relation, tuple(sorted(items, key=rank)))
-
-
-def _tree_in_order(tree: exp.Expr, order: tuple[str, ...]) -> exp.Expr:
-    inner = exp.Subquery(this=tree.copy(), alias=exp.TableAlias(this=exp.to_identifier("_sml_contract", quoted=True)))
-    return exp.select(*[exp.column(name, quoted=True) for name in order]).from_(inner)

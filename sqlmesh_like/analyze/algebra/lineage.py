@@ -89,15 +89,11 @@ def _across(
     for name, origin in own.items():
         partner: dict[str, str] = {}
         for mine, theirs in pairs:
-            if _is_named(mine, name) and isinstance(theirs, exp.Column):
+            if isinstance(mine, exp.Column) and mine.name.lower() == name and isinstance(theirs, exp.Column):
                 partner |= other.get(theirs.name.lower(), {})
         both = {**partner, **origin}
         origins[name] = {i: c for i, c in both.items() if i not in shared or origin.get(i) == partner.get(i)}
     return origins
-
-
-def _is_named(expression: exp.Expr, name: str) -> bool:
-    return isinstance(expression, exp.Column) and expression.name.lower() == name
 
 
 def _through_union(union: UnionAll) -> Origins:

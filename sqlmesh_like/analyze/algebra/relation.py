@@ -158,6 +158,20 @@ class Aggregate(_Listing):
     items: tuple[Named, ...]
 
 
+class NodeNumbers:
+    """Numbers nodes, and parts of them, in the order in which they are asked for.
+
+    The same node has the same number; two nodes that are equal stand in two places of a query and have two.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, tuple[int, object]] = {}
+
+    def of(self, node: object) -> int:
+        # The node is kept, for an id is only unique among the living.
+        return self._numbers.setdefault(id(node), (len(self._numbers), node))[0]
+
+
 Relation = Scan | Filter | Project | Explode | Windowed | UnionAll | Join | Distinct | Aggregate
 
 

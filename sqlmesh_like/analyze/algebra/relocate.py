@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import Relation
+from sqlmesh_like.analyze.algebra.relation import NodeNumbers, Relation
 from sqlmesh_like.names import Column
 
 _Part = TypeVar("_Part")
@@ -22,19 +22,20 @@ def relocated(relation: Relation, offset: int | None) -> Relation:
 
 
 class _Move:
-    """Remembers by identity, for the delta of a node that is read twice is made once."""
+    """Each part once, for the delta of a node that is read twice is made once."""
 
     def __init__(self, offset: int | None) -> None:
         self._offset = offset
-        self._done: dict[int, tuple[object, object]] = {}
+        self._parts = NodeNumbers()
+        self._done: dict[int, object] = {}
 
     def of(self, part: _Part) -> _Part:
         if isinstance(part, Column) or not (isinstance(part, exp.Expr | tuple) or is_dataclass(part)):
             return part
-        if id(part) not in self._done:
-            # The original is kept, for an id is only unique among the living.
-            self._done[id(part)] = (part, self._moved(part))
-        return self._done[id(part)][1]  # type: ignore[return-value]
+        number = self._parts.of(part)
+        if number not in self._done:
+            self._done[number] = self._moved(part)
+        return self._done[number]  # type: ignore[return-value]
 
     def _moved(self, part: object) -> object:
         """What has no place stays itself: most of a relation is names that were made for it."""

@@ -102,7 +102,8 @@ class FromReader:
             raise Unsupported("QRY009", f"two items of FROM with the name {alias!r}", join)
         right = _qualified(alias, relation)
         _require_apart(left, right, join)
-        both = Scope(_side_by_side(left.relation, right.relation), (*left.sources, *right.sources), left.merged)
+        side_by_side = Join(left.relation, right.relation, "inner", None, ())  # to resolve names in
+        both = Scope(side_by_side, (*left.sources, *right.sources), left.merged)
         condition, merged = _condition(join, left, right, both)
         if condition is not None:
             require_pure(condition)
@@ -174,11 +175,6 @@ def _condition(
         parts.append(exp.EQ(this=mine, expression=theirs))
         merged.append((name.name, mine.name))
     return exp.and_(*parts), tuple(merged)
-
-
-def _side_by_side(left: Relation, right: Relation) -> Relation:
-    """A relation with the columns of both, to resolve names in; it is not kept."""
-    return Join(left, right, "inner", None, ())
 
 
 def _qualified(alias: str, relation: Relation) -> Scope:

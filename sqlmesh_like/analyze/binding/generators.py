@@ -80,7 +80,8 @@ def _generated(scope: Scope, generator: exp.Expr, written: list[str], prefix: st
     element = _element_type(generator, array, scope)
     is_outer = is_outer or isinstance(generator, exp.ExplodeOuter | exp.PosexplodeOuter)
     position, value = f"{prefix}.{_POSITION}", f"{prefix}.{_ELEMENT}"
-    exploded = Explode(scope.relation, _filled(array) if is_outer else array, position, Column(value, element))
+    filled = exp.Case().when(_has_some(array), array.copy()).else_(exp.Array(expressions=[exp.Null()]))
+    exploded = Explode(scope.relation, filled if is_outer else array, position, Column(value, element))
     made = [(name, expression, type_) for name, expression, type_ in _values(generator, element, value)]
     if isinstance(generator, exp.Posexplode):
         number: exp.Expr = exp.column(position, quoted=True)
@@ -125,10 +126,6 @@ def _values(generator: exp.Expr, element: str, value: str) -> list[tuple[str, ex
         (name, exp.Bracket(this=column.copy(), expressions=[exp.Literal.string(name)]), type_)
         for name, type_ in fields.items()
     ]
-
-
-def _filled(array: exp.Expr) -> exp.Expr:
-    return exp.Case().when(_has_some(array), array.copy()).else_(exp.Array(expressions=[exp.Null()]))
 
 
 def _has_some(array: exp.Expr) -> exp.Expr:

@@ -222,7 +222,8 @@ def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
         for part in [*function.iter_expressions(), *([condition] if condition is not None else [])]:
             _require_pure_arguments(part)
         if isinstance(argument, exp.Distinct):
-            type_ = _distinct_type(argument, scope)
+            values = argument.expressions
+            type_ = types.infer(scope.resolve(values[0]), scope.known) if len(values) == 1 else None
         else:
             type_ = types.infer(scope.resolve(function.this), scope.known) if is_decided(function) else None
         return Call(name, label or function.sql_name(), None, type_, distinct, whole, sql, offset)
@@ -237,11 +238,6 @@ def _new_call(node: exp.Expr, name: str, scope: Scope) -> Call:
         folded = None
     type_ = types.infer(resolved, scope.known) if resolved is not None else None
     return Call(name, label, folded, type_, False, whole, sql, offset)
-
-
-def _distinct_type(distinct: exp.Distinct, scope: Scope) -> str | None:
-    values = distinct.expressions
-    return types.infer(scope.resolve(values[0]), scope.known) if len(values) == 1 else None
 
 
 def _require_pure_arguments(part: exp.Expr) -> None:

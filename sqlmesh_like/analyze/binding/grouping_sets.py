@@ -143,13 +143,10 @@ def _unit(part: exp.Expr) -> list[exp.Expr]:
 
 def _product(parts: list[list[list[exp.Expr]]], group: exp.Group) -> list[list[exp.Expr]]:
     """Several forms side by side: each set of the one with each set of the other."""
-    _require_few(prod(len(part) for part in parts), group)
-    return [_flat(one) for one in product(*parts)]
-
-
-def _require_few(count: int, group: exp.Group) -> None:
+    count = prod(len(part) for part in parts)
     if count > _MOST_SETS:
         raise Unsupported("QRY010", f"{count} grouping sets", group, "GROUP BY")
+    return [_flat(one) for one in product(*parts)]
 
 
 def _flat(lists: Sequence[list[exp.Expr]]) -> list[exp.Expr]:

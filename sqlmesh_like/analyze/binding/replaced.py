@@ -1,4 +1,4 @@
-"""Copies of a tree that differ in some nodes. Owns making them without copying first what is then replaced."""
+"""Copies of expressions: with other nodes in some places, or as an operand. Owns what of a node is copied."""
 
 from __future__ import annotations
 
@@ -29,6 +29,17 @@ def replaced(node: exp.Expr, change: Change) -> exp.Expr:
         else:
             made.args[part] = value
     return made
+
+
+def operand(expression: exp.Expr) -> exp.Expr:
+    """A copy that can be written beside any operator: `a <=> b` beside `=` would be read as another tree.
+
+    >>> import sqlglot
+    >>> [operand(sqlglot.parse_one(sql, dialect="spark")).sql("spark") for sql in ("a", "f(a)", "a <=> b", "not a")]
+    ['a', 'F(a)', '(a IS NOT DISTINCT FROM b)', '(NOT a)']
+    """
+    is_open = isinstance(expression, exp.Binary | exp.Between | exp.In | exp.Not | exp.Neg)
+    return exp.Paren(this=expression.copy()) if is_open else expression.copy()
 
 
 def _alone(node: exp.Expr) -> exp.Expr:

@@ -25,7 +25,12 @@ class SplitItems:
 
     def __init__(self, items: list[exp.Alias]) -> None:
         self._read: dict[str, exp.Alias] = {}
-        self.outer = [named(self._above(item.this), item.alias) if _has_window(item) else _same(item) for item in items]
+        self.outer = [
+            named(self._above(item.this), item.alias)
+            if _has_window(item)
+            else named(exp.column(item.alias, quoted=True), item.alias)
+            for item in items
+        ]
         kept = [named(exp.Literal.number(1), f"_sml_x{n}") if _has_window(i) else i for n, i in enumerate(items)]
         self.inner = [*kept, *self._read.values()]
 
@@ -64,7 +69,3 @@ def as_written(window: exp.Expr) -> str:
 
 def _has_window(item: exp.Alias) -> bool:
     return item.this.find(exp.Window) is not None
-
-
-def _same(item: exp.Alias) -> exp.Alias:
-    return named(exp.column(item.alias, quoted=True), item.alias)

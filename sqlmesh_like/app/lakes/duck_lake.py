@@ -19,9 +19,10 @@ from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.catalog import build_catalog
 from sqlmesh_like.project.nodes import SourceTable
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest
-from sqlmesh_like.run.executor import Executor
+from sqlmesh_like.run.executor import Executor, RunPolicy
 from sqlmesh_like.run.lake_query import named_tables
 from sqlmesh_like.run.result import NodeResult, RenderedNode
+from sqlmesh_like.run.schedule import Pace
 from sqlmesh_like.run.seeds import SeedTable
 from sqlmesh_like.run.source_fixtures import FixtureTable, expected_path, model_fixture, source_fixture, unused
 
@@ -78,7 +79,9 @@ def computed_lake(loaded: Loaded, read: Callable[[Lake], Collection[str]], now: 
     if missing := [table for table, fixture in _fixtures(loaded, wanted) if fixture is None]:
         raise _without_rows(loaded, missing)
     _load_fixtures(lake, wanted, every=True)  # the question itself may be the one that asks
-    seeds = {s.unique_id: loaded.read_seed(s) for s in loaded.rendered.seeds if s.unique_id in wanted}
+    seeds: dict[str, SeedTable] = {
+        s.unique_id: loaded.read_seed(s) for s in loaded.rendered.seeds if s.unique_id in wanted
+    }
     build_tables(lake, wanted, seeds, now)
     return lake
 
@@ -122,9 +125,8 @@ def build_tables(lake: Lake, wanted: Collection[str], seeds: Mapping[str, SeedTa
     """Build those of these nodes that are tables, silently. Raises NodeError with the first that fails."""
     graph = lake.loaded.graph
     nodes = [unique_id for unique_id in wanted if graph.nodes[unique_id].resource_type not in ("test", "unit_test")]
-    executor = Executor(
-        lake.planner(now), graph, lake.engine, _SilentListener(), lake.loaded.target.threads, True, seeds
-    )
+    policy = RunPolicy(Pace(lake.loaded.target.threads, fail_fast=True))
+    executor = Executor(lake.planner(now), graph, lake.engine, _SilentListener(), policy, seeds)
     for result in executor.run(nodes).results:
         if result.status == "error":
             raise NodeError(f"{result.node.name}, which is read, cannot be built: {result.message}")

@@ -103,7 +103,9 @@ class FixtureLakes:
         now, history = test.now or self._now, DuckHistory()
         warns = self._loaded.target.on_unproven == "warn"
         engine = DuckEngine(history, lambda _model, _schema: None, now, warn=self._warn if warns else None)
-        places = {ref.unique_id: TablePlace(ref.unique_id, ref.table, ref.unique_id) for ref in test.inputs}
+        places: dict[str, TablePlace] = {
+            ref.unique_id: TablePlace(ref.unique_id, ref.table, ref.unique_id) for ref in test.inputs
+        }
         try:
             for unique_id, place in places.items():
                 engine.put(place.table, place.uri, schemas[unique_id], list(rows[unique_id].values()))
@@ -116,7 +118,7 @@ class FixtureLakes:
     def _unanswered(self) -> Rerenderer:
         loaded = self._loaded
         full_refresh = loaded.invocation.full_refresh
-        renderer = Renderer(loaded.project, loaded.target, now=loaded.now, full_refresh=full_refresh)
+        renderer = Renderer.of(loaded.project, loaded.target, now=loaded.now, full_refresh=full_refresh)
         return Rerenderer(renderer, loaded.project, None, loaded.graph_of_templates)
 
     def _warn(self, doubt: str) -> None:

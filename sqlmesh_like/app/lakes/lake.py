@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -81,7 +81,9 @@ def open_lake(loaded: Loaded, writes: Collection[str] = (), session: Session | N
     catalog = build_catalog(loaded.project, loaded.rendered, loaded.target, history)
     if loaded.invocation.defer:
         catalog = _deferred(loaded, catalog, writes)
-    return HudiLake(loaded, catalog, LazyEngine(lambda: spark_engine(loaded, history, session)))
+    is_trusted = loaded.target.delta_engine == "auto"
+    engine = LazyEngine(lambda: spark_engine(loaded, history, session), reads_here=is_trusted)
+    return HudiLake(loaded, catalog, engine)
 
 
 def built_table(lake: Lake, name: str) -> tuple[TablePlace, TableState]:
@@ -131,6 +133,7 @@ def clock(text: str | None) -> datetime:
 
 def hudi_options(loaded: Loaded, unique_id: str) -> dict[str, str]:
     """The Hudi options that a user gives for a table: those of the target, then its own."""
+    own: dict[str, Mapping[str, str]]
     own = {table.unique_id: table.ingest.hudi for source in loaded.project.sources for table in source.tables
            if table.ingest is not None}  # fmt: skip
     own |= {model.unique_id: model.config.hudi for model in loaded.rendered.models}

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager
-from datetime import datetime
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from datetime import UTC, datetime
 from functools import cached_property
 
 from sqlglot import exp
 
-from sqlmesh_like.names import TableName
+from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
-from sqlmesh_like.run.ports import Export, LakeEngine, Rebucketed, RowDifference, Rows, WriteResult
+from sqlmesh_like.run.ports import Export, LakeEngine, NamedColumns, Rebucketed, RowDifference, Rows, WriteResult
 from sqlmesh_like.run.seeds import SeedTable
 
 Tables = Mapping[TableName, TableState]
 
 
 class LazyEngine:
-    """The protocol `LakeEngine`, passed on."""
+    """The protocol `LakeEngine`: what DuckDB gives as Spark would is read without it, all else is passed on.
 
-    def __init__(self, make: Callable[[], LakeEngine]) -> None:
+    `reads_here`: DuckDB may read the lake's tables.
+    """
+
+    def __init__(self, make: Callable[[], LakeEngine], *, reads_here: bool = False) -> None:
         self._make = make
+        self._reads_here = reads_here
 
     @cached_property
     def _engine(self) -> LakeEngine:
@@ -33,7 +37,7 @@ class LazyEngine:
     def _is_made(self) -> bool:
         return "_engine" in self.__dict__
 
-    def apply(self, planned: PlannedModel, shared: Collection[str] = ()) -> WriteResult:
+    def apply(self, planned: PlannedModel, shared: NamedColumns | None = None) -> WriteResult:
         return self._engine.apply(planned, shared)
 
     def write_snapshot(self, planned: PlannedModel) -> WriteResult:
@@ -42,7 +46,12 @@ class LazyEngine:
     def load(self, table: SeedTable, state: TableState, now: datetime) -> None:
         self._engine.load(table, state, now)
 
-    def query(self, tree: exp.Expr, tables: Tables, limit: int) -> Rows:
+    def query(self, tree: exp.Expr, tables: Tables, limit: int, shown: Schema | None = None) -> Rows:
+        if self._reads_here and shown is not None:
+            from sqlmesh_like.duckdb.local_query import local_rows
+
+            if (rows := local_rows(tree, tables, shown, limit, datetime.now(UTC))) is not None:
+                return rows
         return self._engine.query(tree, tables, limit)
 
     def store_failures(self, tree: exp.Expr, tables: Tables, place: TablePlace, now: datetime) -> bool:
@@ -55,10 +64,27 @@ class LazyEngine:
         return self._engine.verify(planned, limit)
 
     def changes(self, state: TableState, since: str, limit: int) -> Rows:
+        if self._reads_here:
+            from sqlmesh_like.duckdb.local_changes import local_changes
+
+            if (rows := local_changes(state, since, limit)) is not None:
+                return rows
         return self._engine.changes(state, since, limit)
 
-    def export(self, state: TableState, since: str | None, staging: str) -> AbstractContextManager[Export]:
-        return self._engine.export(state, since, staging)
+    @contextmanager
+    def export(self, state: TableState, since: str | None, staging: str) -> Iterator[Export]:
+        with ExitStack() as held:
+            export = held.enter_context(self._export_here(state, since))
+            if export is None:
+                export = held.enter_context(self._engine.export(state, since, staging))
+            yield export
+
+    def _export_here(self, state: TableState, since: str | None) -> AbstractContextManager[Export | None]:
+        if not self._reads_here:
+            return nullcontext()
+        from sqlmesh_like.duckdb.local_changes import local_export
+
+        return local_export(state, since)
 
     def compact(self, uri: str) -> int:
         return self._engine.compact(uri)

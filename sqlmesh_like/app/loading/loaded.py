@@ -87,7 +87,7 @@ class Loaded:
 
     def renderer(self, now: datetime.datetime) -> Renderer:
         """One for what is rendered while nodes are run."""
-        return Renderer(self.project, self.target, now=now, full_refresh=self.invocation.full_refresh)
+        return Renderer.of(self.project, self.target, now=now, full_refresh=self.invocation.full_refresh)
 
     def read_seed(self, seed: RenderedSeed) -> SeedTable:
         """A seed's rows, as its file gives them. Raises ProjectError with file, line and column."""
@@ -187,7 +187,7 @@ def load(
     def refresh(
         project: ParsedProject, target: Target, rendered: RenderedProject, clocked: Collection[str]
     ) -> RenderedProject | None:
-        renderer = Renderer(project, target, now=now, full_refresh=invocation.full_refresh)
+        renderer = Renderer.of(project, target, now=now, full_refresh=invocation.full_refresh)
         try:
             return rerender_clocked(renderer, project, rendered, clocked)
         except ProjectError:  # broken by the time: read anew it is an error of its node

@@ -105,7 +105,7 @@ def _check(
     schemas: dict[str, Schema | None],
     tests: Sequence[tuple[RenderedTest, RenderedModel]] = (),
 ) -> CheckedModels:
-    models = {model.unique_id: model for model in loaded.rendered.models}
+    models: dict[str, RenderedModel] = {model.unique_id: model for model in loaded.rendered.models}
     order = loaded.graph.order(unique_id for unique_id in unique_ids if unique_id in models)
     target, chosen = loaded.target, [models[unique_id] for unique_id in order]
     has_catalog, has_functions = target.catalog != "none", "spark.sql.extensions" in target.spark

@@ -8,12 +8,12 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.binding.scope import offset_of
-from sqlmesh_like.analyze.query_analysis import QUESTION, locate, parse
+from sqlmesh_like.analyze.query_analysis import locate, parse
 from sqlmesh_like.app.lakes.lake import Lake, clock, require_built
 from sqlmesh_like.app.lakes.read_session import read_session
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import SqlError, nearest
-from sqlmesh_like.names import TableName
+from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.plan.checks.check import check_models
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.render.rendered import InputRef, RenderedModel
@@ -45,7 +45,7 @@ def adhoc_model(lake: Lake, sql: str) -> RenderedModel:
     for node in _tables(parse(model)):
         ref = _resolve_table(node, known, model)
         meant.setdefault(ref.table, ref)
-    return replace(model, unique_id=f"{QUESTION}{model.unique_id}", inputs=tuple(meant.values()))
+    return replace(model, unique_id=NodeId("question", loaded.project.name, model.name), inputs=tuple(meant.values()))
 
 
 def run_query(lake: Lake, model: RenderedModel, limit: int) -> Rows:
@@ -65,13 +65,7 @@ def run_query(lake: Lake, model: RenderedModel, limit: int) -> Rows:
     _qualify(tree, {ref: place.table for ref, place in places.items() if not ref.schema})
     states |= lake.catalog.states(place.unique_id for place in places.values() if place.unique_id not in states)
     tables = {place.table: states[place.unique_id] for place in places.values()}
-    if target.type == "spark":
-        from sqlmesh_like.duckdb.local_query import local_rows
-
-        rows = local_rows(tree, tables, facts.schema, limit, planner.now)
-        if rows is not None:
-            return rows
-    return lake.engine.query(tree, tables, limit)
+    return lake.engine.query(tree, tables, limit, facts.schema or ())
 
 
 def _views(planner: Planner, model: RenderedModel) -> set[str]:

@@ -24,7 +24,7 @@ def clean(lake: HudiLake, notify: Notify) -> None:
 
 def clean_built(lake: HudiLake, notify: Notify) -> None:
     """Clean what runs build."""
-    built = [unique_id for unique_id in lake.catalog.places if not unique_id.startswith("source.")]
+    built = [place.unique_id for place in lake.catalog.places.values() if place.unique_id.kind != "source"]
     _clean_tables(lake, due(lake.catalog, built), notify)
 
 

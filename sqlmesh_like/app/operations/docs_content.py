@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import input_schemas
 from sqlmesh_like.artifacts.catalog import catalog
+from sqlmesh_like.artifacts.run_history import HISTORY, target_history
 from sqlmesh_like.artifacts.state import read_artifact
 from sqlmesh_like.docs.columns import column_edges
-from sqlmesh_like.docs.content import SiteData
 from sqlmesh_like.docs.plans import documented
+from sqlmesh_like.docs.site_data import SiteData
 from sqlmesh_like.plan.catalog import Catalog, build_catalog
 from sqlmesh_like.plan.lineage import Lineage
 from sqlmesh_like.plan.table_facts import TableFacts
@@ -34,13 +35,18 @@ def lake_tables(loaded: Loaded) -> tuple[Catalog | None, dict[str, TableFacts]]:
 def site_content(loaded: Loaded, tables: Mapping[str, TableFacts], places: Catalog | None, compiles: bool) -> SiteData:
     """Everything the site shows; of a model that cannot be compiled what needs no compiling, and the error."""
     folder, now = loaded.target_folder, datetime.now(UTC)
+    calls = read_artifact(folder / HISTORY), read_artifact(folder / "run_results.json")
+    history = target_history(calls[0], loaded.target.name, calls[1])
     site_data = SiteData(
         manifest=loaded.manifest,
         project=loaded.project.name,
         target=loaded.target.name,
         now=now,
+        graph=loaded.graph,
         tables=tables,
-        results=read_artifact(folder / "run_results.json"),
+        results=history.results,
+        calls=history.calls,
+        problems=history.problems,
         freshness=read_artifact(folder / "sources.json"),
     )
     return _compiled(loaded, site_data, places) if compiles else site_data

@@ -12,6 +12,7 @@ from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.reporter import Notify
 from sqlmesh_like.errors import SmlError, UsageError
+from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.render.library.call import TemplateCall
@@ -30,16 +31,17 @@ class HooksInMemory(Hooks):
 
     notify: Notify
 
-    def around(self, unique_id: str, moment: HookTime) -> None:
+    def around(self, unique_id: NodeId, moment: HookTime) -> None:
         try:
             super().around(unique_id, moment)
         except SmlError as error:
             _warn_of_hook(unique_id, str(error), self.notify)
 
 
-def _warn_of_hook(unique_id: str, reason: str, notify: Notify) -> None:
-    name = unique_id.rpartition(".")[2]
-    notify(f"warning: {name}: a hook that is a statement for Spark is not run on DuckDB: {reason}", "warn")
+def _warn_of_hook(unique_id: NodeId, reason: str, notify: Notify) -> None:
+    notify(
+        f"warning: {unique_id.short_name}: a hook that is a statement for Spark is not run on DuckDB: {reason}", "warn"
+    )
 
 
 def hooks_in_memory(

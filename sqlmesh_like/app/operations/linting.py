@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import input_schemas
 from sqlmesh_like.compiler import Compiler
+from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.checks.lint import Suspicion, lint
+from sqlmesh_like.render.rendered import RenderedModel
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ def lint_models(loaded: Loaded, off: Collection[str] = ()) -> Linted:
     """Look at the selected models, without the rules that are `off` or that a model's `meta.lint_off` names."""
     chosen = {node.unique_id for node in loaded.selected("model", "snapshot")}
     compiler = Compiler(input_schemas(loaded, chosen))
-    models = {model.unique_id: model for model in loaded.rendered.models}
+    models: dict[str, RenderedModel] = {model.unique_id: model for model in loaded.rendered.models}
     warnings: list[Suspicion] = []
     for unique_id in loaded.graph.order(loaded.graph.above(chosen) & models.keys()):
         model = models[unique_id]
@@ -31,7 +33,7 @@ def lint_models(loaded: Loaded, off: Collection[str] = ()) -> Linted:
             continue
         compiler.compile(model)
         if unique_id in chosen and model.python is None:
-            schemas = {ref.unique_id: compiler.columns(ref) for ref in model.inputs}
+            schemas: dict[str, Schema | None] = {ref.unique_id: compiler.columns(ref) for ref in model.inputs}
             left_out = frozenset({*off, *_texts(model.config.meta.get("lint_off"))})
             warnings += lint(model, schemas, left_out)
     return Linted(len(chosen), tuple(warnings))

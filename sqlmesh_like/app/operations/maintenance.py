@@ -65,7 +65,9 @@ def maintain(loaded: Loaded, listener: MaintenanceListener, *, rebucket: bool = 
 
 def _written(loaded: Loaded) -> frozenset[str]:
     """Tables that only we write: others have services of their own."""
-    return loaded.project.ingested | {node_id for node_id in loaded.graph.nodes if not node_id.startswith("source.")}
+    return loaded.project.ingested | {
+        node.unique_id for node in loaded.graph.nodes.values() if node.resource_type != "source"
+    }
 
 
 def _maintain(lake: HudiLake, place: TablePlace, rebucket: bool) -> Maintained:

@@ -77,7 +77,7 @@ def publisher_of(lake: HudiLake, selected: Collection[str], *, afresh: bool = Fa
     Raises ProjectError with the model's file for a destination that the target does not have.
     """
     loaded = lake.loaded
-    chosen = {
+    chosen: dict[str, tuple[Destination, ...]] = {
         model.unique_id: destinations(model, loaded)
         for model in loaded.rendered.models
         if model.unique_id in selected and model.config.publish is not None

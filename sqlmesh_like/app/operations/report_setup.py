@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from textwrap import dedent
 
 from sqlmesh_like.app.lakes.lake import Lake
 from sqlmesh_like.app.operations.adhoc_query import adhoc_model, run_query
@@ -12,6 +13,7 @@ from sqlmesh_like.hudi.table_facts import table_facts
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.report.chart import Chart, ChartKind, ChartRequest, Report
 from sqlmesh_like.report.chart_inference import complete_chart, infer_chart, repeated_fields
+from sqlmesh_like.report.date_columns import days_as_dates
 from sqlmesh_like.report.page import DrawnChart, ReportHeading
 from sqlmesh_like.report.text_summary import title_text
 from sqlmesh_like.run.ports import Rows
@@ -60,12 +62,12 @@ def _declared(lake: Lake, report: Report) -> Iterator[DrawnChart]:
             hint = "add color, or take sql that groups by them"
             message = f"several rows have the same {' and '.join(shared)}: a mark cannot show them all"
             raise ProjectError(message, location=wanted.places.get("x", wanted.declared_at), hint=hint)
-        yield _drawn(chart, rows, wanted.table or " ".join(wanted.query.split()))
+        yield _drawn(chart, rows, wanted.table, None if wanted.table else dedent(wanted.query).strip())
 
 
 def _rows(lake: Lake, wanted: ChartRequest) -> Rows:
     with _at(wanted):
-        return run_query(lake, _chart_query(lake, wanted), MOST_ROWS + 1)
+        return days_as_dates(run_query(lake, _chart_query(lake, wanted), MOST_ROWS + 1))
 
 
 def _chart_query(lake: Lake, wanted: ChartRequest) -> RenderedModel:
@@ -89,7 +91,8 @@ def _all(lake: Lake) -> Iterator[DrawnChart]:
     if not built:
         raise NodeError("there is no table to draw", hint="run `sml build` first, or declare charts in report.yml")
     for model in built:
-        rows = run_query(lake, adhoc_model(lake, f"select * from {model.table.sql()}"), MOST_ROWS + 1)
+        query = adhoc_model(lake, f"select * from {model.table.sql()}")
+        rows = days_as_dates(run_query(lake, query, MOST_ROWS + 1))
         text = model.description.strip().partition("\n\n")[0]
         chart = infer_chart(_cut(rows), title_text(model.table.identifier), " ".join(text.split()), _keys(model))
         yield _drawn(chart, rows, str(model.table))
@@ -101,8 +104,8 @@ def _leaves(lake: Lake) -> list[RenderedModel]:
     return [model for model in models if model.unique_id in lake.catalog.places and model.unique_id not in read]
 
 
-def _drawn(chart: Chart, rows: Rows, source: str) -> DrawnChart:
-    return DrawnChart(chart, _cut(rows), source, len(rows.rows) > MOST_ROWS)
+def _drawn(chart: Chart, rows: Rows, table: str | None, query: str | None = None) -> DrawnChart:
+    return DrawnChart(chart, _cut(rows), table, query, len(rows.rows) > MOST_ROWS)
 
 
 def _cut(rows: Rows) -> Rows:

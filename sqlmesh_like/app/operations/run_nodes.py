@@ -23,8 +23,9 @@ from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import Level, Notify
 from sqlmesh_like.classify.rules import RULES
 from sqlmesh_like.errors import SelectionError, SqlError, require_sound
+from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.graph import ResourceType
-from sqlmesh_like.run.executor import Executor
+from sqlmesh_like.run.executor import Executor, RunPolicy
 from sqlmesh_like.run.result import RunResult
 from sqlmesh_like.run.schedule import Listener, Pace, Schedule, needs_of
 from sqlmesh_like.run.seeds import SeedTable
@@ -168,10 +169,9 @@ def _executor(
     runs_views: bool = False,
 ) -> Executor:
     loaded = lake.loaded
-    return Executor(
-        lake.planner(now), loaded.graph, lake.engine, listener, loaded.target.threads, loaded.invocation.fail_fast,
-        seeds, units, runs_views, broken=broken, warnings_fail=loaded.invocation.warn_error,
-    )  # fmt: skip
+    pace = Pace(loaded.target.threads, loaded.invocation.fail_fast)
+    policy = RunPolicy(pace, runs_views, warnings_fail=loaded.invocation.warn_error)
+    return Executor(lake.planner(now), loaded.graph, lake.engine, listener, policy, seeds, units, broken=broken)
 
 
 def _check(
@@ -209,6 +209,7 @@ def _broken_templates(
     """
     broken, read = loaded.rendered.errors, loaded.graph.above(written)
     errors = {unique_id: error for unique_id, error in broken.items() if unique_id in selected or unique_id in read}
+    tested: dict[str, list[NodeId]]
     tested = {test.unique_id: [ref.unique_id for ref in test.inputs] for test in loaded.rendered.tests}
     tested |= {test.unique_id: [test.model.unique_id] for test in loaded.rendered.unit_tests}
     for unique_id, inputs in tested.items():
@@ -239,7 +240,7 @@ def _run_units(loaded: Loaded, selected: Collection[str], units: UnitWork, liste
     return RunResult(Schedule(tests, needs, units, listener, pace).results())
 
 
-def _selected(loaded: Loaded, request: RunRequest) -> list[str]:
+def _selected(loaded: Loaded, request: RunRequest) -> Sequence[str]:
     if request.only is not None:
         return list(loaded.graph.order(request.only))
     kinds = tuple(kind for kind in COMMAND_TYPES[request.command] if request.types.take(kind))

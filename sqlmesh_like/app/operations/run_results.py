@@ -1,4 +1,7 @@
-"""`run_results.json` of a run. Owns what it says of each node's outcome; `artifacts.run_results` has the shape."""
+"""`run_results.json` of a run, and its part of `run_history.json`. Owns what they say of each node's outcome.
+
+`artifacts` has the shapes of both.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,12 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.artifacts.files import write_json
 from sqlmesh_like.artifacts.manifest import write_manifest
+from sqlmesh_like.artifacts.run_history import HISTORY, extend_history
 from sqlmesh_like.artifacts.run_results import ResultRow, write_run_results
+from sqlmesh_like.artifacts.state import read_artifact
+from sqlmesh_like.errors import UsageError
 from sqlmesh_like.plan.history import CommitSummary
 from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.run.ports import SparkWork
@@ -29,8 +36,18 @@ def write_results(loaded: Loaded, result: RunResult, elapsed: float, call: Mappi
     ]
     has_vars = bool(parse_vars(loaded.invocation.vars))
     args = {**vars(loaded.invocation), **call, "has_vars": has_vars}
-    write_run_results(loaded.target_folder / "run_results.json", rows, elapsed, args, loaded.rendered)
+    written = write_run_results(loaded.target_folder / "run_results.json", rows, elapsed, args, loaded.rendered)
+    _write_history(loaded, written)
     write_manifest(loaded.target_folder / "manifest.json", loaded.project, loaded.manifest_text())
+
+
+def _write_history(loaded: Loaded, run_results: Mapping[str, object]) -> None:
+    path = loaded.target_folder / HISTORY
+    try:
+        before = read_artifact(path)
+    except UsageError:
+        before = None  # what went before is for people to look at: a run does not fail for it
+    write_json(path, extend_history(before, loaded.target.name, run_results), indent=None)
 
 
 def _failures(result: NodeResult) -> int | None:

@@ -98,16 +98,13 @@ def _no_past() -> UsageError:
 
 def _rows(lake: Lake, name: str, limit: int, as_of: str | None) -> Rows:
     place, state = built_table(lake, name)
-    from sqlmesh_like.duckdb.local_query import local_rows
     from sqlmesh_like.hudi.table_reader import read_table_rows
 
     state = _state_at(state, as_of)
     if rows := read_table_rows(state, limit):
         return rows
     whole = exp.select("*").from_(exp.table_(place.table.identifier, db=place.table.schema, quoted=True))
-    tables = {place.table: state}
-    rows = local_rows(whole, tables, visible(state.schema or ()), limit, clock(None)) if state.kind == "mor" else None
-    return rows or lake.engine.query(whole, tables, limit)
+    return lake.engine.query(whole, {place.table: state}, limit, visible(state.schema or ()))
 
 
 def _state_at(state: TableState, as_of: str | None) -> TableState:
@@ -147,4 +144,4 @@ def _query(lake: Lake, model: RenderedModel, limit: int) -> Rows:
     model = planner.live(model)
     states = lake.catalog.states(planner.inputs(model))
     facts = planner.compile(model, states).facts
-    return lake.engine.query(facts.tree, planner.tables(facts, states), limit)
+    return lake.engine.query(facts.tree, planner.tables(facts, states), limit, facts.schema)

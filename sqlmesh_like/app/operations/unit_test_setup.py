@@ -55,13 +55,15 @@ def _known(loaded: Loaded, tests: Sequence[RenderedUnitTest]) -> Known:
     seeds = [loaded.read_seed(seed) for seed in loaded.rendered.seeds if seed.unique_id in above]
     schemas: dict[str, Schema | None] = dict(source_schemas(loaded, _undeclared(loaded, above)))
     schemas |= {seed.seed.unique_id: seed.schema for seed in seeds}
-    models = {model.unique_id: model for model in loaded.rendered.models if model.unique_id in above}
+    models: dict[str, RenderedModel] = {
+        model.unique_id: model for model in loaded.rendered.models if model.unique_id in above
+    }
     compiler = Compiler(schemas)
     derived = {
         unique_id: _derived(compiler, models[unique_id]) or _declared(models[unique_id].declared)
         for unique_id in loaded.graph.order(models)
     }
-    rows = {seed.seed.unique_id: list(seed.naive_rows()) for seed in seeds}
+    rows: dict[str, list[tuple[object, ...]]] = {seed.seed.unique_id: list(seed.naive_rows()) for seed in seeds}
     return Known({**schemas, **derived}, table_keys(loaded.project, loaded.rendered), rows)
 
 

@@ -18,9 +18,10 @@ from sqlmesh_like.app.operations.clean_tables import clean_built, clean_ingested
 from sqlmesh_like.app.operations.run_nodes import RunListener
 from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.cdc.report import IngestReport
-from sqlmesh_like.run.executor import Executor
+from sqlmesh_like.run.executor import Executor, RunPolicy
 from sqlmesh_like.run.ports import Publisher
 from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult
+from sqlmesh_like.run.schedule import Pace
 
 IDLE_SECONDS = 30.0
 """Time between rounds that nothing asked for."""
@@ -57,9 +58,9 @@ class WatchLoop:
     def _run(self) -> None:
         started, lake = perf_counter(), self.lake
         now = clock(None)
-        executor = Executor(
-            lake.planner(now), lake.loaded.graph, lake.engine, _CompletedListener(self.listener), self._threads
-        )
+        policy = RunPolicy(Pace(lake.loaded.target.threads))
+        listener = _CompletedListener(self.listener)
+        executor = Executor(lake.planner(now), lake.loaded.graph, lake.engine, listener, policy)
         executor.publisher = self.publisher
         self.result = executor.run(self._ready())
         self.listener.finished(self.result)
@@ -69,17 +70,13 @@ class WatchLoop:
             with self.gates():
                 clean_ingested(lake, self.listener.notify)
 
-    @property
-    def _threads(self) -> int:
-        return self.lake.loaded.target.threads
-
     def _ready(self) -> list[str]:
         """The models of which every source is there: at the start tables are still to come."""
         catalog, graph = self.lake.catalog, self.lake.loaded.graph
         missing = [
             unique_id
-            for unique_id in catalog.places
-            if not unique_id.startswith("model.") and not catalog.state(unique_id).exists
+            for unique_id, place in catalog.places.items()
+            if place.unique_id.kind != "model" and not catalog.state(unique_id).exists
         ]
         waiting = frozenset[str]().union(*map(graph.descendants, missing))
         return [unique_id for unique_id in self.selected if unique_id not in waiting]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -55,7 +56,7 @@ def watch(loaded: Loaded, trigger: str | None, metrics: tuple[str, ...], listene
         return _watch(spark, open_lake(loaded, models, spark), models, sources, trigger, Metrics(metrics), listener)
 
 
-def _sources(loaded: Loaded, models: list[str]) -> list[Source]:
+def _sources(loaded: Loaded, models: Sequence[str]) -> list[Source]:
     """The ingested sources that are selected or that the selected models read."""
     require_lake(loaded)
     wanted = {node.unique_id for node in loaded.selected("source")}
@@ -69,7 +70,7 @@ def _sources(loaded: Loaded, models: list[str]) -> list[Source]:
 def _watch(
     spark: Session,
     lake: HudiLake,
-    models: list[str],
+    models: Sequence[str],
     sources: list[Source],
     trigger: str | None,
     metrics: Metrics,

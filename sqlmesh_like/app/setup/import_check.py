@@ -49,7 +49,7 @@ def import_report(loaded: Loaded) -> ImportReport:
     selected = {node.unique_id for node in nodes}
     errors = checked_project(loaded, selected).errors
     compiler = Compiler(input_schemas(loaded, selected))
-    models = {model.unique_id: model for model in loaded.rendered.models}
+    models: dict[str, RenderedModel] = {model.unique_id: model for model in loaded.rendered.models}
     judged: list[ImportedModel] = []
     for unique_id in loaded.graph.order(loaded.graph.above(selected) & models.keys()):
         model = _judged(models[unique_id], compiler, errors.get(unique_id), len(loaded.graph.descendants(unique_id)))

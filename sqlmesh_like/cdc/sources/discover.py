@@ -16,7 +16,7 @@ from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import TableName
+from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.project.nodes import IngestTable, SourceTable
 
 SourceName = tuple[str | None, str | None, str]
@@ -58,7 +58,7 @@ def _table(place: SourcePaths, name: str, entry: Mapping[str, object]) -> Source
     assert isinstance(key, list)
     ingest = IngestTable(database, f"{schema}.{table}" if schema else table, tuple(map(str, key)))
     return SourceTable(
-        unique_id=f"{source.name}.{name}",
+        unique_id=NodeId.parse(f"{source.name}.{name}"),
         source_name=source.name,
         name=name,
         table=TableName(source.schema, name),

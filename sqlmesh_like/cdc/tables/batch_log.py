@@ -1,7 +1,7 @@
 """The change log of one batch into one table. Owns for which tables it is worth its work, and what is read for it.
 
 Events seldom tell rows as they were in the table, so these are looked up. In a small table that takes longer than to
-compare its files, as readers do where there is no log. A merge-on-read table is read by its logs: it has them always.
+compare its files, as readers do where there is no log.
 """
 
 from __future__ import annotations
@@ -11,15 +11,13 @@ from datetime import UTC, datetime, timedelta
 from pyspark.sql import DataFrame
 
 from sqlmesh_like.cdc.merge.tombstones import RETENTION_DAYS
+from sqlmesh_like.hudi import change_log
 from sqlmesh_like.hudi.change_log import ChangeLog
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.change_feed.logged_changes import log_of_upsert
 from sqlmesh_like.spark.change_feed.mor_change_feed import MAX_PARTITIONS
 from sqlmesh_like.spark.tables.hudi_table import HudiTable
-
-WORTH_A_LOG = 32_000_000
-"""Bytes of a copy-on-write table from which on its commits have logs."""
 
 
 def log_of_batch(rows: DataFrame, table: HudiTable, count: int) -> ChangeLog | None:
@@ -28,7 +26,7 @@ def log_of_batch(rows: DataFrame, table: HudiTable, count: int) -> ChangeLog | N
     previous = timeline.frontier
     if previous is None or _may_hide_deletes(timeline, table):
         return None
-    if timeline.is_cow and sum(size.bytes for size in timeline.sizes(previous).values()) < WORTH_A_LOG:
+    if timeline.is_cow and sum(size.bytes for size in timeline.sizes(previous).values()) < change_log.LOGGED_FROM_BYTES:
         return None
     feed = change_feed(rows.sparkSession, timeline)
     stored = feed.current(previous, _partitions(rows, table), hidden=bool(table.ordering))

@@ -32,7 +32,8 @@ from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.frames.cached_frame import cached
 from sqlmesh_like.spark.tables.catalog_sync import sync
-from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable, Operation, write
+from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable, write
+from sqlmesh_like.spark.writer.local_commit import commit_locally
 
 _KEY_BYTES = 24
 """What a row takes beside its source's columns: its key twice, its place in the log, Hudi's own."""
@@ -97,24 +98,35 @@ def _commit_batch(
             write_floors(spark, tombstones, layout, decisions, floors)
         # Into a table without any row there is nothing to look up; a row marked as deleted would be inserted.
         is_load = report.upserts > 0 and not Timeline(uri).commit_instants
-        operation: Operation = "bulk_insert" if is_load else "upsert"
         if is_load and result is None:
             is_whole = decoded.is_of_files and not decoded.counts.bad
             rows = frame_query(spark, merge_sql.loaded(layout, by_file=is_whole), events=decoded.good)
         else:
             rows = frame_query(spark, merge_sql.net_rows(layout, with_floors=is_ranked), decisions=decisions)
             rows = rows.where(f"not {IS_DELETED}") if is_load else rows
-        if decoded.defaults:
-            rows = backfilled(rows, spark.read.format("hudi").load(uri), layout, decoded.defaults)
-        # The first rows of a table, or a default that all get, are most of it: a log would be as long.
-        log = None if is_load or decoded.defaults else log_of_batch(rows, table, report.upserts + report.deletes)
-        logged = log.metadata if log else {}
-        write(rows, table, operation, {**metadata, **marks, **column_record(decoded.settled), **logged}, _IS_NETTED)
+        written = {**metadata, **marks, **column_record(decoded.settled)}
+        if is_load:
+            write(rows, table, "bulk_insert", written, _IS_NETTED)
+        else:
+            _upsert(place, decoded, rows, table, written, report.upserts + report.deletes)
         sync(spark, place.target, layout.table.table, uri, layout.partition_field)
         return replace(report, seconds=time.monotonic() - started, changes=decoded.settled.changes)
     finally:
         if kept is not None:
             kept.release()
+
+
+def _upsert(
+    place: SourcePaths, decoded: Decoded, rows: DataFrame, table: HudiTable, metadata: Mapping[str, str], count: int
+) -> None:
+    """Commit the rows (grain: key and partition), about `count`."""
+    if decoded.defaults:
+        # A default that all rows get changes most of the table: a log would be as long.
+        stored = rows.sparkSession.read.format("hudi").load(table.uri)
+        write(backfilled(rows, stored, decoded.layout, decoded.defaults), table, "upsert", metadata, _IS_NETTED)
+    elif place.target.delta_engine == "spark" or not commit_locally(rows, table, metadata, count):
+        log = log_of_batch(rows, table, count)
+        write(rows, table, "upsert", {**metadata, **(log.metadata if log else {})}, _IS_NETTED)
 
 
 def _keep_columns(spark: SparkSession, place: SourcePaths, decoded: Decoded, uri: str) -> None:

@@ -42,7 +42,7 @@ def checked_folder(project: ParsedProject, name: str) -> Path:
     named += [(seed.unique_id, seed.path) for seed in project.seeds]
     named += [(test.unique_id, test.path) for test in project.tests]
     named += [(t.unique_id, t.declared_at.path) for source in project.sources for t in source.tables]
-    sources = [path for unique_id, path in named if unique_id.split(".")[1] == project.name]
+    sources = [path for unique_id, path in named if unique_id.package == project.name]
     sources += [macro.path for macro in project.macros if macro.package is None]
     holds = [path for path in sources if (project.root / path).is_relative_to(folder)]
     if holds:

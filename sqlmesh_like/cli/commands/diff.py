@@ -13,6 +13,7 @@ from sqlmesh_like.artifacts.state import MANIFEST
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.errors import UsageError
+from sqlmesh_like.names import NodeId
 
 _MARKS = {"new": "+", "modified": "~", "removed": "-"}
 _WORDS = {
@@ -73,8 +74,8 @@ def _changed(change: ChangedNode) -> str:
 
 
 def _touched(node: AffectedNode) -> str:
-    names = ", ".join(unique_id.rpartition(".")[2] for unique_id in node.because)
-    return f"  {node.unique_id.rpartition('.')[2]}: {_WORDS[node.effect]}, reads {names}"
+    names = ", ".join(NodeId.parse(unique_id).short_name for unique_id in node.because)
+    return f"  {NodeId.parse(node.unique_id).short_name}: {_WORDS[node.effect]}, reads {names}"
 
 
 def _count(number: int, what: str) -> str:

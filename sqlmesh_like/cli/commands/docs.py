@@ -23,10 +23,15 @@ from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.activity import show_phase
 from sqlmesh_like.docs.content import content
+from sqlmesh_like.docs.libraries import site_libraries
 from sqlmesh_like.docs.site import site_page
 from sqlmesh_like.errors import MachineError, UsageError
 
 SITE, STATIC = "index.html", "static_index.html"
+_NO_LIBRARIES = (
+    "this installation has no libraries to draw with, so the site lists its graph: "
+    "install the package where npm and its registry are in reach, or run `make site-libraries` in its repository"
+)
 
 
 @click.group("docs")
@@ -59,7 +64,10 @@ def generate(flags: Flags, no_compile: bool, empty_catalog: bool, static: bool) 
     site_data = site_content(loaded, tables, places, compiles=not no_compile)
     for error in site_data.errors.values():
         output.line(f"warning: {error.location}: {error.message}: the site has no plan of this model", "warn")
-    html = site_page(content(site_data))
+    libraries = site_libraries()
+    if not libraries:
+        output.line(f"warning: {_NO_LIBRARIES}", "warn")
+    html = site_page(content(site_data), libraries)
     write_compiled(folder, loaded.rendered)
     write_manifest(folder / "manifest.json", loaded.project, loaded.manifest_text())
     write_catalog(folder / "catalog.json", columns)

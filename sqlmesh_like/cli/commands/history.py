@@ -13,7 +13,7 @@ from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.output import size
 from sqlmesh_like.cli.printing.rows import as_table
-from sqlmesh_like.names import Column
+from sqlmesh_like.names import Column, NodeId
 from sqlmesh_like.run.ports import Rows
 
 _COLUMNS = (
@@ -51,5 +51,5 @@ def _shown(name: str, value: object) -> object:
     if isinstance(value, list | tuple):
         return "\n".join(map(str, value))
     if isinstance(value, dict):
-        return "\n".join(f"{name.split('.', 2)[-1]} {instant.split('_')[0]}" for name, instant in value.items())
+        return "\n".join(f"{NodeId.parse(name).name} {instant.split('_')[0]}" for name, instant in value.items())
     return value

@@ -79,7 +79,9 @@ _ROLES = {"filters": "filtered by", "joins": "joined on", "groups": "grouped by"
 
 def _names(loaded: Loaded) -> dict[str, str]:
     """Tables by unique id, as people write them."""
-    names = {table.unique_id: str(table.table) for source in loaded.project.sources for table in source.tables}
+    names: dict[str, str] = {
+        table.unique_id: str(table.table) for source in loaded.project.sources for table in source.tables
+    }
     names |= {seed.unique_id: str(seed.table) for seed in loaded.rendered.seeds}
     return names | {model.unique_id: str(model.table) for model in loaded.rendered.models}
 

@@ -83,7 +83,7 @@ def _record(loaded: Loaded, node: Node) -> dict[str, object]:
         "unique_id": node.unique_id,
         "name": node.name,
         "resource_type": node.resource_type,
-        "package_name": node.unique_id.split(".")[1],
+        "package_name": node.unique_id.package,
         "original_file_path": node.path,
         "tags": list(node.tags),
         "config": shown,

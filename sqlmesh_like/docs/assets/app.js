@@ -16,6 +16,7 @@ function route() {
 let shown = null;
 function show() {
   const path = location.hash.split("?")[0], isSame = path === shown, at = scrollY;
+  dropDrawings();
   main.replaceChildren(...route().flat().filter(Boolean));
   document.body.classList.toggle("wide", path.startsWith("#/graph"));
   markCurrent();
@@ -65,13 +66,18 @@ function branch(level, type, isOpen) {
 }
 
 const field = document.getElementById("search"), results = document.getElementById("results"), told = document.getElementById("found");
-function search() {
-  const hits = find(field.value), isOn = field.value.trim() !== "";
+let asked = 0;
+async function search() {
+  const number = asked += 1, hits = await find(field.value), isOn = field.value.trim() !== "";
+  if (number !== asked) return; // another letter was typed meanwhile
   results.hidden = !isOn;
   document.getElementById("tree").hidden = isOn;
   told.textContent = isOn ? (hits.total ? `${plural(hits.total, "result")}${hits.total > hits.length ? `, the best ${hits.length} shown` : ""}` : "Nothing found") : "";
-  results.replaceChildren(...hits.map(({ node, where }) => el("li", {}, el("a", { href: link(node) }, el("span", { class: "hit" }, node.name, kindBadge(node)), where && el("span", { class: "where" }, where)))));
+  results.replaceChildren(...hits.map(({ node, where, href }) => el("li", {}, el("a", { href: inView(node, href) }, el("span", { class: "hit" }, node.name, kindBadge(node)), where && el("span", { class: "where" }, where)))));
 }
+
+// On the page of the graph a result is shown in the graph.
+const inView = (node, href) => (canDraw && location.hash.startsWith("#/graph") && IN_GRAPH.has(node.type) ? `#/graph?focus=${encodeURIComponent(node.id)}` : href);
 
 function searchKeys(event) {
   const links = [...results.querySelectorAll("a")], at = links.indexOf(document.activeElement);
@@ -93,11 +99,14 @@ function changeTheme() {
   const isDark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   setTheme(isDark ? "light" : "dark");
   remembered.set(isDark ? "light" : "dark");
+  recolour();
 }
 
 setTheme(remembered.get());
 tree();
 field.addEventListener("input", search);
+field.addEventListener("focus", () => { if (typeof MiniSearch === "function") ready ||= searchIndex(); });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
 for (const part of [field, results]) part.addEventListener("keydown", searchKeys);
 document.getElementById("theme").addEventListener("click", changeTheme);
 menu.addEventListener("click", () => (document.body.classList.contains("open") ? closeMenu() : openMenu()));

@@ -4,11 +4,16 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const nodes = data.nodes;
 const byId = new Map(nodes.map((node) => [node.id, node]));
 const rules = new Map(data.rules.map((rule) => [rule.id, rule]));
-nodes.forEach((node, index) => { node.index = index; node.children = []; node.tests = []; });
+nodes.forEach((node, index) => { node.index = index; node.children = []; node.tests = []; node.problems = []; });
 for (const node of nodes) {
   for (const parent of node.parents) byId.get(parent)?.children.push(node.id);
-  if (node.attached) byId.get(node.attached)?.tests.push(node);
+  // A test of several tables hangs on each of them.
+  const tested = node.attached ? [node.attached] : node.type === "test" ? node.parents : [];
+  for (const id of tested) byId.get(id)?.tests.push(node);
 }
+for (const problem of data.problems) byId.get(problem.unique_id).problems.push(problem);
+// A page that was written without the libraries lists its graph and searches by parts of words.
+const canDraw = typeof cytoscape === "function" && typeof dagre === "object";
 const IN_GRAPH = new Set(["source", "seed", "model", "snapshot", "exposure", "analysis"]);
 const TABLES = new Set(["source", "seed", "model", "snapshot"]);
 const LADDER = ["row_based", "aggregate_merge", "partition_rescan", "group_recompute", "recompute_merge", "full_refresh"];
@@ -62,6 +67,28 @@ const moment = (iso) => (iso ? String(iso).replace("T", " ").replace(/(\.\d+)?Z?
 function instant(frontier) {
   const digits = /^\d{14,17}_(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)\d*$/.exec(frontier || "");
   return digits ? `${digits[1]}-${digits[2]}-${digits[3]} ${digits[4]}:${digits[5]}:${digits[6]}` : String(frontier || "");
+}
+
+// "3 days", of two moments of ISO 8601.
+function span(from, to) {
+  const minutes = Math.max(0, (Date.parse(to) - Date.parse(from)) / 60000);
+  if (minutes < 2) return "a moment";
+  if (minutes < 120) return `${Math.floor(minutes)} minutes`;
+  return minutes < 2880 ? `${Math.floor(minutes / 60)} hours` : `${Math.floor(minutes / 1440)} days`;
+}
+
+// Two digits of a share, and no more than it has: 1.2%, 34%, under 0.1%.
+function percent(share) {
+  const value = share * 100;
+  if (value > 0 && value < 0.1) return "under 0.1%";
+  return `${value < 10 ? String(Math.round(value * 10) / 10) : count(Math.round(value))}%`;
+}
+
+// The first of many, and the rest behind "and 188 more".
+function several(items, limit, shown) {
+  if (items.length <= limit + 1) return items.map(shown);
+  return [...items.slice(0, limit).map(shown), el("details", { class: "more" },
+    el("summary", {}, `and ${count(items.length - limit)} more`), el("span", { class: "rest" }, items.slice(limit).map(shown)))];
 }
 
 const badge = (text, className = "") => el("span", { class: `badge ${className}` }, text);

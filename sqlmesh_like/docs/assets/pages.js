@@ -7,8 +7,8 @@ function nodePage(node, options) {
   const chosen = node.columns.find((column) => column.name.toLowerCase() === options.get("column")?.toLowerCase())?.name;
   const line = Number(options.get("line")) || 0;
   return [
-    heading(node.name, el("p", { class: "badges" }, kindBadge(node), strategyBadge(strategyOf(node)), node.result && status(node.result.status), node.freshness?.status && status(node.freshness.status), node.tags.map((tag) => badge(tag, "tag")))),
-    prose(node.description), facts(node), problem(node),
+    heading(node.name, el("p", { class: "badges" }, kindBadge(node), strategyBadge(strategyOf(node)), healthBadge(node), node.freshness?.status && status(node.freshness.status), node.tags.map((tag) => badge(tag, "tag")))),
+    problemNotes(node), prose(node.description), facts(node),
     argumentsPanel(node), lineagePanel(node, chosen, options.get("depth")), columnsPanel(node, chosen), planPanel(node), inputsPanel(node),
     testsPanel(node), codePanel(node, line), runsPanel(node), relationsPanel(node),
   ];
@@ -35,11 +35,6 @@ function facts(node) {
 // An address that the project names; followed only when it is clicked, and only where it is one of the web.
 const outside = (url) => (/^https?:\/\//i.test(url) ? el("a", { href: url, rel: "noreferrer noopener", target: "_blank" }, url) : url);
 
-const problem = (node) => {
-  const text = node.lake?.problem || (["error", "fail"].includes(node.result?.status) && node.result.message);
-  return text ? el("p", { class: "note bad", role: "note" }, text) : null;
-};
-
 function relationsPanel(node) {
   const list = (title, found) => found.length > 0 && el("div", {}, el("h3", {}, title), el("ul", { class: "links" }, found.map((one) => el("li", {}, el("a", { href: link(one) }, one.name), " ", kindBadge(one)))));
   const parents = node.parents.map((id) => byId.get(id));
@@ -55,8 +50,8 @@ function overviewPage() {
   const all = tables.flatMap((node) => node.columns), told = all.filter((column) => column.description);
   return [
     heading(data.project, el("p", { class: "lead" }, `Target ${data.target}, written ${moment(data.generated_at)} UTC by sml ${data.version}.`)),
-    prose(data.overview), el("div", { class: "tiles" }, tiles, all.length > 0 && el("div", { class: "tile" }, el("b", {}, `${Math.round((100 * told.length) / all.length)} %`), el("span", {}, "columns described"))),
-    strategiesPanel(of("model")), graphPanel(), sourcesPanel(of("source")), groupsPanel(),
+    prose(data.overview), healthPanel(), freshnessPanel(of("source")), costPanel(), strategiesPanel(of("model")), graphPanel(),
+    section("What there is", "contents", el("div", { class: "tiles" }, tiles, all.length > 0 && el("div", { class: "tile" }, el("b", {}, `${Math.round((100 * told.length) / all.length)}%`), el("span", {}, "columns described")))), groupsPanel(),
   ];
 }
 
@@ -71,33 +66,46 @@ function strategiesPanel(models) {
       return part;
     })),
     el("ul", { class: "strategies" }, groups.map(([strategy, found]) => el("li", {}, strategyBadge(strategy), el("span", { class: "faint" }, count(found.length)),
-      el("span", { class: "names" }, found.slice(0, 12).map((node) => el("a", { href: link(node) }, node.name)), found.length > 12 ? `and ${count(found.length - 12)} more` : null)))));
+      el("span", { class: "names" }, several(found, 12, (node) => el("a", { href: link(node) }, node.name)))))));
 }
 
 function graphPanel() {
   const ids = nodes.filter((node) => IN_GRAPH.has(node.type)).map((node) => node.id);
-  if (!ids.length || ids.length > 60) return null;
-  return section("Graph", "graph", graph(ids, { label: "All tables of the project" }));
+  if (!ids.length) return null;
+  return section("Graph", "graph", graph(ids, { name: "overview", label: "All tables of the project" }), el("p", { class: "hint" }, el("a", { href: "#/graph" }, "On a page of its own, with a filter")));
 }
 
-function sourcesPanel(sources) {
+// Late sources first, then those that were checked, then those nobody asked.
+function freshnessPanel(sources) {
   if (!sources.length) return null;
-  const rows = sources.map((node) => {
-    const last = node.lake?.commits?.at(-1);
-    return el("tr", {}, el("th", { scope: "row" }, el("a", { href: link(node) }, node.name)), num(node.lake?.volume?.rows), cell(last ? moment(last.time) : "–"), cell(node.freshness?.max_loaded_at ? moment(node.freshness.max_loaded_at) : "–"), cell(node.freshness?.status ? status(node.freshness.status) : el("span", { class: "faint" }, "not checked")));
-  });
-  return section("Sources", "sources", table("Sources", ["Source", "#Rows", "Written (UTC)", "Loaded up to (UTC)", "Freshness"], rows));
+  const order = { error: 0, "runtime error": 0, warn: 1, pass: 2 };
+  const sorted = [...sources].sort((a, b) => (order[a.freshness?.status] ?? 3) - (order[b.freshness?.status] ?? 3) || a.name.localeCompare(b.name));
+  const row = (node) => {
+    const last = node.lake?.commits?.at(-1), late = node.problems.find((problem) => problem.kind === "stale");
+    return el("tr", {}, el("th", { scope: "row" }, el("a", { href: link(node) }, node.name)), cell(node.freshness?.status ? status(node.freshness.status) : el("span", { class: "faint" }, "not checked"), late && [" ", since(late)]),
+      cell(node.freshness?.max_loaded_at ? moment(node.freshness.max_loaded_at) : "–"), cell(last ? moment(last.time) : "–"), num(node.lake?.volume?.rows));
+  };
+  const heads = ["Source", "Freshness", "Loaded up to (UTC)", "Written (UTC)", "#Rows"], few = sorted.length > 9 ? sorted.slice(0, 8) : sorted, rest = sorted.slice(few.length);
+  return section("Freshness of sources", "sources", table("Freshness of sources", heads, few.map(row)),
+    rest.length > 0 && el("details", { class: "more" }, el("summary", {}, `and ${count(rest.length)} more`), table("The other sources", heads, rest.map(row))));
 }
 
 const groupsPanel = () => data.groups.length > 0 && section("Groups", "groups", el("ul", { class: "links" }, data.groups.map((group) => el("li", {}, el("strong", {}, group.name), " ", el("span", { class: "faint" }, [group.owner?.name, group.owner?.email].filter(Boolean).join(" · ")), prose(group.description, "prose small"),
   el("span", { class: "names" }, nodes.filter((node) => node.settings.group === group.name).map((node) => el("a", { href: link(node) }, node.name)))))));
 
+const FILTERS = "Such as +orders+ tag:daily, path:models/marts,config.materialized:incremental, source:shop+ or result:fail";
 function graphPage(options) {
   document.title = `Graph · ${data.project}`;
-  const focus = byId.get(options.get("focus")), kinds = nodes.filter((node) => IN_GRAPH.has(node.type));
-  const ids = kinds.map((node) => node.id);
-  return [el("div", { class: "whole" }, heading("Graph", el("p", { class: "lead" }, `${plural(ids.length, "node")}. Drag to move, wheel to zoom; with the keyboard, Tab enters and the arrow keys go from card to card.`)),
-    ids.length ? graph(ids, { center: focus?.id, height: "full", label: "All tables of the project" }) : el("p", {}, "There is nothing yet."))];
+  const focus = byId.get(options.get("focus")), words = options.get("select") || "", all = nodes.filter((node) => IN_GRAPH.has(node.type)).map((node) => node.id);
+  let ids = all, trouble = "";
+  try { if (words) ids = inGraph(selected(words)); } catch (error) { if (!(error instanceof SelectionError)) throw error; trouble = error.message; }
+  const field = el("input", { id: "filter", type: "search", value: words, placeholder: "Filter, as sml ls -s", "aria-label": "Filter by a selection", "aria-describedby": "filtered", autocomplete: "off", spellcheck: "false", title: FILTERS });
+  const apply = () => { const wanted = field.value.trim(); go(wanted ? `#/graph?select=${encodeURIComponent(wanted)}` : "#/graph"); };
+  const form = el("form", { class: "filter", role: "search", "aria-label": "Nodes of the graph", onsubmit: (event) => { event.preventDefault(); apply(); } }, field, el("button", { type: "submit" }, "Filter"),
+    el("span", { id: "filtered", role: "status", class: trouble ? "trouble" : "faint" }, trouble || (words ? `${count(ids.length)} of ${plural(all.length, "node")}` : plural(all.length, "node"))));
+  field.addEventListener("search", () => { if (!field.value && words) apply(); });
+  return [el("div", { class: "whole" }, el("div", { class: "line-up" }, heading("Graph"), form),
+    ids.length ? graph(ids, { center: ids.includes(focus?.id) ? focus.id : null, isWhole: true, name: `graph ${trouble ? "" : words}`, label: "All tables of the project" }) : el("p", { class: "lead" }, all.length ? "Nothing is selected." : "There is nothing yet."))];
 }
 
 function runsPage() {
@@ -109,7 +117,15 @@ function runsPage() {
   return [heading("Runs"),
     call ? section(`Last call: sml ${call.which || "run"}`, "call", el("p", { class: "lead" }, `Ended ${moment(call.at)} UTC after ${seconds(call.seconds || 0)}.`),
       table("Results of the last call", ["Node", "Status", "Strategy", "#Rows", "#Time", "Message"], rows.map((node) => el("tr", {}, el("th", { scope: "row" }, el("a", { href: link(node) }, node.name)), cell(status(node.result.status)), cell(strategyBadge(node.result.strategy) || ""), num(node.result.rows), num(seconds(node.result.seconds || 0)), cell(el("span", { class: "message" }, node.result.message || "")))))) : el("p", { class: "lead" }, "No run has left its results in the target folder yet."),
+    callsPanel(),
     commits.length > 0 && section("Commits of all tables", "commits", table("Commits of all tables, newest first", ["Time (UTC)", "Table", "Strategy", "#Inserts", "#Updates", "#Deletes", "#Bytes", "#Took"], commits.map((commit) => el("tr", {}, cell(moment(commit.time)), el("th", { scope: "row" }, el("a", { href: link(commit.node) }, commit.node.name)), cell(strategyBadge(commit.strategy) || badge(commit.kind)), num(commit.inserts), num(commit.updates), num(commit.deletes), num(size(commit.bytes)), num(seconds(commit.seconds))))))];
+}
+
+function callsPanel() {
+  if (data.calls.length < 2) return null;
+  const words = (call) => Object.entries(call.statuses).map(([word, number]) => `${count(number)} ${word}`).join(", ");
+  const row = (call) => el("tr", {}, cell(moment(call.at)), cell(call.which || "run"), cell(hasFailed(call) ? status("fail") : status("pass"), ` ${words(call)}`), num(call.measured ? percent(call.read_bytes / call.rebuild_bytes) : null), num(call.rows), num(seconds(call.seconds || 0)));
+  return section("Calls", "calls", table("Calls of this target, newest first", ["Ended (UTC)", "Command", "Results", "#Read of a rebuild", "#Rows", "#Time"], [...data.calls].reverse().map(row)));
 }
 
 function rulesPage(chosen) {

@@ -76,6 +76,7 @@ const testChip = (test) => el("a", { class: `chip ${test.result ? `r-${test.resu
 function lineagePanel(node, chosen, depth) {
   if (!IN_GRAPH.has(node.type)) return null;
   const trace = chosen ? traced(node, chosen) : null;
+  const name = trace ? null : `lineage ${node.id} ${depth || ""}`;
   const ids = trace ? [...trace.columns.keys()].map((number) => nodes[number].id) : around(node, depth);
   const steps = depth || (around(node, "all").length <= FEW ? "all" : "2");
   if (ids.length < 2 && !trace) return section("Lineage", "lineage", el("p", { class: "lead" }, "It reads nothing and nothing reads it."));
@@ -86,7 +87,7 @@ function lineagePanel(node, chosen, depth) {
     ["copied", "computed", "aggregated"].map((how) => el("span", { class: `key h-${how}` }, how)),
     rowsDecidedBy(node, chosen).map(([role, edges]) => el("span", { class: "decided" }, `rows ${role} `, edges.map((edge, number) => [number ? ", " : "", el("a", { href: `${link(nodes[edge.from])}` }, `${nodes[edge.from].name}.${edge.column}`)]))),
     el("a", { class: "clear", href: link(node) }, "Whole lineage")) : el("div", { class: "legend" }, choice, el("a", { href: `#/graph?focus=${encodeURIComponent(node.id)}` }, "In the whole graph"));
-  return section("Lineage", "lineage", about, graph(ids, { center: node.id, trace, label }));
+  return section("Lineage", "lineage", about, graph(ids, { center: node.id, trace, name, label }));
 }
 
 // Ids of the nodes at most so many steps up and down; by default all while they can be taken in.

@@ -13,13 +13,13 @@ from sqlmesh_like.analyze.expressions.functions import first_random
 from sqlmesh_like.analyze.expressions.gaps import first_gap
 from sqlmesh_like.analyze.expressions.predicates import PredicateFault, read_predicate
 from sqlmesh_like.analyze.expressions.spark_functions import SPARK_FUNCTIONS
-from sqlmesh_like.analyze.name_resolution import ColumnsOf, Unresolved, first_unresolved, foreign_tables, output_names
+from sqlmesh_like.analyze.name_resolution import ColumnsOf, first_unresolved, foreign_tables, output_names
 from sqlmesh_like.analyze.nesting import nesting_errors
 from sqlmesh_like.analyze.query_analysis import QueryFacts, locate, parse
 from sqlmesh_like.analyze.window_aliases import with_window_aliases
 from sqlmesh_like.compiler import Compiler, declared_schema, with_versions
 from sqlmesh_like.errors import Location, SqlError, as_sql_error, nearest, require_sound
-from sqlmesh_like.names import Column, Schema
+from sqlmesh_like.names import Column, NodeId, Schema
 from sqlmesh_like.plan.checks.comparison_types import type_family, type_warnings
 from sqlmesh_like.plan.checks.contracts import refuse_breach, refuse_incomplete
 from sqlmesh_like.plan.checks.operand_types import refuse_operands
@@ -66,10 +66,10 @@ def check_models(
     are data tests, each with the view that its query would be.
     """
     check = _Check(schemas, has_catalog, has_functions or has_catalog)
-    errors = {model.unique_id: error for model in models if (error := check.error_in(model))}
+    errors: dict[str, SqlError] = {model.unique_id: error for model in models if (error := check.error_in(model))}
     errors |= {test[0].unique_id: error for test in tests if (error := check.error_of_test(test))}
     run = _run_ephemerals(models, [view for _test, view in tests]) if errors else frozenset()
-    harmless = {
+    harmless: dict[str, SqlError] = {
         model.unique_id: errors.pop(model.unique_id)
         for model in models
         if model.config.materialized == "ephemeral" and model.unique_id in errors.keys() - run
@@ -152,7 +152,9 @@ class _Check:
         if not self._has_functions:
             _refuse_unknown_functions(model)
         facts = self._compiler.compile(model).facts
-        _refuse_gaps(model)
+        if gap := first_gap(model.sql):
+            offset, message = gap
+            raise SqlError(f"invalid SQL: {message}", location=locate(model, offset))
         self._refuse_chance(facts)
         self._look_at_types(facts)
         refuse_operands(facts, self._compiler.columns)
@@ -192,7 +194,7 @@ class _Check:
     def _check_branch(self, branch: RenderedModel, shown: Schema | None) -> None:
         """Where is_incremental() is true the query reads the table so far, and must give all of its columns."""
         _check_predicates(branch)
-        this = replace(branch, unique_id=f"{branch.unique_id}{_BRANCH}")
+        this = replace(branch, unique_id=NodeId.parse(f"{branch.unique_id}{_BRANCH}"))
         self._schemas[branch.unique_id] = shown
         this_schema = self._shown(self._checked(this))
         have = {column.name.lower(): column.type for column in this_schema or ()}
@@ -214,7 +216,7 @@ class _Check:
         if not self._has_catalog:
             refuse_foreign_tables(model, tree)
         if unresolved := first_unresolved(with_window_aliases(tree, columns_of), columns_of):
-            raise _error(model, unresolved)
+            raise SqlError(unresolved.message, location=locate(model, offset_of(unresolved.node)), hint=unresolved.hint)
         names = output_names(tree, columns_of)
         self._schemas[model.unique_id] = with_versions(model, tuple(map(Column, names)) if names else None)
 
@@ -245,16 +247,10 @@ class _Check:
 def refuse_untrusted(model: RenderedModel, python: PythonCode) -> None:
     """Raises SqlError for the Python model of a package whose code the root project has not allowed to run."""
     if not python.is_allowed:
-        package = model.unique_id.split(".")[1]
+        package = model.unique_id.package
         message = f"a Python model of the package {package!r}, whose code is not run unless your project says so"
         hint = f"read it, then write in your settings  flags: {{python_model_packages: [{package}]}}  or disable it"
         raise SqlError(message, location=python.function, hint=hint)
-
-
-def _refuse_gaps(model: RenderedModel) -> None:
-    if gap := first_gap(model.sql):
-        offset, message = gap
-        raise SqlError(f"invalid SQL: {message}", location=locate(model, offset))
 
 
 def _refuse_unknown_functions(model: RenderedModel) -> None:
@@ -287,10 +283,6 @@ def refuse_foreign_tables(model: RenderedModel, tree: exp.Expr) -> None:
         hint = f"write {{{{ ref('{name}') }}}}, or declare a source and write {{{{ source('…', '{name}') }}}}"
         message = f"the table {table.sql('spark', comments=False)} is not a ref() or source()"
         raise SqlError(message, location=locate(model, offset_of(table)), hint=hint)
-
-
-def _error(model: RenderedModel, unresolved: Unresolved) -> SqlError:
-    return SqlError(unresolved.message, location=locate(model, offset_of(unresolved.node)), hint=unresolved.hint)
 
 
 def _check_predicates(branch: RenderedModel) -> None:

@@ -42,18 +42,18 @@ class FileDependencies:
         )
 
 
-_open: list[FileDependencies] = []
+_OPEN: ContextVar[tuple[FileDependencies, ...]] = ContextVar("_OPEN", default=())
 
 
 @contextmanager
 def recording() -> Iterator[FileDependencies]:
     """Notes of what is read within."""
     reads = FileDependencies()
-    _open.append(reads)
+    before = _OPEN.set((*_OPEN.get(), reads))
     try:
         yield reads
     finally:
-        _open.remove(reads)
+        _OPEN.reset(before)
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def rendered_node() -> str | None:
 def record_clock() -> None:
     """A template asked for what has another value in each call."""
     node = _NODE.get()
-    for reads in _open:
+    for reads in _OPEN.get():
         if node is None:
             reads.is_clocked = True
         else:
@@ -83,23 +83,23 @@ def record_clock() -> None:
 
 def record_file(path: Path) -> None:
     """The file's content matters, or that there is none."""
-    for reads in _open:
+    for reads in _OPEN.get():
         reads.files[str(path)] = _content(str(path))
 
 
 def record_listing(root: Path, folders: Iterable[str], suffixes: tuple[str, ...]) -> None:
-    for reads in _open:
+    for reads in _OPEN.get():
         asked = (str(root), tuple(folders), suffixes)
         reads.listings[asked] = _listed(*asked)
 
 
 def record_folder(path: Path) -> None:
-    for reads in _open:
+    for reads in _OPEN.get():
         reads.folders[str(path)] = _entries(str(path))
 
 
 def record_variable(name: str) -> None:
-    for reads in _open:
+    for reads in _OPEN.get():
         reads.variables[name] = content_hash(os.environ.get(name))
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sqlmesh_like.errors import Location
+from sqlmesh_like.names import NodeId
 
 MetricType = Literal["simple", "ratio", "cumulative", "derived", "conversion"]
 
@@ -27,7 +28,7 @@ class NamedInput:
 class SemanticNode:
     """What the three have in common; `unique_id` is `<type>.<project>.<name>`."""
 
-    unique_id: str
+    unique_id: NodeId
     name: str
     fqn: tuple[str, ...]
     declared_at: Location

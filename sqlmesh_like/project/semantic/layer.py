@@ -40,7 +40,7 @@ def _refuse_twice(layer: SemanticLayer) -> None:
     seen: dict[str, Location] = {}
     for node in (node for node in layer.nodes() if node.is_enabled):
         if node.unique_id in seen:
-            kind = node.unique_id.partition(".")[0].replace("_", " ")
+            kind = node.unique_id.noun
             hint = f"the first time at {seen[node.unique_id]}; a measure with create_metric: true is one too"
             hint = hint if kind == "metric" else hint.partition(";")[0]
             raise ProjectError(f"{kind} {node.name!r} is there twice", location=node.declared_at, hint=hint)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import get_args
 
 from sqlmesh_like.errors import Location
+from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.project.semantic.config import merged_config
@@ -80,7 +81,7 @@ def parse_metric(node: YamlNode, settings: FolderConfig) -> Metric:
     tags = node.get("tags")
     cumulative = _cumulative(said) if kind == "cumulative" else None
     return Metric(
-        unique_id=f"metric.{fqn[0]}.{name}",
+        unique_id=NodeId("metric", fqn[0], name),
         name=name,
         fqn=fqn,
         declared_at=node.location,

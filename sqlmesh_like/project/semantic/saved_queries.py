@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.project.semantic.config import Config, merged_config
@@ -36,7 +37,7 @@ def parse_saved_query(node: YamlNode, settings: FolderConfig) -> SavedQuery:
     named = node.children["query_params"].get("metrics")
     elements = () if named is None else named.elements or (named,)
     return SavedQuery(
-        unique_id=f"saved_query.{project}.{name}",
+        unique_id=NodeId("saved_query", project, name),
         name=name,
         fqn=fqn,
         declared_at=node.location,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlmesh_like.errors import Location
+from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.reading.yaml_node import YamlNode, plain_node
 from sqlmesh_like.project.semantic.config import Config, merged_config
@@ -80,7 +81,7 @@ def parse_semantic_model(node: YamlNode, settings: FolderConfig) -> ParsedSemant
     config = merged_config("semantic-models", fqn, node, settings)
     model, measures = node.children["model"], _elements(node, "measures")
     semantic_model = SemanticModel(
-        unique_id=f"semantic_model.{project}.{name}",
+        unique_id=NodeId("semantic_model", project, name),
         name=name,
         fqn=fqn,
         declared_at=node.location,

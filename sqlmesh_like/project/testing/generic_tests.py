@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.nodes import TestFile, TestMetadata
 from sqlmesh_like.project.reading.values import ValueRenderer
@@ -24,7 +25,7 @@ class Tested:
     """What a test is attached to: a node, how a template names it, and one of its columns or None."""
 
     project: str
-    unique_id: str
+    unique_id: NodeId
     name: str
     relation: str  # Jinja expression: ref('x') or source('a', 'b')
     column: str | None
@@ -49,7 +50,7 @@ def generic_test(node: YamlNode, tested: Tested, settings: FolderConfig) -> Test
         return None
     description = body.get("description")
     return TestFile(
-        unique_id=f"test.{tested.project}.{name}.{_identity(name, metadata)}",
+        unique_id=NodeId("test", tested.project, name, _identity(name, metadata)),
         name=name,
         path=node.location.path,
         raw_sql=_call(macro, tested, arguments, is_filtered=bool(effective.get("where"))),
@@ -120,7 +121,7 @@ def _metadata(macro: str, tested: Tested, arguments: Mapping[str, object]) -> Te
 def _derived_name(metadata: TestMetadata, tested: Tested) -> str:
     """dbt's name: test, node, column and arguments by their names, joined.
 
-    >>> tested = Tested("p", "model.p.m", "m", "ref('m')", "id")
+    >>> tested = Tested("p", NodeId("model", "p", "m"), "m", "ref('m')", "id")
     >>> _derived_name(_metadata("not_null", tested, {}), tested)
     'not_null_m_id'
     """
@@ -130,7 +131,7 @@ def _derived_name(metadata: TestMetadata, tested: Tested) -> str:
 
 
 def _start(metadata: TestMetadata, tested: Tested) -> str:
-    kind = "source_" if tested.unique_id.startswith("source.") else ""
+    kind = "source_" if tested.unique_id.kind == "source" else ""
     package = "" if metadata.namespace is None else f"{metadata.namespace}_"
     return f"{package}{kind}{metadata.name}_{tested.name}".replace(".", "_")
 
@@ -143,7 +144,8 @@ def _short_name(name: str, metadata: TestMetadata, tested: Tested) -> str:
 def _identity(name: str, metadata: TestMetadata) -> str:
     """dbt's end of a generic test's unique id, by name and call: a manifest of dbt can be a state for ours.
 
-    >>> tested = Tested("jaffle_shop", "model.jaffle_shop.customers", "customers", "ref('customers')", "customer_id")
+    >>> customers = NodeId("model", "jaffle_shop", "customers")
+    >>> tested = Tested("jaffle_shop", customers, "customers", "ref('customers')", "customer_id")
     >>> _identity("unique_customers_customer_id", _metadata("unique", tested, {}))
     'c5af1ff4b1'
     """

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sqlmesh_like.errors import Location
+from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 FixtureFormat = Literal["dict", "csv", "sql"]
@@ -61,7 +62,7 @@ class ChangedInput:
 class UnitTestFile:
     """A unit test as its entry declares it; `unique_id` is `unit_test.<project>.<model>.<name>`."""
 
-    unique_id: str
+    unique_id: NodeId
     name: str
     model: str
     path: str

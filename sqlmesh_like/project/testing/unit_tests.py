@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import cast
 
 from sqlmesh_like.errors import ProjectError, nearest
+from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.reading.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.project.sources import optional, required, text_list
@@ -52,7 +53,7 @@ def parse_unit_test(
     if expect is None:
         raise node.error(f"unit test {name!r} needs 'expect'", "add expect: {rows: […]}")
     return UnitTestFile(
-        unique_id=f"unit_test.{project}.{model}.{name}",
+        unique_id=NodeId("unit_test", project, model, name),
         name=name,
         model=model,
         path=node.location.path,
@@ -103,7 +104,12 @@ def _of_versions(node: YamlNode, test: UnitTestFile, versions: Iterable[Version]
     if not known:
         return [test]
     return [
-        replace(test, model=version.name, unique_id=f"{test.unique_id}_v{version.v}", name=f"{test.name}_v{version.v}")
+        replace(
+            test,
+            model=version.name,
+            unique_id=NodeId.parse(f"{test.unique_id}_v{version.v}"),
+            name=f"{test.name}_v{version.v}",
+        )
         for version in known
     ]
 

@@ -13,7 +13,7 @@ from jinja2.runtime import Context
 from jinja2.sandbox import SandboxedEnvironment
 
 from sqlmesh_like.project.reading.values import MalformedYaml, value_of_yaml
-from sqlmesh_like.render.templates import TemplateFault
+from sqlmesh_like.render.jinja.template_errors import TemplateFault
 
 
 def _from_json(text: Any, default: object = None) -> object:

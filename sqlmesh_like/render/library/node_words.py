@@ -14,21 +14,20 @@ from sqlmesh_like.render.library.node import DEFAULT_SETTINGS
 
 def node_words(file: ModelFile | SeedFile, config: Mapping[str, object], table: TableName) -> dict[str, object]:
     """`model` of templates, and the `node` that `generate_schema_name` gets."""
-    kind = file.unique_id.partition(".")[0]
     version = file.version if isinstance(file, ModelFile) else None
-    path = within_package(file.path, file.unique_id.split(".")[1])
+    path = within_package(file.path, file.unique_id.package)
     return {
         "unique_id": file.unique_id,
         "name": version.of if version else file.name,
         "version": version.v if version else None,
         "alias": config.get("alias") or file.name,
-        "resource_type": kind,
+        "resource_type": file.unique_id.kind,
         "original_file_path": path,
         "path": path.partition("/")[2] or path,
         "fqn": list(file.fqn),
         "tags": list(build_config({"tags": config.get("tags")}).tags),
         "config": copy.deepcopy({**DEFAULT_SETTINGS, **config}),
-        "package_name": file.unique_id.split(".")[1],
+        "package_name": file.unique_id.package,
         "database": None,
         "schema": table.schema,
         "relation_name": table.sql(),

@@ -17,8 +17,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Generic, NoReturn, TypeVar
 
+from sqlmesh_like.render.jinja.template_errors import TemplateFault
 from sqlmesh_like.render.results.printed_table import printed_table
-from sqlmesh_like.render.templates import TemplateFault
 
 _log = logging.getLogger("sqlmesh_like.render")
 _Value = TypeVar("_Value")

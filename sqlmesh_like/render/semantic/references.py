@@ -12,7 +12,6 @@ from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTra
 from sqlmesh_like.render.relations import RelationRegistry
 from sqlmesh_like.render.rendered import RenderedSemantic
 from sqlmesh_like.render.semantic.names import SemanticNames
-from sqlmesh_like.render.templates import Templates
 
 _REF = re.compile(r"\s*ref\s*\(.*\)\s*", re.DOTALL)
 _Keys = Mapping[str, object]
@@ -23,21 +22,18 @@ def render_semantic_layer(
     names: SemanticNames,
     registry: RelationRegistry,
     around: RenderEnvironment,
-    templates: Templates,
 ) -> tuple[RenderedSemantic, ...]:
     """Those that are enabled, with what they read. Raises ProjectError or JinjaError where one names nothing."""
     measures = _Measures(names)
     models = (one for one in layer.semantic_models if one.is_enabled)
     return (
-        *(_semantic_model(one, registry, around, templates) for one in models),
+        *(_semantic_model(one, registry, around) for one in models),
         *(_metric(one, names, measures) for one in layer.metrics if one.is_enabled),
         *(_saved_query(one, names) for one in layer.saved_queries if one.is_enabled),
     )
 
 
-def _semantic_model(
-    declared: SemanticModel, registry: RelationRegistry, around: RenderEnvironment, templates: Templates
-) -> RenderedSemantic:
+def _semantic_model(declared: SemanticModel, registry: RelationRegistry, around: RenderEnvironment) -> RenderedSemantic:
     text, place = declared.model.name, declared.model.declared_at
     if not _REF.fullmatch(text):
         message = f"the model of semantic model {declared.name!r} is {text!r}"
@@ -47,7 +43,7 @@ def _semantic_model(
     config = ConfigCall({}, trace, lambda _key, value: value)
     scope = build_scope(around, registry, node, TableName(around.target.schema, declared.name), config, trace)
     try:
-        templates.render(declared.path, f"{{{{ {text} }}}}", scope)
+        around.templates.render(declared.path, f"{{{{ {text} }}}}", scope)
     except ProjectError as error:
         raise type(error)(error.message, location=place, hint=error.hint) from error
     inputs = tuple(trace.inputs.values())

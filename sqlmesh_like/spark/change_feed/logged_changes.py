@@ -26,6 +26,7 @@ from sqlmesh_like.hudi.change_log import (
     read_footer,
 )
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.writer.merge_mode import merges_as_declared
 from sqlmesh_like.names import KEY, WEIGHT, Schema, is_hidden
 from sqlmesh_like.spark.frames.cached_frame import cached
 from sqlmesh_like.spark.frames.local_frame import local_frame
@@ -37,8 +38,6 @@ _FEW = 500_000
 """Up to this many keys are sent to where the table is read."""
 LOCAL = 5_000
 """Up to this many rows are held by the driver: what is made of them starts one job."""
-_MERGING = ("merge", "payload", "precombine", "ordering", "partial.update")
-"""Parts of names of Hudi's options by which a writer decides between two rows of a key."""
 
 
 def write_log(signed: DataFrame, timeline: Timeline, previous: str) -> ChangeLog | None:
@@ -96,7 +95,7 @@ def log_of_upsert(
     None where it is not sure what the table will hold: it merges by other rules than ours, or a type changes.
     """
     rows = without_small_integers(rows)
-    if not merges_as_written(timeline, table) or not have_same_types(rows, stored):
+    if not merges_as_declared(timeline, table.ordering, table.options) or not have_same_types(rows, stored):
         return None
     at = [*table.key, *([table.partition_field] if table.partition_field else [])]
     keys = rows.select(*map(_named, at), _rank(table.ordering).alias(_RANK))
@@ -170,14 +169,3 @@ def _named(name: str) -> SparkColumn:
 
 def _weight(sign: int) -> SparkColumn:
     return F.lit(sign).cast("bigint").alias(WEIGHT)
-
-
-def merges_as_written(timeline: Timeline, table: HudiTable) -> bool:
-    """Whether of two rows of a key that wins whole which `tables.write_options` say."""
-    properties = timeline.properties
-    mode = "EVENT_TIME_ORDERING" if table.ordering else "COMMIT_TIME_ORDERING"
-    if properties.get("hoodie.record.merge.mode") != mode or properties.get("hoodie.table.partial.update.mode"):
-        return False
-    if table.ordering and properties.get("hoodie.table.ordering.fields") != ",".join(table.ordering):
-        return False
-    return not any(part in name for name in table.options for part in _MERGING)

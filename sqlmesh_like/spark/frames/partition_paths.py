@@ -10,16 +10,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sqlmesh_like.delta.program import Prune
-from sqlmesh_like.names import PARTITION
+from sqlmesh_like.names import LONGEST_PARTITION, PARTITION
 from sqlmesh_like.plan.history import StoredLayout
 
 MAX_VALUES = 10_000
 """Above this many partition values nothing is pruned: they are collected to the driver."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
-_MAX_NAME = 255 - len(f"{PARTITION}=")
-"""File systems take names of 255 bytes."""
-_SAFE = r"^[A-Za-z0-9][A-Za-z0-9.-]*$"
+_SAFE = r"\A[A-Za-z0-9][A-Za-z0-9.-]*\z"
 
 
 def encoded(columns: Sequence[str]) -> SparkColumn:
@@ -30,8 +28,8 @@ def encoded(columns: Sequence[str]) -> SparkColumn:
     system takes as a name ends with a hash of it all.
     """
     whole = F.concat_ws("__", *[_encoded_one(name) for name in columns])
-    short = F.concat(F.substring(whole, 1, _MAX_NAME - 40), F.lit("_h"), F.substring(F.sha2(whole, 256), 1, 32))
-    return F.when(F.length(whole) > _MAX_NAME, short).otherwise(whole).alias(PARTITION)
+    short = F.concat(F.substring(whole, 1, LONGEST_PARTITION - 40), F.lit("_h"), F.substring(F.sha2(whole, 256), 1, 32))
+    return F.when(F.length(whole) > LONGEST_PARTITION, short).otherwise(whole).alias(PARTITION)
 
 
 def _encoded_one(name: str) -> SparkColumn:

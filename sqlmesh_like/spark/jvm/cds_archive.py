@@ -84,7 +84,8 @@ def _run(command: list[str]) -> None:
 
 
 def _folder(jdk: Jdk, jars: Sequence[Path]) -> Path:
-    made_from = "\n".join([jdk.version, *_made_from(jdk, jars)])
+    training = Path(__file__).with_name("cds_training.py").read_text(encoding="utf-8")
+    made_from = "\n".join([jdk.version, training, *_made_from(jdk, jars)])
     return cache_dir() / "classes" / hashlib.sha256(made_from.encode()).hexdigest()[:16]
 
 

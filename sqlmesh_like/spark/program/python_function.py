@@ -90,7 +90,7 @@ def _returned(
     model: RenderedModel, python: PythonCode, session: SparkSession, read: Callable[[int], DataFrame]
 ) -> object:
     # All of them before the function runs: what fails in reading an input is none of its errors.
-    frames = {ref.unique_id: read(number) for number, ref in enumerate(model.inputs)}
+    frames: dict[str, DataFrame] = {ref.unique_id: read(number) for number, ref in enumerate(model.inputs)}
     inputs = {key: frames[unique_id] for key, unique_id in python.references.items()}
     dbt = DbtObject(DbtConfig(python.settings), TemplateRelation(model.table), inputs)
     try:

@@ -193,8 +193,7 @@ class Bindings:
 
     def is_large(self, prune: Prune, bytes_: int) -> bool:
         """Whether a prune is of a table of more bytes."""
-        volumes = {item.ref.unique_id: item.volume for item in self.planned.inputs}
-        known = (volumes.get(name) for name in prune.columns)
+        known = (item.volume for item in self.planned.inputs if item.ref.unique_id in prune.columns)
         return any(volume is not None and volume.bytes > bytes_ for volume in known)
 
     @property

@@ -66,8 +66,7 @@ def _commit(
         if not upserts and not deletes and not must_carry:
             return WriteResult(planned.strategy, 0, 0, committed=False)
         metadata = _metadata(planned, target, {"upserts": upserts, "deletes": deletes})
-        log = sinks.log_changes(actions, sinks.WriteCounts(upserts, deletes), target, stored)
-        sinks.upsert_rows(actions, target, metadata, log)
+        sinks.commit_actions(actions, sinks.WriteCounts(upserts, deletes), target, metadata, stored)
         return WriteResult(planned.strategy, upserts, deletes, committed=True)
     finally:
         actions.unpersist()

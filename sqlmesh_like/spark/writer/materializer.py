@@ -11,14 +11,16 @@ from pyspark.sql import functions as F
 from sqlglot import exp
 
 from sqlmesh_like.classify.rules import Reason, reason
-from sqlmesh_like.delta.partitions import AFFECTED, partition_columns
+from sqlmesh_like.delta.affected_keys import key_columns
+from sqlmesh_like.delta.partitions import AFFECTED
 from sqlmesh_like.delta.program import RescanProgram
-from sqlmesh_like.duckdb.local_program import LocalActions, LocalPrograms
+from sqlmesh_like.duckdb.local_program import LocalActions
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.hudi.file_sizing import buckets_for, tasks_for
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import KEY, PARTITION, WEIGHT, is_hidden, visible
 from sqlmesh_like.plan.checks.contracts import refuse_breach
+from sqlmesh_like.plan.frontier_advance import must_advance_frontier
 from sqlmesh_like.plan.history import AS_WRITTEN, RECORD_KEY, History, Volume
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.run.ports import WriteResult
@@ -34,56 +36,24 @@ from sqlmesh_like.spark.writer.author_incremental import write_branch
 from sqlmesh_like.spark.writer.snapshots import take_snapshot
 from sqlmesh_like.spark.writer.upsert import TableSpec
 
-ADVANCE_AFTER_COMMITS = 10
-CARRY_AFTER_BYTES = 256_000_000
-"""Where nothing came of a change that DuckDB read in a moment, no commit says so: one costs more than to read it again.
-From so many commits on, or so many bytes in the files that they touched, an empty commit carries the frontier on."""
-LOGGED_FROM_BYTES = 32_000_000
-"""A smaller table is compared with itself in no time: its commits need no log."""
-MERGED = ("row_based", "aggregate_merge", "group_recompute")
-"""Strategies whose changed rows are merged into the table."""
-
 
 @dataclass(frozen=True)
 class Materializer:
     """Brings tables up to their plans. `hudi`: the target's options, below those of a model.
 
-    `local`: runs programs without Spark where it can.
+    `commits_locally`: upserts are committed without Hudi's writer where that can be done.
     """
 
     hudi: Mapping[str, object]
     history: History
-    local: LocalPrograms | None = None
+    commits_locally: bool = False
 
     def write_snapshot(self, planned: PlannedModel, bindings: Bindings) -> WriteResult:
         """Bring the table of a snapshot up to its query."""
-        return take_snapshot(planned, bindings, self._sink(planned), self._must_advance_frontier(planned))
-
-    def found_here(self, planned: PlannedModel) -> LocalActions | None:
-        """What a run does to its table, where that can be computed without Spark."""
-        plan = planned.compiled.table
-        if self.local is None:
-            return None
-        if planned.strategy == "partition_rescan" and plan.rescan is not None:
-            return self.local.rescanned(planned, plan.rescan, logged=self._is_large(planned))
-        if planned.strategy == "recompute_merge" and plan.build is not None:
-            return self.local.recomputed(planned, plan.build, logged=self._is_large(planned))
-        program = plan.program_for(planned.moves) if planned.strategy in MERGED else None
-        return None if program is None else self.local.actions(planned, program, logged=self._is_large(planned))
-
-    def _is_large(self, planned: PlannedModel) -> bool:
-        target = planned.target
-        return (
-            target.frontier is not None and self.history.volume(target.uri, target.frontier).bytes >= LOGGED_FROM_BYTES
-        )
-
-    def is_done(self, planned: PlannedModel, result: LocalActions) -> bool:
-        """Whether nothing is to be written: neither rows nor, where little was read for it, the frontier."""
-        is_costly = planned.strategy == "recompute_merge" or self._must_advance_frontier(planned)
-        return not result.upserts and not result.deletes and not is_costly
+        return take_snapshot(planned, bindings, self._sink(planned), must_advance_frontier(planned, self.history))
 
     def apply(self, planned: PlannedModel, bindings: Bindings, result: LocalActions | None = None) -> WriteResult:
-        """Bring a model's table up to its plan, by the plan's strategy. `found`: what `found_here` gave."""
+        """Bring a model's table up to its plan, by the plan's strategy. `result`: what DuckDB found to be written."""
         plan = planned.compiled.table
         match planned.strategy:
             case _ if result is not None:
@@ -105,7 +75,9 @@ class Materializer:
         bindings.steps["_given"] = given  # read more than once, and not twice alike where it calls rand()
         _require_storable(given, planned)
         target = self._sink(planned)
-        return write_branch(planned, given, _stored(target, bindings), target, self._must_advance_frontier(planned))
+        return write_branch(
+            planned, given, _stored(target, bindings), target, must_advance_frontier(planned, self.history)
+        )
 
     def _merge(self, planned: PlannedModel, bindings: Bindings) -> WriteResult:
         program = planned.compiled.table.program_for(planned.moves)
@@ -138,8 +110,7 @@ class Materializer:
             sinks.check_entering(actions.where(~F.col(IS_DELETED)), staying, target)
         record = planned.record(planned.strategy, target.table.buckets, vars(counts), bindings.started)
         stored = None if are_images else _stored(target, bindings)
-        log = sinks.log_changes(actions, counts, target, stored)
-        sinks.upsert_rows(actions, target, {RECORD_KEY: record.to_json()}, log)
+        sinks.commit_actions(actions, counts, target, {RECORD_KEY: record.to_json()}, stored)
         return WriteResult(planned.strategy, counts.upserts, counts.deletes, committed=True)
 
     def _write_local(
@@ -175,7 +146,7 @@ class Materializer:
         bindings.keep(AFFECTED, bindings.run(rescan.affected), persist=True)
         values = bindings.steps[AFFECTED]
         target = self._sink(planned)
-        names = partition_columns(len(rescan.partition_by))
+        names = key_columns(len(rescan.partition_by))
         renamed = values.select(*[F.col(a).alias(b) for a, b in zip(names, rescan.partition_by, strict=True)])
         paths = target_paths(renamed, rescan.partition_by)
         rows = bindings.run(rescan.query, [rescan.prune])
@@ -239,14 +210,8 @@ class Materializer:
         )
         # Of other strategies of an author dbt asks no key to be one: rows are added beside, or removed by it.
         is_key = planned.compiled.model.author_strategy in (None, "merge")
-        return TableSpec(table, config.partition_by, config.unique_key if is_key else (), state)
-
-    def _must_advance_frontier(self, planned: PlannedModel) -> bool:
-        moved = [item for item in planned.inputs if item.has_moved and item.start and item.end]
-        return sum(item.change.bytes for item in moved) >= CARRY_AFTER_BYTES or any(
-            self.history.pending_commits(item.state.uri, item.start or "", item.end or "") >= ADVANCE_AFTER_COMMITS
-            for item in moved
-        )
+        unique_key = config.unique_key if is_key else ()
+        return TableSpec(table, config.partition_by, unique_key, state, self.commits_locally)
 
 
 def _stored(target: TableSpec, bindings: Bindings) -> DataFrame:

@@ -52,8 +52,7 @@ def take_snapshot(planned: PlannedModel, bindings: Bindings, target: TableSpec, 
         return WriteResult("full_refresh", 0, 0, committed=False)
     record = replace(record, rows={"upserts": count})
     actions = target.prepared(rows).withColumn(IS_DELETED, F.lit(False))
-    log = sinks.log_changes(actions, sinks.WriteCounts(count, 0), target, kept)
-    sinks.upsert_rows(actions, target, {RECORD_KEY: record.to_json()}, log)
+    sinks.commit_actions(actions, sinks.WriteCounts(count, 0), target, {RECORD_KEY: record.to_json()}, kept)
     return WriteResult("full_refresh", count, 0, committed=True)
 
 

@@ -12,13 +12,15 @@ from pyspark.sql import functions as F
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.change_log import ChangeLog
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.writer.merge_mode import merges_as_declared
 from sqlmesh_like.names import KEY, PARTITION, WEIGHT, Column, Schema, visible
 from sqlmesh_like.plan.history import TableState
-from sqlmesh_like.spark.change_feed.logged_changes import log_of_images, log_of_upsert, merges_as_written
+from sqlmesh_like.spark.change_feed.logged_changes import log_of_images, log_of_upsert
 from sqlmesh_like.spark.frames.partition_paths import encoded
 from sqlmesh_like.spark.tables import hudi_table
 from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable
 from sqlmesh_like.spark.tables.table_swap import replace_table
+from sqlmesh_like.spark.writer.local_commit import commit_locally
 
 BEFORE = "_sml_before"
 """Of an action: the row as it was, a struct; NULL where there was none."""
@@ -27,12 +29,16 @@ _ROW = "_sml_row"
 
 @dataclass(frozen=True)
 class TableSpec:
-    """Where a model's rows go. `table` has the key `_sml_key` and, where partitioned, `_sml_partition`."""
+    """Where a model's rows go. `table` has the key `_sml_key` and, where partitioned, `_sml_partition`.
+
+    `commits_locally`: its upserts are committed without Hudi's writer where that can be done.
+    """
 
     table: HudiTable
     partition_by: tuple[str, ...]
     unique_key: tuple[str, ...]
     state: TableState
+    commits_locally: bool = False
 
     def prepared(self, frame: DataFrame) -> DataFrame:
         """The frame with the derived partition column and Hudi's marker column."""
@@ -79,16 +85,30 @@ def count_actions(actions: DataFrame, sink: TableSpec) -> WriteCounts:
     return WriteCounts(row[0], row[1])
 
 
-def upsert_rows(actions: DataFrame, sink: TableSpec, metadata: Mapping[str, str], log: ChangeLog | None = None) -> None:
-    """Commit the actions as one upsert, which names the log of what it changes."""
-    named = {**metadata, **(log.metadata if log else {})}
-    hudi_table.write(actions.drop("_sml_copies", BEFORE), sink.table, "upsert", named)
+def commit_actions(
+    actions: DataFrame, counts: WriteCounts, sink: TableSpec, metadata: Mapping[str, str], stored: DataFrame | None
+) -> None:
+    """Commit the actions as one upsert, which names the log of what it changes.
+
+    `stored`: the table's rows, where actions do not have the rows as they were in every bit.
+    """
+    rows = actions.drop("_sml_copies", BEFORE)
+    if sink.commits_locally and commit_locally(rows, sink.table, metadata, counts.upserts + counts.deletes):
+        return
+    upsert_rows(rows, sink, metadata, log_changes(actions, counts, sink, stored))
+
+
+def upsert_rows(rows: DataFrame, sink: TableSpec, metadata: Mapping[str, str], log: ChangeLog | None = None) -> None:
+    """Commit the rows by Hudi's writer."""
+    hudi_table.write(rows, sink.table, "upsert", {**metadata, **(log.metadata if log else {})})
 
 
 def merge_nothing(frame: DataFrame, sink: TableSpec, metadata: Mapping[str, str]) -> None:
     """Commit metadata alone to a table with the columns of `frame`."""
+    if sink.commits_locally and commit_locally(None, sink.table, metadata, 0):
+        return
     log = ChangeLog(sink.state.frontier) if sink.state.frontier else None
-    upsert_rows(_no_actions(frame, sink), sink, metadata, log)
+    upsert_rows(_no_actions(frame, sink).drop("_sml_copies"), sink, metadata, log)
 
 
 def log_changes(actions: DataFrame, counts: WriteCounts, sink: TableSpec, stored: DataFrame | None) -> ChangeLog | None:
@@ -104,7 +124,7 @@ def log_changes(actions: DataFrame, counts: WriteCounts, sink: TableSpec, stored
         return log_of_upsert(plain, stored, timeline, sink.table, previous, count)
     types = {column.name: column.type for column in sink.state.stored or ()}
     is_alike = all(types.get(column.name) == as_stored(column.type) for column in visible(frame_schema(actions)))
-    if not is_alike or not merges_as_written(timeline, sink.table):
+    if not is_alike or not merges_as_declared(timeline, sink.table.ordering, sink.table.options):
         return None
     return log_of_images(actions, BEFORE, timeline, previous, count)
 

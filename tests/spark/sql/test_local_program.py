@@ -6,13 +6,17 @@ from datetime import date
 from decimal import Decimal as D
 from pathlib import Path
 from typing import Literal
+from unittest import mock
 
 import pytest
 from pyspark.sql import SparkSession
 
+from sqlmesh_like.duckdb import local_program
+from sqlmesh_like.duckdb.shared_lookups import SharedLookups
+from sqlmesh_like.hudi import change_log
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.plan import model_plan
 from sqlmesh_like.spark.tables.cleaner import clean_history
-from sqlmesh_like.spark.writer import materializer
 from tests.spark.lake import Lake, Row, Table, ordered
 
 MODELS = {
@@ -72,11 +76,19 @@ def stored(lake: Lake, name: str) -> list[tuple[object, ...]]:
     return ordered(frame.select(*sorted(c for c in frame.columns if not c.startswith("_hoodie_"))))
 
 
-@pytest.mark.parametrize("kind", ["cow", "mor"])
+@pytest.mark.parametrize(("kind", "is_looked_up"), [("cow", True), ("cow", False), ("mor", True)])
 def test_both_engines_bring_tables_to_the_same_rows_keys_and_state(
-    kind: Literal["cow", "mor"], spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: Literal["cow", "mor"],
+    is_looked_up: bool,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(materializer, "LOGGED_FROM_BYTES", 0)
+    monkeypatch.setattr(change_log, "LOGGED_FROM_BYTES", 0)
+    if is_looked_up:  # as in large inputs, of which models share the rows that they look up
+        for module in (model_plan, local_program):
+            monkeypatch.setattr(module, "SMALL_INPUT", 0)
+    shared = mock.patch.object(SharedLookups, "rows", autospec=True, side_effect=SharedLookups.rows).start()
     lakes = [Lake(spark, tmp_path / name, delta_engine=name) for name in ("auto", "spark")]  # type: ignore[arg-type]
     tables = [sources(lake, kind) for lake in lakes]
     for lake in lakes:
@@ -96,6 +108,8 @@ def test_both_engines_bring_tables_to_the_same_rows_keys_and_state(
         for name in MODELS:
             assert stored(lakes[0], name) == stored(lakes[1], name), name
     assert {name for name, engines in computed.items() if engines != {"duckdb"}} == set(NEVER_HERE)
+    assert (shared.call_count > 10) == is_looked_up
+    mock.patch.stopall()
 
 
 def test_a_run_that_needs_no_commit_starts_no_spark(spark: SparkSession, tmp_path: Path) -> None:
@@ -119,6 +133,29 @@ def test_a_run_that_needs_no_commit_starts_no_spark(spark: SparkSession, tmp_pat
     assert first.commits("large") == 2  # what is pending has become much: the frontier moves
     assert Timeline(first.uri("large")).frontier is not None
     assert first.plan("large").strategy == "no_op"
+
+
+def test_a_run_commits_small_changes_without_spark(spark: SparkSession, tmp_path: Path) -> None:
+    first = Lake(spark, tmp_path)
+    orders, buyers = sources(first)
+    for name, sql in MODELS.items():
+        first.model(name, sql)
+    written(first, orders, buyers, BATCHES[0])
+    first.run_well()
+    written(first, orders, buyers, BATCHES[1])
+
+    def never() -> SparkSession:
+        raise AssertionError("Spark was started")
+
+    without = Lake(spark, tmp_path, start=never, fresh=False)
+    results = without.run()
+    assert {name: result.status for name, result in results.items()} == dict.fromkeys(MODELS, "success")
+    assert all(first.commits(name) == 2 for name, result in results.items() if result.rows)
+    first.assert_maintained()
+    written(first, orders, buyers, BATCHES[2])
+    first.use_engine("spark")  # which goes on from these commits
+    first.run_well()
+    first.assert_maintained()
 
 
 def test_files_whose_commits_are_archived_are_read_here(spark: SparkSession, tmp_path: Path) -> None:

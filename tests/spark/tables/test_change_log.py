@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.cdc.tables import batch_log
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi import change_log
 from sqlmesh_like.hudi import timeline as timeline_module
 from sqlmesh_like.hudi.change_log import FOLDER, NotLoggedError, log_of, remove_logs
 from sqlmesh_like.hudi.history import LakeHistory
@@ -48,7 +48,7 @@ def lake(spark: SparkSession, tmp_path: Path) -> Lake:
 
 @pytest.fixture(autouse=True)
 def logs_of_small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_log, "WORTH_A_LOG", 0)
+    monkeypatch.setattr(change_log, "LOGGED_FROM_BYTES", 0)
 
 
 def row(id: int, m: int, month: int, note: str | None = None) -> Row:
@@ -284,7 +284,7 @@ def test_tables_of_before_get_logs_from_their_next_commit_on(
 ) -> None:
     shop = IngestLake(spark, tmp_path, (table(columns=TYPES),))
     with monkeypatch.context() as before:
-        before.setattr("sqlmesh_like.cdc.tables.table_batch.log_of_batch", lambda *_: None)
+        before.setattr(change_log, "LOGGED_FROM_BYTES", 10_000_000)
         shop.ingest(event("c", row(1, 1, 1)), event("c", row(2, 1, 1)))
         shop.ingest(event("u", row(1, 2, 1)))
     shop.ingest(event("d", None, row(1, 3, 1)), event("u", row(2, 3, 1)))
@@ -309,7 +309,7 @@ def test_logs_go_with_their_commits_and_left_ones_after_a_day(
         raise NodeError("no space left")
 
     with monkeypatch.context() as crashing:
-        crashing.setattr("sqlmesh_like.cdc.tables.table_batch.write", crash)
+        crashing.setattr("sqlmesh_like.hudi.writer.instant.OpenCommit.complete", crash)
         assert report_of(shop.ingest(event("u", row(1, 99, 1)))).error == "no space left"
     assert len(list(logs.iterdir())) == 12, "written before the commit, which never came"
     kept = frontiers(shop.uri())[-3:]
@@ -329,7 +329,7 @@ def test_logs_go_with_their_commits_and_left_ones_after_a_day(
 
 
 def test_small_tables_have_no_logs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_log, "WORTH_A_LOG", 10_000_000)
+    monkeypatch.setattr(change_log, "LOGGED_FROM_BYTES", 10_000_000)
     shop = IngestLake(spark, tmp_path, (table(columns=TYPES),))
     shop.ingest(event("c", row(1, 1, 1)))
     shop.ingest(event("u", row(1, 2, 1)))

@@ -36,8 +36,23 @@ def session():
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
-spark = session()
-if moment == "after the commit":
+def local(*parts):
+    # What this process writes without Spark.
+    from sqlmesh_like.hudi.writer import upsert as writer
+    from sqlmesh_like.hudi.writer.instant import OpenCommit
+    owner = OpenCommit if parts[0] in vars(OpenCommit) else writer
+    real = getattr(owner, parts[0])
+    def dying(*arguments, **named):
+        if parts[1] == "after":
+            real(*arguments, **named)
+        die()
+    setattr(owner, parts[0], dying)
+
+is_local = "," in moment  # then Spark is not even started
+spark = None if is_local else session()
+if is_local:
+    local(*moment.split(","))
+elif moment == "after the commit":
     real = tables.write
     def write(*arguments):
         real(*arguments)
@@ -56,7 +71,7 @@ else:
         poisoned = frame.withColumn("_hoodie_is_deleted", last_words(frame["_sml_key"]))
         real(poisoned, *rest)
     tables.write = write
-Lake(spark, root, fresh=False).run()
+Lake(spark, root, start=session, fresh=False).run()
 """
 
 
@@ -75,7 +90,29 @@ def run_and_die(lake: Lake, moment: str) -> None:
     assert done.returncode == -signal.SIGKILL, done.stderr[-2000:]
 
 
+MOMENTS = ("open_commit,after", "mark,after", "add_partition,after", "merge_file,before", "merge_file,after",
+    "complete,before", "complete,after")  # fmt: skip
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_killed_in_a_commit_without_spark_the_next_run_is_right(moment: str, lake: Lake, orders: Table) -> None:
+    lake.run_well()
+    orders.upsert((1, 1, D("7.00"), "x", "m1"), (3, 3, D("1.00"), "x", "m1"))
+    run_and_die(lake, moment)
+    is_done = moment == "complete,after"
+    assert bool(lake.timeline("agg").pending) != is_done
+    after = [("x", D("8.00"), 2), ("y", D("6.00"), 1)]
+    assert lake.rows("agg") == (after if is_done else [("x", D("5.00"), 1), ("y", D("6.00"), 1)])
+    if moment == "merge_file,after":
+        lake.use_engine("spark")  # Hudi's writer removes what was left, too
+    assert lake.run_well() == {"agg": "no_op" if is_done else "aggregate_merge"}
+    assert not lake.timeline("agg").pending and lake.rows("agg") == after
+    assert len(lake.timeline("agg").data_files) == 2, "nothing is left of the commit that was cut off"
+    lake.assert_maintained()
+
+
 def test_killed_right_after_the_commit_nothing_is_applied_twice(lake: Lake, orders: Table) -> None:
+    lake.use_engine("spark")
     lake.run_well()
     orders.upsert((1, 1, D("7.00"), "x", "m1"), (3, 3, D("1.00"), "x", "m1"))
     run_and_die(lake, "after the commit")
@@ -89,6 +126,7 @@ def test_killed_right_after_the_commit_nothing_is_applied_twice(lake: Lake, orde
 
 @pytest.mark.checklist(39)
 def test_killed_in_the_middle_of_a_write_the_next_run_does_it_again(lake: Lake, orders: Table) -> None:
+    lake.use_engine("spark")
     lake.run_well()
     orders.upsert((1, 1, D("7.00"), "x", "m1"), (3, 3, D("1.00"), "x", "m1"))
     run_and_die(lake, "in the middle")

@@ -38,7 +38,8 @@ def test_catalog_json_is_dbts_v1_with_columns_and_sizes_of_the_lake(folder: Path
 
 def test_run_results_json_is_dbts_v6(folder: Path) -> None:
     results = parser.parse_run_results_v6(read(folder, "run_results.json"))
-    assert [result.unique_id for result in results.results] == ["model.shop.daily", "model.shop.top"]
+    daily, test, top = (result.unique_id for result in results.results)
+    assert (daily, top) == ("model.shop.daily", "model.shop.top") and test.startswith("test.shop.not_null_daily_day")
 
 
 def test_manifest_json_is_dbts_v12(folder: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 import sqlmesh_like
 from sqlmesh_like.cli import app
 from sqlmesh_like.cli.app import COMMANDS, main
+from sqlmesh_like.cli.help import GROUPS, command_groups
 from tests.projects import enter_project
 
 FILES = {
@@ -273,9 +274,23 @@ def test_help_and_version_import_no_engine(words: list[str]) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_help_names_every_command(capsys: Shown) -> None:
+def test_help_names_every_command_once_below_a_heading(capsys: Shown) -> None:
     shown = _out(capsys, "--help")
-    assert all(f"  {name} " in shown for name in COMMANDS)
+    assert all(shown.count(f"\n  {name} ") == 1 for name in COMMANDS)
+    headings = [line[:-1] for line in shown.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert headings == [*GROUPS, "Options"]
+
+
+def test_a_command_that_is_in_no_group_is_listed_all_the_same() -> None:
+    assert dict(command_groups({"run": "Run.", "dance": "Dance."}))["Others"] == [("dance", "Dance.")]
+
+
+@pytest.mark.parametrize("words", [["run"], ["docs", "generate"]])
+def test_flags_of_every_command_stand_below_a_heading_of_their_own(words: list[str], capsys: Shown) -> None:
+    own, heading, shared = _out(capsys, *words, "--help").partition("Options of every command:\n")
+    assert heading and "  -t, --target NAME" in shared and "--target" not in own
+    assert ("--now" if words == ["run"] else "--static") in own.partition("Options:\n")[2]
+    assert shared.rstrip().splitlines()[-1].startswith("  Example: sml ")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -113,7 +113,12 @@ def test_refresh_incremental_follows_even_a_burst(source: _Sized, capsys: Shown)
 
 @pytest.mark.parametrize(
     ("size", "files", "advice"),
-    [(50, ["a", "b"], "table_type: mor"), (5, list("abcdefg"), "sml maintain --rebucket"), (1, ["a", "b"], None)],
+    [
+        (50, ["a", "b"], None),
+        (280, ["a", "b"], "table_type: mor"),
+        (5, list("abcdefg"), "sml maintain --rebucket"),
+        (1, ["a", "b"], None),
+    ],
 )
 def test_what_commits_rewrite_for_what_they_change_is_told_with_what_would_help(
     source: _Sized, capsys: Shown, size: int, files: list[str], advice: str | None

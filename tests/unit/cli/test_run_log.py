@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sqlmesh_like.cli.run_log import problems
 from sqlmesh_like.errors import Location
-from sqlmesh_like.names import TableName
+from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.render.rendered import RenderedSeed
 from sqlmesh_like.run.result import RunResult, SeedResult
 
@@ -15,7 +15,7 @@ NOW = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 def _shown(root: Path, message: str, location: Location | None) -> str:
-    seed = RenderedSeed("seed.p.s", "s", "seeds/s.csv", TableName("dws", "s"), {}, {})
+    seed = RenderedSeed(NodeId("seed", "p", "s"), "s", "seeds/s.csv", TableName("dws", "s"), {}, {})
     result = SeedResult(seed, "error", message, NOW, 0.0, location=location)
     (text,) = problems(RunResult((result,)), root)
     return text

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from sqlmesh_like.app.invocation import Invocation
+from sqlmesh_like.app.loading.loaded import load
+from sqlmesh_like.artifacts.run_history import HISTORY, extend_history
 from sqlmesh_like.artifacts.run_results import ResultRow, write_run_results
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.plan.history import TableRecord
@@ -72,15 +76,38 @@ def make_project(root: Path) -> Path:
     lake = Lake(root / "w/dws/daily")
     for second in (1, 3):
         lake.commit(second, ["a"], extra={"sml.record": made.to_json(), "schema": _SCHEMA})
-    stale = {"unique_id": "source.shop.shop.orders", "max_loaded_at": "2024-01-01T00:00:00.000000Z", "status": "warn"}
+    stale = {
+        "unique_id": "source.shop.shop.orders", "max_loaded_at": "2024-01-01T00:00:00.000000Z", "status": "warn",
+        "snapshotted_at": "2024-01-03T00:00:00.000000Z", "criteria": {"warn_after": {"count": 1, "period": "day"}},
+    }  # fmt: skip
     (root / "target").mkdir()
     (root / "target/sources.json").write_text(json.dumps({"metadata": {}, "results": [stale]}))
+    history = None
+    for day, read in ((1, 1_000_000), (2, 12_000)):
+        history = extend_history(history, "a", _call(root, day, read))
+    (root / f"target/{HISTORY}").write_text(json.dumps(history))
+    return root
+
+
+def failing_test(root: Path) -> str:
+    """The unique id of the test of `daily` that fails in both calls."""
+    nodes = load(Invocation(project_dir=root, profiles_dir=root)).graph.nodes
+    return next(each for each in nodes if each.startswith("test.shop.not_null_daily_day"))
+
+
+def _call(root: Path, day: int, read: int) -> dict[str, object]:
+    """A call of the second or third of January: `daily` is built, its test and `top` fail."""
+    estimate = {
+        "strategies": {"group_recompute": {"read_bytes": read}}, "full_refresh": {"read_bytes": 1_000_000},
+    }  # fmt: skip
+    built = {"strategy": "group_recompute", "rows_affected": 7, "estimate": estimate}
     results = [
-        ResultRow("model.shop.daily", "success", "ok", 1.5, {"strategy": "full_refresh", "rows_affected": 7}),
+        ResultRow("model.shop.daily", "success", "ok", 1.5, built),
+        ResultRow(failing_test(root), "fail", "2 rows without a day", 0.2, failures=2),
         ResultRow("model.shop.top", "error", "no <b>such</b> table", 0.1),
     ]
-    write_run_results(root / "target/run_results.json", results, 2.0, {"which": "run"})
-    return root
+    ended = datetime(2024, 1, 1 + day, tzinfo=UTC)
+    return write_run_results(root / "target/run_results.json", results, 2.0, {"which": "build"}, now=ended)
 
 
 @pytest.fixture(scope="session")

@@ -9,14 +9,14 @@ from typing import Literal
 import pytest
 
 from sqlmesh_like.errors import UnreadableTableError
-from sqlmesh_like.names import TableName
+from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.plan.catalog import Catalog, TablePlace
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import RenderedModel, RenderedProject, SourceMap
 
-MODEL = "model.p.m"
+MODEL = NodeId("model", "p", "m")
 
 
 @dataclass

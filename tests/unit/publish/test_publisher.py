@@ -18,7 +18,7 @@ from sqlmesh_like.app.loading.loaded import load
 from sqlmesh_like.app.operations.run_results import detail, response
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.errors import NodeError, RetryableError
-from sqlmesh_like.names import Column
+from sqlmesh_like.names import Column, NodeId
 from sqlmesh_like.plan.catalog import Catalog, TablePlace
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.project.publishing import Destination, Publish
@@ -79,7 +79,7 @@ class Store:
     def close(self) -> None: ...
 
 
-MODEL = replace(_model("t", ["t"]), unique_id="model.shop.t")
+MODEL = replace(_model("t", ["t"]), unique_id=NodeId("model", "shop", "t"))
 MODEL = replace(MODEL, config=replace(MODEL.config, publish=Publish(("bi",))))
 
 

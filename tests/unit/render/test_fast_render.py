@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sqlmesh_like.render import templates as rendering
-from sqlmesh_like.render.fast_render import render_plain
-from sqlmesh_like.render.templates import Templates
+from sqlmesh_like.render.jinja import templates as rendering
+from sqlmesh_like.render.jinja.fast_render import render_plain
+from sqlmesh_like.render.jinja.templates import Templates
 
 
 def scope() -> dict[str, object]:

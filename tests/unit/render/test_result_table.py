@@ -9,8 +9,8 @@ from decimal import Decimal
 import pytest
 
 from sqlmesh_like.errors import JinjaError
+from sqlmesh_like.render.jinja.templates import Templates
 from sqlmesh_like.render.results.result_table import ResultTable
-from sqlmesh_like.render.templates import Templates
 
 DAY = datetime.date(2024, 1, 2)
 NAMES = ("id", "name", "amt", "day", "ratio")

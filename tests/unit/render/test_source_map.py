@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sqlmesh_like.render.jinja.templates import Templates
 from sqlmesh_like.render.rendered import SourceMap
-from sqlmesh_like.render.templates import Templates
 
 
 def render(raw: str, **scope: object) -> SourceMap:

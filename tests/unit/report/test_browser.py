@@ -72,9 +72,12 @@ def test_a_narrow_page_has_its_own_drawings(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"
 
 
+@pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_report_is_accessible(browser: Browser, report_page: Path, scheme: Literal["light", "dark"]) -> None:
-    context = browser.new_context(bypass_csp=True, color_scheme=scheme)
+def test_the_report_is_accessible(
+    browser: Browser, report_page: Path, scheme: Literal["light", "dark"], width: int
+) -> None:
+    context = browser.new_context(bypass_csp=True, color_scheme=scheme, viewport={"width": width, "height": 844})
     page = context.new_page()
     page.goto(report_page.as_uri())
     page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")

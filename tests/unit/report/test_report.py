@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from html import unescape
 from pathlib import Path
@@ -19,6 +19,7 @@ from sqlmesh_like.cli.app import main
 from sqlmesh_like.names import Column
 from sqlmesh_like.report.chart import Chart, read_report
 from sqlmesh_like.report.chart_inference import infer_chart
+from sqlmesh_like.report.date_columns import days_as_dates
 from sqlmesh_like.report.drawing import drawing
 from sqlmesh_like.report.text_summary import summarize
 from sqlmesh_like.run.ports import Rows
@@ -91,6 +92,53 @@ def test_bars_are_the_largest_and_times_are_utc() -> None:
     assert "hour: 2024-01-01 03:00:00; n: 3" in svg and svg.count("data-tip") == 24, "times are never cut"
 
 
+def labels(svg: str) -> list[str]:
+    """What stands at the axes."""
+    return re.findall(r"<text[^>]*>([^<]+)</text>", svg)
+
+
+@pytest.mark.parametrize("values", [(1, 3), (Decimal("1.00"), Decimal("3.00")), (1.0, 3.0), (0, 1)])
+def test_between_whole_numbers_an_axis_has_no_label(values: tuple[float, float]) -> None:
+    given = rows("city string, n decimal(9,2)", ("Ulm", values[0]), ("Bonn", values[1]))
+    said = labels(drawing(Chart("bar", "T", "", "city", ("n",)), given, 500, "c"))
+    assert [each for each in said if not each.isalpha()] == [str(each) for each in range(int(values[1]) + 1)]
+
+
+def test_between_other_numbers_it_has() -> None:
+    given = rows("city string, n double", ("Ulm", 0.5), ("Bonn", 2.0))
+    assert "0.5" in labels(drawing(Chart("bar", "T", "", "city", ("n",)), given, 500, "c"))
+
+
+def test_zero_has_no_unit() -> None:
+    given = rows("city string, n int", ("Ulm", 15_000), ("Bonn", 2))
+    said = labels(drawing(Chart("bar", "T", "", "city", ("n",)), given, 500, "c"))
+    assert "0" in said and "0k" not in said and "10k" in said
+
+
+@pytest.mark.parametrize("days", [2, 3, 5, 20, 44])
+def test_an_axis_of_days_has_no_hours_and_each_day_once(days: int) -> None:
+    given = rows("day date, n int", *((date(2024, 1, 1) + timedelta(each), each) for each in range(days)))
+    said = labels(drawing(Chart("line", "T", "", "day", ("n",)), given, 560, "c"))
+    dates = [each for each in said if re.fullmatch(r"\d{4}-\d{2}-\d{2}", each)]
+    assert dates and len(set(dates)) == len(dates)
+    assert not [each for each in said if re.search("AM|PM|:", each)]
+
+
+def test_an_axis_of_months_has_nothing_between_them() -> None:
+    given = rows("year_month string, n int", *((f"2024{month:02}", month) for month in range(1, 6)))
+    said = labels(drawing(Chart("line", "T", "", "year_month", ("n",)), given, 560, "c"))
+    assert [each for each in said if each.endswith("2024")] == [
+        "Jan 2024", "Feb 2024", "Mar 2024", "Apr 2024", "May 2024",
+    ]  # fmt: skip
+
+
+def test_timestamps_that_are_all_midnights_are_days() -> None:
+    days = rows("at timestamp, n int", (datetime(2024, 1, 1), 1), (datetime(2024, 1, 2, tzinfo=UTC), 2), (None, 3))
+    assert days_as_dates(days) == rows("at date, n int", (date(2024, 1, 1), 1), (date(2024, 1, 2), 2), (None, 3))
+    moments = rows("at timestamp, n int", (datetime(2024, 1, 1), 1), (datetime(2024, 1, 2, 12), 2))
+    assert days_as_dates(moments) == moments
+
+
 def test_a_chart_is_told_in_words() -> None:
     given = rows("city string, n int", ("Ulm", 1200), ("Bonn", 3), ("Rom", None))
     said = summarize(Chart("bar", "Sales", "", "city", ("n",)), given)
@@ -127,6 +175,9 @@ def test_declared_charts_stand_in_their_order(tmp_path: Path) -> None:
     assert re.findall(r"<h2[^>]*>([^<]*)<", text) == ["By day", "A question", "Sales total"]
     assert "<h1>Corner &lt;shop&gt;</h1>" in text and "Of all that is sold." in text
     assert set(re.findall(r'data-tip="city: (\w+)', text)) == {"Springfield", "Lake"}
+    (folded,) = re.findall(r'<details class="source"><summary>SQL</summary><pre[^>]*><code>([^<]*)</code>', text)
+    assert unescape(folded) == "select city, amount from dws.sales_by_city where amount > 4000"
+    assert "<code>sales_by_day</code>" in text, "a table is named"
 
 
 @pytest.mark.parametrize(

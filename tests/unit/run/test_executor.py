@@ -11,7 +11,7 @@ import networkx as nx
 import pytest
 
 from sqlmesh_like.app.operations.run_results import response
-from sqlmesh_like.names import Column, TableName
+from sqlmesh_like.names import Column, NodeId, TableName
 from sqlmesh_like.plan.catalog import Catalog, TablePlace
 from sqlmesh_like.plan.graph import Graph, Node
 from sqlmesh_like.plan.history import ChangeVolume, CommitSummary, TableRecord, TableState, Volume
@@ -19,12 +19,13 @@ from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import InputRef, RenderedModel, RenderedProject, SourceMap
-from sqlmesh_like.run.executor import Executor
+from sqlmesh_like.run.executor import Executor, RunPolicy
 from sqlmesh_like.run.ports import SparkWork, WriteResult
 from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode
+from sqlmesh_like.run.schedule import Pace
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
-SOURCE = "source.p.ods.t"
+SOURCE = NodeId("source", "p", "ods", "t")
 SCHEMA = (Column("id", "int"),)
 
 
@@ -108,13 +109,13 @@ class _Silent:
 def _model(name: str, reads: Iterable[str]) -> RenderedModel:
     refs = tuple(
         InputRef(SOURCE, TableName("ods", "t"), "source") if read == "t"
-        else InputRef(f"model.p.{read}", TableName("dws", read), "model")
+        else InputRef(NodeId("model", "p", read), TableName("dws", read), "model")
         for read in reads
     )  # fmt: skip
     sql = " union all ".join(f"select id from {ref.table.schema}.{ref.table.identifier}" for ref in refs)
     config, table = ModelConfig(), TableName("dws", name)
     return RenderedModel(
-        f"model.p.{name}", name, f"{name}.sql", sql, sql, config, table, refs, SourceMap(sql, sql)
+        NodeId("model", "p", name), name, f"{name}.sql", sql, sql, config, table, refs, SourceMap(sql, sql)
     )  # fmt: skip
 
 
@@ -129,7 +130,7 @@ def _executor(lake: _Lake, engine: _Engine, threads: int, **reads: str) -> Execu
         unique_id: TablePlace(unique_id, TableName("s", node.name), unique_id) for unique_id, node in nodes.items()
     }
     planner = Planner(RenderedProject("p", models), Catalog(places, lake), NOW)
-    return Executor(planner, Graph(nodes, edges), engine, _Silent(), threads)  # type: ignore[arg-type]
+    return Executor(planner, Graph(nodes, edges), engine, _Silent(), RunPolicy(Pace(threads)))  # type: ignore[arg-type]
 
 
 def _run(executor: Executor) -> Mapping[str, ModelResult]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sqlmesh_like.names import TableName
+from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.plan.catalog import Catalog, TablePlace
 from sqlmesh_like.plan.history import ChangeVolume, CommitSummary, TableRecord, TableState, Volume
 from sqlmesh_like.run.retention import AT_LEAST, AT_MOST, SLACK, Cleaning, due
@@ -58,8 +58,8 @@ class _History:
 
 def _due(commits: int, behind: int, logged: int = 0) -> tuple[Cleaning, ...]:
     places = {
-        "source.p.s.t": TablePlace("source.p.s.t", TableName("ods", "t"), "t"),
-        "model.p.m": TablePlace("model.p.m", TableName("dws", "m"), "m"),
+        "source.p.s.t": TablePlace(NodeId("source", "p", "s", "t"), TableName("ods", "t"), "t"),
+        "model.p.m": TablePlace(NodeId("model", "p", "m"), TableName("dws", "m"), "m"),
     }
     return due(Catalog(places, _History(commits, behind, logged)), ["source.p.s.t"])
 

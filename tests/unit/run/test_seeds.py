@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.errors import ProjectError
-from sqlmesh_like.names import TableName
+from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.render.rendered import RenderedSeed
 from sqlmesh_like.run.seed_types import declared_type, infer_type
 from sqlmesh_like.run.seeds import SeedReader, SeedTable, read_seed
@@ -18,7 +18,8 @@ from sqlmesh_like.run.seeds import SeedReader, SeedTable, read_seed
 
 def read(root: Path, text: str | bytes, types: Mapping[str, str] | None = None, **config: object) -> SeedTable:
     (root / "s.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_seed(RenderedSeed("seed.p.s", "s", "s.csv", TableName("dws", "s"), types or {}, config), root)
+    seed = RenderedSeed(NodeId("seed", "p", "s"), "s", "s.csv", TableName("dws", "s"), types or {}, config)
+    return read_seed(seed, root)
 
 
 def test_quoted_fields_hold_delimiters_quotes_and_line_ends(tmp_path: Path) -> None:
@@ -155,7 +156,7 @@ def test_a_delimiter_is_one_character(tmp_path: Path, delimiter: object) -> None
 
 def test_a_seed_that_is_the_same_is_typed_once(tmp_path: Path) -> None:
     def seed(**config: object) -> RenderedSeed:
-        return RenderedSeed("seed.p.s", "s", "s.csv", TableName("dws", "s"), {}, config)
+        return RenderedSeed(NodeId("seed", "p", "s"), "s", "s.csv", TableName("dws", "s"), {}, config)
 
     reader, file = SeedReader(), tmp_path / "s.csv"
     file.write_text("a,b\n1,2\n")

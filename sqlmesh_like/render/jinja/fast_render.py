@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from sqlmesh_like.render.jinja.source_map import CLOSE, OPEN
 from sqlmesh_like.render.rendered import SourceMap
-from sqlmesh_like.render.source_map import CLOSE, OPEN
 
 _TAG = re.compile(r"\{\{(?![-+])(.*?)(?<![-+])\}\}", re.DOTALL)
 _ELSEWHERE = re.compile(r"\{[%#]|\r|\{\{[-+]|[" + OPEN + CLOSE + "]")

@@ -1,0 +1,141 @@
+"""`run_history.json`: what the calls of each target did, and which of its nodes have a problem since when.
+
+`run_results.json` holds the last call alone. A node's problem lasts until a call in which it succeeds; one that skips
+it or leaves it out says nothing of it. Owns the shape; it is ours alone, and whoever deletes the file loses only the
+past.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from sqlmesh_like.artifacts.json_objects import Artifact, mapping_of
+from sqlmesh_like.artifacts.state import statuses
+
+HISTORY = "run_history.json"
+MOST_CALLS = 60
+"""Calls of a target that are kept, the newest."""
+FAILED = frozenset({"error", "fail", "runtime error"})
+_PROBLEMS = FAILED | {"warn"}
+_SUCCESSES = frozenset({"success", "pass", "no-op"})
+_MOST_LETTERS = 600
+
+_Json = Mapping[str, object]
+
+
+def extend_history(history: Artifact | None, target: str, run_results: _Json) -> dict[str, object]:
+    """The history with the call of these run results, of this target, as its newest."""
+    targets = dict(mapping_of((history or {}).get("targets")))
+    targets[target] = _extended(mapping_of(targets.get(target)), run_results)
+    return {"metadata": {"generated_at": _ended(run_results)}, "targets": targets}
+
+
+@dataclass(frozen=True)
+class TargetHistory:
+    """What is known of one target: its calls, oldest first, problems by unique id, and its last results, if any."""
+
+    calls: tuple[Artifact, ...] = ()
+    problems: Artifact = field(default_factory=dict)
+    results: Artifact | None = None
+
+
+def target_history(history: Artifact | None, target: str, run_results: Artifact | None) -> TargetHistory:
+    """What a target folder's two files say of a target. Results that the history does not know count as this target's.
+
+    >>> target_history(None, "dev", None).calls
+    ()
+    """
+    targets = mapping_of((history or {}).get("targets"))
+    own = mapping_of(targets.get(target))
+    if run_results is not None and not any(_knows(mapping_of(each), run_results) for each in targets.values()):
+        own = _extended(own, run_results)
+    calls = tuple(mapping_of(call) for call in _list(own.get("calls")))
+    is_own = run_results is not None and _knows(own, run_results)
+    return TargetHistory(calls, mapping_of(own.get("problems")), run_results if is_own else None)
+
+
+def _knows(target: _Json, run_results: _Json) -> bool:
+    call = mapping_of(run_results.get("metadata")).get("invocation_id")
+    return any(mapping_of(each).get("invocation_id") == call for each in _list(target.get("calls")))
+
+
+def _extended(before: _Json, run_results: _Json) -> dict[str, object]:
+    rows = [mapping_of(row) for row in _list(run_results.get("results"))]
+    rebuild = _numbers(before.get("rebuild_bytes"))
+    read = {str(row.get("unique_id")): _read(row, rebuild) for row in rows}
+    rebuild |= {unique_id: rebuilt for unique_id, (_, rebuilt) in read.items() if rebuilt}
+    return {
+        "calls": [*_list(before.get("calls")), _call(run_results, rows, read.values())][-MOST_CALLS:],
+        "problems": _problems(mapping_of(before.get("problems")), rows, _ended(run_results)),
+        "rebuild_bytes": rebuild,
+    }
+
+
+def _call(run_results: _Json, rows: list[Artifact], read: Iterable[tuple[int, int]]) -> dict[str, object]:
+    """`read_bytes` and `rebuild_bytes` are of the models whose rebuilding has a known size, `measured` their number."""
+    known = [pair for pair in read if pair[1]]
+    outcomes = list(statuses(run_results).values())
+    responses = [mapping_of(row.get("adapter_response")) for row in rows]
+    return {
+        "invocation_id": mapping_of(run_results.get("metadata")).get("invocation_id"),
+        "at": _ended(run_results),
+        "which": mapping_of(run_results.get("args")).get("which"),
+        "seconds": run_results.get("elapsed_time"),
+        "statuses": {status: outcomes.count(status) for status in sorted(set(outcomes))},
+        "rows": sum(_number(response.get("rows_affected")) for response in responses),
+        "written_bytes": sum(_number(response.get("bytes_written")) for response in responses),
+        "read_bytes": sum(read for read, _ in known),
+        "rebuild_bytes": sum(rebuilt for _, rebuilt in known),
+        "measured": len(known),
+    }
+
+
+def _read(row: _Json, rebuild: Mapping[str, int]) -> tuple[int, int]:
+    """Bytes that a model's run read and that rebuilding it would have read, by commit metadata; 0: not known.
+
+    Where nothing had changed no input was measured: rebuilding reads what it would have read the last time.
+    """
+    if row.get("status") == "no-op":
+        return 0, rebuild.get(str(row.get("unique_id")), 0)
+    response = mapping_of(row.get("adapter_response"))
+    estimate, strategy = mapping_of(response.get("estimate")), str(response.get("strategy"))
+    full = mapping_of(estimate.get("full_refresh"))
+    if row.get("status") != "success" or not full:
+        return 0, 0
+    works = {**mapping_of(estimate.get("strategies")), "full_refresh": full}
+    done = mapping_of(works.get(strategy))
+    return _number(done.get("read_bytes", estimate.get("read_bytes"))), _number(full.get("read_bytes"))
+
+
+def _problems(before: _Json, rows: list[Artifact], now: object) -> dict[str, object]:
+    problems: dict[str, object] = dict(before)
+    for row in rows:
+        unique_id, status = str(row.get("unique_id")), str(row.get("status"))
+        if status in _SUCCESSES:
+            problems.pop(unique_id, None)
+        elif status in _PROBLEMS:
+            earlier = mapping_of(problems.get(unique_id))
+            is_same = (earlier.get("status") in FAILED) == (status in FAILED)
+            since = earlier.get("since") if is_same else None
+            message = str(row.get("message") or "")[:_MOST_LETTERS]
+            problems[unique_id] = {
+                "status": status, "message": message, "failures": row.get("failures"), "since": since or now, "at": now,
+            }  # fmt: skip
+    return problems
+
+
+def _ended(run_results: _Json) -> object:
+    return mapping_of(run_results.get("metadata")).get("generated_at")
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _number(value: object) -> int:
+    return int(value) if isinstance(value, int | float) else 0
+
+
+def _numbers(value: object) -> dict[str, int]:
+    return {name: _number(each) for name, each in mapping_of(value).items()}

@@ -1,0 +1,69 @@
+"""The keys that a change touches, before and after. Owns their step, and what it says of rows and of partitions.
+
+A key is what decides which rows belong together: of groups, of windows, of the equalities of a join, of a partition of
+the target. Keys are taken from before and after images alike: a row that moves from one key to another touches both.
+Groups, windows, joins and whole partitions all ask here, for a key that is left out is a wrong row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlglot import exp
+
+from sqlmesh_like.analyze.algebra.lineage import window_keys
+from sqlmesh_like.analyze.algebra.relation import Aggregate, Distinct, Join, Relation, Windowed, columns
+from sqlmesh_like.delta.keys import column
+
+
+def key_columns(count: int) -> list[str]:
+    """Columns of a step of keys: `_sml_p0`, `_sml_p1`, …"""
+    return [f"_sml_p{position}" for position in range(count)]
+
+
+def keys_of(expressions: Sequence[exp.Expr], changes: Iterable[str | exp.Expr]) -> exp.Query:
+    """Distinct values of expressions over the columns that all these steps or FROM items have.
+
+    Without expressions: one row, if they have any.
+    """
+    return affected_keys([(expressions, change) for change in changes])
+
+
+def affected_keys(sides: Iterable[tuple[Sequence[exp.Expr], str | exp.Expr]]) -> exp.Query:
+    """Distinct keys of several changes, each by its own expressions: those of both sides of a join, of all inputs."""
+    selects: list[exp.Query] = []
+    for expressions, change in sides:
+        names = key_columns(len(expressions))
+        items = [exp.alias_(e.copy(), name, quoted=True) for e, name in zip(expressions, names, strict=True)]
+        shown = items or [exp.Literal.number(1).as_("_sml_any")]
+        selects.append(exp.select(*shown).distinct().from_(change))
+    query = selects[0]
+    for further in selects[1:]:
+        query = exp.union(query, further, distinct=True)
+    return query
+
+
+def sides_of(source: Relation) -> list[tuple[Relation, list[exp.Expr]]]:
+    """Each child with the expressions over it that are the node's keys, in the same order for every child."""
+    match source:
+        case Join():
+            return [(source.left, [p.left for p in source.pairs]), (source.right, [p.right for p in source.pairs])]
+        case Aggregate():
+            return [(source.child, [named.expression for named in source.keys])]
+        case Distinct():
+            return [(source.child, [column(c.name) for c in columns(source)])]
+        case Windowed():
+            return [(source.child, window_keys(source))]
+    raise AssertionError(f"{type(source).__name__} is linear")
+
+
+def shown_keys(source: Aggregate | Distinct, step_columns: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Visible columns of a table of groups that are its keys, each with the column of a step that holds this key."""
+    if isinstance(source, Distinct):
+        return tuple((c.name, name) for c, name in zip(columns(source), step_columns, strict=True))
+    keys = {named.name: name for named, name in zip(source.keys, step_columns, strict=True)}
+    return tuple(
+        (item.name, keys[item.expression.name])
+        for item in source.items
+        if isinstance(item.expression, exp.Column) and item.expression.name in keys
+    )

@@ -1,0 +1,126 @@
+"""Models brought up to date in this process: DuckDB computes what changes, and the commit is written without Spark.
+
+Owns what of a plan that is possible for, and which part of it. What is left to Spark: the whole work, where the program
+or its tables are not for DuckDB, or the commit alone, where `hudi.writer` does not write the table.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sqlmesh_like.duckdb.local_program import LocalActions, LocalPrograms
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi import change_log
+from sqlmesh_like.hudi.change_log import ChangeLog
+from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
+from sqlmesh_like.hudi.writer.instant import settled_timeline
+from sqlmesh_like.hudi.writer.partition_names import partition_names
+from sqlmesh_like.hudi.writer.table_support import unsupported_reason
+from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
+from sqlmesh_like.names import PARTITION
+from sqlmesh_like.plan.frontier_advance import must_advance_frontier
+from sqlmesh_like.plan.history import RECORD_KEY, History
+from sqlmesh_like.plan.model_plan import SMALL_INPUT, PlannedModel
+from sqlmesh_like.run.ports import NamedColumns, WriteResult
+
+_LOG = logging.getLogger(__name__)
+MERGED = ("row_based", "aggregate_merge", "group_recompute")
+"""Strategies whose changed rows are merged into the table."""
+_MOST_BYTES = 256_000_000
+"""Actions of more bytes are committed by Spark: all of them are held in memory here."""
+
+
+@dataclass(frozen=True)
+class LocalModels:
+    """`hudi`: the target's options, below those of a model. `commits`: False where tables are in a catalog."""
+
+    programs: LocalPrograms
+    history: History
+    hudi: Mapping[str, object]
+    commits: bool = True
+
+    def write(self, planned: PlannedModel, named: NamedColumns) -> WriteResult | LocalActions | None:
+        """Bring a table up to its plan; or what Spark has yet to commit; or None, where Spark has to do it all.
+
+        `named`: see `run.ports.ModelWriter.apply`.
+        """
+        started = datetime.now(UTC)
+        actions = self._actions(planned, named)
+        if actions is None:
+            return None
+        # Nothing came of the change: that is worth a commit only where to read it again would cost more than one.
+        is_nothing = not actions.upserts and not actions.deletes
+        done = WriteResult(planned.strategy, 0, 0, committed=False, engine="duckdb")
+        if is_nothing and _reads_little(planned) and not self._must_commit(planned):
+            return done
+        try:
+            return self._committed(planned, actions, started) or (
+                done if is_nothing and not self._must_commit(planned) else actions
+            )
+        except UnsupportedRowsError as error:
+            _LOG.debug("%s is committed by Spark: %s", planned.compiled.model.unique_id, error)
+            return actions
+        except OSError as error:
+            table = planned.compiled.model.table
+            raise NodeError(f"{table}: {planned.target.uri} cannot be written: {error.strerror or error}") from error
+
+    def _actions(self, planned: PlannedModel, named: NamedColumns) -> LocalActions | None:
+        """What a run does to its table, where that can be computed without Spark."""
+        plan, logged = planned.compiled.table, self._is_large(planned)
+        if planned.strategy == "partition_rescan" and plan.rescan is not None:
+            return self.programs.rescanned(planned, plan.rescan, logged=logged)
+        if planned.strategy == "recompute_merge" and plan.build is not None:
+            return self.programs.recomputed(planned, plan.build, logged=logged)
+        program = plan.program_for(planned.moves) if planned.strategy in MERGED else None
+        return None if program is None else self.programs.actions(planned, program, named, logged=logged)
+
+    def _is_large(self, planned: PlannedModel) -> bool:
+        target = planned.target
+        size = self.history.volume(target.uri, target.frontier).bytes if target.frontier is not None else 0
+        return size >= change_log.LOGGED_FROM_BYTES
+
+    def _must_commit(self, planned: PlannedModel) -> bool:
+        """Whether Spark has to store, if need be, that a change was looked at of which nothing came."""
+        return planned.strategy == "recompute_merge" or must_advance_frontier(planned, self.history)
+
+    def _committed(self, planned: PlannedModel, actions: LocalActions, started: datetime) -> WriteResult | None:
+        """Commit the actions. Raises UnsupportedRowsError and what Python raises where a file cannot be written."""
+        config, target = planned.compiled.model.config, planned.target
+        timeline, partition_field = settled_timeline(target.uri), PARTITION if config.partition_by else None
+        options = {name: str(value) for name, value in {**self.hudi, **config.hudi}.items()}
+        reason = unsupported_reason(timeline, (), partition_field, options) if self.commits else "it is in a catalog"
+        if reason is not None or target.record is None or target.frontier is None:
+            _LOG.debug("%s is committed by Spark: %s", planned.compiled.model.unique_id, reason)
+            return None
+        if actions.upserts + actions.deletes and actions.path.stat().st_size > _MOST_BYTES:
+            return None
+        counts = {"upserts": actions.upserts, "deletes": actions.deletes}
+        record = planned.record(planned.strategy, target.record.buckets, counts, started)
+        rows = _rows(actions, config.partition_by)
+        log = actions.log if rows is not None else ChangeLog(target.frontier)
+        metadata = {RECORD_KEY: record.to_json(), **(log.metadata if log else {})}
+        upsert(Upsert(timeline, target.frontier, rows, target.record.buckets, metadata, partition_field))
+        return WriteResult(planned.strategy, actions.upserts, actions.deletes, committed=True, engine="duckdb")
+
+    def release(self) -> None:
+        """Forget what was read for the models of a run."""
+        self.programs.release()
+
+
+def _reads_little(planned: PlannedModel) -> bool:
+    """Whether to look at the change again takes no longer than a commit."""
+    return sum(item.volume.bytes for item in planned.inputs if item.volume is not None) <= SMALL_INPUT
+
+
+def _rows(actions: LocalActions, partition_by: tuple[str, ...]) -> pa.Table | None:
+    """The rows to write; None: there are none."""
+    if not actions.upserts and not actions.deletes:
+        return None
+    rows = pq.read_table(actions.path)
+    return rows.append_column(PARTITION, partition_names(rows, partition_by)) if partition_by else rows

@@ -1,0 +1,140 @@
+"""Rows that several steps of a run look up by the same columns of a table, read once. Owns when they are kept.
+
+Most models of a run follow the same change: they ask the same large table for the rows of the same keys. Each key is
+looked up once, with the columns that any model of the run names; a step then reads these rows in the place of the
+table. They are at least those that the step asks for, and it goes on to choose among them itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+
+import duckdb
+
+from sqlmesh_like.delta.program import Prune
+from sqlmesh_like.duckdb.duck_types import duck_quoted
+from sqlmesh_like.names import KEY, Schema
+
+MOST_KEYS = 200_000
+"""More keys are looked up by their own step: the rows of so many are much of a table."""
+_MOST_ROWS = 2_000_000
+"""Rows that are kept of one table by one choice of columns."""
+_COMPARABLE = ("tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "boolean")
+
+
+@dataclass
+class _Entry:
+    """Rows of a table, as of one frontier, by some of its columns."""
+
+    columns: tuple[str, ...]
+    rows: str
+    keys: str
+    is_made: bool = False
+    is_full: bool = False
+    lock: Lock = field(default_factory=Lock)
+
+
+class SharedLookups:
+    """Those of one run."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._entries: dict[tuple[object, ...], _Entry] = {}
+
+    def forget(self) -> None:
+        """The database that holds the rows is gone."""
+        self._entries.clear()
+
+    def rows(
+        self, db: duckdb.DuckDBPyConnection, wanted: LookupTable, pairs: Sequence[tuple[str, str]], step: str
+    ) -> str | None:
+        """The table that holds at least the wanted rows whose columns have the values of a row of a step.
+
+        `pairs`: columns of the table and of the step. None: the step has to look into the whole table.
+        """
+        own, theirs = zip(*pairs, strict=True)
+        with self._lock:
+            number = len(self._entries)
+            entry = self._entries.setdefault(
+                (wanted.identity, own), _Entry(wanted.shared, f"_sml_rows_{number}", f"_sml_keys_{number}")
+            )
+        if not wanted.needed <= set(entry.columns):
+            return None
+        with entry.lock:
+            if entry.is_full:
+                return None
+            return entry.rows if _complete(db, entry, wanted, own, theirs, step) else None
+
+
+@dataclass(frozen=True)
+class LookupTable:
+    """A table that rows are looked up in. `select` reads all its rows; `identity` tells it, and its frontier.
+
+    `needed`: columns that the step names; `shared`: those that models of the run name, the row key among them.
+    """
+
+    identity: tuple[str, str]
+    select: str
+    needed: frozenset[str]
+    shared: tuple[str, ...]
+
+
+LookupPairs = tuple[Sequence[tuple[str, str]], str]
+"""Pairs of columns of an input and of a step, and the step."""
+
+
+def lookup_pairs(prunes: Sequence[Prune], name: str, schema: Schema, steps: Mapping[str, Schema]) -> LookupPairs | None:
+    """What rows of an input are looked up by; None where no values of a step bound them."""
+    types = {column.name.lower(): (column.name, column.type) for column in schema}
+    for prune in prunes:
+        pairs, known = prune.columns.get(name, ()), {c.name.lower(): c.type for c in steps.get(prune.step, ())}
+        spelt = [(types[own.lower()][0], theirs) for own, theirs in pairs if own.lower() in types]
+        same = [types[own.lower()][1] == known.get(theirs.lower()) for own, theirs in spelt]
+        plain = [types[own.lower()][1] in _COMPARABLE for own, _ in spelt]
+        if spelt and len(spelt) == len(pairs) and all(same) and all(plain):
+            return spelt, prune.step
+    return None
+
+
+def shared_columns(schema: Schema, named: Collection[str]) -> tuple[str, ...]:
+    """Columns that are kept of a table: those that models name, in lower case, and the row key."""
+    return tuple(column.name for column in schema if column.name == KEY or column.name.lower() in named)
+
+
+def _complete(
+    db: duckdb.DuckDBPyConnection,
+    entry: _Entry,
+    wanted: LookupTable,
+    own: Sequence[str],
+    theirs: Sequence[str],
+    step: str,
+) -> bool:
+    """Read the rows of the keys that are not known yet; False where these are too many."""
+    named = ", ".join(f"{duck_quoted(name)} AS k{n}" for n, name in enumerate(theirs))
+    keys = f"SELECT DISTINCT {named} FROM {duck_quoted(step)}"
+    if entry.is_made:
+        keys = f"SELECT * FROM ({keys}) EXCEPT SELECT * FROM {entry.keys}"
+    db.execute(f"CREATE OR REPLACE TEMP TABLE _sml_new_keys AS FROM ({keys}) LIMIT {MOST_KEYS + 1}")
+    count = _count(db, "_sml_new_keys")
+    if count > MOST_KEYS:
+        return False
+    if count or not entry.is_made:
+        entry.is_full = True  # rows without their keys, if anything fails, would be read a second time
+        _read(db, entry, wanted, own)
+        entry.is_made, entry.is_full = True, _count(db, entry.rows) > _MOST_ROWS
+    return True
+
+
+def _read(db: duckdb.DuckDBPyConnection, entry: _Entry, wanted: LookupTable, own: Sequence[str]) -> None:
+    """Add the rows of the new keys, and these."""
+    shown = ", ".join(map(duck_quoted, entry.columns))
+    on = " AND ".join(f"t.{duck_quoted(name)} IS NOT DISTINCT FROM n.k{number}" for number, name in enumerate(own))
+    rows = f"SELECT {shown} FROM ({wanted.select}) AS t SEMI JOIN _sml_new_keys AS n ON {on}"
+    for table, query in ((entry.rows, rows), (entry.keys, "SELECT * FROM _sml_new_keys")):
+        db.execute(f"INSERT INTO {table} {query}" if entry.is_made else f"CREATE TABLE {table} AS {query}")
+
+
+def _count(db: duckdb.DuckDBPyConnection, table: str) -> int:
+    return int(db.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0])

@@ -1,0 +1,251 @@
+"""One file group's next file: its rows as they were, with upserts and deletes merged in. Owns the merge and its counts.
+
+Rows are streamed, so that memory is bound by a piece of the file and the actions. Which of two rows of a key wins is
+Hudi's rule: the last one, or, of a table with ordering fields, the one of the higher order, an action of the same order
+included. Rows that stay keep Hudi's columns but for the name of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+IS_DELETED = "_hoodie_is_deleted"
+COMMIT_TIME, SEQUENCE, RECORD_KEY = "_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key"
+PARTITION_PATH, FILE_NAME = "_hoodie_partition_path", "_hoodie_file_name"
+META_COLUMNS = (COMMIT_TIME, SEQUENCE, RECORD_KEY, PARTITION_PATH, FILE_NAME)
+_PIECE = 262_144
+"""Rows that are read at once."""
+_ROW_GROUP = 1_000_000
+"""Rows of a row group: what statistics can skip."""
+_SUPPLEMENTARY = r"[\x{10000}-\x{10ffff}]"
+
+
+class UnsupportedRowsError(Exception):
+    """Rows that this writer does not merge as Hudi would; the text says why. Nothing is committed then."""
+
+
+@dataclass(frozen=True)
+class GroupMerge:
+    """A file group, the file that it has (`previous_path`, of the instant `previous`), and what happens to its rows.
+
+    `actions` has all columns of the table but Hudi's, one row a key; `ordering` empty: an action always wins.
+    """
+
+    root: Path
+    partition: str
+    file_id: str
+    instant: str
+    number: int
+    actions: pa.Table
+    key: str
+    ordering: tuple[str, ...] = ()
+    previous: str | None = None
+    previous_path: str | None = None
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.file_id}_{self.number}-0-0_{self.instant}.parquet"
+
+    @property
+    def path(self) -> str:
+        """Of the new file, relative to the table."""
+        return f"{self.partition}/{self.file_name}" if self.partition else self.file_name
+
+
+@dataclass(frozen=True)
+class MergedFile:
+    """A file that a commit wrote (grain: file group), and what it changed: `left` and `entered` are the rows."""
+
+    partition: str
+    file_id: str
+    path: str
+    previous: str | None
+    rows: int
+    inserts: int
+    updates: int
+    deletes: int
+    bytes: int
+    left: pa.Table
+    entered: pa.Table
+
+
+def merge_file(merge: GroupMerge, schema: pa.Schema, footer: Mapping[str, str]) -> MergedFile | None:
+    """Write the group's next file; None where nothing of it changes, or it would be a new one without rows.
+
+    Raises UnsupportedRowsError; the caller removes the file then.
+    """
+    if merge.previous is None and not pc.any(pc.invert(merge.actions.column(IS_DELETED))).as_py():
+        return None
+    work = _Merge(merge, schema)
+    target = merge.root / merge.path
+    with pq.ParquetWriter(target, schema, compression="zstd", store_schema=False) as file:
+        pending: list[pa.Table] = []
+        for piece in (*work.merged_pieces(), work.inserted()):
+            pending.append(piece)
+            if sum(each.num_rows for each in pending) >= _ROW_GROUP:
+                file.write_table(pa.concat_tables(pending), row_group_size=_ROW_GROUP)
+                pending = []
+        if pending:
+            file.write_table(pa.concat_tables(pending), row_group_size=_ROW_GROUP)
+        file.add_key_value_metadata({**footer, **work.key_range})
+    return work.result(target.stat().st_size)
+
+
+@dataclass
+class _Merge:
+    merge: GroupMerge
+    schema: pa.Schema
+    rows: int = 0
+    updates: int = 0
+    deletes: int = 0
+    inserts: int = 0
+    lowest_key: str | None = None
+    highest_key: str | None = None
+    matched: set[int] = field(default_factory=set)
+    won: set[int] = field(default_factory=set)
+    left: list[pa.Table] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.names = [name for name in self.schema.names if name not in META_COLUMNS]
+        self.keys = self.merge.actions.column(self.merge.key).combine_chunks()
+        self.entering = self._entering()
+
+    def merged_pieces(self) -> Iterator[pa.Table]:
+        """The rows of the file as it was, changed ones in the place of the old."""
+        if self.merge.previous_path is None:
+            return
+        source = pq.ParquetFile(self.merge.root / self.merge.previous_path)
+        for batch in source.iter_batches(batch_size=_PIECE):
+            yield self._counted(self._merged(_conformed(pa.Table.from_batches([batch]), self.schema)))
+
+    def inserted(self) -> pa.Table:
+        """Rows of keys that the file did not have."""
+        flags = self.merge.actions.column(IS_DELETED)
+        new = [n for n, gone in enumerate(flags.to_pylist()) if not gone and n not in self.matched]
+        self.inserts = len(new)
+        self.won.update(new)
+        return self._counted(self.entering.take(pa.array(new, pa.int64())))
+
+    def result(self, size: int) -> MergedFile | None:
+        if not self.won:
+            return None
+        shown = self.schema.names
+        entered = self.entering.take(pa.array(sorted(self._upserted()), pa.int64())).select(shown)
+        left = pa.concat_tables(self.left) if self.left else self.schema.empty_table()
+        return MergedFile(
+            self.merge.partition, self.merge.file_id, self.merge.path, self.merge.previous,
+            self.rows, self.inserts, self.updates, self.deletes, size, left, entered,
+        )  # fmt: skip
+
+    def _upserted(self) -> Iterator[int]:
+        flags = self.merge.actions.column(IS_DELETED)
+        return (n for n in self.won if not flags[n].as_py())
+
+    @property
+    def key_range(self) -> dict[str, str]:
+        """The smallest and the largest record key, as Hudi's footers name them; none of a file without rows."""
+        if self.lowest_key is None or self.highest_key is None:
+            return {}
+        return {"hoodie_min_record_key": self.lowest_key, "hoodie_max_record_key": self.highest_key}
+
+    def _merged(self, old: pa.Table) -> pa.Table:
+        renamed = self._renamed(old)
+        at = pc.index_in(old.column(self.merge.key), value_set=self.keys).combine_chunks()
+        is_met = pc.is_valid(at)
+        met_rows = pc.indices_nonzero(is_met)
+        if not len(met_rows):
+            return renamed
+        met_actions = at.take(met_rows).to_pylist()
+        if len(set(met_actions)) < len(met_actions) or not self.matched.isdisjoint(met_actions):
+            raise UnsupportedRowsError("a file with two rows of a key")
+        self.matched.update(met_actions)
+        met = old.take(met_rows)
+        wins = self._wins(met, pa.array(met_actions))
+        won = [action for action, is_won in zip(met_actions, wins, strict=True) if is_won]
+        gone = self.merge.actions.column(IS_DELETED).take(pa.array(won, pa.int64())).to_pylist()
+        self.won.update(won)
+        self.deletes += sum(gone)
+        self.updates += len(won) - sum(gone)
+        self.left.append(met.filter(pa.array(wins, pa.bool_())))
+        # Each row's place: its own, that of the action which replaces it, or none.
+        replaced = pc.replace_with_mask(is_met, is_met, pa.array(wins, pa.bool_()))
+        taken = [None if is_gone else old.num_rows + action for action, is_gone in zip(won, gone, strict=True)]
+        places = pc.replace_with_mask(pa.array(range(old.num_rows), pa.int64()), replaced, pa.array(taken, pa.int64()))
+        return pa.concat_tables([renamed, self.entering]).take(pc.drop_null(places))
+
+    def _wins(self, old: pa.Table, actions: pa.Array) -> list[bool]:
+        """Whether each action, in the order of the old rows that it meets, takes their place."""
+        if not self.merge.ordering:
+            return [True] * old.num_rows
+        new = self.merge.actions.take(actions)
+        for name in self.merge.ordering:
+            for column in (old.column(name), new.column(name)):
+                if column.null_count or (_is_text(column.type) and _has_supplementary(column)):
+                    raise UnsupportedRowsError(f"an order of {name} that Java may see otherwise")
+        mine, theirs = (
+            zip(*(t.column(name).to_pylist() for name in self.merge.ordering), strict=True) for t in (new, old)
+        )
+        return [own >= other for own, other in zip(mine, theirs, strict=True)]
+
+    def _entering(self) -> pa.Table:
+        """All actions as rows of the file."""
+        merge, count = self.merge, self.merge.actions.num_rows
+        meta = {
+            COMMIT_TIME: pa.repeat(merge.instant, count),
+            SEQUENCE: pa.array([f"{merge.instant}_{merge.number}_{n}" for n in range(count)], pa.string()),
+            RECORD_KEY: self.keys,
+            PARTITION_PATH: pa.repeat(merge.partition, count),
+            FILE_NAME: pa.repeat(merge.file_name, count),
+        }
+        columns = [meta[name] if name in meta else merge.actions.column(name) for name in self.schema.names]
+        return pa.table(columns, schema=self.schema)
+
+    def _renamed(self, old: pa.Table) -> pa.Table:
+        index = self.schema.get_field_index(FILE_NAME)
+        return old.set_column(index, self.schema.field(index), pa.repeat(self.merge.file_name, old.num_rows))
+
+    def _counted(self, piece: pa.Table) -> pa.Table:
+        self.rows += piece.num_rows
+        if piece.num_rows:
+            ends = pc.min_max(piece.column(RECORD_KEY)).as_py()
+            self.lowest_key = min(ends["min"], self.lowest_key or ends["min"])
+            self.highest_key = max(ends["max"], self.highest_key or ends["max"])
+        return piece
+
+
+def _conformed(piece: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows of a file with the table's columns: those that are newer than the file are NULL.
+
+    Raises UnsupportedRowsError where the file has a column that the table has not, or one of another type.
+    """
+    if unknown := set(piece.schema.names) - set(schema.names):
+        raise UnsupportedRowsError(f"a file with the column {min(unknown)}")
+    return pa.table([_conformed_column(piece, wanted) for wanted in schema], schema=schema)
+
+
+def _conformed_column(piece: pa.Table, wanted: pa.Field) -> pa.ChunkedArray | pa.Array:
+    index = piece.schema.get_field_index(wanted.name)
+    if index < 0 and wanted.nullable:
+        return pa.nulls(piece.num_rows, wanted.type)
+    if index < 0:
+        raise UnsupportedRowsError(f"a file without {wanted.name}")
+    column = piece.column(index)
+    is_widened = pa.types.is_int32(column.type) and pa.types.is_int64(wanted.type)
+    if column.type != wanted.type and not is_widened:
+        raise UnsupportedRowsError(f"a file with {wanted.name} as {column.type}")
+    return column.cast(wanted.type)
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
+
+
+def _has_supplementary(column: pa.ChunkedArray) -> bool:
+    """Whether a text has letters by which Java, that compares units of UTF-16, orders otherwise than bytes do."""
+    return bool(pc.any(pc.match_substring_regex(column, _SUPPLEMENTARY)).as_py())

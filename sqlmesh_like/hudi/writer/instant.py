@@ -1,0 +1,164 @@
+"""One commit on the timeline of a table, from request to end. Owns the protocol by which Hudi can undo half of it.
+
+As Hudi's writers do: `<instant>.commit.requested`, then `<instant>.inflight`, then a marker for each file before it is
+written, then the files, then `<instant>_<completed>.commit` in one step. A process that dies in between leaves a commit
+in flight, which readers ignore; the next writer removes it with the files that its markers name, be it this
+one or Hudi. Source: Hudi's technical specification, "Timeline" and "Markers".
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+from sqlmesh_like.errors import RetryableError
+from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.writer.commit_encoding import CommitContent, encode_commit
+
+_OWN_FOLDER = ".sml_writer"
+"""Has a folder for each commit of this writer that is in flight: who holds the table's lock may remove that. It is not
+among the markers, where Hudi would stumble over it."""
+_INSTANT = re.compile(r"\d{17}")
+_PARTITION_FILE = ".hoodie_partition_metadata"
+
+
+@dataclass(frozen=True)
+class OpenCommit:
+    """A commit in flight; `instant` is its requested time."""
+
+    root: Path
+    instant: str
+
+    @property
+    def timeline(self) -> Path:
+        return self.root / ".hoodie" / "timeline"
+
+    @property
+    def markers(self) -> Path:
+        return self.root / ".hoodie" / ".temp" / self.instant
+
+    @property
+    def own_folder(self) -> Path:
+        """There while the commit is in flight; files are made in it before they are moved to their place."""
+        return self.root / ".hoodie" / _OWN_FOLDER / self.instant
+
+    def mark(self, path: str, *, is_new: bool) -> None:
+        """Note a data file (relative to the table) that will be written."""
+        marker = self.markers / f"{path}.marker.{'CREATE' if is_new else 'MERGE'}"
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        marker.touch()
+
+    def add_partition(self, partition: str) -> None:
+        """Make a partition's folder, as Hudi's readers know one."""
+        place = self.root / partition
+        place.mkdir(parents=True, exist_ok=True)
+        if not (place / _PARTITION_FILE).exists():
+            depth = len(Path(partition).parts)
+            text = f"#partition metadata\ncommitTime={self.instant}\npartitionDepth={depth}\n"
+            _write_whole(place / _PARTITION_FILE, text.encode(), self.own_folder / f"{uuid4()}")
+
+    def complete(self, content: CommitContent) -> str:
+        """Make the commit part of the table; its frontier. Raises RetryableError where another writer came between."""
+        names = _names(self.root)
+        if f"{self.instant}.inflight" not in names:
+            raise RetryableError(f"another writer has removed the commit {self.instant} of {self.root}")
+        if later := [name for name in names if _INSTANT.match(name) and name[:17] > self.instant]:
+            raise RetryableError(f"another writer has begun {min(later)} in {self.root}")
+        completed = _next_instant(names)
+        target = self.timeline / f"{self.instant}_{completed}.commit"
+        _write_whole(target, encode_commit(content), self.own_folder / "commit")
+        shutil.rmtree(self.markers, ignore_errors=True)
+        shutil.rmtree(self.own_folder, ignore_errors=True)
+        return f"{self.instant}_{completed}"
+
+    def abandon(self, paths: Iterable[str] = ()) -> None:
+        """Remove the commit and what it wrote: the files that its markers name, and these.
+
+        Where another writer took it for dead, the markers are gone, and a file may have been written since.
+        """
+        for path in paths:
+            (self.root / path).unlink(missing_ok=True)
+        for marker in self.markers.rglob("*.marker.*"):
+            written = str(marker.relative_to(self.markers)).rpartition(".marker.")[0]
+            (self.root / written).unlink(missing_ok=True)
+        # The request goes last: as long as it is there, somebody knows that there is something to remove.
+        (self.timeline / f"{self.instant}.inflight").unlink(missing_ok=True)
+        shutil.rmtree(self.markers, ignore_errors=True)
+        (self.timeline / f"{self.instant}.commit.requested").unlink(missing_ok=True)
+        shutil.rmtree(self.own_folder, ignore_errors=True)
+
+
+def open_commit(root: Path, expected: str | None) -> OpenCommit:
+    """Begin a commit on the table as it stood at the frontier `expected`.
+
+    What this writer left when it was cut off is removed first. Raises RetryableError where the table moved on.
+    """
+    remove_abandoned(root)
+    timeline = Timeline(str(root))
+    if timeline.unfinished or timeline.frontier != expected:
+        raise RetryableError(f"{root} is at {timeline.frontier}, not at {expected}: another writer was there")
+    commit = OpenCommit(root, _next_instant(timeline.names))
+    commit.own_folder.mkdir(parents=True)
+    (commit.timeline / f"{commit.instant}.commit.requested").touch(exist_ok=False)
+    _write_whole(
+        commit.timeline / f"{commit.instant}.inflight", encode_commit(_NOTHING_YET), commit.own_folder / "inflight"
+    )
+    return commit
+
+
+def settled_timeline(uri: str) -> Timeline:
+    """A table's timeline without what this writer left of commits that were cut off.
+
+    The caller holds the lock of the table's lake.
+    """
+    place = folder(uri)
+    if place.is_local:
+        remove_abandoned(Path(place.path))
+    return Timeline(uri)
+
+
+def remove_abandoned(root: Path) -> None:
+    """Remove what this writer left of commits that were cut off. The caller holds the lock of the table's lake."""
+    place = root / ".hoodie" / _OWN_FOLDER
+    if not place.is_dir():
+        return
+    completed = {name[:17] for name in _names(root) if name.endswith(".commit")}
+    for own_folder in place.iterdir():
+        commit = OpenCommit(root, own_folder.name)
+        if commit.instant not in completed:
+            commit.abandon()
+        else:
+            shutil.rmtree(commit.markers, ignore_errors=True)
+            shutil.rmtree(commit.own_folder, ignore_errors=True)
+
+
+_NOTHING_YET = CommitContent("UPSERT", (), {})
+
+
+def _names(root: Path) -> list[str]:
+    return Timeline(str(root)).folder_names()
+
+
+def _next_instant(names: Iterable[str]) -> str:
+    """The time of day in UTC, or right after the newest instant where the clock was set back."""
+    newest = max((text for name in names for text in _INSTANT.findall(name)), default="")
+    now = datetime.now(UTC)
+    if newest >= _spelt(now):
+        now = datetime.strptime(newest, "%Y%m%d%H%M%S%f").replace(tzinfo=UTC) + timedelta(milliseconds=1)
+    return _spelt(now)
+
+
+def _spelt(moment: datetime) -> str:
+    return moment.strftime("%Y%m%d%H%M%S%f")[:17]
+
+
+def _write_whole(path: Path, content: bytes, aside: Path) -> None:
+    """Make a file in one step: readers see all of it or nothing."""
+    aside.write_bytes(content)
+    aside.rename(path)

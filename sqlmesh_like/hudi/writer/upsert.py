@@ -1,0 +1,182 @@
+"""Rows → one commit of a copy-on-write table. Owns the order of the work; its neighbours are the parts.
+
+The commit is there whole or not at all, with its metadata and the log of what it changed, as Spark's would be.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from sqlmesh_like.hudi.change_log import ChangeLog, new_log
+from sqlmesh_like.hudi.commits import STATE_PREFIX, Slice
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.writer.arrow_schema import file_footer, file_schema
+from sqlmesh_like.hudi.writer.bucket_hash import buckets_of
+from sqlmesh_like.hudi.writer.commit_encoding import CommitContent
+from sqlmesh_like.hudi.writer.file_merge import (
+    META_COLUMNS,
+    GroupMerge,
+    MergedFile,
+    UnsupportedRowsError,
+    merge_file,
+)
+from sqlmesh_like.hudi.writer.instant import OpenCommit, open_commit
+from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden
+
+_THREADS = min(8, os.cpu_count() or 1)
+
+
+@dataclass(frozen=True)
+class Upsert:
+    """One commit to be made of `rows` (grain: key and partition; `_hoodie_is_deleted` marks deletes).
+
+    They are relative to the table as it stood at the frontier `previous`; None: the commit carries metadata alone.
+    `buckets` is the table's number of them; `ordering` empty: the last commit wins. `metadata` has keys without prefix.
+    `schema`: columns of the table as its readers see them, for a log of the change; None: none is written.
+    """
+
+    timeline: Timeline
+    previous: str
+    rows: pa.Table | None
+    buckets: int
+    metadata: Mapping[str, str]
+    partition_field: str | None = None
+    ordering: tuple[str, ...] = ()
+    schema: Schema | None = None
+
+
+@dataclass(frozen=True)
+class UpsertResult:
+    """What the commit changed; `frontier` is its own."""
+
+    frontier: str
+    inserts: int
+    updates: int
+    deletes: int
+
+
+def upsert(work: Upsert) -> UpsertResult:
+    """Commit the rows. Raises UnsupportedRowsError or RetryableError, and nothing is committed."""
+    avro = work.timeline.schema_json(work.previous)
+    if avro is None:
+        raise UnsupportedRowsError("a table whose commits do not say its columns")
+    schema, root = file_schema(avro), Path(work.timeline.folder.path)
+    groups = list(_groups(work, _conformed(work.rows, schema))) if work.rows is not None else []
+    commit = open_commit(root, work.previous)
+    groups = [replace(group, instant=commit.instant) for group in groups]
+    try:
+        files = _written(commit, root, groups, schema, file_footer(avro))
+        log = _log(work, files)
+        extra = {"schema": avro, **{f"{STATE_PREFIX}{name}": value for name, value in work.metadata.items()}}
+        extra |= {f"{STATE_PREFIX}{name}": value for name, value in (log.metadata if log else {}).items()}
+        frontier = commit.complete(CommitContent("UPSERT", tuple(files), extra))
+    except BaseException:
+        commit.abandon(group.path for group in groups)
+        raise
+    counts = ([file.inserts, file.updates, file.deletes] for file in files)
+    return UpsertResult(frontier, *(sum(each) for each in zip([0, 0, 0], *counts, strict=True)))
+
+
+def _conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows with exactly the table's columns. Raises UnsupportedRowsError where one has another type."""
+    wanted = [field for field in schema if field.name not in META_COLUMNS]
+    if set(rows.column_names) != {field.name for field in wanted}:
+        raise UnsupportedRowsError("other columns than the table's")
+    columns = []
+    for field in wanted:
+        column = rows.column(field.name)
+        is_moment = column.type == pa.timestamp("us") and field.type == pa.timestamp("us", "UTC")
+        if (column.type != field.type and not is_moment) or (column.null_count and not field.nullable):
+            raise UnsupportedRowsError(f"{field.name} as {column.type}, which is {field.type}")
+        columns.append(column.cast(field.type))
+    return pa.table(columns, schema=pa.schema(wanted))
+
+
+def _groups(work: Upsert, rows: pa.Table) -> Iterator[GroupMerge]:
+    """The file groups that the rows belong to, each with its rows."""
+    keys = rows.column(KEY).to_pylist()
+    if any(":" in key for key in keys):
+        raise UnsupportedRowsError("a record key with a colon")
+    field = work.partition_field
+    paths = [f"{field}={value}" for value in rows.column(field).to_pylist()] if field else [""] * len(keys)
+    members: dict[tuple[str, int], list[int]] = {}
+    for number, place in enumerate(zip(paths, buckets_of(keys, work.buckets), strict=True)):
+        members.setdefault(place, []).append(number)
+    slices = _slices(work)
+    root = Path(work.timeline.folder.path)
+    for number, ((partition, bucket), indices) in enumerate(sorted(members.items())):
+        actions = rows.take(pa.array(indices, pa.int64()))
+        if pc.count_distinct(actions.column(KEY)).as_py() < len(indices):
+            raise UnsupportedRowsError("two rows of a key")
+        known = slices.get((partition, bucket))
+        file_id = known.file_id if known else f"{bucket:08d}{str(uuid4())[8:]}-0"
+        yield GroupMerge(
+            root, partition, file_id, "", number, actions, KEY, work.ordering,
+            known.instant if known else None, known.path if known else None,
+        )  # fmt: skip
+
+
+def _slices(work: Upsert) -> Mapping[tuple[str, int], Slice]:
+    """The newest file of each partition and bucket."""
+    entries: dict[tuple[str, int], Slice] = {}
+    for (partition, file_id), file_slice in work.timeline.slices(work.previous).items():
+        place = (partition, int(file_id[:8])) if file_id[:8].isdigit() else None
+        if place is None or place in entries or place[1] >= work.buckets:
+            raise UnsupportedRowsError(f"the file group {file_id} is not that of a bucket")
+        entries[place] = file_slice
+    return entries
+
+
+def _written(
+    commit: OpenCommit, root: Path, groups: Sequence[GroupMerge], schema: pa.Schema, footer: Mapping[str, str]
+) -> list[MergedFile]:
+    """Write the file of each group, several at a time."""
+
+    def write(merge: GroupMerge) -> MergedFile | None:
+        commit.mark(merge.path, is_new=merge.previous is None)
+        commit.add_partition(merge.partition)
+        merged = merge_file(merge, schema, footer)
+        if merged is None:
+            (root / merge.path).unlink(missing_ok=True)
+        return merged
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        tasks = [pool.submit(write, group) for group in groups]
+        try:
+            return [merged for merged in (task.result() for task in tasks) if merged is not None]
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            raise
+
+
+def _log(work: Upsert, files: Sequence[MergedFile]) -> ChangeLog | None:
+    """The log of the rows that left and entered, as the table's readers see them."""
+    if work.schema is None:
+        return None
+    shown = [column for column in work.schema if column.name == KEY or not is_hidden(column.name)]
+    if not any(file.left.num_rows or file.entered.num_rows for file in files):
+        return ChangeLog(work.previous)
+    names = [column.name for column in shown]
+
+    def signed(rows: pa.Table, weight: int) -> pa.Table:
+        return rows.select(names).append_column(WEIGHT, pa.repeat(pa.scalar(weight, pa.int64()), rows.num_rows))
+
+    def write(path: str, metadata: Mapping[str, str]) -> int:
+        parts = [part for file in files for part in (signed(file.left, -1), signed(file.entered, 1))]
+        table = pa.concat_tables(parts)
+        with pq.ParquetWriter(path, table.schema, compression="zstd", store_schema=False) as file:
+            file.write_table(table)
+            file.add_key_value_metadata(dict(metadata))
+        return int(table.num_rows)
+
+    return new_log(work.timeline, work.previous, (*shown, Column(WEIGHT, "bigint")), write)

@@ -1,0 +1,21 @@
+"""Whether a run in which nothing came of a change stores that it looked. Owns the rule.
+
+A commit costs more than to read a small change again; a large one, or many, would be read again and again.
+"""
+
+from __future__ import annotations
+
+from sqlmesh_like.plan.history import History
+from sqlmesh_like.plan.model_plan import PlannedModel
+
+_AFTER_COMMITS = 10
+_AFTER_BYTES = 256_000_000
+"""From so many commits of an input on, or so many bytes in the files that they touched, the frontier is carried on."""
+
+
+def must_advance_frontier(planned: PlannedModel, history: History) -> bool:
+    """Whether an empty commit carries the frontier of the table past what its inputs have changed since."""
+    moved = [item for item in planned.inputs if item.has_moved and item.start and item.end]
+    return sum(item.change.bytes for item in moved) >= _AFTER_BYTES or any(
+        history.pending_commits(item.state.uri, item.start or "", item.end or "") >= _AFTER_COMMITS for item in moved
+    )

@@ -1,0 +1,112 @@
+"""What went wrong in a template, and where. Owns the words of errors, and finding their places in files.
+
+A tag of several lines is known to Jinja by its first line only: a pattern of what is wrong finds the place in it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from types import FrameType, TracebackType
+
+from jinja2 import Template, TemplateError, UndefinedError
+from jinja2.exceptions import SecurityError
+
+from sqlmesh_like.errors import JinjaError, Location, SmlError, nearest
+from sqlmesh_like.project.reading.bounds import TemplateLimit
+from sqlmesh_like.project.reading.values import MissingValue
+
+MACRO_PREFIX = "sml_macro__"
+"""Of macros inside of their file, which are called through the scope under their own names."""
+
+
+class TemplateFault(JinjaError):
+    """An error raised by a function that a template called; `pattern` finds the call in the template's text."""
+
+    def __init__(self, message: str, pattern: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.pattern = pattern
+
+
+class MacroReturn(BaseException):
+    """`return(value)` on its way out of a macro; no error, so no `except Exception` may catch it."""
+
+    def __init__(self, value: object) -> None:
+        super().__init__()
+        self.value = value
+
+
+def explained(error: BaseException, scope: Mapping[str, object]) -> tuple[str, tuple[str, ...], str | None]:
+    """Message, patterns of the culprit's place, hint."""
+    tag = r"\{[{%]"
+    match error:
+        case TemplateFault() | MissingValue():
+            return error.message, (error.pattern, tag), error.hint
+        case SmlError():
+            return error.message, (tag,), error.hint
+        case UndefinedError():
+            return explained_undefined(error.message or "something is undefined", scope)
+        case TemplateLimit():
+            return f"this template is not rendered: {error.reason}", (tag,), None
+        case MemoryError():
+            return "this template is not rendered: it takes too much memory", (tag,), None
+        case SecurityError():
+            return f"not allowed in a template: {error.message}", (tag,), None
+        case RecursionError():
+            return "macros call each other without end", (tag,), None
+        case TemplateError():
+            return str(error.message), (tag,), None
+        case _:
+            return f"{type(error).__name__}: {error}", (tag,), None
+
+
+def explained_undefined(message: str, scope: Mapping[str, object]) -> tuple[str, tuple[str, ...], str | None]:
+    missing = re.fullmatch(r"'(\w+)' is undefined", message)
+    if missing:
+        name = missing[1].removeprefix(MACRO_PREFIX)
+        known = [key for key in scope if not key.startswith("_")]
+        return f"{name!r} is not defined: no such macro, function or variable", (rf"\b{name}\b",), nearest(name, known)
+    attribute = re.search(r"has no attribute '(\w+)'", message)
+    package = re.fullmatch(r"package '(\w+)' has no macro '(\w+)'", message)
+    if package:
+        macros = scope.get(package[1])
+        hint = nearest(package[2], list(macros) if isinstance(macros, Mapping) else [])
+        pattern = rf"\b{package[1]}\s*\.\s*{package[2]}\b"
+        return message, (pattern, r"\{[{%]"), hint or "another version of the package may have it"
+    pattern = rf"\b{attribute[1]}\b" if attribute else r"\{[{%]"
+    return message, (pattern, r"\{[{%]"), None
+
+
+def frames_of(trace: TracebackType | None) -> list[tuple[str, int]]:
+    """File and line of each template on the stack, outermost first, whether or not Jinja rewrote the traceback."""
+    frames: list[tuple[str, int]] = []
+    while trace is not None:
+        template = trace.tb_frame.f_globals.get("__jinja_template__")
+        if isinstance(template, Template):
+            frames.append((str(template.filename), template.get_corresponding_lineno(trace.tb_lineno)))
+        elif "__jinja_exception__" in trace.tb_frame.f_globals:
+            frames.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
+        trace = trace.tb_next
+    return frames
+
+
+def rendering_frames() -> Iterator[tuple[str, int]]:
+    """File and line of each template that is being rendered, innermost first."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        template = frame.f_globals.get("__jinja_template__")
+        if isinstance(template, Template):
+            yield str(template.filename), template.get_corresponding_lineno(frame.f_lineno)
+        frame = frame.f_back
+
+
+def line_start(raw: str, line: int) -> int:
+    offset = 0
+    for _ in range(line - 1):
+        offset = raw.find("\n", offset) + 1
+    return offset
+
+
+def place_of(path: str, raw: str, offset: int) -> Location:
+    return Location(path, raw.count("\n", 0, offset) + 1, offset - raw.rfind("\n", 0, offset))

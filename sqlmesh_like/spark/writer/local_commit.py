@@ -1,0 +1,81 @@
+"""Rows that Spark computed, committed without Hudi's writer. Owns when that is done, and the way of the rows there.
+
+Hudi's writer makes objects of Java of each row of a file that it rewrites, and starts several jobs for the smallest
+commit; `hudi.writer` does neither. The rows get there through a file on this machine.
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+
+from sqlmesh_like.hudi import change_log
+from sqlmesh_like.hudi.avro_schema import schema_of
+from sqlmesh_like.hudi.change_log import ChangeLog
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
+from sqlmesh_like.hudi.writer.instant import settled_timeline
+from sqlmesh_like.hudi.writer.table_support import unsupported_reason
+from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
+from sqlmesh_like.names import Schema
+from sqlmesh_like.spark.jvm.spark_settings import is_local
+from sqlmesh_like.spark.tables.hudi_table import HudiTable, without_small_integers
+
+_LOG = logging.getLogger(__name__)
+MOST_ROWS = 500_000
+"""More are written by Hudi, in as many tasks as there are: all rows of a commit are held in memory here."""
+_ROWS_OF_ONE_TASK = 20_000
+
+
+def commit_locally(frame: DataFrame | None, table: HudiTable, metadata: Mapping[str, str], count: int) -> bool:
+    """Commit an upsert of about `count` rows with `metadata` (keys without prefix); False where Hudi has to write it.
+
+    The grain of `frame` is the table's key and partition; `_hoodie_is_deleted` marks deletes. None: metadata alone.
+    """
+    if count > MOST_ROWS or (frame is not None and not is_local(str(frame.sparkSession.sparkContext.master))):
+        return False
+    timeline = settled_timeline(table.uri)
+    reason = unsupported_reason(timeline, table.ordering, table.partition_field, table.options)
+    if reason is not None or timeline.frontier is None:
+        _LOG.debug("%s is written by Hudi: %s", table.uri, reason)
+        return False
+    rows, columns = (None, None) if frame is None else (_staged(frame, count), _logged_columns(timeline))
+    if rows is None:
+        metadata = {**metadata, **ChangeLog(timeline.frontier).metadata}
+    try:
+        upsert(
+            Upsert(
+                timeline, timeline.frontier, rows, table.buckets, metadata, table.partition_field, table.ordering,
+                columns,
+            )
+        )  # fmt: skip
+    except UnsupportedRowsError as error:
+        _LOG.debug("%s is written by Hudi: %s", table.uri, error)
+        return False
+    return True
+
+
+def _staged(frame: DataFrame, count: int) -> pa.Table:
+    """The rows of a frame, fetched through files."""
+    with tempfile.TemporaryDirectory(prefix="sml-") as folder:
+        path = str(Path(folder, "rows"))
+        staged = without_small_integers(frame)
+        staged = staged.coalesce(1) if count <= _ROWS_OF_ONE_TASK else staged
+        # The default is a type of Parquet that is read as nanoseconds.
+        frame.sparkSession.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+        staged.write.option("compression", "none").parquet(path)
+        return pq.read_table(path)
+
+
+def _logged_columns(timeline: Timeline) -> Schema | None:
+    """The columns that the log of a commit has; None where there need not be one."""
+    assert timeline.frontier is not None
+    avro = timeline.schema_json(timeline.frontier)
+    size = sum(each.bytes for each in timeline.sizes(timeline.frontier).values())
+    return schema_of(avro) if avro and size >= change_log.LOGGED_FROM_BYTES else None

@@ -1,0 +1,115 @@
+"""Fetches the JavaScript libraries of the documentation site: `python -m tools.site_libraries`.
+
+They are pinned in `sqlmesh_like/docs/assets/libraries/package-lock.json`, fetched from wherever npm is set to fetch
+from, checked by npm against the hashes of that file, and put beside it with their licences. This is hatchling's build
+hook too: whoever builds or installs the package gets them, and a wheel brings them along. Without npm or a network the
+package is built without them, unless SML_DEMAND_LIBRARIES is set; the site then lists its graph instead of drawing it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+DEMAND_VARIABLE = "SML_DEMAND_LIBRARIES"
+FOLDER = Path("sqlmesh_like/docs/assets/libraries")
+LOCK = "package-lock.json"
+STAMP = "fetched"
+"""A file that holds the hash of the lock whose libraries lie beside it; written when they are all there."""
+_PATIENCE_SECONDS = 300
+
+
+class Library(NamedTuple):
+    """A package of npm: the files of it that are wanted, code and licence. `name` is theirs here."""
+
+    package: str
+    name: str
+    code: str
+    licence: str
+
+
+LIBRARIES = (
+    Library("cytoscape", "cytoscape", "dist/cytoscape.min.js", "LICENSE"),
+    Library("@dagrejs/dagre", "dagre", "dist/dagre.min.js", "LICENSE"),
+    Library("minisearch", "minisearch", "dist/umd/index.js", "LICENSE.txt"),
+)
+
+
+class FetchError(Exception):
+    """Why there are no libraries, in words for who builds."""
+
+
+class BuildHook(BuildHookInterface[Any]):
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 (hatchling's signature)
+        try:
+            fetch(Path(self.root) / FOLDER)
+        except FetchError as error:
+            if os.environ.get(DEMAND_VARIABLE):
+                raise
+            self.app.display_warning(f"without the libraries of the documentation site: {error}")
+
+
+def is_fetched(folder: Path) -> bool:
+    """Whether the libraries that the lock names lie beside it."""
+    stamp = folder / STAMP
+    return stamp.is_file() and stamp.read_text(encoding="utf-8") == _lock_hash(folder)
+
+
+def fetch(folder: Path, libraries: tuple[Library, ...] = LIBRARIES) -> bool:
+    """Put the libraries of the folder's lock into it; False where they are there. Raises FetchError."""
+    if is_fetched(folder):
+        return False
+    npm = shutil.which("npm")
+    if npm is None:
+        raise FetchError("there is no npm: install Node.js, then run `make site-libraries`")
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        for file in ("package.json", LOCK):
+            shutil.copy(folder / file, work)
+        _install(npm, work)
+        (folder / STAMP).unlink(missing_ok=True)
+        for library in libraries:
+            package = work / "node_modules" / library.package
+            shutil.copyfile(package / library.code, folder / f"{library.name}.js")
+            shutil.copyfile(package / library.licence, folder / f"{library.name}.LICENSE.txt")
+    (folder / STAMP).write_text(_lock_hash(folder), encoding="utf-8")
+    return True
+
+
+def _install(npm: str, work: Path) -> None:
+    # No script of a package is run: files are all that is wanted of them.
+    words = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    try:
+        done = subprocess.run(words, cwd=work, capture_output=True, text=True, check=False, timeout=_PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise FetchError(f"npm did not answer in {_PATIENCE_SECONDS} s: run `make site-libraries` later") from None
+    if done.returncode:
+        reason = next((line for line in done.stderr.splitlines() if "npm error" in line), "npm cannot fetch them")
+        raise FetchError(f"{reason.strip()}: see `npm ping`, then run `make site-libraries`")
+
+
+def _lock_hash(folder: Path) -> str:
+    return hashlib.sha256((folder / LOCK).read_bytes()).hexdigest()
+
+
+def main() -> int:
+    try:
+        is_new = fetch(Path(__file__).resolve().parents[1] / FOLDER)
+    except FetchError as error:
+        print(f"note: no libraries for `sml docs generate`, which then lists the graph: {error}", file=sys.stderr)
+        return 1 if os.environ.get(DEMAND_VARIABLE) else 0
+    if is_new:
+        print(f"fetched {', '.join(library.package for library in LIBRARIES)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
