@@ -43,23 +43,36 @@ def measured(session: SparkSession) -> Iterator[Callable[[], SparkWork | None]]:
 
 
 def _work(context: SparkContext, tag: str) -> SparkWork | None:
-    """Skipped stages did nothing and are not counted. A store that has forgotten a job or a stage tells nothing of it:
-    it keeps the last thousand of either (`spark.ui.retainedJobs`)."""
+    """Skipped stages did nothing and are not counted.
+
+    The store keeps the last thousand jobs and stages (`spark.ui.retainedJobs`, `spark.ui.retainedStages`), and of more
+    it forgets skipped stages first. Where it has forgotten a job, or a stage that ran, it is not known what was done.
+    """
     jvm: Any = context._jvm
     scala: Any = context._jsc.sc()
     try:
         scala.listenerBus().waitUntilEmpty(_LONGEST_WAIT)
         store = scala.statusStore()
-        jobs = _numbers_in(jvm.java.util.Arrays.toString(scala.statusTracker().getJobIdsForTag(tag)))
-        stage_ids = {
-            number for job in jobs for number in _numbers_in(store.job(job).stageIds().mkString("[", ",", "]"))
-        }
-        stages = [store.lastStageAttempt(number) for number in sorted(stage_ids)]
-        ran = [stage for stage in stages if stage.numCompleteTasks()]
-        read, shuffled = sum(stage.inputBytes() for stage in ran), sum(stage.shuffleWriteBytes() for stage in ran)
+        numbers = _numbers_in(jvm.java.util.Arrays.toString(scala.statusTracker().getJobIdsForTag(tag)))
+        jobs = [store.job(number) for number in numbers]
+        stage_ids = {number for job in jobs for number in _numbers_in(job.stageIds().mkString("[", ",", "]"))}
+        awaited = sum(job.numCompletedStages() + job.numFailedStages() for job in jobs)
     except Py4JJavaError:
         return None
+    stages = (_stage(store, number) for number in sorted(stage_ids))
+    ran = [stage for stage in stages if stage is not None and stage.numCompleteTasks()]
+    if len(ran) < awaited:
+        return None
+    read, shuffled = sum(stage.inputBytes() for stage in ran), sum(stage.shuffleWriteBytes() for stage in ran)
     return SparkWork(len(jobs), len(ran), read, shuffled)
+
+
+def _stage(store: Any, number: int) -> Any:
+    """None: the store has forgotten it."""
+    try:
+        return store.lastStageAttempt(number)
+    except Py4JJavaError:
+        return None
 
 
 def _numbers_in(text: str) -> list[int]:
