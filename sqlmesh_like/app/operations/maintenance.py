@@ -1,7 +1,11 @@
-"""Table services. Owns which tables they are for; retention says what may go, the engine does it."""
+"""Table services, by command and after a run. Owns which tables they are for, and who may clean what when.
+
+`run.retention` says what may go, the engine does it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal, Protocol
@@ -10,15 +14,16 @@ from sqlmesh_like.app.lakes.lake import HudiLake, hudi_options, open_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.source_discovery import discovered_tables, with_discovered_tables
-from sqlmesh_like.errors import NodeError
+from sqlmesh_like.app.reporter import Notify
+from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.hudi.change_log import remove_logs
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.plan.catalog import TablePlace
-from sqlmesh_like.run.retention import due
+from sqlmesh_like.run.retention import Cleaning, due
 
 
 @dataclass(frozen=True)
-class Maintained:
+class MaintenanceResult:
     """What was done to one table, in words; nothing where it needed nothing. `error`: why it was left as it is."""
 
     place: TablePlace
@@ -38,10 +43,10 @@ class MaintenanceListener(Protocol):
 
     def started(self, number: int, total: int, place: TablePlace) -> None: ...
 
-    def ended(self, number: int, total: int, result: Maintained) -> None: ...
+    def ended(self, number: int, total: int, result: MaintenanceResult) -> None: ...
 
 
-def maintain(loaded: Loaded, listener: MaintenanceListener, *, rebucket: bool = False) -> tuple[Maintained, ...]:
+def maintain(loaded: Loaded, listener: MaintenanceListener, *, rebucket: bool = False) -> tuple[MaintenanceResult, ...]:
     """Compact the selected tables and remove history that nothing needs; `rebucket`: rewrite where that is better.
 
     Raises UsageError where the target has no lake, RetryableError where another process is writing.
@@ -51,7 +56,7 @@ def maintain(loaded: Loaded, listener: MaintenanceListener, *, rebucket: bool = 
     lake = open_lake(loaded)
     ours = [place for place in lake.catalog.places.values() if place.unique_id in selected & _written(loaded)]
     there = [place for place in ours if lake.catalog.state(place.unique_id).kind in ("cow", "mor")]
-    results: list[Maintained] = []
+    results: list[MaintenanceResult] = []
     with lake_lock(loaded, "run"), lake_lock(loaded, "ingest"):
         try:
             for number, place in enumerate(there, 1):
@@ -70,13 +75,13 @@ def _written(loaded: Loaded) -> frozenset[str]:
     }
 
 
-def _maintain(lake: HudiLake, place: TablePlace, rebucket: bool) -> Maintained:
+def _maintain(lake: HudiLake, place: TablePlace, rebucket: bool) -> MaintenanceResult:
     started = perf_counter()
     try:
         done = _services(lake, place, rebucket)
     except NodeError as error:
-        return Maintained(place, (), perf_counter() - started, str(error))
-    return Maintained(place, tuple(done), perf_counter() - started)
+        return MaintenanceResult(place, (), perf_counter() - started, str(error))
+    return MaintenanceResult(place, tuple(done), perf_counter() - started)
 
 
 def _services(lake: HudiLake, place: TablePlace, rebucket: bool) -> list[str]:
@@ -92,3 +97,33 @@ def _services(lake: HudiLake, place: TablePlace, rebucket: bool) -> list[str]:
     if removed := remove_logs(Timeline(place.uri)):
         done.append(f"{removed} change log{'s' if removed > 1 else ''} removed")
     return done
+
+
+def clean(lake: HudiLake, notify: Notify) -> None:
+    """Clean all tables of the project. A failure is a warning: the tables are right."""
+    clean_built(lake, notify)
+    if due(lake.catalog, lake.loaded.project.ingested):
+        try:
+            with lake_lock(lake.loaded, "ingest"):
+                clean_ingested(lake, notify)
+        except RetryableError:
+            notify("the history of source tables is left to the next run: an ingestion is writing")
+
+
+def clean_built(lake: HudiLake, notify: Notify) -> None:
+    """Clean what runs build."""
+    built = [place.unique_id for place in lake.catalog.places.values() if place.unique_id.kind != "source"]
+    _clean_tables(lake, due(lake.catalog, built), notify)
+
+
+def clean_ingested(lake: HudiLake, notify: Notify) -> None:
+    """Clean what is ingested, while nobody writes to it."""
+    _clean_tables(lake, due(lake.catalog, lake.loaded.project.ingested), notify)
+
+
+def _clean_tables(lake: HudiLake, cleanings: Iterable[Cleaning], notify: Notify) -> None:
+    for cleaning in cleanings:
+        try:
+            lake.engine.clean(cleaning.uri, cleaning.retain)
+        except NodeError as error:
+            notify(f"warning: {error}", "warn")

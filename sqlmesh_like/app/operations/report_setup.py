@@ -1,26 +1,45 @@
-"""What a report is made of: charts of `report.yml`, or of each table that nobody reads. Owns finding their rows."""
+"""The report: charts of `report.yml`, or of each table that nobody reads. Owns finding their rows, and the file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from textwrap import dedent
 
 from sqlmesh_like.app.lakes.lake import Lake
+from sqlmesh_like.app.lakes.read_session import read_session
+from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.operations.adhoc_query import adhoc_model, run_query
+from sqlmesh_like.artifacts.files import write_text
 from sqlmesh_like.errors import NodeError, ProjectError, SqlError
 from sqlmesh_like.hudi.table_facts import table_facts
 from sqlmesh_like.render.rendered import RenderedModel
-from sqlmesh_like.report.chart import Chart, ChartKind, ChartRequest, Report
+from sqlmesh_like.report.chart import Chart, ChartKind, ChartRequest, Report, read_report
 from sqlmesh_like.report.chart_inference import complete_chart, infer_chart, repeated_fields
 from sqlmesh_like.report.date_columns import days_as_dates
-from sqlmesh_like.report.page import DrawnChart, ReportHeading
+from sqlmesh_like.report.page import DrawnChart, ReportHeading, report_page
 from sqlmesh_like.report.text_summary import title_text
 from sqlmesh_like.run.ports import Rows
 
 _ORDER: tuple[ChartKind, ...] = ("number", "line", "area", "bar", "point", "table")
+PAGE = "report.html"
 MOST_ROWS = 5_000
 """Rows that a chart is drawn of; with more of them it shows these alone, and says so."""
+
+
+def write_report(loaded: Loaded, path: Path | None = None) -> tuple[Path, int]:
+    """Write the page, by default to <target-path>/report.html: the file and its bytes.
+
+    Raises ProjectError at a declaration that cannot be drawn, NodeError where there is no table to draw.
+    """
+    report = read_report(loaded.project.root)
+    loaded.reporter.phase("reading the rows of charts")
+    with read_session(loaded, lambda lake: tables_read(lake, report)) as lake:
+        html = report_page(report_heading(lake, report), report_charts(lake, report))
+    written = path or loaded.target_folder / PAGE
+    write_text(written, html)
+    return written, len(html.encode())
 
 
 def report_charts(lake: Lake, report: Report | None) -> list[DrawnChart]:
