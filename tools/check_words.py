@@ -1,4 +1,4 @@
-"""Vocabulary and layout. Owns the checks that `make lint` adds: retired words of the glossary, and modules a folder.
+"""Vocabulary and layout. Owns the checks that `make lint` adds: retired words, modules a folder, state of modules.
 
 `python -m tools.check_words` prints one line for each finding and ends with code 1 where there is any.
 """
@@ -15,6 +15,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 GLOSSARY = ROOT / "docs" / "glossary.md"
 MOST_MODULES = 20
+
+PROCESS_STATE = frozenset({
+    "sqlmesh_like/cli/printing/activity.py",  # the terminal: standard output is one for all threads
+    "sqlmesh_like/project/reading/bounds.py",  # signal and timer
+    "sqlmesh_like/secrets.py",  # what nobody in this process may print, whoever learned it
+})  # fmt: skip
+"""Modules whose state belongs to the process, so that no value of one call could own it."""
 
 UNLIMITED = "sqlmesh_like/cli/commands"
 """One module a command: no limit is meant."""
@@ -89,6 +96,46 @@ def phrases_in(text: str, retired: Retired) -> list[str]:
     return [match[0] for phrase in retired.phrases if (match := phrase.search(text)) is not None]
 
 
+def mutable_globals(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Names of a module whose values are changed after it is imported, with the line of the change.
+
+    >>> source = "KNOWN = {}\\nWORDS = {'a': 1}\\ndef learn(word):\\n    KNOWN[word] = WORDS.get(word)"
+    >>> list(mutable_globals(ast.parse(source)))
+    [('KNOWN', 4)]
+    """
+    assigned = {name.id for node in tree.body if isinstance(node, _ASSIGNMENTS) for name in _targets(node)}
+    for node in ast.walk(tree):
+        changed: ast.expr | None = None
+        if isinstance(node, ast.Global):
+            yield from ((name, node.lineno) for name in node.names)
+        elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            changed = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MUTATORS:
+            changed = node.func.value
+        if isinstance(changed, ast.Name) and changed.id in assigned:
+            yield changed.id, changed.lineno
+
+
+_ASSIGNMENTS = (ast.Assign, ast.AnnAssign)
+_MUTATORS = frozenset(
+    "add append clear discard extend insert pop popitem remove reverse setdefault sort update".split()
+)
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> Iterator[ast.Name]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return (target for target in targets if isinstance(target, ast.Name))
+
+
+def module_state() -> Iterator[str]:
+    """State of modules that is not the process's own."""
+    for path in sorted((ROOT / "sqlmesh_like").rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        for word, line in mutable_globals(ast.parse(path.read_text(encoding="utf-8"))):
+            if name not in PROCESS_STATE:
+                yield f"{name}:{line}: {word} is state of a module; let a value own it, or functools.cache"
+
+
 def large_folders() -> Iterator[str]:
     """Folders with more modules than a reader can overlook."""
     for folder in sorted({path.parent for path in (ROOT / "sqlmesh_like").rglob("*.py")}):
@@ -101,7 +148,7 @@ def large_folders() -> Iterator[str]:
 def main() -> int:
     """Print what is wrong; the exit code."""
     retired = retired_words(GLOSSARY.read_text(encoding="utf-8"))
-    findings = [*wrong_names(retired), *wrong_documents(retired), *large_folders()]
+    findings = [*wrong_names(retired), *wrong_documents(retired), *module_state(), *large_folders()]
     print("\n".join(findings) or "vocabulary and layout: nothing to report")
     return 1 if findings else 0
 

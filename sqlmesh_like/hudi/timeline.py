@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 
 from sqlmesh_like.hudi.commits import Commit, Instant, Size, Slice, parse_commit
 from sqlmesh_like.hudi.read_instant import is_settled, read_instant
@@ -31,7 +32,7 @@ class Timeline:
         self.uri = uri.rstrip("/")
         self.folder: Folder = folder(self.uri)
         self._names = self.folder_names()
-        self._decoded = _still_there(self.uri, self.names)
+        self._decoded = _table_commits(self.uri).listed(self.names)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -307,13 +308,20 @@ class Timeline:
         return parse_commit(instant, self.folder.read(name), f"{self.uri}/{name}")
 
 
-_DECODED: dict[str, dict[Instant, Commit]] = {}
-"""Commits that this process has read, by table. A completed instant's file never changes, and its name is its own."""
+@dataclass
+class _TableCommits:
+    """Commits of one table that this process has read. Their files never change, and their names are their own."""
+
+    uri: str
+    known: dict[Instant, Commit] = field(default_factory=dict)
+
+    def listed(self, names: frozenset[str]) -> dict[Instant, Commit]:
+        """What is known, without commits that were archived since: memory is that of the timelines."""
+        known = self.known.copy()  # one step: another thread may add to it
+        self.known = {i: c for i, c in known.items() if f"{i.requested}_{i.completed}.{i.action}" in names}
+        return self.known
 
 
-def _still_there(uri: str, listed: frozenset[str]) -> dict[Instant, Commit]:
-    """What is known of a table's commits, without those that were archived since: memory is that of the timelines."""
-    known = _DECODED.get(uri, {}).copy()  # one step: another thread may add to it
-    kept = {i: c for i, c in known.items() if f"{i.requested}_{i.completed}.{i.action}" in listed}
-    _DECODED[uri] = kept
-    return kept
+@cache
+def _table_commits(uri: str) -> _TableCommits:
+    return _TableCommits(uri)
