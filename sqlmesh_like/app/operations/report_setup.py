@@ -74,7 +74,9 @@ def _declared(lake: Lake, report: Report) -> Iterator[DrawnChart]:
     for wanted in report.charts:
         rows = _rows(lake, wanted)
         wanted.check(rows)
-        model = _model(lake, wanted.table)
+        names = {str(model.table): model for model in lake.loaded.rendered.models}
+        names |= {model.table.identifier: model for model in lake.loaded.rendered.models}
+        model = names.get(wanted.table or "")
         title = title_text(wanted.table.rpartition(".")[2]) if wanted.table else "A question"
         chart = complete_chart(wanted, rows, title, _keys(model))
         if shared := repeated_fields(chart, rows):
@@ -129,12 +131,6 @@ def _drawn(chart: Chart, rows: Rows, table: str | None, query: str | None = None
 
 def _cut(rows: Rows) -> Rows:
     return Rows(rows.schema, rows.rows[:MOST_ROWS])
-
-
-def _model(lake: Lake, table: str | None) -> RenderedModel | None:
-    names = {str(model.table): model for model in lake.loaded.rendered.models}
-    names |= {model.table.identifier: model for model in lake.loaded.rendered.models}
-    return names.get(table or "")
 
 
 def _keys(model: RenderedModel | None) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def clean_history(session: SparkSession, uri: str, retain: int) -> None:
         client.close()
 
 
-_COMPACT_ALL = (
+_COMPACTION = (
     "hoodie.compact.inline.max.delta.commits=1,hoodie.metadata.enable=false,hoodie.embed.timeline.server=false"
 )
 """Every log file counts, however few commits wrote it."""
@@ -48,7 +48,7 @@ _COMPACT_ALL = (
 
 def compact(session: SparkSession, uri: str) -> int:
     """Compact all file groups that have log files; how many these were. One that was cut short is done as well."""
-    call = f"path => {spark_literal(uri)}, options => '{_COMPACT_ALL}'"
+    call = f"path => {spark_literal(uri)}, options => '{_COMPACTION}'"
     session.sql(f"call run_compaction(op => 'schedule', {call})").collect()
     done = session.sql(f"call run_compaction(op => 'run', {call})").collect()
     return sum(int(row["operation_size"]) for row in done)
