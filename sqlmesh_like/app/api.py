@@ -29,7 +29,7 @@ from sqlmesh_like.app.operations.maintenance import MaintenanceResult, maintain
 from sqlmesh_like.app.operations.planning import ModelPlan, Plan, plan_in_memory, plan_models
 from sqlmesh_like.app.operations.publishing import Publication, publish_tables
 from sqlmesh_like.app.operations.run_nodes import RunRequest, run_nodes
-from sqlmesh_like.app.operations.table_rows import table_arrow, table_state
+from sqlmesh_like.app.operations.table_rows import state_of_table, table_arrow
 from sqlmesh_like.app.operations.verification import Verification, verify_tables
 from sqlmesh_like.app.reporter import LogReporter
 from sqlmesh_like.app.shared_spark import SharedSpark
@@ -285,7 +285,7 @@ class Table:
     @property
     def state(self) -> TableState:
         """Its newest commit, kind, columns and record. Raises ProjectError for an unknown name."""
-        return table_state(self.project._load(), self.name)
+        return state_of_table(self.project._load(), self.name)
 
     @property
     def schema(self) -> Schema:

@@ -68,7 +68,7 @@ def with_names(query: exp.Expr) -> exp.Expr:
 
 
 @dataclass(frozen=True)
-class Source:
+class ScopeSource:
     """One item of FROM: its alias, and for each of its columns the name that it has in the scope's relation."""
 
     alias: str
@@ -83,7 +83,7 @@ class Scope:
     """
 
     relation: Relation
-    sources: tuple[Source, ...]
+    sources: tuple[ScopeSource, ...]
     merged: tuple[tuple[str, str], ...] = ()
 
     @cached_property

@@ -12,7 +12,7 @@ from sqlmesh_like.app.loading.loaded import Loaded, load_parsed
 from sqlmesh_like.artifacts.state import RESULTS, read_artifact, statuses
 from sqlmesh_like.errors import UsageError
 
-Call = TypeVar("Call", bound=Invocation)
+AnyInvocation = TypeVar("AnyInvocation", bound=Invocation)
 _AGAIN = frozenset({"error", "fail", "skipped", "runtime error"})
 _CHOICE = ("select", "exclude", "selector")
 _PATHS = ("project_dir", "profiles_dir", "state")
@@ -26,7 +26,7 @@ class LastCall:
     args: Mapping[str, object]
     unfinished: frozenset[str]
 
-    def repeated(self, given: Call) -> Call:
+    def repeated(self, given: AnyInvocation) -> AnyInvocation:
         """Its flags, but for what is given now. Raises UsageError where its --vars are needed."""
         default = type(given)()
         if self.args.get("has_vars") and given.vars == default.vars:

@@ -21,7 +21,7 @@ class ColumnTrace:
     names: Mapping[str, str]
 
 
-def trace(loaded: Loaded, name: str) -> ColumnTrace:
+def trace_columns(loaded: Loaded, name: str) -> ColumnTrace:
     """Trace all columns of a model, or the one of `model.column`. Raises UsageError for an unknown name, SqlError."""
     model, column = _find(loaded, name)
     lineage = Lineage(loaded.rendered, input_schemas(loaded, [model.unique_id]))

@@ -24,7 +24,7 @@ from sqlmesh_like.run.ports import Rows
 
 _ORDER: tuple[ChartKind, ...] = ("number", "line", "area", "bar", "point", "table")
 PAGE = "report.html"
-MOST_ROWS = 5_000
+MOST_CHART_ROWS = 5_000
 """Rows that a chart is drawn of; with more of them it shows these alone, and says so."""
 
 
@@ -88,7 +88,7 @@ def _declared(lake: Lake, report: Report) -> Iterator[DrawnChart]:
 
 def _rows(lake: Lake, wanted: ChartRequest) -> Rows:
     with _at(wanted):
-        return days_as_dates(run_query(lake, _chart_query(lake, wanted), MOST_ROWS + 1))
+        return days_as_dates(run_query(lake, _chart_query(lake, wanted), MOST_CHART_ROWS + 1))
 
 
 def _chart_query(lake: Lake, wanted: ChartRequest) -> RenderedModel:
@@ -113,7 +113,7 @@ def _all(lake: Lake) -> Iterator[DrawnChart]:
         raise NodeError("there is no table to draw", hint="run `sml build` first, or declare charts in report.yml")
     for model in built:
         query = adhoc_model(lake, f"select * from {model.table.sql()}")
-        rows = days_as_dates(run_query(lake, query, MOST_ROWS + 1))
+        rows = days_as_dates(run_query(lake, query, MOST_CHART_ROWS + 1))
         text = model.description.strip().partition("\n\n")[0]
         chart = infer_chart(_cut(rows), title_text(model.table.identifier), " ".join(text.split()), _keys(model))
         yield _drawn(chart, rows, str(model.table))
@@ -126,11 +126,11 @@ def _leaves(lake: Lake) -> list[RenderedModel]:
 
 
 def _drawn(chart: Chart, rows: Rows, table: str | None, query: str | None = None) -> DrawnChart:
-    return DrawnChart(chart, _cut(rows), table, query, len(rows.rows) > MOST_ROWS)
+    return DrawnChart(chart, _cut(rows), table, query, len(rows.rows) > MOST_CHART_ROWS)
 
 
 def _cut(rows: Rows) -> Rows:
-    return Rows(rows.schema, rows.rows[:MOST_ROWS])
+    return Rows(rows.schema, rows.rows[:MOST_CHART_ROWS])
 
 
 def _keys(model: RenderedModel | None) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ def open_run(
     """A run of a source that has not begun. Raises UsageError for what is not supported."""
     check_source(project, source)
     return IngestRun(
-        spark, with_discovered(SourcePaths(target, source)), project.root, log_of(project, source), on_batch
+        spark, with_discovered(SourcePaths(target, source)), project.root, event_log_of(project, source), on_batch
     )
 
 
@@ -238,7 +238,7 @@ def _report(place: SourcePaths, batches: Sequence[BatchReport]) -> IngestReport:
     )
 
 
-def log_of(project: ParsedProject, source: Source) -> Log:
+def event_log_of(project: ParsedProject, source: Source) -> Log:
     """The log that a checked source reads."""
     ingest = source.ingest
     assert ingest is not None

@@ -9,7 +9,7 @@ import pytest
 
 from sqlmesh_like.app.reporter import LogReporter
 from sqlmesh_like.app.setup import dependencies
-from sqlmesh_like.app.setup.doctor import Check, ProjectFlags
+from sqlmesh_like.app.setup.doctor import Check, CheckRequest
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.commands import debug
 from sqlmesh_like.errors import MachineError
@@ -53,10 +53,10 @@ def test_debug_exits_1_where_a_check_failed(
 
 
 def test_debug_passes_its_flags_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    seen: list[ProjectFlags] = []
+    seen: list[CheckRequest] = []
     monkeypatch.setattr(debug, "run_checks", lambda asked: iter(seen.append(asked) or ()))
     main(["debug", "--project-dir", str(tmp_path), "--profile", "p", "-t", "x", "--vars", "{a: 1}"])
-    assert seen == [ProjectFlags(tmp_path.resolve(), None, "p", "x", {"a": 1})]
+    assert seen == [CheckRequest(tmp_path.resolve(), None, "p", "x", {"a": 1})]
 
 
 def test_a_class_archive_that_cannot_be_made_is_a_warning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
