@@ -29,10 +29,14 @@ UNLIMITED = "sqlmesh_like/cli/commands"
 
 @dataclass(frozen=True)
 class Retired:
-    """The left column of the glossary's second table: `names` of code, and phrases of any text."""
+    """The left columns of the glossary's tables of retired words.
+
+    `names` of code, phrases of any text, and names of `modules` alone.
+    """
 
     names: frozenset[str]
     phrases: tuple[re.Pattern[str], ...]
+    modules: frozenset[str] = frozenset()
 
 
 def retired_words(glossary: str) -> Retired:
@@ -42,11 +46,19 @@ def retired_words(glossary: str) -> Retired:
     >>> sorted(words.names), words.phrases[0].search("how to mend it") is not None
     (['aim'], True)
     """
-    table = glossary.partition("## Retired words")[2]
-    cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| ")]
+    table, _, of_modules = glossary.partition("## Retired words")[2].partition("## Retired names of modules")
+    cells = _left_cells(table)
     phrases = [phrase for cell in cells for phrase in re.findall(r'"([^"]+)"', cell)]
-    names = frozenset(name for cell in cells for name in re.findall(r"`([^`]+)`", cell))
-    return Retired(names, tuple(re.compile(rf"(?<![Tt]here )\b{re.escape(phrase)}\b(?! longer)") for phrase in phrases))
+    patterns = tuple(re.compile(rf"(?<![Tt]here )\b{re.escape(phrase)}\b(?! longer)") for phrase in phrases)
+    return Retired(_quoted(cells), patterns, _quoted(_left_cells(of_modules)))
+
+
+def _left_cells(table: str) -> list[str]:
+    return [line.split("|")[1] for line in table.splitlines() if line.startswith("| ")]
+
+
+def _quoted(cells: list[str]) -> frozenset[str]:
+    return frozenset(name for cell in cells for name in re.findall(r"`([^`]+)`", cell))
 
 
 def names_in(tree: ast.AST) -> Iterator[tuple[str, int]]:
@@ -71,7 +83,7 @@ def wrong_names(retired: Retired) -> Iterator[str]:
     """Modules and names of the package that are retired words, and retired phrases in its texts."""
     for path in sorted((ROOT / "sqlmesh_like").rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
-        if path.stem in retired.names:
+        if path.stem in retired.names | retired.modules:
             yield f"{name}: the module's name is a retired word"
         tree = ast.parse(path.read_text(encoding="utf-8"))
         yield from (

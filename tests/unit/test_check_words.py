@@ -14,6 +14,13 @@ def test_a_name_is_found_where_it_is_defined_and_not_where_it_is_used() -> None:
     assert list(names_in(tree)) == [("aim", 1), ("dear", 1), ("kept", 2)]
 
 
+def test_names_of_modules_are_a_table_of_their_own() -> None:
+    retired = retired_words(
+        TABLE + "\n## Retired names of modules\n\n| retired | use |\n|---|---|\n| `duck` | simulator |\n"
+    )
+    assert (retired.names, retired.modules) == ({"aim"}, {"duck"})
+
+
 def test_a_phrase_is_found_as_whole_words_and_not_after_there() -> None:
     retired = retired_words(TABLE)
     assert retired.names == {"aim"}

@@ -13,7 +13,7 @@ from functools import cached_property
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Relation, columns
-from sqlmesh_like.analyze.binding.replaced import replaced
+from sqlmesh_like.analyze.binding.expression_copies import replaced
 from sqlmesh_like.analyze.expressions.functions import first_impure
 from sqlmesh_like.analyze.expressions.nested_types import fields_of
 from sqlmesh_like.errors import nearest

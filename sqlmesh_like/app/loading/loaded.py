@@ -30,7 +30,7 @@ from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.project.selection import Selector
 from sqlmesh_like.project.selectors import load_selectors
 from sqlmesh_like.project.settings import load_settings
-from sqlmesh_like.render.clocked import rerender_clocked
+from sqlmesh_like.render.clock_dependent import rerender_clocked
 from sqlmesh_like.render.rendered import RenderedProject, RenderedSeed
 from sqlmesh_like.render.renderer import EPOCH, Renderer, render_project
 from sqlmesh_like.render.tests import storing_failures
