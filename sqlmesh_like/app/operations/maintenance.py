@@ -1,11 +1,7 @@
-"""Table services, by command and after a run. Owns which tables they are for, and who may clean what when.
-
-`run.retention` says what may go, the engine does it.
-"""
+"""Table services. Owns which tables they are for; retention says what may go, the engine does it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal, Protocol
@@ -14,12 +10,11 @@ from sqlmesh_like.app.lakes.lake import HudiLake, hudi_options, open_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.source_discovery import discovered_tables, with_discovered_tables
-from sqlmesh_like.app.reporter import Notify
-from sqlmesh_like.errors import NodeError, RetryableError
+from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.change_log import remove_logs
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.plan.catalog import TablePlace
-from sqlmesh_like.run.retention import Cleaning, due
+from sqlmesh_like.run.retention import due
 
 
 @dataclass(frozen=True)
@@ -97,33 +92,3 @@ def _services(lake: HudiLake, place: TablePlace, rebucket: bool) -> list[str]:
     if removed := remove_logs(Timeline(place.uri)):
         done.append(f"{removed} change log{'s' if removed > 1 else ''} removed")
     return done
-
-
-def clean(lake: HudiLake, notify: Notify) -> None:
-    """Clean all tables of the project. A failure is a warning: the tables are right."""
-    clean_built(lake, notify)
-    if due(lake.catalog, lake.loaded.project.ingested):
-        try:
-            with lake_lock(lake.loaded, "ingest"):
-                clean_ingested(lake, notify)
-        except RetryableError:
-            notify("the history of source tables is left to the next run: an ingestion is writing")
-
-
-def clean_built(lake: HudiLake, notify: Notify) -> None:
-    """Clean what runs build."""
-    built = [place.unique_id for place in lake.catalog.places.values() if place.unique_id.kind != "source"]
-    _clean_tables(lake, due(lake.catalog, built), notify)
-
-
-def clean_ingested(lake: HudiLake, notify: Notify) -> None:
-    """Clean what is ingested, while nobody writes to it."""
-    _clean_tables(lake, due(lake.catalog, lake.loaded.project.ingested), notify)
-
-
-def _clean_tables(lake: HudiLake, cleanings: Iterable[Cleaning], notify: Notify) -> None:
-    for cleaning in cleanings:
-        try:
-            lake.engine.clean(cleaning.uri, cleaning.retain)
-        except NodeError as error:
-            notify(f"warning: {error}", "warn")

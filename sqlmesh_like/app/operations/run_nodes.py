@@ -12,12 +12,12 @@ from typing import Protocol
 
 from sqlmesh_like import stop_signals
 from sqlmesh_like.app.invocation import ALL_TYPES, ResourceTypes
+from sqlmesh_like.app.lakes.clean_tables import clean
 from sqlmesh_like.app.lakes.lake import Lake, clock, open_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import check_before_run
 from sqlmesh_like.app.operations.hooks import end_context, hooks_in_memory, hooks_of
-from sqlmesh_like.app.operations.maintenance import clean
 from sqlmesh_like.app.operations.publishing import publisher_of
 from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import Level, Notify

@@ -1,4 +1,4 @@
-"""Rows and commits of one table, view or SELECT. Owns who reads them: without a JVM where the table allows."""
+"""Rows of one table, view or SELECT of a project. Owns who reads them: without a JVM where the table allows."""
 
 from __future__ import annotations
 
@@ -11,14 +11,9 @@ from sqlmesh_like.app.arrow_rows import arrow_schema, arrow_table
 from sqlmesh_like.app.lakes.lake import Lake, built_table, clock, open_lake
 from sqlmesh_like.app.lakes.read_session import read_session
 from sqlmesh_like.app.loading.loaded import Loaded
-from sqlmesh_like.app.loading.source_discovery import with_discovered_tables
-from sqlmesh_like.errors import NodeError, UsageError
-from sqlmesh_like.hudi.external_table import DdlDialect, external_ddl
-from sqlmesh_like.hudi.table_facts import commit_facts
-from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import Schema, TableName, visible
+from sqlmesh_like.errors import UsageError
+from sqlmesh_like.names import Schema, visible
 from sqlmesh_like.plan.history import TableState
-from sqlmesh_like.plan.table_facts import CommitFacts
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.render.renderer import render_inline
 from sqlmesh_like.run.lake_query import LakeQuery
@@ -150,23 +145,3 @@ def _query(lake: Lake, model: RenderedModel, limit: int) -> Rows:
     states = lake.catalog.states(planner.inputs(model))
     facts = planner.compile(model, states).facts
     return lake.engine.query(facts.tree, planner.tables(facts, states), limit, facts.schema)
-
-
-def table_commits(loaded: Loaded, name: str, limit: int) -> tuple[TableName, tuple[CommitFacts, ...]]:
-    """A table's name, and its newest commits (`limit` -1: all), the oldest first. Raises ProjectError, NodeError."""
-    place = open_lake(with_discovered_tables(loaded)).catalog.find(name)
-    timeline = Timeline(place.uri)
-    if not timeline.commits:
-        raise NodeError(f"the table {place.table} has no commits", hint="run `sml ingest` or `sml run` first")
-    commits = timeline.commits if limit < 0 else timeline.commits[-limit:]
-    return place.table, tuple(map(commit_facts, commits))
-
-
-def table_ddl(loaded: Loaded, name: str, dialect: DdlDialect) -> tuple[str, ...]:
-    """Statements that declare a Hudi table to another engine. Raises ProjectError, NodeError."""
-    lake = open_lake(loaded)
-    place = lake.catalog.find(name)
-    state = lake.catalog.state(place.unique_id)
-    if state.kind not in ("cow", "mor"):
-        raise NodeError(f"{place.table} is not a Hudi table yet", hint="run `sml ingest` or `sml run` first")
-    return tuple(external_ddl(place.table, state, dialect))

@@ -1,0 +1,41 @@
+"""History that no model needs any more, removed after a run. Owns who may clean what; `run.retention` has the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlmesh_like.app.lakes.lake import HudiLake
+from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.reporter import Notify
+from sqlmesh_like.errors import NodeError, RetryableError
+from sqlmesh_like.run.retention import Cleaning, due
+
+
+def clean(lake: HudiLake, notify: Notify) -> None:
+    """Clean all tables of the project. A failure is a warning: the tables are right."""
+    clean_built(lake, notify)
+    if due(lake.catalog, lake.loaded.project.ingested):
+        try:
+            with lake_lock(lake.loaded, "ingest"):
+                clean_ingested(lake, notify)
+        except RetryableError:
+            notify("the history of source tables is left to the next run: an ingestion is writing")
+
+
+def clean_built(lake: HudiLake, notify: Notify) -> None:
+    """Clean what runs build."""
+    built = [place.unique_id for place in lake.catalog.places.values() if place.unique_id.kind != "source"]
+    _clean_tables(lake, due(lake.catalog, built), notify)
+
+
+def clean_ingested(lake: HudiLake, notify: Notify) -> None:
+    """Clean what is ingested, while nobody writes to it."""
+    _clean_tables(lake, due(lake.catalog, lake.loaded.project.ingested), notify)
+
+
+def _clean_tables(lake: HudiLake, cleanings: Iterable[Cleaning], notify: Notify) -> None:
+    for cleaning in cleanings:
+        try:
+            lake.engine.clean(cleaning.uri, cleaning.retain)
+        except NodeError as error:
+            notify(f"warning: {error}", "warn")

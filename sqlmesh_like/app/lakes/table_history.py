@@ -1,0 +1,33 @@
+"""What a table's timeline says: its commits, and how others declare it. Starts no JVM."""
+
+from __future__ import annotations
+
+from sqlmesh_like.app.lakes.lake import open_lake
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.source_discovery import with_discovered_tables
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.external_table import DdlDialect, external_ddl
+from sqlmesh_like.hudi.table_facts import commit_facts
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import TableName
+from sqlmesh_like.plan.table_facts import CommitFacts
+
+
+def table_commits(loaded: Loaded, name: str, limit: int) -> tuple[TableName, tuple[CommitFacts, ...]]:
+    """A table's name, and its newest commits (`limit` -1: all), the oldest first. Raises ProjectError, NodeError."""
+    place = open_lake(with_discovered_tables(loaded)).catalog.find(name)
+    timeline = Timeline(place.uri)
+    if not timeline.commits:
+        raise NodeError(f"the table {place.table} has no commits", hint="run `sml ingest` or `sml run` first")
+    commits = timeline.commits if limit < 0 else timeline.commits[-limit:]
+    return place.table, tuple(map(commit_facts, commits))
+
+
+def table_ddl(loaded: Loaded, name: str, dialect: DdlDialect) -> tuple[str, ...]:
+    """Statements that declare a Hudi table to another engine. Raises ProjectError, NodeError."""
+    lake = open_lake(loaded)
+    place = lake.catalog.find(name)
+    state = lake.catalog.state(place.unique_id)
+    if state.kind not in ("cow", "mor"):
+        raise NodeError(f"{place.table} is not a Hudi table yet", hint="run `sml ingest` or `sml run` first")
+    return tuple(external_ddl(place.table, state, dialect))
