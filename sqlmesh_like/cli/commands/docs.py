@@ -27,7 +27,7 @@ def generate(flags: Flags, no_compile: bool, empty_catalog: bool, static: bool) 
     """Write one HTML file that needs nothing else, manifest.json and catalog.json. Starts no JVM.
 
     The file is <target-path>/index.html: models, columns, tests, SQL, delta programs, strategies with their reasons,
-    the graph with column lineage, commits and the last run. It works from disk and asks nobody for anything.
+    the graph with column lineage, commits and the last run. It works from disk and makes no requests.
     As in dbt a selection limits catalog.json alone. A model that cannot be compiled is there without its plan, with a
     warning, and the exit code is 1.
     """
