@@ -32,7 +32,7 @@ class Timeline:
         self.uri = uri.rstrip("/")
         self.folder: Folder = folder(self.uri)
         self._names = self.folder_names()
-        self._decoded = _table_commits(self.uri).listed(self.names)
+        self._decoded = _still_there(self.uri, self.names)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -310,18 +310,22 @@ class Timeline:
 
 @dataclass
 class _TableCommits:
-    """Commits of one table that this process has read. Their files never change, and their names are their own."""
+    """Commits of one table that this process has read."""
 
     uri: str
     known: dict[Instant, Commit] = field(default_factory=dict)
 
-    def listed(self, names: frozenset[str]) -> dict[Instant, Commit]:
-        """What is known, without commits that were archived since: memory is that of the timelines."""
-        known = self.known.copy()  # one step: another thread may add to it
-        self.known = {i: c for i, c in known.items() if f"{i.requested}_{i.completed}.{i.action}" in names}
-        return self.known
-
 
 @cache
 def _table_commits(uri: str) -> _TableCommits:
+    """A completed instant's file never changes, and its name is its own: what was read once holds."""
     return _TableCommits(uri)
+
+
+def _still_there(uri: str, listed: frozenset[str]) -> dict[Instant, Commit]:
+    """What is known of a table's commits, without those that were archived since: memory is that of the timelines."""
+    commits = _table_commits(uri)
+    known = commits.known.copy()  # one step: another thread may add to it
+    kept = {i: c for i, c in known.items() if f"{i.requested}_{i.completed}.{i.action}" in listed}
+    commits.known = kept
+    return kept

@@ -17,7 +17,7 @@ from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.reading.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.project.semantic.declarations import SemanticLayer
-from sqlmesh_like.project.semantic.layer import SEMANTIC_KEYS, parse_semantic_layer
+from sqlmesh_like.project.semantic.layer import KEYS, parse_semantic_layer
 from sqlmesh_like.project.semantic.time_spines import time_spine
 from sqlmesh_like.project.settings import checked
 from sqlmesh_like.project.sources import optional, parse_columns, parse_source, required
@@ -121,7 +121,7 @@ def parse_properties(
         exposures=exposures,
         groups=groups,
         semantic=parse_semantic_layer(
-            {key: _entries(files, key) for key in SEMANTIC_KEYS}, words.values(functions={"doc": docs}), tests
+            {key: _entries(files, key) for key in KEYS}, words.values(functions={"doc": docs}), tests
         ),
         singular_tests=_singular_tests(_entries(files, "data_tests"), values, descriptions),
     )

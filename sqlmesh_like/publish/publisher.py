@@ -16,7 +16,7 @@ from sqlmesh_like.errors import NodeError, RetryableError, SmlError
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.project.publishing import Destination
-from sqlmesh_like.publish.store import Published, Store, stored_columns
+from sqlmesh_like.publish.store import Published, Store, columns_of
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.run.ports import ChangeExporter, Export, PublishResult
 
@@ -99,9 +99,9 @@ class LakePublisher:
         if since is not None and since == state.frontier:
             return PublishResult(to.name, table, None)
         export = exports.of(state, since)
-        if not export.whole and (old is None or old.columns != stored_columns(export.schema)):
+        if not export.whole and (old is None or old.columns != columns_of(export.schema)):
             export = exports.of(state, None)  # columns came, went or changed
-        new = Published(model.unique_id, state.uri, state.frontier, stored_columns(export.schema))
+        new = Published(model.unique_id, state.uri, state.frontier, columns_of(export.schema))
         return _written(store, to, table, export, old, new)
 
     def _since(self, old: Published | None, state: TableState) -> str | None:

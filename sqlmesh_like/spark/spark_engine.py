@@ -35,7 +35,8 @@ from sqlmesh_like.spark.jvm.spark_errors import failing, failing_model, first_li
 from sqlmesh_like.spark.jvm.spark_settings import is_local
 from sqlmesh_like.spark.program.view_bindings import Bindings, bound
 from sqlmesh_like.spark.tables.catalog_sync import register, sync
-from sqlmesh_like.spark.tables.table_services import clean_history, compact
+from sqlmesh_like.spark.tables.cleaner import clean_history
+from sqlmesh_like.spark.tables.compaction import compact
 from sqlmesh_like.spark.writer import upsert as sinks
 from sqlmesh_like.spark.writer.materializer import Materializer
 from sqlmesh_like.spark.writer.rebucket import rebucket

@@ -15,7 +15,7 @@ from sqlmesh_like.project.semantic.saved_queries import parse_saved_query
 from sqlmesh_like.project.semantic.semantic_models import parse_semantic_model
 
 SemanticKey = Literal["semantic_models", "metrics", "saved_queries"]
-SEMANTIC_KEYS: tuple[SemanticKey, ...] = get_args(SemanticKey)
+KEYS: tuple[SemanticKey, ...] = get_args(SemanticKey)
 _FILTERS = frozenset({"filter", "where"})
 """Templates that a query of metrics would render: `{{ Dimension('order__is_big') }}`."""
 

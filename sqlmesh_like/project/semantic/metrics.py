@@ -15,50 +15,50 @@ from sqlmesh_like.project.semantic.declarations import Metric, MetricType, Named
 from sqlmesh_like.project.semantic.shapes import (
     GRANULARITIES,
     Key,
-    MappingShape,
     NamedShape,
-    any_value,
+    Shape,
     each,
     expression,
     filters,
-    flag_value,
+    flag,
     one_of,
-    text_value,
+    plain,
+    text,
     texts,
     whole_number,
     window,
 )
 
 _TYPES: tuple[MetricType, ...] = get_args(MetricType)
-_NAME = Key(text_value, is_required=True)
-_TEXT = Key(text_value)
+_NAME = Key(text, is_required=True)
+_TEXT = Key(text)
 _MEASURE = NamedShape("a measure of a metric", {
-    "name": _NAME, "filter": Key(filters), "alias": _TEXT, "join_to_timespine": Key(flag_value, False),
+    "name": _NAME, "filter": Key(filters), "alias": _TEXT, "join_to_timespine": Key(flag, False),
     "fill_nulls_with": Key(whole_number),
 })  # fmt: skip
 _INPUT = NamedShape("a metric's input", {
     "name": _NAME, "filter": Key(filters), "alias": _TEXT, "offset_window": Key(window), "offset_to_grain": _TEXT,
 })  # fmt: skip
-_PROPERTY = MappingShape("a constant property", {"base_property": _NAME, "conversion_property": _NAME})
-_CONVERSION = MappingShape("conversion_type_params", {
+_PROPERTY = Shape("a constant property", {"base_property": _NAME, "conversion_property": _NAME})
+_CONVERSION = Shape("conversion_type_params", {
     "base_measure": Key(_MEASURE.read, is_required=True),
     "conversion_measure": Key(_MEASURE.read, is_required=True),
     "entity": _NAME, "calculation": Key(one_of("conversions", "conversion_rate"), "conversion_rate"),
     "window": Key(window), "constant_properties": Key(each(_PROPERTY)),
 })  # fmt: skip
-_CUMULATIVE = MappingShape("cumulative_type_params", {
+_CUMULATIVE = Shape("cumulative_type_params", {
     "window": Key(window), "grain_to_date": _TEXT, "period_agg": Key(one_of("first", "last", "average"), "first"),
 })  # fmt: skip
-_TYPE_PARAMS = MappingShape("type_params", {
+_TYPE_PARAMS = Shape("type_params", {
     "measure": Key(_MEASURE.read), "numerator": Key(_INPUT.read), "denominator": Key(_INPUT.read),
     "expr": Key(expression), "window": Key(window), "grain_to_date": Key(one_of(*GRANULARITIES)),
     "metrics": Key(each(_INPUT), ()), "conversion_type_params": Key(_CONVERSION.read),
     "cumulative_type_params": Key(_CUMULATIVE.read),
 })  # fmt: skip
-_METRIC = MappingShape("a metric", {
+_METRIC = Shape("a metric", {
     "name": _NAME, "label": _NAME, "type": Key(one_of(*_TYPES), is_required=True),
-    "type_params": Key(_TYPE_PARAMS.read, is_required=True), "description": Key(text_value, ""), "filter": Key(filters),
-    "time_granularity": _TEXT, "meta": Key(any_value, {}), "tags": Key(texts, ()), "config": Key(any_value, {}),
+    "type_params": Key(_TYPE_PARAMS.read, is_required=True), "description": Key(text, ""), "filter": Key(filters),
+    "time_granularity": _TEXT, "meta": Key(plain, {}), "tags": Key(texts, ()), "config": Key(plain, {}),
 })  # fmt: skip
 _NEEDED: Mapping[MetricType, tuple[str, ...]] = {
     "simple": ("measure",),
@@ -130,7 +130,7 @@ _METRICS: _Paths = {"ratio": (("numerator",), ("denominator",)), "derived": (("m
 """Where a metric names what it is made of, by its type."""
 
 
-def _inputs(params: YamlNode, kind: MetricType, paths: _Paths, shape: MappingShape) -> tuple[NamedInput, ...]:
+def _inputs(params: YamlNode, kind: MetricType, paths: _Paths, shape: Shape) -> tuple[NamedInput, ...]:
     nodes: list[YamlNode] = []
     for path in paths.get(kind, ()):
         node = params

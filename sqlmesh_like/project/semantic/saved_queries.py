@@ -9,27 +9,18 @@ from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.project.semantic.config import Config, merged_config
 from sqlmesh_like.project.semantic.declarations import NamedInput, SavedQuery
-from sqlmesh_like.project.semantic.shapes import (
-    Key,
-    MappingShape,
-    any_value,
-    each,
-    filters,
-    text_value,
-    texts,
-    whole_number,
-)
+from sqlmesh_like.project.semantic.shapes import Key, Shape, each, filters, plain, text, texts, whole_number
 
-_NAME = Key(text_value, is_required=True)
-_TEXT = Key(text_value)
-_QUERY = MappingShape("query_params", {
+_NAME = Key(text, is_required=True)
+_TEXT = Key(text)
+_QUERY = Shape("query_params", {
     "metrics": Key(texts, ()), "group_by": Key(texts, ()), "where": Key(filters), "order_by": Key(texts, ()),
     "limit": Key(whole_number),
 })  # fmt: skip
-_EXPORT = MappingShape("an export", {"name": _NAME, "config": Key(any_value, {})})
-_SAVED_QUERY = MappingShape("a saved query", {
+_EXPORT = Shape("an export", {"name": _NAME, "config": Key(plain, {})})
+_SAVED_QUERY = Shape("a saved query", {
     "name": _NAME, "query_params": Key(_QUERY.read, is_required=True), "description": _TEXT, "label": _TEXT,
-    "exports": Key(each(_EXPORT), ()), "tags": Key(texts, ()), "config": Key(any_value, {}),
+    "exports": Key(each(_EXPORT), ()), "tags": Key(texts, ()), "config": Key(plain, {}),
 })  # fmt: skip
 _DEFAULTS: Config = {"export_as": None, "schema": None, "cache": {"enabled": False}}
 _DESTINATIONS = ("table", "view")

@@ -15,51 +15,51 @@ from sqlmesh_like.project.semantic.metrics import parse_metric
 from sqlmesh_like.project.semantic.shapes import (
     GRANULARITIES,
     Key,
-    MappingShape,
-    any_value,
+    Shape,
     each,
     expression,
-    flag_value,
+    flag,
     meta_alone,
     number,
     one_of,
-    text_value,
+    plain,
+    text,
     texts,
 )
 
 _AGGREGATIONS = (*("sum", "min", "max", "count_distinct", "sum_boolean", "average", "percentile", "median", "count"),)
-_NAME = Key(text_value, is_required=True)
-_TEXT = Key(text_value)
-_OFF = Key(flag_value, False)
+_NAME = Key(text, is_required=True)
+_TEXT = Key(text)
+_OFF = Key(flag, False)
 _META = Key(meta_alone, {"meta": {}})
-_ENTITY = MappingShape("an entity", {
+_ENTITY = Shape("an entity", {
     "name": _NAME, "type": Key(one_of("foreign", "natural", "primary", "unique"), is_required=True),
     "description": _TEXT, "label": _TEXT, "role": _TEXT, "expr": Key(expression), "config": _META,
 })  # fmt: skip
-_VALIDITY = MappingShape("validity_params", {"is_start": _OFF, "is_end": _OFF})
-_TIME = MappingShape("type_params", {
+_VALIDITY = Shape("validity_params", {"is_start": _OFF, "is_end": _OFF})
+_TIME = Shape("type_params", {
     "time_granularity": Key(one_of(*GRANULARITIES), is_required=True), "validity_params": Key(_VALIDITY.read),
 })  # fmt: skip
-_DIMENSION = MappingShape("a dimension", {
+_DIMENSION = Shape("a dimension", {
     "name": _NAME, "type": Key(one_of("categorical", "time"), is_required=True), "description": _TEXT, "label": _TEXT,
     "is_partition": _OFF, "type_params": Key(_TIME.read), "expr": Key(expression), "config": _META,
 })  # fmt: skip
-_PERCENTILE = MappingShape("agg_params", {
+_PERCENTILE = Shape("agg_params", {
     "percentile": Key(number), "use_discrete_percentile": _OFF, "use_approximate_percentile": _OFF,
 })  # fmt: skip
-_NOT_ADDED = MappingShape("non_additive_dimension", {
+_NOT_ADDED = Shape("non_additive_dimension", {
     "name": _NAME, "window_choice": Key(one_of(*_AGGREGATIONS), is_required=True), "window_groupings": Key(texts, ()),
 })  # fmt: skip
-_MEASURE = MappingShape("a measure", {
+_MEASURE = Shape("a measure", {
     "name": _NAME, "agg": Key(one_of(*_AGGREGATIONS), is_required=True), "description": _TEXT, "label": _TEXT,
     "create_metric": _OFF, "expr": Key(expression), "agg_params": Key(_PERCENTILE.read),
     "non_additive_dimension": Key(_NOT_ADDED.read), "agg_time_dimension": _TEXT, "config": _META,
 })  # fmt: skip
-_DEFAULTS = MappingShape("defaults", {"agg_time_dimension": _TEXT})
-_SEMANTIC_MODEL = MappingShape("a semantic model", {
+_DEFAULTS = Shape("defaults", {"agg_time_dimension": _TEXT})
+_SEMANTIC_MODEL = Shape("a semantic model", {
     "name": _NAME, "model": _NAME, "description": _TEXT, "label": _TEXT, "defaults": Key(_DEFAULTS.read),
     "entities": Key(each(_ENTITY), ()), "measures": Key(each(_MEASURE), ()), "dimensions": Key(each(_DIMENSION), ()),
-    "primary_entity": _TEXT, "config": Key(any_value, {}),
+    "primary_entity": _TEXT, "config": Key(plain, {}),
 })  # fmt: skip
 _PARTS: Mapping[str, Config] = {"entities": {}, "measures": {"create_metric": False}, "dimensions": {"metadata": None}}
 """What a semantic model consists of, each with keys that the manifest has besides; `create_metric` is used up."""
@@ -79,8 +79,7 @@ def parse_semantic_model(node: YamlNode, settings: FolderConfig) -> ParsedSemant
     name, project = str(keys.pop("name")), settings.settings.name
     fqn = (project, *settings.folders(node.location.path), name)
     config = merged_config("semantic-models", fqn, node, settings)
-    child = node.get("measures")
-    model, measures = node.children["model"], () if child is None else child.sequence("measures")
+    model, measures = node.children["model"], _elements(node, "measures")
     semantic_model = SemanticModel(
         unique_id=NodeId("semantic_model", project, name),
         name=name,
@@ -108,6 +107,11 @@ def _metric_entry(measure: Mapping[str, object], place: Location, of: Config) ->
         "config": {"enabled": of["enabled"], "meta": dict(_meta(of))},
     }
     return plain_node(entry, place)
+
+
+def _elements(node: YamlNode, key: str) -> tuple[YamlNode, ...]:
+    child = node.get(key)
+    return () if child is None else child.sequence(key)
 
 
 def _with_meta(parts: object, config: Config, more: Config) -> list[dict[str, object]]:

@@ -29,7 +29,7 @@ class Key:
 
 
 @dataclass(frozen=True)
-class MappingShape:
+class Shape:
     """The keys of an entry; `what` names it in messages: `a measure`."""
 
     what: str
@@ -49,7 +49,7 @@ class MappingShape:
         return key.default
 
 
-class NamedShape(MappingShape):
+class NamedShape(Shape):
     """Keys of an entry for which a name alone may stand."""
 
     def read(self, node: YamlNode, key: str = "") -> dict[str, object]:
@@ -58,7 +58,7 @@ class NamedShape(MappingShape):
         return {name: node.value if name == "name" else one.default for name, one in self.keys.items()}
 
 
-def text_value(node: YamlNode, key: str) -> str:
+def text(node: YamlNode, key: str) -> str:
     return node.text(key)
 
 
@@ -66,7 +66,7 @@ def texts(node: YamlNode, key: str) -> list[str]:
     return list(node.texts(key))
 
 
-def flag_value(node: YamlNode, key: str) -> bool:
+def flag(node: YamlNode, key: str) -> bool:
     return node.flag(key)
 
 
@@ -87,7 +87,7 @@ def number(node: YamlNode, key: str) -> float:
     return node.value
 
 
-def any_value(node: YamlNode, key: str) -> object:
+def plain(node: YamlNode, key: str) -> object:
     """A mapping as it stands."""
     return node.mapping(key).value
 
@@ -97,7 +97,7 @@ def one_of(*words: str) -> Reader:
     return lambda node, key: replace(node, value=node.text(key).lower()).choice(key, words)
 
 
-def each(shape: MappingShape) -> Reader:
+def each(shape: Shape) -> Reader:
     """A list of entries of one shape."""
     return lambda node, key: [shape.read(element) for element in node.sequence(key)]
 

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 
 from sqlmesh_like.errors import nearest
 from sqlmesh_like.project.reading.yaml_node import YamlNode
-from sqlmesh_like.project.semantic.shapes import GRANULARITIES, Key, MappingShape, each, one_of, text_value
+from sqlmesh_like.project.semantic.shapes import GRANULARITIES, Key, Shape, each, one_of, text
 
-_CUSTOM = MappingShape(
-    "a custom granularity", {"name": Key(text_value, is_required=True), "column_name": Key(text_value)}
-)
-_TIME_SPINE = MappingShape("time_spine", {
-    "standard_granularity_column": Key(text_value, is_required=True), "custom_granularities": Key(each(_CUSTOM), ()),
+_CUSTOM = Shape("a custom granularity", {"name": Key(text, is_required=True), "column_name": Key(text)})
+_TIME_SPINE = Shape("time_spine", {
+    "standard_granularity_column": Key(text, is_required=True), "custom_granularities": Key(each(_CUSTOM), ()),
 })  # fmt: skip
 
 

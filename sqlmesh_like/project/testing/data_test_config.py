@@ -15,7 +15,7 @@ from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
-TEST_KEYS = (
+KEYS = (
     *("severity", "enabled", "tags", "where", "limit", "store_failures", "store_failures_as", "error_if", "warn_if"),
     *("fail_calc", "meta", "schema", "alias", "database", "group", "materialized", "sql_header", "static_analysis"),
 )
@@ -28,8 +28,8 @@ def check_test_setting(key: str, value: object) -> object:
     >>> check_test_setting("severity", "WARN"), check_test_setting("tags", "nightly")
     ('warn', ('nightly',))
     """
-    if key not in TEST_KEYS:
-        raise UnknownSetting(key, f"unknown config key {key!r} of a data test is ignored", nearest(key, TEST_KEYS))
+    if key not in KEYS:
+        raise UnknownSetting(key, f"unknown config key {key!r} of a data test is ignored", nearest(key, KEYS))
     return value if value is None or key not in _CHECKS else _CHECKS[key](key, value)
 
 

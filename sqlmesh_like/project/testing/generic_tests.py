@@ -12,12 +12,12 @@ from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.nodes import TestFile, TestMetadata
 from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.reading.yaml_node import YamlNode
-from sqlmesh_like.project.testing.data_test_config import TEST_KEYS, checked_test_setting, merged
+from sqlmesh_like.project.testing.data_test_config import KEYS, checked_test_setting, merged
 
 _EXPRESSION = re.compile(r"\s*(?:env_var|ref|var|source|doc)\s*\(.+\)\s*", re.DOTALL)
 _WHOLE = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)
 _PART = re.compile(r"\{\{-?((?:(?!\}\}).)*?)-?\}\}", re.DOTALL)
-_OWN_KEYS = frozenset({"name", "test_name", "description", "config", *TEST_KEYS})
+_OWN_KEYS = frozenset({"name", "test_name", "description", "config", *KEYS})
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _flat(body: YamlNode) -> YamlNode:
 def _config(body: YamlNode, values: ValueRenderer) -> dict[str, object]:
     nested = body.get("config")
     inner = {} if nested is None else nested.mapping("config").children
-    written = {**{key: child for key, child in body.items() if key in TEST_KEYS}, **inner}
+    written = {**{key: child for key, child in body.items() if key in KEYS}, **inner}
     return {key: checked_test_setting(key, child, values) for key, child in written.items()}
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from sqlmesh_like.classify.rules import TIED
 from sqlmesh_like.spark.frames.comparison import difference
-from sqlmesh_like.spark.tables.table_services import clean_history
+from sqlmesh_like.spark.tables.cleaner import clean_history
 from tests.properties.case import DEEP, Case, Row
 from tests.spark.lake import Lake, Table
 from tests.spark.world import World, world

@@ -16,7 +16,7 @@ from sqlmesh_like.duckdb.shared_lookups import SharedLookups
 from sqlmesh_like.hudi import change_log
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.plan import model_plan
-from sqlmesh_like.spark.tables.table_services import clean_history
+from sqlmesh_like.spark.tables.cleaner import clean_history
 from tests.spark.lake import Lake, Row, Table, ordered
 
 MODELS = {

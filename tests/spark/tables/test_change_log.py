@@ -28,8 +28,8 @@ from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
+from sqlmesh_like.spark.tables.cleaner import clean_history
 from sqlmesh_like.spark.tables.hudi_table import IS_DELETED
-from sqlmesh_like.spark.tables.table_services import clean_history
 from tests.spark.ingest_lake import BY_MONTH, event, report_of, table
 from tests.spark.ingest_lake import Lake as IngestLake
 from tests.spark.lake import ORDERS, Lake, signed

@@ -29,7 +29,7 @@ from sqlmesh_like.hudi.writer.table_support import unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, UpsertResult, upsert
 from sqlmesh_like.names import WEIGHT
 from sqlmesh_like.spark.frames.partition_paths import encoded
-from sqlmesh_like.spark.tables.table_services import clean_history
+from sqlmesh_like.spark.tables.cleaner import clean_history
 from tests.spark.lake import Lake, Table
 
 COLUMNS = (

@@ -27,7 +27,7 @@ from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import KEY, WEIGHT
 from sqlmesh_like.project.nodes import PartitionBy
 from sqlmesh_like.spark.change_feed.mor_change_feed import MergeOnReadFeed
-from sqlmesh_like.spark.tables.table_services import clean_history
+from sqlmesh_like.spark.tables.cleaner import clean_history
 from tests.spark.ingest_lake import BY_MONTH, event
 from tests.spark.ingest_lake import Lake as IngestLake
 from tests.spark.ingest_lake import table as ingested

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sqlmesh_like.hudi.history import LakeHistory
-from sqlmesh_like.spark.tables.table_services import clean_history
+from sqlmesh_like.spark.tables.cleaner import clean_history
 from tests.spark.lake import Lake, signed
 
 

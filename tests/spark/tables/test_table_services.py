@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from sqlmesh_like.spark.tables.table_services import clean_history
+from sqlmesh_like.spark.tables.cleaner import clean_history
 from tests.spark.lake import COMPACT, ORDERS, Lake, Table
 
 D = Decimal

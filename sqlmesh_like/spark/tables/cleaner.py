@@ -1,14 +1,11 @@
-"""Cleaning and compaction of one table. Owns the calls into Hudi.
+"""Removing history: file slices that no retained commit needs, and their commits. Owns the calls into Hudi's client.
 
-Cleaning removes file slices that no retained commit needs, and their commits, by Hudi's write client: its procedure for
-that wants a table of the catalog, the client a path alone.
+Hudi's SQL procedures want a table of the catalog; its write client wants a path alone.
 """
 
 from __future__ import annotations
 
 from pyspark.sql import SparkSession
-
-from sqlmesh_like.sql_text import spark_literal
 
 _ARCHIVE_SLACK = 2
 
@@ -38,17 +35,3 @@ def clean_history(session: SparkSession, uri: str, retain: int) -> None:
         client.archive()
     finally:
         client.close()
-
-
-_COMPACTION = (
-    "hoodie.compact.inline.max.delta.commits=1,hoodie.metadata.enable=false,hoodie.embed.timeline.server=false"
-)
-"""Every log file counts, however few commits wrote it."""
-
-
-def compact(session: SparkSession, uri: str) -> int:
-    """Compact all file groups that have log files; how many these were. One that was cut short is done as well."""
-    call = f"path => {spark_literal(uri)}, options => '{_COMPACTION}'"
-    session.sql(f"call run_compaction(op => 'schedule', {call})").collect()
-    done = session.sql(f"call run_compaction(op => 'run', {call})").collect()
-    return sum(int(row["operation_size"]) for row in done)

@@ -1,0 +1,18 @@
+"""Merging the log files of a merge-on-read table into new base files. Owns the calls of Hudi's procedure."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from sqlmesh_like.sql_text import spark_literal
+
+_OPTIONS = "hoodie.compact.inline.max.delta.commits=1,hoodie.metadata.enable=false,hoodie.embed.timeline.server=false"
+"""Every log file counts, however few commits wrote it."""
+
+
+def compact(session: SparkSession, uri: str) -> int:
+    """Compact all file groups that have log files; how many these were. One that was cut short is done as well."""
+    call = f"path => {spark_literal(uri)}, options => '{_OPTIONS}'"
+    session.sql(f"call run_compaction(op => 'schedule', {call})").collect()
+    done = session.sql(f"call run_compaction(op => 'run', {call})").collect()
+    return sum(int(row["operation_size"]) for row in done)
