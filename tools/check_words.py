@@ -1,4 +1,4 @@
-"""Vocabulary and layout. Owns the checks that `make lint` adds: retired words of the glossary, and modules a folder.
+"""Vocabulary and layout. Owns the checks that `make lint` adds: retired words, modules a folder, state of modules.
 
 `python -m tools.check_words` prints one line for each finding and ends with code 1 where there is any.
 """
@@ -16,16 +16,27 @@ ROOT = Path(__file__).resolve().parent.parent
 GLOSSARY = ROOT / "docs" / "glossary.md"
 MOST_MODULES = 20
 
+PROCESS_STATE = frozenset({
+    "sqlmesh_like/cli/printing/activity.py",  # the terminal: standard output is one for all threads
+    "sqlmesh_like/project/reading/bounds.py",  # signal and timer
+    "sqlmesh_like/secrets.py",  # what nobody in this process may print, whoever learned it
+})  # fmt: skip
+"""Modules whose state belongs to the process, so that no value of one call could own it."""
+
 UNLIMITED = "sqlmesh_like/cli/commands"
 """One module a command: no limit is meant."""
 
 
 @dataclass(frozen=True)
 class Retired:
-    """The left column of the glossary's second table: `names` of code, and phrases of any text."""
+    """The left columns of the glossary's tables of retired words.
+
+    `names` of code, phrases of any text, and names of `modules` alone.
+    """
 
     names: frozenset[str]
     phrases: tuple[re.Pattern[str], ...]
+    modules: frozenset[str] = frozenset()
 
 
 def retired_words(glossary: str) -> Retired:
@@ -35,11 +46,19 @@ def retired_words(glossary: str) -> Retired:
     >>> sorted(words.names), words.phrases[0].search("how to mend it") is not None
     (['aim'], True)
     """
-    table = glossary.partition("## Retired words")[2]
-    cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| ")]
+    table, _, of_modules = glossary.partition("## Retired words")[2].partition("## Retired names of modules")
+    cells = _left_cells(table)
     phrases = [phrase for cell in cells for phrase in re.findall(r'"([^"]+)"', cell)]
-    names = frozenset(name for cell in cells for name in re.findall(r"`([^`]+)`", cell))
-    return Retired(names, tuple(re.compile(rf"(?<![Tt]here )\b{re.escape(phrase)}\b(?! longer)") for phrase in phrases))
+    patterns = tuple(re.compile(rf"(?<![Tt]here )\b{re.escape(phrase)}\b(?! longer)") for phrase in phrases)
+    return Retired(_quoted(cells), patterns, _quoted(_left_cells(of_modules)))
+
+
+def _left_cells(table: str) -> list[str]:
+    return [line.split("|")[1] for line in table.splitlines() if line.startswith("| ")]
+
+
+def _quoted(cells: list[str]) -> frozenset[str]:
+    return frozenset(name for cell in cells for name in re.findall(r"`([^`]+)`", cell))
 
 
 def names_in(tree: ast.AST) -> Iterator[tuple[str, int]]:
@@ -64,7 +83,7 @@ def wrong_names(retired: Retired) -> Iterator[str]:
     """Modules and names of the package that are retired words, and retired phrases in its texts."""
     for path in sorted((ROOT / "sqlmesh_like").rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
-        if path.stem in retired.names:
+        if path.stem in retired.names | retired.modules:
             yield f"{name}: the module's name is a retired word"
         tree = ast.parse(path.read_text(encoding="utf-8"))
         yield from (
@@ -89,6 +108,46 @@ def phrases_in(text: str, retired: Retired) -> list[str]:
     return [match[0] for phrase in retired.phrases if (match := phrase.search(text)) is not None]
 
 
+def mutable_globals(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Names of a module whose values are changed after it is imported, with the line of the change.
+
+    >>> source = "KNOWN = {}\\nWORDS = {'a': 1}\\ndef learn(word):\\n    KNOWN[word] = WORDS.get(word)"
+    >>> list(mutable_globals(ast.parse(source)))
+    [('KNOWN', 4)]
+    """
+    assigned = {name.id for node in tree.body if isinstance(node, _ASSIGNMENTS) for name in _targets(node)}
+    for node in ast.walk(tree):
+        changed: ast.expr | None = None
+        if isinstance(node, ast.Global):
+            yield from ((name, node.lineno) for name in node.names)
+        elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            changed = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MUTATORS:
+            changed = node.func.value
+        if isinstance(changed, ast.Name) and changed.id in assigned:
+            yield changed.id, changed.lineno
+
+
+_ASSIGNMENTS = (ast.Assign, ast.AnnAssign)
+_MUTATORS = frozenset(
+    "add append clear discard extend insert pop popitem remove reverse setdefault sort update".split()
+)
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> Iterator[ast.Name]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return (target for target in targets if isinstance(target, ast.Name))
+
+
+def module_state() -> Iterator[str]:
+    """State of modules that is not the process's own."""
+    for path in sorted((ROOT / "sqlmesh_like").rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        for word, line in mutable_globals(ast.parse(path.read_text(encoding="utf-8"))):
+            if name not in PROCESS_STATE:
+                yield f"{name}:{line}: {word} is state of a module; let a value own it, or functools.cache"
+
+
 def large_folders() -> Iterator[str]:
     """Folders with more modules than a reader can overlook."""
     for folder in sorted({path.parent for path in (ROOT / "sqlmesh_like").rglob("*.py")}):
@@ -101,7 +160,7 @@ def large_folders() -> Iterator[str]:
 def main() -> int:
     """Print what is wrong; the exit code."""
     retired = retired_words(GLOSSARY.read_text(encoding="utf-8"))
-    findings = [*wrong_names(retired), *wrong_documents(retired), *large_folders()]
+    findings = [*wrong_names(retired), *wrong_documents(retired), *module_state(), *large_folders()]
     print("\n".join(findings) or "vocabulary and layout: nothing to report")
     return 1 if findings else 0
 

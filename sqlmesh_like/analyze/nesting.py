@@ -17,7 +17,7 @@ _MESSAGE = "the query is nested too deep"
 MAX_BRACKETS = 200
 MAX_TYPES = 50
 _TYPE_BRACKET = re.compile(r"\b(?:array|map|struct)\s*<|>", re.IGNORECASE)
-MAX_DEPTH = 3_000
+MAX_SQL_DEPTH = 3_000
 """Of a tree: each operator of a chain such as `a or b or c` is a level of it."""
 _OPEN = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
 _CLOSE = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
@@ -73,7 +73,7 @@ def is_shallow(tree: exp.Expr) -> bool:
     level, nodes = 0, [tree]
     while nodes:
         level += 1
-        if level > MAX_DEPTH:
+        if level > MAX_SQL_DEPTH:
             return False
         nodes = [child for node in nodes for child in node.iter_expressions()]
     return True

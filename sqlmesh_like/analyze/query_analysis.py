@@ -38,7 +38,7 @@ from sqlmesh_like.render.rendered import InputRef, PythonCode, RenderedModel
 _OPENING = {"'": "quote", '"': "quote", "`": "quote", "/*": "comment"}
 _WORD = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|--[^\n]*|/\*.*?\*/|/\*|[^'"`/-]+|.""", re.DOTALL)
 
-CARRIED = frozenset({
+CARRIED_FACTS = frozenset({
     exp.Select, exp.Subquery, exp.With, exp.CTE, exp.From, exp.Join, exp.Where, exp.Having, exp.Table, exp.TableAlias,
     exp.Alias, exp.Column, exp.Identifier, exp.Star, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.And, exp.Or,
     exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.In, exp.Between, exp.Like, exp.Add, exp.Sub,
@@ -167,7 +167,7 @@ def _name_all(tree: exp.Expr, *, as_written: bool) -> None:
 
 def _require_faithful(tree: exp.Expr, model: RenderedModel) -> None:
     """What runs is written from the tree: a form that the tree cannot give back would run as something else."""
-    if forms_of(tree) <= CARRIED:
+    if forms_of(tree) <= CARRIED_FACTS:
         return
     if within := tree.find(exp.WithinGroup):
         # It would be written as an approximation.

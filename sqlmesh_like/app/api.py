@@ -21,15 +21,19 @@ from typing import TYPE_CHECKING, Self
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.lakes.lake import clock
 from sqlmesh_like.app.loading.loaded import Loaded, load
-from sqlmesh_like.app.log_listener import LogListener
+from sqlmesh_like.app.log_listener import FreshnessLog, LogListener, TableLog
 from sqlmesh_like.app.operations.adhoc_query import query_rows
+from sqlmesh_like.app.operations.freshness import source_freshness
 from sqlmesh_like.app.operations.ingestion import IngestRequest, ingest
+from sqlmesh_like.app.operations.maintenance import MaintenanceResult, maintain
 from sqlmesh_like.app.operations.planning import ModelPlan, Plan, plan_in_memory, plan_models
+from sqlmesh_like.app.operations.publishing import Publication, publish_tables
 from sqlmesh_like.app.operations.run_nodes import RunRequest, run_nodes
-from sqlmesh_like.app.operations.table_rows import table_arrow, table_state
+from sqlmesh_like.app.operations.table_rows import state_of_table, table_arrow
 from sqlmesh_like.app.operations.verification import Verification, verify_tables
 from sqlmesh_like.app.reporter import LogReporter
 from sqlmesh_like.app.shared_spark import SharedSpark
+from sqlmesh_like.artifacts.sources import FreshnessResult
 from sqlmesh_like.cdc.report import IngestReport
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.names import Schema, visible
@@ -43,7 +47,9 @@ if TYPE_CHECKING:
 
     from sqlmesh_like.spark.jvm.session import Session
 
-__all__ = ["ModelPlan", "Plan", "Project", "Table", "Verification"]
+__all__ = (
+    "FreshnessResult", "MaintenanceResult", "ModelPlan", "Plan", "Project", "Publication", "Table", "Verification",
+)  # fmt: skip
 
 Words = str | Sequence[str]
 """One word of a selection, such as `+user_agg` or `tag:daily`, or several: what any of them selects."""
@@ -185,6 +191,33 @@ class Project:
         log = LogListener()
         return verify_tables(self._load(select, exclude), limit, log.verified)
 
+    def publish(
+        self, select: Words = (), exclude: Words = (), *, full_refresh: bool = False
+    ) -> tuple[Publication, ...]:
+        """Send the changed rows of the selected published models to their destinations, as `sml publish`.
+
+        A table that could not be sent is in the result with its `error`. Raises SelectionError where no selected
+        model is published, UsageError where the target has no lake.
+        """
+        return publish_tables(self._load(select, exclude, full_refresh=full_refresh), TableLog())
+
+    def maintain(
+        self, select: Words = (), exclude: Words = (), *, rebucket: bool = False
+    ) -> tuple[MaintenanceResult, ...]:
+        """Compact the selected tables and remove history that nothing needs, as `sml maintain`.
+
+        A table that could not be served is in the result with its `error`. Raises UsageError where the target has no
+        lake, RetryableError where another process is writing.
+        """
+        return maintain(self._load(select, exclude), TableLog(), rebucket=rebucket)
+
+    def freshness(self, select: Words = (), exclude: Words = ()) -> tuple[FreshnessResult, ...]:
+        """The age of the newest rows of the selected sources that have `freshness`, as `sml freshness`.
+
+        `sources.json` is written. Raises UsageError where the target has no lake.
+        """
+        return source_freshness(self._load(select, exclude), FreshnessLog())
+
     def table(self, name: str) -> Table:
         """A table, view or seed by its name, `schema.name` or unique id; a source table by `source.table` too."""
         return Table(self, name)
@@ -252,7 +285,7 @@ class Table:
     @property
     def state(self) -> TableState:
         """Its newest commit, kind, columns and record. Raises ProjectError for an unknown name."""
-        return table_state(self.project._load(), self.name)
+        return state_of_table(self.project._load(), self.name)
 
     @property
     def schema(self) -> Schema:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import logging
 
+from sqlmesh_like.app.operations.maintenance import MaintenanceResult
+from sqlmesh_like.app.operations.publishing import Publication
 from sqlmesh_like.app.operations.run_results import detail
 from sqlmesh_like.app.operations.verification import Verification
 from sqlmesh_like.app.reporter import LogReporter
+from sqlmesh_like.artifacts.sources import FreshnessResult
 from sqlmesh_like.cdc.report import IngestReport
-from sqlmesh_like.project.nodes import Source
+from sqlmesh_like.plan.catalog import TablePlace
+from sqlmesh_like.project.nodes import Source, SourceTable
+from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.run.result import NodeResult, RenderedNode, RunResult
 
 _LOGGER = logging.getLogger("sqlmesh_like")
@@ -44,3 +49,26 @@ class LogListener(LogReporter):
     def verified(self, number: int, total: int, result: Verification) -> None:
         level = logging.INFO if result.status == "pass" else logging.ERROR
         _LOGGER.log(level, "%s of %s: %s %s", number, total, result.model.table, result.error or result.status)
+
+
+class TableLog:
+    """Listens to what goes from table to table, maintenance and publishing: one line each."""
+
+    def started(self, number: int, total: int, table: TablePlace | RenderedModel) -> None:
+        _LOGGER.debug("%s of %s: %s", number, total, table.unique_id)
+
+    def ended(self, number: int, total: int, result: MaintenanceResult | Publication) -> None:
+        table = result.place if isinstance(result, MaintenanceResult) else result.model
+        level = logging.INFO if result.error is None else logging.ERROR
+        _LOGGER.log(level, "%s of %s: %s: %s", number, total, table.unique_id, result.error or "done")
+
+
+class FreshnessLog:
+    """Listens to what asks sources for their newest rows; a stale one is an error, as in dbt."""
+
+    def started(self, number: int, total: int, table: SourceTable) -> None:
+        _LOGGER.debug("%s of %s: %s", number, total, table.unique_id)
+
+    def ended(self, number: int, total: int, table: SourceTable, result: FreshnessResult) -> None:
+        level = logging.ERROR if "error" in result.status else logging.INFO
+        _LOGGER.log(level, "%s of %s: %s: %s", number, total, table.unique_id, result.error or result.status)

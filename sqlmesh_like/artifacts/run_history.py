@@ -62,7 +62,7 @@ def _knows(target: _Json, run_results: _Json) -> bool:
 
 def _extended(before: _Json, run_results: _Json) -> dict[str, object]:
     rows = [mapping_of(row) for row in _list(run_results.get("results"))]
-    rebuild = _numbers(before.get("rebuild_bytes"))
+    rebuild = {name: _number(value) for name, value in mapping_of(before.get("rebuild_bytes")).items()}
     read = {str(row.get("unique_id")): _read(row, rebuild) for row in rows}
     rebuild |= {unique_id: rebuilt for unique_id, (_, rebuilt) in read.items() if rebuilt}
     return {
@@ -135,7 +135,3 @@ def _list(value: object) -> list[object]:
 
 def _number(value: object) -> int:
     return int(value) if isinstance(value, int | float) else 0
-
-
-def _numbers(value: object) -> dict[str, int]:
-    return {name: _number(each) for name, each in mapping_of(value).items()}

@@ -27,7 +27,7 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class ResultRow:
+class NodeRow:
     """What became of one node. `execution_time` in seconds; `failures` counts the rows a data test returned."""
 
     unique_id: str
@@ -42,7 +42,7 @@ class ResultRow:
 
 def write_run_results(
     path: Path,
-    results: Sequence[ResultRow],
+    results: Sequence[NodeRow],
     elapsed: float,
     args: Mapping[str, object],
     rendered: RenderedProject | None = None,
@@ -73,7 +73,7 @@ def _compiled(rendered: RenderedProject) -> dict[str, tuple[str, str | None]]:
     return compiled | {test.unique_id: (test.sql, None) for test in rendered.tests}
 
 
-def _row(result: ResultRow, compiled: tuple[str, str | None] | None) -> dict[str, object]:
+def _row(result: NodeRow, compiled: tuple[str, str | None] | None) -> dict[str, object]:
     code, relation = compiled or (None, None)
     return {
         "status": result.status,

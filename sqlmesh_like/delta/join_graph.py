@@ -16,8 +16,8 @@ from functools import cached_property
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Filter, Join, Project, Relation, columns
+from sqlmesh_like.analyze.binding.expression_copies import operand, replaced
 from sqlmesh_like.analyze.binding.joining import conjuncts
-from sqlmesh_like.analyze.binding.replaced import operand, replaced
 from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.delta.keys import column, encode
 from sqlmesh_like.names import KEY

@@ -24,7 +24,7 @@ def weight() -> exp.Column:
     return column(WEIGHT)
 
 
-def text(expression: exp.Expr) -> exp.Expr:
+def as_text(expression: exp.Expr) -> exp.Expr:
     return exp.Cast(this=expression.copy(), to=exp.DataType.build("string", dialect="spark"))
 
 
@@ -52,12 +52,12 @@ _ESCAPES = (("%", "%25"), (":", "%3A"), (",", "%2C"))
 
 
 def _encode_one(value: exp.Expr) -> exp.Expr:
-    escaped = text(value)
+    escaped = as_text(value)
     for character, code in _ESCAPES:
         escaped = exp.Replace(
             this=escaped, expression=exp.Literal.string(character), replacement=exp.Literal.string(code)
         )
-    filled = _concat([text(exp.Length(this=escaped.copy())), exp.Literal.string("."), escaped])
+    filled = _concat([as_text(exp.Length(this=escaped.copy())), exp.Literal.string("."), escaped])
     return exp.Coalesce(this=filled, expressions=[exp.Literal.string("N")])
 
 

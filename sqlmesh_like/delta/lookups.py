@@ -25,7 +25,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Windowed,
     columns,
 )
-from sqlmesh_like.analyze.binding.replaced import operand
+from sqlmesh_like.analyze.binding.expression_copies import operand
 from sqlmesh_like.delta.affected_keys import key_columns, keys_of
 from sqlmesh_like.delta.join_graph import JoinGraph, flatten, leaves_of, substituted, unqualified
 from sqlmesh_like.delta.keys import column

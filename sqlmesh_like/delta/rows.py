@@ -27,7 +27,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 from sqlmesh_like.analyze.binding.binder import TIE_SENSITIVE
 from sqlmesh_like.analyze.binding.ties import by_row_key
 from sqlmesh_like.delta.join_graph import flatten
-from sqlmesh_like.delta.keys import column, encode, key, text, weight
+from sqlmesh_like.delta.keys import as_text, column, encode, key, weight
 from sqlmesh_like.delta.program import relation as outside
 from sqlmesh_like.names import KEY, ROWS, WEIGHT, Column
 
@@ -205,5 +205,5 @@ def _with_tie_break(expression: exp.Expr) -> exp.Expr:
     for window in copy.find_all(exp.Window):
         order = window.args.get("order")
         if isinstance(window.this, TIE_SENSITIVE) and order is not None:
-            order.append("expressions", exp.Ordered(this=text(key())))
+            order.append("expressions", exp.Ordered(this=as_text(key())))
     return copy

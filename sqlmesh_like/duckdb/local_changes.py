@@ -1,7 +1,7 @@
 """Changes of tables, and rows on their way out of the lake, with no JVM. Owns when that is possible: else Spark reads.
 
 The signed rows are those of `local_files`; what they are called, and which of them a publication gets, follows
-`spark.change_feed.change_listing` and `spark.export`, which say why.
+`spark.change_feed.change_feed` and `spark.export`, which say why.
 """
 
 from __future__ import annotations

@@ -16,8 +16,7 @@ from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type
 from sqlmesh_like.duckdb.exact_sql import Unproven
 from sqlmesh_like.hudi.change_log import ChangeLog, NotLoggedError, columns_of, logs_between
 from sqlmesh_like.hudi.commits import Commit, Slice
-from sqlmesh_like.hudi.file_schemas import paths_by_schema
-from sqlmesh_like.hudi.spark_schema import spark_schema_of
+from sqlmesh_like.hudi.file_schemas import paths_by_schema, spark_schema_of
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import KEY, WEIGHT, Column, Schema

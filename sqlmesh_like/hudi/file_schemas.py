@@ -1,16 +1,20 @@
-"""The columns that base files were written with. Owns who says them: the commit or, where it is archived, a file."""
+"""The columns that base files were written with. Owns who says them: the commit or, where it is archived, a file.
+
+A file's footer has Avro's schema or Spark's (JSON), which is read here with no Spark.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.avro_schema import schema_of
 from sqlmesh_like.hudi.commits import Slice
-from sqlmesh_like.hudi.spark_schema import spark_schema_of
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import Schema
+from sqlmesh_like.names import Column, Schema
 
 
 def paths_by_schema(timeline: Timeline, slices: Iterable[Slice]) -> Mapping[Schema, list[str]]:
@@ -36,3 +40,27 @@ def _schema(timeline: Timeline, instant: str, path: str) -> Schema:
     if spark := footer.get("org.apache.spark.sql.parquet.row.metadata"):
         return spark_schema_of(spark)
     raise NodeError(f"{timeline.uri}/{path} does not say its schema", hint="rewrite the table once")
+
+
+_SHORT = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
+
+
+def spark_schema_of(text: str) -> Schema:
+    """Columns of a struct that Spark wrote as JSON.
+
+    >>> spark_schema_of('{"type":"struct","fields":[{"name":"a","type":{"type":"array","elementType":"long"}}]}')
+    (Column(name='a', type='array<bigint>'),)
+    """
+    return tuple(Column(field["name"], _type(field["type"])) for field in json.loads(text)["fields"])
+
+
+def _type(type_: str | Mapping[str, Any]) -> str:
+    """Spark's short spelling of a type."""
+    if isinstance(type_, str):
+        return _SHORT.get(type_, type_)
+    if type_["type"] == "struct":
+        fields = (f"{field['name']}:{_type(field['type'])}" for field in type_["fields"])
+        return f"struct<{','.join(fields)}>"
+    if type_["type"] == "map":
+        return f"map<{_type(type_['keyType'])},{_type(type_['valueType'])}>"
+    return f"array<{_type(type_['elementType'])}>"

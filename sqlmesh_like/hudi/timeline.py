@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 
 from sqlmesh_like.hudi.commits import Commit, Instant, Size, Slice, parse_commit
 from sqlmesh_like.hudi.read_instant import is_settled, read_instant
@@ -307,13 +308,24 @@ class Timeline:
         return parse_commit(instant, self.folder.read(name), f"{self.uri}/{name}")
 
 
-_DECODED: dict[str, dict[Instant, Commit]] = {}
-"""Commits that this process has read, by table. A completed instant's file never changes, and its name is its own."""
+@dataclass
+class _TableCommits:
+    """Commits of one table that this process has read."""
+
+    uri: str
+    known: dict[Instant, Commit] = field(default_factory=dict)
+
+
+@cache
+def _table_commits(uri: str) -> _TableCommits:
+    """A completed instant's file never changes, and its name is its own: what was read once holds."""
+    return _TableCommits(uri)
 
 
 def _still_there(uri: str, listed: frozenset[str]) -> dict[Instant, Commit]:
     """What is known of a table's commits, without those that were archived since: memory is that of the timelines."""
-    known = _DECODED.get(uri, {}).copy()  # one step: another thread may add to it
+    commits = _table_commits(uri)
+    known = commits.known.copy()  # one step: another thread may add to it
     kept = {i: c for i, c in known.items() if f"{i.requested}_{i.completed}.{i.action}" in listed}
-    _DECODED[uri] = kept
+    commits.known = kept
     return kept

@@ -88,7 +88,8 @@ def check_access(
     for reader in models:
         _refuse(reader, reader.config.group, private, reader.raw_sql)
     for test in tests:
-        _refuse(test, _group_of(test, configs), private, test.raw_sql)
+        config = configs.get(test.attached_to or "")
+        _refuse(test, config.group if config else test.config.get("group"), private, test.raw_sql)
     for exposure in exposures:
         _refuse(exposure, None, private, "")
     for one in semantic:
@@ -99,11 +100,6 @@ def _refuse_unknown_group(what: str, group: str | None, known: Sequence[str], pl
     if group is not None and group not in known:
         hint = nearest(group, known) or f"known groups: {', '.join(known) or 'none'}"
         raise ProjectError(f"{what} is of group {group!r}, which there is not", location=place, hint=hint)
-
-
-def _group_of(test: RenderedTest, configs: Mapping[str, ModelConfig]) -> object:
-    config = configs.get(test.attached_to or "")
-    return config.group if config else test.config.get("group")
 
 
 def _refuse(

@@ -80,16 +80,12 @@ def render_python(placed: PlacedPython, config: ModelConfig, registry: RelationR
         column_docs=file.column_docs,
         version=file.version,
         python=PythonCode(
-            references={_key(call): ref.unique_id for call, ref in named},
+            references={reference_key(call.asked, call.args, call.kwargs): ref.unique_id for call, ref in named},
             settings=_asked_for(text, placed.settings),
             function=text.function,
             is_allowed=placed.is_allowed,
         ),
     )
-
-
-def _key(call: PythonCall) -> tuple[str, ...]:
-    return reference_key(call.asked, call.args, call.kwargs)
 
 
 def _input(call: PythonCall, registry: RelationRegistry) -> InputRef:

@@ -72,7 +72,7 @@ def complete_schema(known: Schema | None, fixture: FixtureRows, hints: Schema = 
     )
 
 
-def typed_rows(fixture: FixtureRows, schema: Schema, what: str) -> list[tuple[object, ...]]:
+def typed_fixture(fixture: FixtureRows, schema: Schema, what: str) -> list[tuple[object, ...]]:
     """Rows in the schema's order. Raises ProjectError at a cell that is not a column or no value of its type."""
     check_names(fixture, schema, what)
     return [tuple(typed_cell(cell_of(row, column.name), column) for column in schema) for row in fixture.rows]

@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlmesh_like.names import Schema, TableName
 
 _TYPES = {"table": "BASE TABLE", "view": "VIEW"}
-ColumnsOf = Callable[[TableName], Schema | None]
+ColumnsOfTable = Callable[[TableName], Schema | None]
 """Columns of a table or view; None where there is none."""
 
 
@@ -21,7 +21,7 @@ def is_asked(tree: exp.Expr) -> bool:
     return any(map(_view_of, tree.find_all(exp.Table)))
 
 
-def with_relations(tree: exp.Expr, relations: Mapping[TableName, str], columns_of: ColumnsOf) -> exp.Expr:
+def with_relations(tree: exp.Expr, relations: Mapping[TableName, str], columns_of: ColumnsOfTable) -> exp.Expr:
     """The query with the rows in place of `information_schema.tables`, `columns` and `schemata`, whatever the catalog.
 
     `relations`: tables and views that are there, with `table` or `view`.

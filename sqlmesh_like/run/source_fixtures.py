@@ -20,9 +20,9 @@ from sqlmesh_like.project.reading.files import read_text
 from sqlmesh_like.project.reading.yaml_node import parse_yaml
 from sqlmesh_like.project.testing.unit_test_spec import Fixture
 from sqlmesh_like.render.rendered import InputRef, RenderedModel
-from sqlmesh_like.run.fixtures import FixtureRows, complete_schema, read_fixture, typed_rows
+from sqlmesh_like.run.fixtures import FixtureRows, complete_schema, read_fixture, typed_fixture
 
-FOLDER = "fixtures"
+FIXTURES_FOLDER = "fixtures"
 MODELS = "ref"
 _SUFFIXES = (".csv", ".yml", ".yaml")
 _PATTERN = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H"}
@@ -60,19 +60,19 @@ def model_fixture(root: Path, model: RenderedModel, known: Schema | None) -> Fix
 
 def expected_path(table: SourceTable) -> str:
     """Where a source's fixture belongs."""
-    return f"{FOLDER}/{table.source_name}/{table.name}.csv"
+    return f"{FIXTURES_FOLDER}/{table.source_name}/{table.name}.csv"
 
 
 def unused(root: Path, sources: Iterable[tuple[str, str]], models: Iterable[str]) -> list[tuple[str, str | None]]:
     """Fixture files that stand for nothing the project has, each with the nearest that it could be."""
     known = [f"{source}/{table}" for source, table in sources] + [f"{MODELS}/{name}" for name in models]
-    files = (path for path in sorted((root / FOLDER).glob("*/*")) if path.suffix in _SUFFIXES)
+    files = (path for path in sorted((root / FIXTURES_FOLDER).glob("*/*")) if path.suffix in _SUFFIXES)
     names = {path.relative_to(root).as_posix(): f"{path.parent.name}/{path.stem}" for path in files}
     return [(path, nearest(name, known)) for path, name in names.items() if name not in known]
 
 
 def _find(root: Path, folder: str, name: str) -> str | None:
-    paths = [f"{FOLDER}/{folder}/{name}{suffix}" for suffix in _SUFFIXES]
+    paths = [f"{FIXTURES_FOLDER}/{folder}/{name}{suffix}" for suffix in _SUFFIXES]
     existing = [path for path in paths if (root / path).is_file()]
     if len(existing) > 1:
         raise ProjectError(
@@ -97,7 +97,7 @@ def _table(path: str, fixture: FixtureRows, known: Schema | None, declared: Sche
     if not schema:
         hint = "declare its columns in YAML, or give a row"
         raise ProjectError(f"no column of {what} is known", location=Location(path), hint=hint)
-    return FixtureTable(schema, tuple(typed_rows(fixture, schema, what)), path)
+    return FixtureTable(schema, tuple(typed_fixture(fixture, schema, what)), path)
 
 
 def _partitioned(table: FixtureTable, by: PartitionBy) -> FixtureTable:

@@ -30,7 +30,7 @@ from sqlmesh_like.run.fixtures import (
     plain_rows,
     read_fixture,
     typed_cell,
-    typed_rows,
+    typed_fixture,
 )
 from sqlmesh_like.run.lake_query import only_reads
 from sqlmesh_like.run.ports import Rows
@@ -140,7 +140,7 @@ class _Preparation:
         if silent and ref.kind == "seed":
             rows = [tuple(row) for row in self.known.seeds.get(ref.unique_id, ())]
         else:
-            rows = typed_rows(fixture or FixtureRows((), ()), schemas[ref.unique_id], spelt(ref))
+            rows = typed_fixture(fixture or FixtureRows((), ()), schemas[ref.unique_id], spelt(ref))
         return {_row_key(number): row for number, row in enumerate(rows)}
 
     def _after(self, before: TableRows, schemas: Mapping[str, Schema]) -> TableRows:
@@ -208,7 +208,7 @@ def expected_rows(expect: FixtureRows, schema: Schema, model: str) -> tuple[Sche
     mentioned = {name.lower() for name in expect.names}
     shown = tuple(column for column in schema if column.name.lower() in mentioned) or schema
     completed = complete_schema(shown, expect)
-    return completed, typed_rows(expect, completed, model)
+    return completed, typed_fixture(expect, completed, model)
 
 
 def _listed(fixture: Fixture) -> tuple[FixtureRow, ...]:

@@ -25,8 +25,7 @@ from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.run.ports import Export, NamedColumns, Rebucketed, RowDifference, Rows, WriteResult
 from sqlmesh_like.run.seeds import SeedTable
-from sqlmesh_like.spark.change_feed.change_feed import change_feed
-from sqlmesh_like.spark.change_feed.change_listing import described
+from sqlmesh_like.spark.change_feed.change_feed import change_feed, described
 from sqlmesh_like.spark.change_feed.shared_changes import SharedChanges
 from sqlmesh_like.spark.export import exported
 from sqlmesh_like.spark.frames.comparison import difference
@@ -35,10 +34,9 @@ from sqlmesh_like.spark.jvm.job_metrics import measured
 from sqlmesh_like.spark.jvm.spark_errors import failing, failing_model, first_line
 from sqlmesh_like.spark.jvm.spark_settings import is_local
 from sqlmesh_like.spark.program.view_bindings import Bindings, bound
-from sqlmesh_like.spark.tables.catalog_sync import sync
+from sqlmesh_like.spark.tables.catalog_sync import register, sync
 from sqlmesh_like.spark.tables.cleaner import clean_history
 from sqlmesh_like.spark.tables.compaction import compact
-from sqlmesh_like.spark.tables.named_tables import register
 from sqlmesh_like.spark.writer import upsert as sinks
 from sqlmesh_like.spark.writer.materializer import Materializer
 from sqlmesh_like.spark.writer.rebucket import rebucket

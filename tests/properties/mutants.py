@@ -12,7 +12,7 @@ from sqlmesh_like.analyze.algebra.relation import Join, Relation
 from sqlmesh_like.analyze.binding import subqueries
 from sqlmesh_like.analyze.binding.scope import Scope
 from sqlmesh_like.delta import affected_keys, aggregates, changes, keys, lookups, partitions, rows
-from sqlmesh_like.delta.keys import column, text
+from sqlmesh_like.delta.keys import as_text, column
 from sqlmesh_like.delta.program import TARGET, DeltaProgram, Moves, ProgramStep, relation
 from sqlmesh_like.delta.states import AggregateState, states_of
 from sqlmesh_like.names import ROWS, Column
@@ -86,14 +86,14 @@ def strictly_beaten_extrema_only(patch: pytest.MonkeyPatch) -> None:
 
 def null_keys_as_empty_text(patch: pytest.MonkeyPatch) -> None:
     def naive(value: exp.Expr) -> exp.Expr:
-        return exp.Coalesce(this=text(value), expressions=[exp.Literal.string("")])
+        return exp.Coalesce(this=as_text(value), expressions=[exp.Literal.string("")])
 
     patch.setattr(keys, "_encode_one", naive)
 
 
 def keys_joined_without_length(patch: pytest.MonkeyPatch) -> None:
     def naive(values: Sequence[exp.Expr]) -> exp.Expr:
-        return keys._concat([exp.Coalesce(this=text(v), expressions=[exp.Literal.string("N")]) for v in values])
+        return keys._concat([exp.Coalesce(this=as_text(v), expressions=[exp.Literal.string("N")]) for v in values])
 
     patch.setattr(aggregates, "encode", naive)
 

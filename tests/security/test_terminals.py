@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.commands.docs import _server, is_own_host
 from sqlmesh_like.cli.printing.output import LogStep, Output, json_line
 from sqlmesh_like.cli.printing.rows import as_csv, as_json, as_table
 from sqlmesh_like.control_characters import shown
+from sqlmesh_like.docs.server import is_own_host, site_server
 from sqlmesh_like.duckdb.duck_connection import reader
 from sqlmesh_like.duckdb.local_query import _files
 from sqlmesh_like.names import Column
@@ -115,7 +115,7 @@ def test_a_request_names_this_server(host: str, is_own: bool) -> None:
 def port(tmp_path: Path) -> Iterator[int]:
     (tmp_path / "index.html").write_text("<p>site</p>")
     (tmp_path / "secret.txt").write_text("secret")
-    with _server(tmp_path / "index.html", "127.0.0.1", 0) as server:
+    with site_server(tmp_path / "index.html", "127.0.0.1", 0) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield int(server.server_port)

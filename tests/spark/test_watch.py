@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from sqlmesh_like.app.operations import watch_loop, watching
+from sqlmesh_like.app.operations import watch_loop, watch_service
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.spark.spark_engine import SparkEngine
@@ -108,7 +108,7 @@ def test_models_follow_and_idle_rounds_do_nothing(
         applied.append(planned.compiled.model.name)
         return real_apply(self, planned, *rest)
 
-    monkeypatch.setattr(watching, "session_for", shared)
+    monkeypatch.setattr(watch_service, "session_for", shared)
     monkeypatch.setattr(watch_loop, "IDLE_SECONDS", 0.2)
     monkeypatch.setattr(watch_loop.WatchLoop, "_run", counted)
     monkeypatch.setattr(SparkEngine, "apply", noted)

@@ -1,4 +1,4 @@
-"""The order of columns that an enforced contract gives a table. Owns reordering; `plan.contracts` judges the rest.
+"""The order of columns that an enforced contract gives a table. Owns reordering; `plan.checks.contracts` judges.
 
 As in dbt: a table has its columns in the order of the YAML, whatever the order of the SELECT; a view has its own.
 Source: https://docs.getdbt.com/docs/mesh/govern/model-contracts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Named, Project, columns
-from sqlmesh_like.analyze.binding.scope import Scope, Source, UnknownName, Unsupported
+from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported
 
 
 def renamed(scope: Scope, prefix: str) -> Scope:
@@ -13,7 +13,7 @@ def renamed(scope: Scope, prefix: str) -> Scope:
     schema = columns(scope.relation)
     items = tuple(Named(f"{prefix}.{c.name}", exp.column(c.name, quoted=True), c.type) for c in schema)
     sources = tuple(
-        Source(source.alias, tuple((name, f"{prefix}.{output}") for name, output in source.outputs))
+        ScopeSource(source.alias, tuple((name, f"{prefix}.{output}") for name, output in source.outputs))
         for source in scope.sources
     )
     merged = tuple((name, f"{prefix}.{output}") for name, output in scope.merged)

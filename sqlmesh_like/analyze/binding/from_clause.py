@@ -21,7 +21,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 )
 from sqlmesh_like.analyze.binding.generators import with_view
 from sqlmesh_like.analyze.binding.joining import make_join, written_at
-from sqlmesh_like.analyze.binding.scope import Scope, Source, Unsupported, require_pure
+from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, Unsupported, require_pure
 from sqlmesh_like.names import Schema
 
 
@@ -59,7 +59,7 @@ class FromReader:
         alias, relation = self._item(first)
         views = select.args.get("laterals") or []
         if not joins and not views:
-            return Scope(relation, (Source(alias, tuple((c.name, c.name) for c in columns(relation))),))
+            return Scope(relation, (ScopeSource(alias, tuple((c.name, c.name) for c in columns(relation))),))
         scope = _qualified(alias, relation)
         for join in joins:
             is_lateral = isinstance(join.this, exp.Lateral)
@@ -183,4 +183,4 @@ def _qualified(alias: str, relation: Relation) -> Scope:
         Named(output, exp.column(column.name, quoted=True), column.type)
         for (_, output), column in zip(outputs, columns(relation), strict=True)
     )
-    return Scope(Project(relation, items), (Source(alias, outputs),))
+    return Scope(Project(relation, items), (ScopeSource(alias, outputs),))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Explode, Named, Project, Relation, columns
-from sqlmesh_like.analyze.binding.scope import Scope, Source, UnknownName, Unsupported, named, require_pure
+from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, named, require_pure
 from sqlmesh_like.analyze.expressions import types
 from sqlmesh_like.analyze.expressions.nested_types import element_of, fields_of
 from sqlmesh_like.names import Column
@@ -45,7 +45,7 @@ def in_select(items: Sequence[exp.Expr], scope: Scope) -> tuple[list[exp.Expr], 
     made = _generated(scope, generator, [one.name for one in written], _IN_SELECT, is_outer=False)
     hidden = tuple((output, output) for _, output in made.outputs)
     shown = [named(exp.column(output, table=_IN_SELECT, quoted=True), name) for name, output in made.outputs]
-    wider = replace(scope, relation=made.relation, sources=(*scope.sources, Source(_IN_SELECT, hidden)))
+    wider = replace(scope, relation=made.relation, sources=(*scope.sources, ScopeSource(_IN_SELECT, hidden)))
     return [one for part in items for one in (shown if part is item else [part])], wider
 
 
@@ -63,7 +63,7 @@ def with_view(scope: Scope, view: exp.Lateral, number: int, *, is_outer: bool) -
     made = _generated(scope, view.this, written, name, is_outer=is_outer)
     if {output.lower() for _, output in made.outputs} & set(scope.known):
         raise Unsupported("QRY009", "aliases and columns whose names cannot be distinguished", view.this)
-    return replace(scope, relation=made.relation, sources=(*scope.sources, Source(name, made.outputs)))
+    return replace(scope, relation=made.relation, sources=(*scope.sources, ScopeSource(name, made.outputs)))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,15 @@ from sqlmesh_like.analyze.binding.correlation import renamed, resolved_inside_ou
 from sqlmesh_like.analyze.binding.from_clause import FromReader
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, call_type, read_aggregate
 from sqlmesh_like.analyze.binding.joining import conjuncts, filtered, make_join
-from sqlmesh_like.analyze.binding.scope import Scope, Source, UnknownName, Unsupported, named, require_pure, with_names
+from sqlmesh_like.analyze.binding.scope import (
+    Scope,
+    ScopeSource,
+    UnknownName,
+    Unsupported,
+    named,
+    require_pure,
+    with_names,
+)
 
 _PARTS = {"expressions", "from_", "from", "where", "joins", "kind"}
 _NULL_OF_NOTHING = {"SUM", "AVG", "MIN", "MAX", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VARIANCE_POP",
@@ -195,4 +203,4 @@ def _refused(message: str, query: exp.Subquery) -> Unsupported:
 
 def _with_values(scope: Scope, relation: Relation, alias: str, names: tuple[str, ...]) -> Scope:
     """The scope over a wider relation whose new columns only the compiler can name."""
-    return replace(scope, relation=relation, sources=(*scope.sources, Source(alias, tuple((n, n) for n in names))))
+    return replace(scope, relation=relation, sources=(*scope.sources, ScopeSource(alias, tuple((n, n) for n in names))))

@@ -13,7 +13,7 @@ from functools import cached_property
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Relation, columns
-from sqlmesh_like.analyze.binding.replaced import replaced
+from sqlmesh_like.analyze.binding.expression_copies import replaced
 from sqlmesh_like.analyze.expressions.functions import first_impure
 from sqlmesh_like.analyze.expressions.nested_types import fields_of
 from sqlmesh_like.errors import nearest
@@ -68,7 +68,7 @@ def with_names(query: exp.Expr) -> exp.Expr:
 
 
 @dataclass(frozen=True)
-class Source:
+class ScopeSource:
     """One item of FROM: its alias, and for each of its columns the name that it has in the scope's relation."""
 
     alias: str
@@ -83,7 +83,7 @@ class Scope:
     """
 
     relation: Relation
-    sources: tuple[Source, ...]
+    sources: tuple[ScopeSource, ...]
     merged: tuple[tuple[str, str], ...] = ()
 
     @cached_property

@@ -8,9 +8,9 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import JoinKind, Named, Project, Relation, columns
 from sqlmesh_like.analyze.binding.correlation import renamed, resolved_inside_out
+from sqlmesh_like.analyze.binding.expression_copies import operand
 from sqlmesh_like.analyze.binding.from_clause import FromReader
 from sqlmesh_like.analyze.binding.joining import conjuncts, filtered, make_join, written_at
-from sqlmesh_like.analyze.binding.replaced import operand
 from sqlmesh_like.analyze.binding.scalar_subqueries import ScalarSubqueries
 from sqlmesh_like.analyze.binding.scope import Scope, Unsupported, require_pure
 

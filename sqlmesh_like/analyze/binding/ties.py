@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlglot
 from sqlglot import exp
 
-from sqlmesh_like.analyze.binding.replaced import operand
+from sqlmesh_like.analyze.binding.expression_copies import operand
 
 _LISTED: exp.Expr = sqlglot.parse_one(
     "transform(array_sort(collect_list(_sml_filled)), _sml_e -> _sml_e._sml_v)", dialect="spark"

@@ -11,7 +11,7 @@ import re
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Relation, columns
-from sqlmesh_like.analyze.binding.scope import Scope, Source, named, offset_of
+from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, named, offset_of
 
 _READ = re.compile(r"`_sml_\d+_([^`]*)`")
 _WRAPPERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
@@ -36,7 +36,7 @@ class SplitItems:
 
     def scope(self, groups: Relation) -> Scope:
         """The names that the windows see: the columns of the aggregate."""
-        return Scope(groups, (Source("", tuple((column.name, column.name) for column in columns(groups))),))
+        return Scope(groups, (ScopeSource("", tuple((column.name, column.name) for column in columns(groups))),))
 
     def _above(self, node: exp.Expr, *, is_window_function: bool = False) -> exp.Expr:
         """The expression with aggregate calls and columns replaced by columns of the aggregate."""

@@ -39,7 +39,7 @@ def clock_calls(tree: exp.Expr) -> list[exp.Expr]:
     return [node for node in calls if node.parent is None or not is_clock_call(node.parent)]
 
 
-def call_type(call: exp.Expr) -> str:
+def clock_type(call: exp.Expr) -> str:
     """Spark type of a clock call."""
     match call:
         case exp.CurrentDate():
@@ -54,7 +54,7 @@ def call_type(call: exp.Expr) -> str:
 def literal(call: exp.Expr, now: datetime) -> exp.Expr:
     """What a clock call is in a run at `now` (UTC where it has no zone)."""
     at = now.astimezone(UTC).replace(tzinfo=None) if now.tzinfo else now
-    type_ = call_type(call)
+    type_ = clock_type(call)
     match type_:
         case "date":
             value: exp.Expr = exp.Literal.string(at.strftime("%Y-%m-%d"))

@@ -12,7 +12,7 @@ from functools import reduce
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.expressions.clock import call_type, is_clock_call
+from sqlmesh_like.analyze.expressions.clock import clock_type, is_clock_call
 from sqlmesh_like.analyze.expressions.nested_types import element_of, fields_of
 
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
@@ -117,7 +117,7 @@ def infer(expression: exp.Expr, known: Mapping[str, str | None]) -> str | None:
             return _common([expression.this, *expression.expressions], known)
         case exp.Greatest() | exp.Least():
             return _common([expression.this, *expression.expressions], known)
-    return call_type(expression) if is_clock_call(expression) else _by_class(expression, known)
+    return clock_type(expression) if is_clock_call(expression) else _by_class(expression, known)
 
 
 def _nested(expression: exp.Expr, known: Mapping[str, str | None]) -> str | None:

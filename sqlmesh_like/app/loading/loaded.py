@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from sqlmesh_like.app.invocation import Invocation
-from sqlmesh_like.app.loading.project_cache import Message, cached_project, cached_text
+from sqlmesh_like.app.loading.project_cache import LoggedMessage, cached_project, cached_text
 from sqlmesh_like.app.reporter import Level, LogReporter, Notify, Reporter
 from sqlmesh_like.app.shared_spark import SharedSpark
 from sqlmesh_like.artifacts.files import json_text
@@ -30,7 +30,7 @@ from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.project.selection import Selector
 from sqlmesh_like.project.selectors import load_selectors
 from sqlmesh_like.project.settings import load_settings
-from sqlmesh_like.render.clocked import rerender_clocked
+from sqlmesh_like.render.clock_dependent import rerender_clocked
 from sqlmesh_like.render.rendered import RenderedProject, RenderedSeed
 from sqlmesh_like.render.renderer import EPOCH, Renderer, render_project
 from sqlmesh_like.render.tests import storing_failures
@@ -255,7 +255,7 @@ class _LogHandler(logging.Handler):
     def __init__(self, notify: Notify) -> None:
         super().__init__(logging.INFO)
         self._notify = notify
-        self.messages: list[Message] = []
+        self.messages: list[LoggedMessage] = []
 
     def emit(self, record: logging.LogRecord) -> None:
         self.say(record.getMessage(), "warn" if record.levelno >= logging.WARNING else "info")

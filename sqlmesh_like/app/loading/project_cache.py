@@ -29,7 +29,7 @@ from sqlmesh_like.project.reading.file_dependencies import FileDependencies, rec
 from sqlmesh_like.render.rendered import RenderedProject
 from sqlmesh_like.secrets import scrubbed, scrubbed_bytes
 
-Message = tuple[str, Level, str | None]
+LoggedMessage = tuple[str, Level, str | None]
 """A line for people, how loud it is, and the node whose template said it, if one did."""
 MAX_PROJECTS = 40
 """So many calls, of all projects of a user, are kept."""
@@ -44,7 +44,7 @@ class CachedProject:
     rendered: RenderedProject
     graph: Graph
     cache_path: Path | None = None
-    messages: tuple[Message, ...] = ()
+    messages: tuple[LoggedMessage, ...] = ()
     """What its templates said when it was read, where that was in an earlier call."""
 
 
@@ -55,7 +55,7 @@ class _Entry:
     project: ParsedProject
     rendered: RenderedProject
     graph: Graph
-    messages: tuple[Message, ...]
+    messages: tuple[LoggedMessage, ...]
 
 
 def cached_project(
@@ -64,7 +64,7 @@ def cached_project(
     load: Callable[[], ParsedProject],
     resolve_target: Callable[[ParsedProject], Target],
     render: Callable[[ParsedProject, Target], tuple[RenderedProject, Graph]],
-    messages: Callable[[], tuple[Message, ...]],
+    messages: Callable[[], tuple[LoggedMessage, ...]],
     refresh: Callable[[ParsedProject, Target, RenderedProject, Collection[str]], RenderedProject | None],
 ) -> CachedProject:
     """The project, from the cache where that holds. `messages`: what templates have said meanwhile.

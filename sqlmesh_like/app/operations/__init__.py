@@ -1,4 +1,4 @@
 """One module an operation: a loaded project in, a value out, and a listener told on the way.
 
-`run_nodes` is common to run, seed, test, snapshot and build, with `hooks`, `clean_tables` and `run_results`.
+`run_nodes` is common to run, seed, test, snapshot and build, with `hooks` and `run_results`.
 """

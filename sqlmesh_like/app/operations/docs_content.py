@@ -1,24 +1,72 @@
-"""What the documentation site and catalog.json are made of. Owns gathering it; starts no JVM."""
+"""The documentation site and catalog.json. Owns gathering what they show, and writing them; starts no JVM."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import input_schemas
-from sqlmesh_like.artifacts.catalog import catalog
+from sqlmesh_like.artifacts.catalog import catalog, write_catalog
+from sqlmesh_like.artifacts.files import write_compiled, write_text
+from sqlmesh_like.artifacts.manifest import write_manifest
 from sqlmesh_like.artifacts.run_history import HISTORY, target_history
 from sqlmesh_like.artifacts.state import read_artifact
 from sqlmesh_like.docs.columns import column_edges
+from sqlmesh_like.docs.content import content
+from sqlmesh_like.docs.libraries import site_libraries
 from sqlmesh_like.docs.plans import documented
+from sqlmesh_like.docs.server import SITE, STATIC
+from sqlmesh_like.docs.site import site_page
 from sqlmesh_like.docs.site_data import SiteData
 from sqlmesh_like.plan.catalog import Catalog, build_catalog
 from sqlmesh_like.plan.lineage import Lineage
 from sqlmesh_like.plan.table_facts import TableFacts
 from sqlmesh_like.project.nodes import SourceTable
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed
+
+_NO_LIBRARIES = (
+    "this installation has no libraries to draw with, so the site lists its graph: "
+    "install the package where npm and its registry are in reach, or run `make site-libraries` in its repository"
+)
+
+
+@dataclass(frozen=True)
+class WrittenSite:
+    """What was written: names in the target folder, and the bytes of the page. `warnings`: what it does not show."""
+
+    files: tuple[str, ...]
+    size: int
+    warnings: tuple[str, ...]
+    is_incomplete: bool
+    """Whether a model that cannot be compiled is there without its plan."""
+
+
+def write_site(loaded: Loaded, *, compiles: bool = True, asks_lake: bool = True, static: bool = False) -> WrittenSite:
+    """Write the site, compiled SQL, manifest.json and catalog.json into the target folder; starts no JVM.
+
+    `static`: under dbt's name too. Raises SelectionError where nothing is selected for catalog.json.
+    """
+    folder = loaded.target_folder
+    loaded.reporter.phase("reading the tables' history")
+    places, tables = lake_tables(loaded) if asks_lake else (None, {})
+    columns = catalog_of(loaded, tables)
+    loaded.reporter.phase("compiling the models")
+    site_data = site_content(loaded, tables, places, compiles)
+    libraries = site_libraries()
+    html = site_page(content(site_data), libraries)
+    write_compiled(folder, loaded.rendered)
+    write_manifest(folder / "manifest.json", loaded.project, loaded.manifest_text())
+    write_catalog(folder / "catalog.json", columns)
+    files = (SITE, STATIC) if static else (SITE,)
+    for name in files:
+        write_text(folder / name, html)
+    warnings = [facts.problem for facts in tables.values() if facts.problem]
+    without_plan = "the site has no plan of this model"
+    warnings += [f"{error.location}: {error.message}: {without_plan}" for error in site_data.errors.values()]
+    warnings += [] if libraries else [_NO_LIBRARIES]
+    return WrittenSite(files, len(html.encode()), tuple(warnings), bool(site_data.errors))
 
 
 def lake_tables(loaded: Loaded) -> tuple[Catalog | None, dict[str, TableFacts]]:

@@ -74,17 +74,13 @@ def _newest(lake: Lake, table: SourceTable) -> datetime.datetime:
     if table.freshness.loaded_at is None:
         if state.format != "hudi":
             raise NodeError(f"{table.table} has no commits to ask", hint="declare its loaded_at_field")
-        return _last_commit(state)
+        newest = next((each for each in Timeline(state.uri).newest_first() if each.is_data), None)
+        if newest is None:
+            return _NEVER
+        text = newest.instant.completed or newest.instant.requested
+        return datetime.datetime.strptime(text[:14], "%Y%m%d%H%M%S").replace(tzinfo=datetime.UTC)
     value = _largest(lake, table, state)
     return _NEVER if value is None else _moment(value, table)
-
-
-def _last_commit(state: TableState) -> datetime.datetime:
-    newest = next((each for each in Timeline(state.uri).newest_first() if each.is_data), None)
-    if newest is None:
-        return _NEVER
-    text = newest.instant.completed or newest.instant.requested
-    return datetime.datetime.strptime(text[:14], "%Y%m%d%H%M%S").replace(tzinfo=datetime.UTC)
 
 
 def _largest(lake: Lake, table: SourceTable, state: TableState) -> object:

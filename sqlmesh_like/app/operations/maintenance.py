@@ -18,7 +18,7 @@ from sqlmesh_like.run.retention import due
 
 
 @dataclass(frozen=True)
-class Maintained:
+class MaintenanceResult:
     """What was done to one table, in words; nothing where it needed nothing. `error`: why it was left as it is."""
 
     place: TablePlace
@@ -38,10 +38,10 @@ class MaintenanceListener(Protocol):
 
     def started(self, number: int, total: int, place: TablePlace) -> None: ...
 
-    def ended(self, number: int, total: int, result: Maintained) -> None: ...
+    def ended(self, number: int, total: int, result: MaintenanceResult) -> None: ...
 
 
-def maintain(loaded: Loaded, listener: MaintenanceListener, *, rebucket: bool = False) -> tuple[Maintained, ...]:
+def maintain(loaded: Loaded, listener: MaintenanceListener, *, rebucket: bool = False) -> tuple[MaintenanceResult, ...]:
     """Compact the selected tables and remove history that nothing needs; `rebucket`: rewrite where that is better.
 
     Raises UsageError where the target has no lake, RetryableError where another process is writing.
@@ -51,7 +51,7 @@ def maintain(loaded: Loaded, listener: MaintenanceListener, *, rebucket: bool = 
     lake = open_lake(loaded)
     ours = [place for place in lake.catalog.places.values() if place.unique_id in selected & _written(loaded)]
     there = [place for place in ours if lake.catalog.state(place.unique_id).kind in ("cow", "mor")]
-    results: list[Maintained] = []
+    results: list[MaintenanceResult] = []
     with lake_lock(loaded, "run"), lake_lock(loaded, "ingest"):
         try:
             for number, place in enumerate(there, 1):
@@ -70,13 +70,13 @@ def _written(loaded: Loaded) -> frozenset[str]:
     }
 
 
-def _maintain(lake: HudiLake, place: TablePlace, rebucket: bool) -> Maintained:
+def _maintain(lake: HudiLake, place: TablePlace, rebucket: bool) -> MaintenanceResult:
     started = perf_counter()
     try:
         done = _services(lake, place, rebucket)
     except NodeError as error:
-        return Maintained(place, (), perf_counter() - started, str(error))
-    return Maintained(place, tuple(done), perf_counter() - started)
+        return MaintenanceResult(place, (), perf_counter() - started, str(error))
+    return MaintenanceResult(place, tuple(done), perf_counter() - started)
 
 
 def _services(lake: HudiLake, place: TablePlace, rebucket: bool) -> list[str]:

@@ -1,26 +1,45 @@
-"""What a report is made of: charts of `report.yml`, or of each table that nobody reads. Owns finding their rows."""
+"""The report: charts of `report.yml`, or of each table that nobody reads. Owns finding their rows, and the file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from textwrap import dedent
 
 from sqlmesh_like.app.lakes.lake import Lake
+from sqlmesh_like.app.lakes.read_session import read_session
+from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.operations.adhoc_query import adhoc_model, run_query
+from sqlmesh_like.artifacts.files import write_text
 from sqlmesh_like.errors import NodeError, ProjectError, SqlError
 from sqlmesh_like.hudi.table_facts import table_facts
 from sqlmesh_like.render.rendered import RenderedModel
-from sqlmesh_like.report.chart import Chart, ChartKind, ChartRequest, Report
+from sqlmesh_like.report.chart import Chart, ChartKind, ChartRequest, Report, read_report
 from sqlmesh_like.report.chart_inference import complete_chart, infer_chart, repeated_fields
 from sqlmesh_like.report.date_columns import days_as_dates
-from sqlmesh_like.report.page import DrawnChart, ReportHeading
+from sqlmesh_like.report.page import DrawnChart, ReportHeading, report_page
 from sqlmesh_like.report.text_summary import title_text
 from sqlmesh_like.run.ports import Rows
 
 _ORDER: tuple[ChartKind, ...] = ("number", "line", "area", "bar", "point", "table")
-MOST_ROWS = 5_000
+PAGE = "report.html"
+MOST_CHART_ROWS = 5_000
 """Rows that a chart is drawn of; with more of them it shows these alone, and says so."""
+
+
+def write_report(loaded: Loaded, path: Path | None = None) -> tuple[Path, int]:
+    """Write the page, by default to <target-path>/report.html: the file and its bytes.
+
+    Raises ProjectError at a declaration that cannot be drawn, NodeError where there is no table to draw.
+    """
+    report = read_report(loaded.project.root)
+    loaded.reporter.phase("reading the rows of charts")
+    with read_session(loaded, lambda lake: tables_read(lake, report)) as lake:
+        html = report_page(report_heading(lake, report), report_charts(lake, report))
+    written = path or loaded.target_folder / PAGE
+    write_text(written, html)
+    return written, len(html.encode())
 
 
 def report_charts(lake: Lake, report: Report | None) -> list[DrawnChart]:
@@ -55,7 +74,9 @@ def _declared(lake: Lake, report: Report) -> Iterator[DrawnChart]:
     for wanted in report.charts:
         rows = _rows(lake, wanted)
         wanted.check(rows)
-        model = _model(lake, wanted.table)
+        names = {str(model.table): model for model in lake.loaded.rendered.models}
+        names |= {model.table.identifier: model for model in lake.loaded.rendered.models}
+        model = names.get(wanted.table or "")
         title = title_text(wanted.table.rpartition(".")[2]) if wanted.table else "A question"
         chart = complete_chart(wanted, rows, title, _keys(model))
         if shared := repeated_fields(chart, rows):
@@ -67,7 +88,7 @@ def _declared(lake: Lake, report: Report) -> Iterator[DrawnChart]:
 
 def _rows(lake: Lake, wanted: ChartRequest) -> Rows:
     with _at(wanted):
-        return days_as_dates(run_query(lake, _chart_query(lake, wanted), MOST_ROWS + 1))
+        return days_as_dates(run_query(lake, _chart_query(lake, wanted), MOST_CHART_ROWS + 1))
 
 
 def _chart_query(lake: Lake, wanted: ChartRequest) -> RenderedModel:
@@ -92,7 +113,7 @@ def _all(lake: Lake) -> Iterator[DrawnChart]:
         raise NodeError("there is no table to draw", hint="run `sml build` first, or declare charts in report.yml")
     for model in built:
         query = adhoc_model(lake, f"select * from {model.table.sql()}")
-        rows = days_as_dates(run_query(lake, query, MOST_ROWS + 1))
+        rows = days_as_dates(run_query(lake, query, MOST_CHART_ROWS + 1))
         text = model.description.strip().partition("\n\n")[0]
         chart = infer_chart(_cut(rows), title_text(model.table.identifier), " ".join(text.split()), _keys(model))
         yield _drawn(chart, rows, str(model.table))
@@ -105,17 +126,11 @@ def _leaves(lake: Lake) -> list[RenderedModel]:
 
 
 def _drawn(chart: Chart, rows: Rows, table: str | None, query: str | None = None) -> DrawnChart:
-    return DrawnChart(chart, _cut(rows), table, query, len(rows.rows) > MOST_ROWS)
+    return DrawnChart(chart, _cut(rows), table, query, len(rows.rows) > MOST_CHART_ROWS)
 
 
 def _cut(rows: Rows) -> Rows:
-    return Rows(rows.schema, rows.rows[:MOST_ROWS])
-
-
-def _model(lake: Lake, table: str | None) -> RenderedModel | None:
-    names = {str(model.table): model for model in lake.loaded.rendered.models}
-    names |= {model.table.identifier: model for model in lake.loaded.rendered.models}
-    return names.get(table or "")
+    return Rows(rows.schema, rows.rows[:MOST_CHART_ROWS])
 
 
 def _keys(model: RenderedModel | None) -> tuple[str, ...]:

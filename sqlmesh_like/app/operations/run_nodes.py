@@ -12,11 +12,11 @@ from typing import Protocol
 
 from sqlmesh_like import stop_signals
 from sqlmesh_like.app.invocation import ALL_TYPES, ResourceTypes
+from sqlmesh_like.app.lakes.clean_tables import clean
 from sqlmesh_like.app.lakes.lake import Lake, clock, open_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import check_before_run
-from sqlmesh_like.app.operations.clean_tables import clean
 from sqlmesh_like.app.operations.hooks import end_context, hooks_in_memory, hooks_of
 from sqlmesh_like.app.operations.publishing import publisher_of
 from sqlmesh_like.app.operations.run_results import write_results
@@ -189,7 +189,9 @@ def _check(
     """
     lake.loaded.reporter.phase("planning")
     _warn_of_watermarks(lake.loaded, selected, notify)
-    _report_deferred(lake, notify)
+    tables = [str(lake.catalog.places[unique_id].table) for unique_id in sorted(lake.catalog.borrowed)]
+    if tables:
+        notify(f"read from {lake.loaded.invocation.state}: {', '.join(tables)}")
     models = [unique_id for unique_id in written if unique_id not in seeds]
     checked = check_before_run(lake.loaded, lake.catalog, models, seeds.values())
     errors = {**_broken_templates(lake.loaded, selected, written, notify), **checked.errors, **unread}
@@ -250,12 +252,6 @@ def _selected(loaded: Loaded, request: RunRequest) -> Sequence[str]:
         hint = f"`sml ls --resource-type {kinds[0]}` lists them" if kinds else "see --resource-type"
         raise SelectionError(f"the selection holds no {what}", hint=hint)
     return selected
-
-
-def _report_deferred(lake: Lake, notify: Notify) -> None:
-    tables = [str(lake.catalog.places[unique_id].table) for unique_id in sorted(lake.catalog.borrowed)]
-    if tables:
-        notify(f"read from {lake.loaded.invocation.state}: {', '.join(tables)}")
 
 
 def _lock(loaded: Loaded, command: str, selected: Collection[str]) -> AbstractContextManager[None]:

@@ -12,7 +12,7 @@ from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.artifacts.files import write_json
 from sqlmesh_like.artifacts.manifest import write_manifest
 from sqlmesh_like.artifacts.run_history import HISTORY, extend_history
-from sqlmesh_like.artifacts.run_results import ResultRow, write_run_results
+from sqlmesh_like.artifacts.run_results import NodeRow, write_run_results
 from sqlmesh_like.artifacts.state import read_artifact
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.plan.history import CommitSummary
@@ -24,7 +24,7 @@ from sqlmesh_like.run.result import ModelResult, NodeResult, RunResult, SeedResu
 def write_results(loaded: Loaded, result: RunResult, elapsed: float, call: Mapping[str, object]) -> None:
     """Write run_results.json and, to be a state with it, manifest.json. `call` is what `retry` repeats."""
     rows = [
-        ResultRow(
+        NodeRow(
             unique_id=node_result.node.unique_id,
             status=node_result.status,
             message=node_result.message or detail(node_result),

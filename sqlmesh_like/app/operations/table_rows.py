@@ -79,7 +79,7 @@ def inline_rows(loaded: Loaded, sql: str, limit: int, as_of: str | None = None) 
         return _query(lake, asked, limit)
 
 
-def table_state(loaded: Loaded, name: str) -> TableState:
+def state_of_table(loaded: Loaded, name: str) -> TableState:
     """A table as it stands: commit, kind, columns. Raises ProjectError for an unknown name.
 
     That of a view has columns alone.

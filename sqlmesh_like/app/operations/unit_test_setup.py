@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from sqlmesh_like.app.lakes.fixture_lake import FixtureLakes
@@ -14,9 +14,9 @@ from sqlmesh_like.duckdb.duck_units import DuckUnits
 from sqlmesh_like.errors import SmlError, SqlError
 from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.names import Schema
-from sqlmesh_like.render.rendered import RenderedModel, RenderedUnitTest
+from sqlmesh_like.project.nodes import ParsedProject
+from sqlmesh_like.render.rendered import RenderedModel, RenderedProject, RenderedUnitTest
 from sqlmesh_like.run.plain_values import flat
-from sqlmesh_like.run.table_keys import table_keys
 from sqlmesh_like.run.unit_cases import Known, UnitCase, prepare
 from sqlmesh_like.run.unit_tests import UnitEngine, UnitWork
 
@@ -83,3 +83,20 @@ def _derived(compiler: Compiler, model: RenderedModel) -> Schema | None:
 
 def _declared(columns: Schema) -> Schema | None:
     return columns if columns and all(column.type for column in columns) else None
+
+
+def table_keys(project: ParsedProject, rendered: RenderedProject) -> Mapping[str, tuple[str, ...]]:
+    """By unique id: the primary key of ingestion, `unique_key`, else the first column with a `unique` data test."""
+    keys: dict[str, tuple[str, ...]] = {}
+    for test in rendered.tests:
+        called = test.metadata
+        is_unique = called is not None and (called.namespace, called.name) == (None, "unique")
+        if test.attached_to and test.column_name and is_unique and not test.config.get("where"):
+            keys.setdefault(test.attached_to, (test.column_name,))
+    for source in project.sources:
+        keys |= {t.unique_id: t.ingest.primary_key for t in source.tables if t.ingest and t.ingest.primary_key}
+    for seed in rendered.seeds:
+        given = seed.config.get("unique_key")
+        if given:
+            keys[seed.unique_id] = tuple(map(str, given)) if isinstance(given, list | tuple) else (str(given),)
+    return keys | {model.unique_id: model.config.unique_key for model in rendered.models if model.config.unique_key}

@@ -26,7 +26,7 @@ from sqlmesh_like.spark.jvm.java import find_jdk
 
 
 @dataclass(frozen=True)
-class ProjectFlags:
+class CheckRequest:
     """The flags that choose project and target."""
 
     start: Path
@@ -52,7 +52,7 @@ class Check:
         return f"{self.name:<10} {'OK' if self.ok else 'ERROR':<6} {self.detail}"
 
 
-def run_checks(asked: ProjectFlags) -> Iterator[Check]:
+def run_checks(asked: CheckRequest) -> Iterator[Check]:
     """All checks in order, each as soon as it is known."""
     project, check = _project(asked)
     yield check
@@ -101,7 +101,7 @@ def _run_check(name: str, look: Callable[[], str]) -> Check:
         return Check(name, False, str(error))
 
 
-def _project(asked: ProjectFlags) -> tuple[ParsedProject | None, Check]:
+def _project(asked: CheckRequest) -> tuple[ParsedProject | None, Check]:
     try:
         project = load_project(
             find_project(asked.start), asked.cli_vars or {}, lambda request: _resolve_target(asked, request)
@@ -111,11 +111,11 @@ def _project(asked: ProjectFlags) -> tuple[ParsedProject | None, Check]:
     return project, Check("project", True, f"{project.name} ({project.root / project.settings_file})")
 
 
-def _resolve_target(asked: ProjectFlags, project: ParsedProject | ProfileRequest) -> Target:
+def _resolve_target(asked: CheckRequest, project: ParsedProject | ProfileRequest) -> Target:
     return load_target(project, asked.profiles_dir, asked.profile, asked.target, asked.cli_vars or {})
 
 
-def _target(asked: ProjectFlags, project: ParsedProject) -> tuple[Target | None, Check]:
+def _target(asked: CheckRequest, project: ParsedProject) -> tuple[Target | None, Check]:
     try:
         target = _resolve_target(asked, project)
     except SmlError as error:

@@ -14,7 +14,7 @@ from sqlmesh_like.cdc.formats.format_registry import FORMATS
 from sqlmesh_like.cdc.formats.message import CHANGES, NO_KEY, NO_MEMBERS
 from sqlmesh_like.cdc.formats.row_images import UNAVAILABLE
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
-from sqlmesh_like.cdc.schema.limits import TOO_DEEP, TOO_LONG, is_shallow, is_short
+from sqlmesh_like.cdc.schema.limits import TOO_DEEP, TOO_LONG, is_shallow_json, is_short
 from sqlmesh_like.cdc.sources.discover import SourceName, discover, with_discovered
 from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.cdc.sources.row_files import LOG_COLUMNS, RowFiles
@@ -131,7 +131,7 @@ def events_of(lines: DataFrame, ingest: IngestSource, *, with_members: bool = Fa
 
 def _with_depth(lines: DataFrame) -> DataFrame:
     """Lines and whether they can be read without end of Java's stack; NULL stands for the key of one that cannot."""
-    depth = f"{_IS_SHORT} and {is_shallow('value')} and {is_shallow('log_key')} as is_shallow"
+    depth = f"{_IS_SHORT} and {is_shallow_json('value')} and {is_shallow_json('log_key')} as is_shallow"
     key = "if(is_shallow, log_key, null) as log_key"
     marked = lines.selectExpr("*", depth)
     return marked.selectExpr(*(key if name == "log_key" else quoted_name(name) for name in marked.columns))

@@ -55,10 +55,10 @@ def column_type(kind: str) -> str:
     return "timestamp" if kind == "timestamp_ntz" else normal_type(kind) or "string"
 
 
-def text(column: str, kind: str) -> str:
+def row_text(column: str, kind: str) -> str:
     """Spark SQL of a value's text, of which every digit can be read back.
 
-    >>> text("raw.id", "int"), text("raw.b", "binary")
+    >>> row_text("raw.id", "int"), row_text("raw.b", "binary")
     ('cast(raw.id as string)', 'base64(raw.b)')
     """
     if kind == "binary":
@@ -70,7 +70,7 @@ def text(column: str, kind: str) -> str:
 
 def line(schema: FileSchema, row: str = "") -> str:
     """Spark SQL of a row (`row`: what its columns are found in) as one JSON text, in which every value is a text."""
-    values = ", ".join(f"{sql_literal(name)}, {text(row + quoted_name(name), kind)}" for name, kind in schema)
+    values = ", ".join(f"{sql_literal(name)}, {row_text(row + quoted_name(name), kind)}" for name, kind in schema)
     return f"to_json(named_struct({values}), map('ignoreNullFields', 'false'))"
 
 
@@ -120,7 +120,7 @@ def _value(field: SourceField, kinds: Mapping[str, str]) -> str:
     if _can_be_cast(kind, field.type):
         plain = value if kind == field.type else f"cast({value} as {field.type})"
         return f"if({_is_spellable(plain, field.type)}, {plain}, null)" if field.type in _YEARS else plain
-    spelt, exact = text(value, kind), exact_type(field)
+    spelt, exact = row_text(value, kind), exact_type(field)
     # A decimal is read as `row_images` would read it, by JSON's own parser.
     member = sql_literal(f"v {exact}")
     return decoder(field, spelt, f"from_json(to_json(named_struct('v', {spelt})), {member}).v" if exact else spelt)
@@ -153,7 +153,7 @@ def _check(field: SourceField, kinds: Mapping[str, str]) -> str | None:
     value, kind = f"{RAW}.{quoted_name(field.member)}", kinds[field.member]
     if field.type == "string" or (_can_be_cast(kind, field.type) and field.type not in _YEARS):
         return None
-    spelt = text(value, kind)
+    spelt = row_text(value, kind)
     return (
         f"if({value} is not null and {_value(field, kinds)} is null, concat('column ', "
         f"{sql_literal(quoted_name(field.name))}, "

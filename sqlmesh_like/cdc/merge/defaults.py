@@ -41,7 +41,7 @@ def given(frames: Sequence[tuple[DataFrame, Shape]], defaults: Mapping[str, str]
     """
     shapes = [shape for _, shape in frames]
     for name, value in defaults.items():
-        has = [_has(shape, name) for shape in shapes]
+        has = [any(field.name == name for field in shape.fields) for shape in shapes]
         if all(has):
             continue
         firsts = _firsts([frame for (frame, _), own in zip(frames, has, strict=True) if own], in_order=in_order)
@@ -51,10 +51,6 @@ def given(frames: Sequence[tuple[DataFrame, Shape]], defaults: Mapping[str, str]
             for shape, own in zip(shapes, has, strict=True)
         ]
     return shapes
-
-
-def _has(shape: Shape, name: str) -> bool:
-    return any(field.name == name for field in shape.fields)
 
 
 def _firsts(frames: Sequence[DataFrame], *, in_order: bool) -> dict[str, str]:

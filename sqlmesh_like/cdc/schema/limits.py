@@ -9,7 +9,7 @@ import hashlib
 
 from sqlmesh_like.cdc.formats.source_types import sql_literal
 
-MAX_DEPTH = 100
+MAX_JSON_DEPTH = 100
 """Objects and lists inside each other in a message or its key."""
 MAX_PART = 200
 """Signs of a partition's folder; file systems take 255 bytes."""
@@ -18,7 +18,7 @@ MAX_NAME = 100
 MAX_EVENT = 32_000_000
 """Bytes of a message, and of its key: what is longer takes the memory that the rest of its batch needs."""
 TOO_LONG = f"longer than {MAX_EVENT:,} bytes"
-TOO_DEEP = f"JSON nested more than {MAX_DEPTH} deep"
+TOO_DEEP = f"JSON nested more than {MAX_JSON_DEPTH} deep"
 
 _ESCAPE = r"\\[\s\S]"
 _NO_BRACKET = r"[^\[\]{}]+"
@@ -33,8 +33,8 @@ def is_short(text: str) -> str:
     return f"coalesce(octet_length({text}) <= {MAX_EVENT}, true)"
 
 
-def is_shallow(text: str) -> str:
-    """Spark SQL: whether a text of JSON is nested no deeper than `MAX_DEPTH`; NULL is."""
+def is_shallow_json(text: str) -> str:
+    """Spark SQL: whether a text of JSON is nested no deeper than `MAX_JSON_DEPTH`; NULL is."""
     outside = f"regexp_replace(regexp_replace({text}, {sql_literal(_ESCAPE)}, ''), '\"[^\"]*\"', '')"
     brackets = f"regexp_replace({outside}, {sql_literal(_NO_BRACKET)}, '')"
     few = f"length({text}) - length(translate({text}, {sql_literal('[{')}, '')) <= {_FEW}"
@@ -44,7 +44,9 @@ def is_shallow(text: str) -> str:
     step = f"a.d + if(c in ('[', {sql_literal('{')}), 1, -1)"
     deepest = f"aggregate(split({brackets}, ''), named_struct('d', 0, 'm', 0), (a, c) -> named_struct('d', {step},"
     deepest += f" 'm', greatest(a.m, {step})), a -> a.m)"
-    return f"case when {text} is null or {few} then true when {rest} = '' then true else {deepest} <= {MAX_DEPTH} end"
+    return (
+        f"case when {text} is null or {few} then true when {rest} = '' then true else {deepest} <= {MAX_JSON_DEPTH} end"
+    )
 
 
 def shortened(text: str, limit: int) -> str:

@@ -53,7 +53,8 @@ class FileLog:
         # Spark numbers the rows of a partition in order: it must be asked before anything moves them to others.
         seen = batch.withColumn("seen", F.monotonically_increasing_id()).persist()
         try:
-            blocks = _blocks(seen)
+            ends = [F.min("modified").alias("modified"), F.min("seen").alias("first"), F.count("*").alias("size")]
+            blocks = sorted(_Block(*row) for row in seen.groupBy("file", "block").agg(*ends).collect())
             columns = {**named_by_folder(self.glob), "log_schema": "cast(null as string)", "position": FILE_POSITION}
             columns |= {"logged_at": "modified", "log_key": "cast(null as string)"}
             numbered = _numbered(seen, blocks).withColumns({name: F.expr(sql) for name, sql in columns.items()})
@@ -116,11 +117,6 @@ class _Block(NamedTuple):
     modified: int
     first: int
     size: int
-
-
-def _blocks(lines: DataFrame) -> list[_Block]:
-    ends = [F.min("modified").alias("modified"), F.min("seen").alias("first"), F.count("*").alias("size")]
-    return sorted(_Block(*row) for row in lines.groupBy("file", "block").agg(*ends).collect())
 
 
 def _numbered(lines: DataFrame, blocks: list[_Block]) -> DataFrame:

@@ -23,8 +23,10 @@ from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
 from sqlmesh_like.cdc.sources.catch_up_queue import note, tables_behind
 from sqlmesh_like.cdc.sources.discover import with_discovered
 from sqlmesh_like.cdc.sources.event_log import Log
-from sqlmesh_like.cdc.sources.event_log_factory import log_of
-from sqlmesh_like.cdc.sources.source_check import check_source
+from sqlmesh_like.cdc.sources.file_log import FileLog
+from sqlmesh_like.cdc.sources.kafka_log import KafkaLog
+from sqlmesh_like.cdc.sources.parquet_log import ParquetLog
+from sqlmesh_like.cdc.sources.source_check import check_source, files_glob
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.stream.batch import BatchReport, ingest_batch
 from sqlmesh_like.cdc.stream.table_replay import queue_what_is_missing
@@ -71,7 +73,7 @@ def open_run(
     """A run of a source that has not begun. Raises UsageError for what is not supported."""
     check_source(project, source)
     return IngestRun(
-        spark, with_discovered(SourcePaths(target, source)), project.root, log_of(project, source), on_batch
+        spark, with_discovered(SourcePaths(target, source)), project.root, event_log_of(project, source), on_batch
     )
 
 
@@ -234,3 +236,15 @@ def _report(place: SourcePaths, batches: Sequence[BatchReport]) -> IngestReport:
         dead_letter_table=place.dead_letters,
         seconds=sum(batch.seconds for batch in batches),
     )
+
+
+def event_log_of(project: ParsedProject, source: Source) -> Log:
+    """The log that a checked source reads."""
+    ingest = source.ingest
+    assert ingest is not None
+    if ingest.files is None:
+        return KafkaLog(ingest.kafka or {}, ingest.max_events_per_batch)
+    glob = files_glob(project, ingest.files)
+    # DMS alone writes rows, not messages; its JSON files are lines.
+    kind = ParquetLog if ingest.format == "dms" and glob.endswith(".parquet") else FileLog
+    return kind(glob, ingest.max_files_per_batch)

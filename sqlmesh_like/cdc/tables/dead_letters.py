@@ -43,8 +43,10 @@ _NAMES = (
     IS_DELETED,
 )
 # A line is what it was: bytes that are not UTF-8 stay so.
-_LINE = {"value": "coalesce(cast(raw as string), text)", "line": "position", "position": "place"}
-_LINE["logged_at"] = "cast(null as bigint)"
+_LINE = {
+    "value": "coalesce(cast(raw as string), text)", "line": "position", "position": "place",
+    "logged_at": "cast(null as bigint)",
+}  # fmt: skip
 
 
 def dead_letter_rows(events: DataFrame, layout: OdsLayout | None = None) -> DataFrame:

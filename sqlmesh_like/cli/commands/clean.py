@@ -1,67 +1,20 @@
-"""`sml clean`: removes what earlier commands wrote. Owns the command; only folders inside the project are touched."""
+"""`sml clean`: removes what earlier commands wrote. Owns the command."""
 
 from __future__ import annotations
-
-import os
-import shutil
-from pathlib import Path
 
 import click
 
 from sqlmesh_like.app.loading.loaded import load_parsed
+from sqlmesh_like.app.setup.clean import clean_targets
 from sqlmesh_like.cli.context import make_output
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.errors import Location, ProjectError
-from sqlmesh_like.project.nodes import ParsedProject
-from sqlmesh_like.project.paths import folder_inside
 
 
 @click.command("clean")
 @shared_options
 def command(flags: Flags) -> None:
     """Remove the folders of clean-targets (default: the target folder)."""
-    project = load_parsed(flags)
     output = make_output(flags)
-    # All are looked at before the first is removed: a refusal leaves everything as it was.
-    folders = [checked_folder(project, name) for name in project.clean_targets]
-    for name, folder in zip(project.clean_targets, folders, strict=True):
-        if folder.is_dir():
-            shutil.rmtree(folder)
-            output.line(f"Removed {name}")
+    for name in clean_targets(load_parsed(flags)):
+        output.line(f"Removed {name}")
     output.line("Finished cleaning")
-
-
-def checked_folder(project: ParsedProject, name: str) -> Path:
-    """The folder of one clean target. Raises ProjectError where it is not a folder of outputs."""
-    place = Location(project.settings_file)
-    folder = folder_inside(project.root, name, "clean-targets", place)
-    if kept := _kept(folder, project.root):
-        message = f"clean-targets: {name!r} holds {kept}"
-        raise ProjectError(message, location=place, hint="name folders that commands write, such as target")
-    named = [(model.unique_id, model.path) for model in project.models]
-    named += [(seed.unique_id, seed.path) for seed in project.seeds]
-    named += [(test.unique_id, test.path) for test in project.tests]
-    named += [(t.unique_id, t.declared_at.path) for source in project.sources for t in source.tables]
-    sources = [path for unique_id, path in named if unique_id.package == project.name]
-    sources += [macro.path for macro in project.macros if macro.package is None]
-    holds = [path for path in sources if (project.root / path).is_relative_to(folder)]
-    if holds:
-        message = f"clean-targets: {name!r} holds source files of the project ({holds[0]} …)"
-        raise ProjectError(message, location=place, hint="name folders that commands write, such as target")
-    return folder
-
-
-_VERSIONS = (".git", ".hg", ".svn", ".bzr", "_darcs", ".jj")
-
-
-def _kept(folder: Path, root: Path) -> str | None:
-    """What of a folder is not made by a command, or is worth more than an output; None: nothing."""
-    if any(part in _VERSIONS for part in folder.relative_to(root).parts):
-        return "the history of a repository"
-    for path, below, names in os.walk(folder):
-        entries = {*below, *names}
-        if entries.intersection(_VERSIONS):
-            return "the history of a repository"
-        if ".hoodie" in entries or ("_sml" in entries and Path(path) == folder):
-            return "tables"
-    return None

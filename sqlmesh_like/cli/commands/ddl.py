@@ -6,7 +6,7 @@ from typing import cast
 
 import click
 
-from sqlmesh_like.app.operations.table_history import table_ddl
+from sqlmesh_like.app.lakes.table_history import table_ddl
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags, shared_options

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sqlmesh_like.app.setup.doctor import ProjectFlags, run_checks
+from sqlmesh_like.app.setup.doctor import CheckRequest, run_checks
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.activity import show_phase
 from sqlmesh_like.project.reading.values import parse_vars
@@ -20,7 +20,7 @@ def command(flags: Flags) -> int:
     failed = 0
     show_phase("checking project and machine")
     for check in run_checks(
-        ProjectFlags(start, flags.profiles_dir, flags.profile, flags.target, parse_vars(flags.vars))
+        CheckRequest(start, flags.profiles_dir, flags.profile, flags.target, parse_vars(flags.vars))
     ):
         click.echo(str(check))
         failed += not check.ok

@@ -1,4 +1,4 @@
-"""`sml diff`: what changed since `--state`, before spending. Owns its forms; `artifacts.effect` has the facts."""
+"""`sml diff`: what changed since `--state`, before spending. Owns its forms."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from dataclasses import asdict
 
 import click
 
-from sqlmesh_like.artifacts.change_impact import AffectedNode, ChangedNode, ImpactAnalysis
-from sqlmesh_like.artifacts.state import MANIFEST
+from sqlmesh_like.app.operations.state_diff import require_state, state_diff
+from sqlmesh_like.artifacts.change_impact import AffectedNode, ChangedNode
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.errors import UsageError
 from sqlmesh_like.names import NodeId
 
 _MARKS = {"new": "+", "modified": "~", "removed": "-"}
@@ -31,22 +30,12 @@ _WORDS = {
 @shared_options
 def command(flags: Flags, output: str) -> int:
     """Show nodes that changed since --state, how, which changes force a rebuild, and what they touch downstream."""
-    if flags.state is None:
-        hint = "give the folder of an earlier manifest.json, such as a copy of target/"
-        raise UsageError("diff needs --state PATH to compare with", hint=hint)
-    loaded = load(flags)
-    if loaded.state is None or loaded.state.manifest is None:
-        raise UsageError(f"there is no {MANIFEST} in {flags.state}", hint="`sml compile` writes it")
-    effects = ImpactAnalysis(loaded.state.manifest, loaded.manifest)
-    is_chosen = bool(flags.select or flags.exclude or flags.selector)
-    chosen = {node.unique_id for node in loaded.selected()} if is_chosen else None
-    changes = tuple(change for change in effects.changes() if chosen is None or change.unique_id in chosen)
-    touched = effects.touched(changes)
+    require_state(flags)
+    diff = state_diff(load(flags))
     if output == "json":
-        data = {"state": str(flags.state), "changes": list(map(asdict, changes)), "touched": list(map(asdict, touched))}
-        click.echo(json.dumps(data, indent=2))
+        click.echo(json.dumps({"state": str(flags.state), **asdict(diff)}, indent=2))
     else:
-        click.echo("\n".join(_text(changes, touched)))
+        click.echo("\n".join(_text(diff.changes, diff.touched)))
     return 0
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import click
 
-from sqlmesh_like.app.operations.table_history import table_commits
+from sqlmesh_like.app.lakes.table_history import table_commits
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags, shared_options

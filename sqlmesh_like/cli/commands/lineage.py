@@ -1,19 +1,17 @@
-"""`sml lineage`: where a model's columns come from. Owns the command's forms; `plan.lineage` traces. Starts no JVM."""
+"""`sml lineage`: where a model's columns come from. Owns the command's forms."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import click
 
-from sqlmesh_like.app.loading.loaded import Loaded
-from sqlmesh_like.app.loading.preflight import input_schemas
+from sqlmesh_like.app.operations.column_trace import trace_columns
 from sqlmesh_like.cli.completion import complete_names
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags, shared_options
-from sqlmesh_like.errors import UsageError, nearest
-from sqlmesh_like.plan.lineage import Lineage, TracedColumn
-from sqlmesh_like.render.rendered import RenderedModel
+from sqlmesh_like.plan.lineage import TracedColumn
 
 
 @click.command("lineage")
@@ -22,37 +20,19 @@ from sqlmesh_like.render.rendered import RenderedModel
 @shared_options
 def command(flags: Flags, name: str, output: str) -> int:
     """Show the columns that a model's columns are computed from, up to the sources. Starts no JVM."""
-    loaded = load(flags)
-    model, column = _find(loaded, name)
-    lineage = Lineage(loaded.rendered, input_schemas(loaded, [model.unique_id]))
-    traced_columns = lineage.columns(model) if column is None else (lineage.column(model, column),)
+    traced = trace_columns(load(flags), name)
     if output == "json":
-        columns = [_record(traced) for traced in traced_columns]
-        click.echo(json.dumps({"unique_id": model.unique_id, "columns": columns}, indent=2))
+        click.echo(
+            json.dumps({"unique_id": traced.model.unique_id, "columns": list(map(_record, traced.columns))}, indent=2)
+        )
         return 0
-    names = _names(loaded)
-    for traced in traced_columns:
-        click.echo("\n".join([f"{model.table}.{traced.name}{_typed(traced)}", *_lines(traced, names), ""]))
+    for column in traced.columns:
+        lines = _lines(column, traced.names)
+        click.echo("\n".join([f"{traced.model.table}.{column.name}{_typed(column)}", *lines, ""]))
     return 0
 
 
-def _find(loaded: Loaded, name: str) -> tuple[RenderedModel, str | None]:
-    """The model and, where one is named, the column. Raises UsageError with the nearest name."""
-    models: dict[str, RenderedModel] = {}
-    for model in loaded.rendered.models:
-        for spelling in (model.unique_id, str(model.table), model.name):
-            models.setdefault(spelling, model)
-    if name in models:
-        return models[name], None
-    owner, _, column = name.rpartition(".")
-    if owner in models:
-        return models[owner], column
-    known = [model.name for model in loaded.rendered.models]
-    wanted = (owner or name).rpartition(".")[2]
-    raise UsageError(f"no model {owner or name!r} in this project", hint=nearest(wanted, known) or "see `sml ls`")
-
-
-def _lines(traced: TracedColumn, names: dict[str, str], indent: str = "") -> list[str]:
+def _lines(traced: TracedColumn, names: Mapping[str, str], indent: str = "") -> list[str]:
     """What is below a column: its origins, then what decides its rows."""
     entries: list[tuple[str, TracedColumn | None]] = [
         (f"{origin.how}  {_name(origin, names)}", origin) for origin in traced.origins
@@ -77,16 +57,7 @@ def _lines(traced: TracedColumn, names: dict[str, str], indent: str = "") -> lis
 _ROLES = {"filters": "filtered by", "joins": "joined on", "groups": "grouped by"}
 
 
-def _names(loaded: Loaded) -> dict[str, str]:
-    """Tables by unique id, as people write them."""
-    names: dict[str, str] = {
-        table.unique_id: str(table.table) for source in loaded.project.sources for table in source.tables
-    }
-    names |= {seed.unique_id: str(seed.table) for seed in loaded.rendered.seeds}
-    return names | {model.unique_id: str(model.table) for model in loaded.rendered.models}
-
-
-def _name(traced: TracedColumn, names: dict[str, str]) -> str:
+def _name(traced: TracedColumn, names: Mapping[str, str]) -> str:
     return f"{names[traced.unique_id]}.{traced.name}{_typed(traced)}"
 
 

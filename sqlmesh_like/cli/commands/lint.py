@@ -1,4 +1,4 @@
-"""`sml lint`: what is likely a mistake in queries that run. Owns the command; `plan.lint` has the rules. No JVM."""
+"""`sml lint`: what is likely a mistake in queries that run. Owns the command; `plan.checks.lint` has the rules."""
 
 from __future__ import annotations
 

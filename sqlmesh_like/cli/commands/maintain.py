@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from sqlmesh_like.app.operations.maintenance import Maintained, maintain
+from sqlmesh_like.app.operations.maintenance import MaintenanceResult, maintain
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.output import LogStep, Output
@@ -34,7 +34,7 @@ class _Log:
     def started(self, number: int, total: int, place: TablePlace) -> None:
         self._output.start(_step(number, total, place))
 
-    def ended(self, number: int, total: int, result: Maintained) -> None:
+    def ended(self, number: int, total: int, result: MaintenanceResult) -> None:
         step = _step(number, total, result.place)
         match result.status:
             case "error":

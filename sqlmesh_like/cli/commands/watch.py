@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from sqlmesh_like.app.operations.watching import watch
+from sqlmesh_like.app.operations.watch_service import watch
 from sqlmesh_like.cli.commands.ingest import METRICS
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.ingest_log import IngestLog, report_end

@@ -170,25 +170,25 @@ def parse_yaml(text: str, path: str) -> YamlNode:
         raise ProjectError("invalid YAML: values are nested too deep", location=Location(path)) from error
 
 
-MAX_DEPTH = 100
+MAX_YAML_DEPTH = 100
 """Of mappings and lists inside each other."""
-MAX_VALUES = 1_000_000
+MAX_YAML_VALUES = 1_000_000
 """Values of a file with each alias spelt out."""
 _MAYBE_DEEP = re.compile(r"(?:[-?:]\s+){50}|^[ \t]{100}", re.MULTILINE)
 
 
 def _require_shallow(text: str, path: str) -> None:
     """Raises ProjectError for values nested without end: the composer in C would end the process by its stack."""
-    if text.count("[") + text.count("{") < MAX_DEPTH and not _MAYBE_DEEP.search(text):
+    if text.count("[") + text.count("{") < MAX_YAML_DEPTH and not _MAYBE_DEEP.search(text):
         return
     depth = 0
     for event in yaml.parse(text, Loader=_Fast):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
-            if depth > MAX_DEPTH:
+            if depth > MAX_YAML_DEPTH:
                 mark = event.start_mark
                 place = Location(path) if mark is None else Location(path, mark.line + 1, mark.column + 1)
-                raise ProjectError(f"invalid YAML: values are nested more than {MAX_DEPTH} deep", location=place)
+                raise ProjectError(f"invalid YAML: values are nested more than {MAX_YAML_DEPTH} deep", location=place)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
@@ -244,8 +244,8 @@ class _Converter:
             self._done[id(node)] = self._build(node, here)
             self._open.remove(id(node))
             self._sizes[id(node)] = size = 1 + sum(self._sizes.get(id(child), 1) for child in _children_of(node))
-            if size > MAX_VALUES:
-                message = f"invalid YAML: with its aliases spelt out, this is more than {MAX_VALUES:,} values"
+            if size > MAX_YAML_VALUES:
+                message = f"invalid YAML: with its aliases spelt out, this is more than {MAX_YAML_VALUES:,} values"
                 raise ProjectError(message, location=here)
         built = self._done[id(node)]
         place = here if key is None else self._at(key)

@@ -1,10 +1,12 @@
-"""Which feed reads a table. Owns nothing but that choice."""
+"""Which feed reads a table, and what its rows are called for people. Owns both."""
 
 from __future__ import annotations
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
 
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import KEY, WEIGHT
 from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
 from sqlmesh_like.spark.change_feed.mor_change_feed import MergeOnReadFeed
 
@@ -12,3 +14,22 @@ from sqlmesh_like.spark.change_feed.mor_change_feed import MergeOnReadFeed
 def change_feed(session: SparkSession, timeline: Timeline) -> CopyOnWriteFeed:
     """The feed of a Hudi table of either type."""
     return CopyOnWriteFeed(session, timeline) if timeline.is_cow else MergeOnReadFeed(session, timeline)
+
+
+def described(signed: DataFrame) -> DataFrame:
+    """Signed rows of a table as `_change` and its columns; what was written again as it was is left out.
+
+    An update is a key that leaves and enters. Rows whose values repeat under one key cancel out one by one.
+    """
+    columns = [f"`{name}`" for name in signed.columns if name not in (KEY, WEIGHT)]
+    netted = signed.groupBy(f"`{KEY}`", *columns).agg(F.sum(WEIGHT).alias(WEIGHT)).where(F.col(WEIGHT) != 0)
+    row = Window.partitionBy(KEY)
+    is_update = (F.min(WEIGHT).over(row) < 0) & (F.max(WEIGHT).over(row) > 0)
+    called = (
+        F.when(is_update & (F.col(WEIGHT) < 0), "update_before")
+        .when(is_update, "update_after")
+        .when(F.col(WEIGHT) < 0, "delete")
+        .otherwise("insert")
+    )
+    named = netted.withColumn("_change", called).orderBy(KEY, WEIGHT)
+    return named.select("_change", *columns)

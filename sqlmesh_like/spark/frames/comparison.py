@@ -57,7 +57,7 @@ def _unmatched(left: Sequence[Row], right: Sequence[Row], floats: Sequence[str])
     alone: list[Row] = []
     for row in left:
         candidates = groups[_exact_part(row, floats)]
-        match = next((other for other in candidates if _is_close(row, other, floats)), None)
+        match = next((other for other in candidates if all(_close(row[name], other[name]) for name in floats)), None)
         if match is None:
             alone.append(row)
         else:
@@ -67,10 +67,6 @@ def _unmatched(left: Sequence[Row], right: Sequence[Row], floats: Sequence[str])
 
 def _exact_part(row: Row, floats: Sequence[str]) -> str:
     return repr([(name, value) for name, value in row.items() if name not in floats])
-
-
-def _is_close(one: Row, other: Row, floats: Sequence[str]) -> bool:
-    return all(_close(one[name], other[name]) for name in floats)
 
 
 def _close(one: object, other: object) -> bool:

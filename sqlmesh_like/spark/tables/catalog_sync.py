@@ -6,13 +6,17 @@ nothing is written where nothing is.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.catalog_settings import metastore_uri, sync_options
 from sqlmesh_like.names import TableName
+from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.project.nodes import Target
+from sqlmesh_like.sql_text import spark_identifier, spark_literal
 
 
 def sync(spark: SparkSession, target: Target, table: TableName, uri: str, partition_field: str | None) -> None:
@@ -53,3 +57,13 @@ def _cause(error: Exception) -> str:
     while cause.getCause() is not None:
         cause = cause.getCause()
     return str(cause.getMessage() or cause.getClass().getName()).splitlines()[0]
+
+
+def register(session: SparkSession, tables: Mapping[TableName, TableState]) -> None:
+    """Make these tables known by name, those that are there. Rows and hidden columns are as they stand on disk."""
+    for name, state in tables.items():
+        if not state.exists:
+            continue
+        session.sql(f"CREATE DATABASE IF NOT EXISTS {spark_identifier(name.schema)}")
+        form = state.format if state.kind == "files" else "hudi"
+        session.sql(f"CREATE TABLE IF NOT EXISTS {name.sql()} USING {form} LOCATION {spark_literal(state.uri)}")

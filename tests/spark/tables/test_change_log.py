@@ -211,7 +211,7 @@ def _rewritten(uri: str, frontier: str, change: Callable[[dict[str, Any]], None]
     records[0]["extraMetadata"]["sml.change_log"] = json.dumps(log)
     with path.open("wb") as target:
         fastavro.writer(target, schema, records)
-    timeline_module._DECODED.clear()
+    timeline_module._table_commits.cache_clear()
 
 
 def test_a_log_in_doubt_is_not_read_and_it_is_said(

@@ -169,16 +169,14 @@ def test_a_table_that_was_half_made_is_made_again(
     assert lake.rows("agg") == [("x", D("5.00"), 1), ("y", D("7.00"), 2)]
 
 
-def test_a_table_whose_newest_commit_is_broken_is_built_again_when_that_is_asked_for(
-    lake: Lake, orders: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_whose_newest_commit_is_broken_is_built_again_when_that_is_asked_for(lake: Lake, orders: Table) -> None:
     lake.model("top", "select city, total from {{ ref('agg') }} where total > 5")
     lake.model("other", "select id, amount from @orders")
     lake.run_well()
     newest = max(Path(lake.uri("agg"), ".hoodie/timeline").glob("*commit"))
     newest.write_bytes(newest.read_bytes()[:100])
     (newest.parent / f".{newest.name}.crc").unlink(missing_ok=True)
-    monkeypatch.setattr(timeline, "_DECODED", {})  # as in the next process
+    timeline._table_commits.cache_clear()  # as in the next process
     orders.upsert((3, 3, D("9.00"), "x", "m1"))
     results = lake.run()
     assert {name: result.status for name, result in results.items()} == {
@@ -195,7 +193,7 @@ def test_a_table_whose_newest_commit_is_broken_is_built_again_when_that_is_asked
 
 
 def test_a_table_that_lost_a_data_file_or_its_timeline_never_shows_fewer_rows_or_more(
-    lake: Lake, orders: Table, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, orders: Table
 ) -> None:
     lake.model("rows", "select id, amount from @orders")
     lake.run_well()
@@ -211,7 +209,7 @@ def test_a_table_that_lost_a_data_file_or_its_timeline_never_shows_fewer_rows_or
 
     for path in Path(lake.uri("rows"), ".hoodie", "timeline").iterdir():
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    monkeypatch.setattr(timeline, "_DECODED", {})
+    timeline._table_commits.cache_clear()
     failed = lake.run("rows")["rows"]
     assert failed.status == "error" and "and no commit" in failed.message
     assert "sml run --full-refresh --select rows" in failed.message

@@ -18,8 +18,7 @@ from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.hudi.time_travel import state_at
 from sqlmesh_like.names import TableName, visible
 from sqlmesh_like.run.ports import Export, Rows
-from sqlmesh_like.spark.change_feed.change_feed import change_feed
-from sqlmesh_like.spark.change_feed.change_listing import described
+from sqlmesh_like.spark.change_feed.change_feed import change_feed, described
 from sqlmesh_like.spark.export import exported
 from sqlmesh_like.spark.writer.upsert import frame_schema
 from tests.spark.lake import Lake

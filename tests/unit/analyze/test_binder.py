@@ -8,7 +8,7 @@ from sqlglot.errors import ErrorLevel
 
 from sqlmesh_like.analyze.algebra.relation import Aggregate
 from sqlmesh_like.analyze.expressions.node_kinds import forms_of
-from sqlmesh_like.analyze.query_analysis import CARRIED
+from sqlmesh_like.analyze.query_analysis import CARRIED_FACTS
 from sqlmesh_like.errors import SqlError
 from tests.properties.lake import T, U, check, compiled, schema, states
 
@@ -128,6 +128,6 @@ def test_what_is_taken_as_carried_over_unseen_is_carried_over() -> None:
         having max(c.b) <= 3""",
         dialect="spark",
     )
-    assert forms_of(tree) == CARRIED
+    assert forms_of(tree) == CARRIED_FACTS
     written = tree.sql("spark", unsupported_level=ErrorLevel.RAISE)
     assert sqlglot.parse_one(written, dialect="spark") == tree

@@ -191,9 +191,50 @@ def test_a_table_of_a_lake_is_read_without_a_jvm(shop: Path) -> None:
             project.ingest()
 
 
+def test_freshness_is_what_the_command_says(shop: Path, capsys: Shown) -> None:
+    make_table(shop / "w/ods/orders", _orders())
+    with Project.load(shop, target="s") as project:
+        assert project.freshness() == ()
+        declared = (shop / "models/s.yml").read_text()
+        asked = "      - name: orders\n        freshness: {error_after: {count: 1, period: hour}}\n"
+        (shop / "models/s.yml").write_text(declared.replace("      - name: orders\n", asked))
+        (mine,) = project.freshness()
+        assert (mine.unique_id, mine.status, mine.error) == ("source.shop.ods.orders", "error", None)
+    assert capsys.readouterr().out == ""
+    (shop / "target/sources.json").unlink()
+    assert main(["freshness", "-t", "s"]) == 1
+    (theirs,) = json.loads((shop / "target/sources.json").read_text())["results"]
+    assert (theirs["status"], theirs["max_loaded_at"][:19]) == ("error", mine.newest.isoformat()[:19])
+
+
+def test_maintenance_looks_at_the_tables_that_only_we_write(shop: Path) -> None:
+    make_table(shop / "w/ods/orders", _orders())
+    make_table(shop / "w/dws/orders", _orders())
+    with Project.load(shop, target="s") as project:
+        (result,) = project.maintain()
+        assert (str(result.place.table), result.status, result.done) == ("dws.orders", "no-op", ())
+        assert project.maintain("totals") == ()
+
+
+def test_publishing_sends_the_rows_of_a_table_and_then_nothing(shop: Path) -> None:
+    make_table(shop / "w/dws/orders", _orders())
+    profiles = (shop / "profiles.yml").read_text()
+    published = profiles.replace("warehouse: w}", "warehouse: w, publish: {bi: {duckdb: bi.duckdb}}}")
+    (shop / "profiles.yml").write_text(published)
+    with Project.load(shop, target="s") as project:
+        with pytest.raises(SelectionError, match="no selected model is published"):
+            project.publish()
+        model = (shop / "models/orders.sql").read_text()
+        (shop / "models/orders.sql").write_text("{{ config(publish=true, unique_key='id') }}" + model)
+        assert [(each.error, [(s.destination, s.rows) for s in each.sent]) for each in project.publish()] == [
+            (None, [("bi", 2)])
+        ]
+        assert [[s.rows for s in each.sent] for each in project.publish("orders")] == [[None]]
+
+
 def test_what_needs_a_lake_says_so(shop: Path) -> None:
     with Project.load(shop) as project:
-        for call in (project.ingest, project.verify):
+        for call in (project.ingest, project.verify, project.maintain, project.publish, project.freshness):
             with pytest.raises(UsageError, match="has no lake"):
                 call()
 

@@ -10,7 +10,7 @@ import pytest
 
 from sqlmesh_like.artifacts.files import json_text, write_json
 from sqlmesh_like.artifacts.manifest import manifest, write_manifest
-from sqlmesh_like.artifacts.run_results import ResultRow, Timing, write_run_results
+from sqlmesh_like.artifacts.run_results import NodeRow, Timing, write_run_results
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.plan.graph import build_graph
 from sqlmesh_like.project.loader import load_project
@@ -86,8 +86,8 @@ def test_run_results_hold_every_node_in_order(project: ParsedProject, rendered: 
     path = project.root / "target" / "run_results.json"
     timing = Timing("execute", NOW, NOW + datetime.timedelta(seconds=1))
     results = [
-        ResultRow("model.shop.m", "success", "ok", 1.0, {"strategy": "row_based"}, timing=(timing,)),
-        ResultRow("test.shop.t", "fail", failures=3),
+        NodeRow("model.shop.m", "success", "ok", 1.0, {"strategy": "row_based"}, timing=(timing,)),
+        NodeRow("test.shop.t", "fail", failures=3),
     ]
     args = {"select": ("m",), "project_dir": Path("x"), "quiet": False, "vars": "{password: hunter2}"}
     write_run_results(path, results, 1.5, args, rendered, NOW)

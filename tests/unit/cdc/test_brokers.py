@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlmesh_like.app.setup.doctor import ProjectFlags, run_checks
+from sqlmesh_like.app.setup.doctor import CheckRequest, run_checks
 from sqlmesh_like.cli.app import main
 from tests.projects import enter_project
 
@@ -57,11 +57,11 @@ def test_one_broker_of_several_is_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: int, port: int
 ) -> None:
     write(tmp_path, monkeypatch, f"127.0.0.1:{closed},127.0.0.1:{port}")
-    (check,) = [check for check in run_checks(ProjectFlags(tmp_path)) if check.name == "kafka"]
+    (check,) = [check for check in run_checks(CheckRequest(tmp_path)) if check.name == "kafka"]
     assert check.ok and check.detail == f"127.0.0.1:{port} answers, of source shop"
 
 
 def test_debug_asks_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: int) -> None:
     write(tmp_path, monkeypatch, f"127.0.0.1:{closed}")
-    (check,) = [check for check in run_checks(ProjectFlags(tmp_path)) if check.name == "kafka"]
+    (check,) = [check for check in run_checks(CheckRequest(tmp_path)) if check.name == "kafka"]
     assert not check.ok and f"no broker answers at 127.0.0.1:{closed}" in check.detail

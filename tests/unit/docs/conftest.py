@@ -11,7 +11,7 @@ import pytest
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.loading.loaded import load
 from sqlmesh_like.artifacts.run_history import HISTORY, extend_history
-from sqlmesh_like.artifacts.run_results import ResultRow, write_run_results
+from sqlmesh_like.artifacts.run_results import NodeRow, write_run_results
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.plan.history import TableRecord
 from tests.unit.hudi.test_timeline import Lake
@@ -102,9 +102,9 @@ def _call(root: Path, day: int, read: int) -> dict[str, object]:
     }  # fmt: skip
     built = {"strategy": "group_recompute", "rows_affected": 7, "estimate": estimate}
     results = [
-        ResultRow("model.shop.daily", "success", "ok", 1.5, built),
-        ResultRow(failing_test(root), "fail", "2 rows without a day", 0.2, failures=2),
-        ResultRow("model.shop.top", "error", "no <b>such</b> table", 0.1),
+        NodeRow("model.shop.daily", "success", "ok", 1.5, built),
+        NodeRow(failing_test(root), "fail", "2 rows without a day", 0.2, failures=2),
+        NodeRow("model.shop.top", "error", "no <b>such</b> table", 0.1),
     ]
     ended = datetime(2024, 1, 1 + day, tzinfo=UTC)
     return write_run_results(root / "target/run_results.json", results, 2.0, {"which": "build"}, now=ended)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
+from sqlmesh_like.app.operations import docs_content
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.commands import docs
 from sqlmesh_like.docs.libraries import Library, site_libraries
 from tests.browser import SYSTEM_PATH, needs_browser, needs_libraries, silent_page
 from tests.browser import browser as browser
@@ -127,7 +127,7 @@ def test_without_npm_it_says_so_and_goes_on_unless_they_are_demanded(
 
 def bare_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The site of an installation that has no libraries."""
-    monkeypatch.setattr(docs, "site_libraries", tuple)
+    monkeypatch.setattr(docs_content, "site_libraries", tuple)
     root = make_project(tmp_path)
     assert main(["docs", "generate", "--project-dir", str(root), "--profiles-dir", str(root)]) == 0
     return root / "target/index.html"

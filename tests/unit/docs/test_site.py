@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.commands import docs
 from sqlmesh_like.docs.libraries import site_libraries
+from sqlmesh_like.docs.server import site_server
 from tests.unit.docs.conftest import HOSTILE, make_project
 
 Told = dict[str, object]
@@ -197,7 +197,7 @@ def test_a_table_that_cannot_be_read_is_a_warning(tmp_path: Path, capsys: pytest
 def test_serve_shows_the_site_and_artifacts_and_nothing_else(site: Path) -> None:
     (site.parent / "logs").mkdir(exist_ok=True)
     (site.parent / "logs/spark.log").write_text("secret")
-    with docs._server(site, "127.0.0.1", 0) as server:
+    with site_server(site, "127.0.0.1", 0) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
@@ -222,7 +222,7 @@ def test_serve_says_what_is_missing_or_taken(tmp_path: Path, site: Path, capsys:
     assert main(["docs", "serve", *flags]) == 2
     assert "run `sml docs generate` first" in capsys.readouterr().err
     (root / "target/index.html").write_text("x")
-    with docs._server(site, "127.0.0.1", 0) as server:
+    with site_server(site, "127.0.0.1", 0) as server:
         assert main(["docs", "serve", "--port", str(server.server_port), *flags]) == 2
     assert "cannot listen at 127.0.0.1" in capsys.readouterr().err
     assert main(["docs", "serve", "--host", "no such host", *flags]) == 2

@@ -1,0 +1,96 @@
+"""The call that `run_results.json` is of. Owns reading back what it asked for, and what of it is to be run again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlmesh_like.app.invocation import Invocation
+from sqlmesh_like.app.loading.loaded import Loaded, load_parsed
+from sqlmesh_like.artifacts.state import RESULTS, read_artifact, statuses
+from sqlmesh_like.errors import UsageError
+
+AnyInvocation = TypeVar("AnyInvocation", bound=Invocation)
+_AGAIN = frozenset({"error", "fail", "skipped", "runtime error"})
+_CHOICE = ("select", "exclude", "selector")
+_PATHS = ("project_dir", "profiles_dir", "state")
+
+
+@dataclass(frozen=True)
+class LastCall:
+    """A call of `run`, `build` and the like that ended. `unfinished`: ids of what failed or was skipped."""
+
+    command: str
+    args: Mapping[str, object]
+    unfinished: frozenset[str]
+
+    def repeated(self, given: AnyInvocation) -> AnyInvocation:
+        """Its flags, but for what is given now. Raises UsageError where its --vars are needed."""
+        default = type(given)()
+        if self.args.get("has_vars") and given.vars == default.vars:
+            hint = "give the same --vars again"
+            raise UsageError("the last call had --vars, which are not kept: they may hold secrets", hint=hint)
+        kept: dict[str, Any] = {
+            field.name: _flag(field.name, self.args[field.name])
+            for field in fields(given)
+            if field.name in self.args and field.name not in (*_CHOICE, "vars")
+        }
+        given_now = {name: value for name, value in vars(given).items() if value != getattr(default, name)}
+        return replace(default, **{**kept, **given_now, "state": kept.get("state")})
+
+    @property
+    def now(self) -> str | None:
+        """Its clock, ISO 8601; None: the machine's."""
+        now = self.args.get("now")
+        return None if now is None else str(now)
+
+    @property
+    def store_failures(self) -> bool:
+        return bool(self.args.get("store_failures"))
+
+    @property
+    def units_on(self) -> str:
+        """The engine of unit tests."""
+        return str(self.args.get("engine") or "duckdb")
+
+    def present(self, loaded: Loaded) -> list[str]:
+        """What is unfinished and still in the project, in order. Raises UsageError where nothing is."""
+        present = sorted(self.unfinished & loaded.graph.nodes.keys())
+        if not present:
+            gone = ", ".join(sorted(self.unfinished))
+            raise UsageError(f"the project no longer has what failed: {gone}", hint="run anew: sml run")
+        return present
+
+
+def last_call(given: Invocation, commands: Collection[str]) -> LastCall:
+    """The call, of one of these commands, that wrote the results in the target folder, or in `given.state`.
+
+    Raises UsageError where there is none, or where nodes are chosen.
+    """
+    for name in _CHOICE:
+        if getattr(given, name):
+            hint = f"choose nodes anew: sml run --{name} …"
+            raise UsageError(f"retry takes what failed in the last call; --{name} has no meaning here", hint=hint)
+    folder = given.state or _target_folder(given)
+    results = read_artifact(folder / RESULTS)
+    if results is None:
+        raise UsageError(f"there is no {RESULTS} in {folder}", hint="`sml retry` repeats an earlier call: run first")
+    written = results.get("args")
+    args: Mapping[str, object] = written if isinstance(written, Mapping) else {}
+    command = str(args.get("which"))
+    if command not in commands:
+        hint = f"one of {', '.join(commands)}"
+        raise UsageError(f"{folder / RESULTS} is not of a call that can be repeated", hint=hint)
+    unfinished = frozenset(unique_id for unique_id, status in statuses(results).items() if status in _AGAIN)
+    return LastCall(command, args, unfinished)
+
+
+def _target_folder(given: Invocation) -> Path:
+    project = load_parsed(given)
+    return project.root / project.target_path
+
+
+def _flag(name: str, value: object) -> object:
+    return Path(str(value)) if name in _PATHS and value is not None else value

@@ -1,0 +1,61 @@
+"""Removes what earlier commands wrote. Owns which folders may go: only those of outputs, inside the project."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from sqlmesh_like.errors import Location, ProjectError
+from sqlmesh_like.project.nodes import ParsedProject
+from sqlmesh_like.project.paths import folder_inside
+
+
+def clean_targets(project: ParsedProject) -> tuple[str, ...]:
+    """Remove the folders of clean-targets; the names of those that were there.
+
+    All are looked at before the first is removed: a refusal, a ProjectError, leaves everything as it was.
+    """
+    folders = {name: _checked_folder(project, name) for name in project.clean_targets}
+    removed: list[str] = []
+    for name, folder in folders.items():
+        if folder.is_dir():
+            shutil.rmtree(folder)
+            removed.append(name)
+    return tuple(removed)
+
+
+def _checked_folder(project: ParsedProject, name: str) -> Path:
+    """The folder of one clean target. Raises ProjectError where it is not a folder of outputs."""
+    place = Location(project.settings_file)
+    folder = folder_inside(project.root, name, "clean-targets", place)
+    if kept := _kept(folder, project.root):
+        message = f"clean-targets: {name!r} holds {kept}"
+        raise ProjectError(message, location=place, hint="name folders that commands write, such as target")
+    named = [(model.unique_id, model.path) for model in project.models]
+    named += [(seed.unique_id, seed.path) for seed in project.seeds]
+    named += [(test.unique_id, test.path) for test in project.tests]
+    named += [(t.unique_id, t.declared_at.path) for source in project.sources for t in source.tables]
+    sources = [path for unique_id, path in named if unique_id.package == project.name]
+    sources += [macro.path for macro in project.macros if macro.package is None]
+    holds = [path for path in sources if (project.root / path).is_relative_to(folder)]
+    if holds:
+        message = f"clean-targets: {name!r} holds source files of the project ({holds[0]} …)"
+        raise ProjectError(message, location=place, hint="name folders that commands write, such as target")
+    return folder
+
+
+_VERSIONS = (".git", ".hg", ".svn", ".bzr", "_darcs", ".jj")
+
+
+def _kept(folder: Path, root: Path) -> str | None:
+    """What of a folder is not made by a command, or is worth more than an output; None: nothing."""
+    if any(part in _VERSIONS for part in folder.relative_to(root).parts):
+        return "the history of a repository"
+    for path, below, names in os.walk(folder):
+        entries = {*below, *names}
+        if entries.intersection(_VERSIONS):
+            return "the history of a repository"
+        if ".hoodie" in entries or ("_sml" in entries and Path(path) == folder):
+            return "tables"
+    return None

@@ -1,0 +1,62 @@
+"""What a run needs beyond Python's packages: packages of the project, jars, Java's class archive. Owns their order.
+
+`packages` and `spark.jvm` fetch them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from sqlmesh_like.app.invocation import Invocation
+from sqlmesh_like.app.loading.loaded import load_target_of
+from sqlmesh_like.app.reporter import Reporter
+from sqlmesh_like.app.setup.packages import FetchedPackage, fetch_packages
+from sqlmesh_like.errors import MachineError, ProjectError
+from sqlmesh_like.project.reading.values import parse_vars
+from sqlmesh_like.project.settings import find_project
+from sqlmesh_like.spark.jvm.cds_archive import archive_options, can_archive, make_archive
+from sqlmesh_like.spark.jvm.jars import Jar, ensure_jars, locked_jars
+from sqlmesh_like.spark.jvm.java import find_jdk
+
+
+def project_packages(call: Invocation, reporter: Reporter) -> tuple[FetchedPackage, ...]:
+    """Fetch what packages.yml asks for; nothing outside of a project: jars may be fetched anywhere.
+
+    Raises ProjectError at the entry that cannot be fetched.
+    """
+    try:
+        root = find_project((call.project_dir or Path.cwd()).resolve())
+    except ProjectError:
+        return ()
+    reporter.phase("fetching packages")
+    return fetch_packages(root, parse_vars(call.vars))
+
+
+def needs_jars(call: Invocation) -> bool:
+    """Whether the target that the call names runs on Spark; without a project, or a name, it may."""
+    return call.target is None or load_target_of(call).type == "spark"
+
+
+def spark_jars(reporter: Reporter, *, kafka: bool) -> tuple[tuple[Jar, Path], ...]:
+    """Fetch the pinned jars, those that read Kafka too if asked. Raises MachineError where one cannot be fetched."""
+    jars = locked_jars("kafka") if kafka else locked_jars()
+    with reporter.downloading() as progress:
+        return tuple(zip(jars, ensure_jars(jars, progress=progress), strict=True))
+
+
+def prepare_archive(jars: tuple[Path, ...], reporter: Reporter, on_message: Callable[[str], None]) -> None:
+    """Make Java's class archive of a session's jars where there is none. Raises MachineError where there is no JDK.
+
+    Another failure is reported but is not an error: sessions start slower.
+    """
+    jdk = find_jdk()
+    jars = jars[: len(locked_jars())]
+    if not can_archive(jdk) or archive_options(jdk, jars):
+        return
+    reporter.phase("preparing Java's class archive")
+    on_message("preparing Java's class archive, once: about 40 seconds; sessions then start in half the time")
+    try:
+        make_archive(jdk, jars)
+    except (MachineError, OSError) as error:
+        on_message(f"warning: {error}")

@@ -1,0 +1,72 @@
+"""The site over HTTP. Owns what of the target folder is shown, to whom, and the headers that the page cannot set."""
+
+from __future__ import annotations
+
+import io
+import socket
+from functools import partial
+from http import HTTPStatus
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import urlsplit
+
+from sqlmesh_like.errors import MachineError
+
+SITE, STATIC = "index.html", "static_index.html"
+
+
+class _Site(SimpleHTTPRequestHandler):
+    """Shows the site and dbt's artifacts, nothing else of the target folder: logs and compiled SQL stay private."""
+
+    shown = frozenset({"", SITE, STATIC, "manifest.json", "catalog.json", "run_results.json", "sources.json"})
+
+    def send_head(self) -> io.BytesIO | BinaryIO | None:
+        if not is_own_host(self.headers.get("Host", "")):
+            self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
+            return None
+        name = self.path.partition("?")[0].strip("/")
+        if name not in self.shown:
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return None
+        self.path = f"/{name or SITE}"
+        return super().send_head()
+
+    def end_headers(self) -> None:
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        # The page forbids itself the rest; this it cannot say of itself.
+        self.send_header("Content-Security-Policy", "frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+        self.send_header("X-Frame-Options", "DENY")
+        self.send_header("Referrer-Policy", "no-referrer")
+        super().end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing: who looks at a site does not want its requests listed."""
+
+
+def is_own_host(host: str) -> bool:
+    """Whether a request names this server. A page elsewhere, whose name was made to lead here, names another.
+
+    >>> is_own_host("localhost:8080"), is_own_host("evil.example:8080")
+    (True, False)
+    """
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return False
+    try:
+        ip_address(name)
+    except ValueError:
+        return name in ("localhost", socket.gethostname().lower())
+    return True
+
+
+def site_server(site: Path, host: str, port: int) -> ThreadingHTTPServer:
+    """Serves the folder of a site. Raises MachineError where the address is not free."""
+    try:
+        return ThreadingHTTPServer((host, port), partial(_Site, directory=str(site.parent)))
+    except OSError as error:
+        hint = "choose another one with --port, or --port 0 for any that is free"
+        raise MachineError(f"cannot listen at {host}:{port}: {error.strerror}", hint=hint) from error
