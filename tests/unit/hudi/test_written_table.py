@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.errors import RetryableError
-from sqlmesh_like.hudi.writer import instant as instants
-from sqlmesh_like.hudi.writer import upsert as writer
+from sqlmesh_like.hudi.writer.bucket_hash import buckets_of
 from sqlmesh_like.hudi.writer.commit_encoding import CommitContent
 from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.instant import OpenCommit, open_commit, settled_timeline
@@ -37,7 +36,7 @@ def interrupt_after_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(instants.shutil, "rmtree", interrupted)
+    monkeypatch.setattr("sqlmesh_like.hudi.writer.instant.shutil.rmtree", interrupted)
 
 
 def test_what_is_interrupted_right_after_its_commit_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +137,7 @@ def test_files_of_other_partitions_and_buckets_are_not_read(tmp_path: Path) -> N
     """They are unreadable here, so that an upsert which opened one would fail."""
     table = WrittenTable(tmp_path / "t", PLAIN, "p", buckets=2).create()
     table.upsert([(f"k{n}", p, n) for n in range(10) for p in "xy"])
-    (bucket,) = writer.buckets_of(["k1"], 2)
+    (bucket,) = buckets_of(["k1"], 2)
     others = [path for path in table.timeline.data_files if not path.startswith(f"p=x/{bucket:08d}")]
     assert len(others) == 3
     for path in others:
