@@ -37,7 +37,7 @@ test: test-fast
 test-fast: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n auto --dist loadfile $(WITHOUT_JVM)
 
-# 5,000 random cases instead of 500, others each time: an hour of one core. What fails is filed in tests/properties/failed_once.
+# 10,000 random cases instead of 500, others each time: two hours of one core. What fails is filed in tests/properties/failed_once.
 # An ingestion is killed 30 times instead of 5.
 test-deep: $(VENV)/.installed-dev
 	SML_DEEP=1 $(BIN)/python -m pytest -n auto --dist loadfile tests/properties

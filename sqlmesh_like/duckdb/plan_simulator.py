@@ -234,8 +234,9 @@ class PlanSimulator:
 
     def _keep_empty(self, read: Iterable[str], pending: dict[str, ProgramStep]) -> None:
         """Make those steps without rows that are read all the same: by an aggregate, or an outer join."""
-        for name in sorted(set(read) & pending.keys()):
-            step = pending.pop(name)
+        for name in sorted(read):
+            if (step := pending.pop(name, None)) is None:
+                continue  # perhaps made for another one of them, which reads it too
             self._keep_empty(self._tables_of(step.query), pending)
             self._keep(name, f"SELECT * FROM ({self._whole(step.query)}) LIMIT 0")
 

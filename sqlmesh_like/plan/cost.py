@@ -100,13 +100,17 @@ NO_WORK = WorkEstimate(0, 0, 0)
 
 @dataclass(frozen=True)
 class Estimate:
-    """The work of sound strategies, the one that was chosen first, and of a full refresh."""
+    """The work of sound strategies, the one that was chosen first, and of a full refresh.
+
+    `is_timed`: earlier runs of this table say how long it takes here; else its seconds are those of two idle cores.
+    """
 
     changed_rows: int
     changed_files: int
     changed_share: float  # of the input that changed most
     ways: tuple[tuple[Strategy, WorkEstimate], ...]
     full: WorkEstimate
+    is_timed: bool = False
 
     @property
     def strategy(self) -> Strategy:
@@ -173,6 +177,7 @@ def estimate(
         changed_share=max((item.changed_share for item in inputs if item.change.rows), default=0.0),
         ways=tuple(ways),
         full=paced("full_refresh", WorkEstimate(everything, everything, target.bytes)),
+        is_timed=bool(paces),
     )
 
 

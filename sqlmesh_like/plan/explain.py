@@ -57,6 +57,7 @@ def explain_estimate(planned: PlannedModel) -> dict[str, object] | None:
         "read_bytes": chosen.read, "rewritten_bytes": chosen.rewritten,
         "incremental": _work(estimate.incremental), "full_refresh": _work(estimate.full),
         "strategies": {name: _work(work) for name, work in estimate.ways}, "chosen": planned.strategy,
+        "is_timed": estimate.is_timed,
     }  # fmt: skip
 
 

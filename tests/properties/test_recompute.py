@@ -13,8 +13,8 @@ from tests.properties.case import DEEP
 from tests.properties.cases import CONSTRUCTS, REBUILT, Drawn, cases, examples
 
 CASES = 120 if DEEP else 8
-"""Of each construct: more than 5,000 in all, or 350; the other properties add to them."""
-MERGED = 60 if DEEP else 3
+"""Of each construct: with those of `MERGED` more than 10,000 in all, or 500; the other properties add to them."""
+MERGED = 100 if DEEP else 3
 """Of each construct, where every other batch is merged from the recomputed query."""
 ENOUGH = 3
 ROUNDS = 4

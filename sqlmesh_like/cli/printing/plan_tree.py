@@ -144,11 +144,12 @@ def _cost(plan: PlannedModel, estimate: Estimate) -> str:
         return f"reads {size(estimate.full.read)}"  # how much the result holds is not known before
     work = _work(estimate.work(plan.strategy))
     change = f"{estimate.changed_rows:,} changed rows in {estimate.changed_files:,} file groups"
+    source = "" if estimate.is_timed else " (by size alone: no run of this table has been timed)"
     if plan.strategy != "full_refresh":
         others = "".join(f"; {name} {_work(other)}" for name, other in estimate.ways[1:])
-        return f"{change}: {work}{others}; a full refresh {_work(estimate.full)}"
+        return f"{change}: {work}{others}; a full refresh {_work(estimate.full)}{source}"
     is_chosen = any(reason.rule == "CST001" for reason in plan.reasons)
-    return f"{change}: {work}; following them {_work(estimate.incremental)}" if is_chosen else work
+    return f"{change}: {work}; following them {_work(estimate.incremental)}{source}" if is_chosen else work
 
 
 def _work(work: WorkEstimate) -> str:

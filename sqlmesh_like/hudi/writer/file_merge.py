@@ -186,7 +186,7 @@ class _Merge:
         new = self.merge.actions.take(actions)
         for name in self.merge.ordering:
             for column in (old.column(name), new.column(name)):
-                if column.null_count or (_is_text(column.type) and _has_supplementary(column)):
+                if column.null_count or not _is_ordered_alike(column):
                     raise UnsupportedRowsError(f"an order of {name} that Java may see otherwise")
         mine, theirs = (
             zip(*(t.column(name).to_pylist() for name in self.merge.ordering), strict=True) for t in (new, old)
@@ -214,8 +214,8 @@ class _Merge:
         self.rows += piece.num_rows
         if piece.num_rows:
             ends = pc.min_max(piece.column(RECORD_KEY)).as_py()
-            self.lowest_key = min(ends["min"], self.lowest_key or ends["min"])
-            self.highest_key = max(ends["max"], self.highest_key or ends["max"])
+            self.lowest_key = min(ends["min"], ends["min"] if self.lowest_key is None else self.lowest_key)
+            self.highest_key = max(ends["max"], self.highest_key or "")
         return piece
 
 
@@ -242,10 +242,13 @@ def _conformed_column(piece: pa.Table, wanted: pa.Field) -> pa.ChunkedArray | pa
     return column.cast(wanted.type)
 
 
-def _is_text(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
+def _is_ordered_alike(column: pa.ChunkedArray) -> bool:
+    """Whether Java orders these values as Python does.
 
-
-def _has_supplementary(column: pa.ChunkedArray) -> bool:
-    """Whether a text has letters by which Java, that compares units of UTF-16, orders otherwise than bytes do."""
-    return bool(pc.any(pc.match_substring_regex(column, _SUPPLEMENTARY)).as_py())
+    Not floats (NaN, -0.0), binaries (signed bytes there), moments that Python does not know, and texts with letters by
+    which Java, that compares units of UTF-16, orders otherwise than bytes do.
+    """
+    type_ = column.type
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
+        return not pc.any(pc.match_substring_regex(column, _SUPPLEMENTARY)).as_py()
+    return bool(pa.types.is_integer(type_) or pa.types.is_decimal(type_) or pa.types.is_boolean(type_))

@@ -30,10 +30,11 @@ _PARTITION_FILE = ".hoodie_partition_metadata"
 
 @dataclass(frozen=True)
 class OpenCommit:
-    """A commit in flight; `instant` is its requested time."""
+    """A commit in flight; `instant` is its requested time, `others` what the timeline had before."""
 
     root: Path
     instant: str
+    others: frozenset[str] = frozenset()
 
     @property
     def timeline(self) -> Path:
@@ -68,25 +69,37 @@ class OpenCommit:
         names = _names(self.root)
         if f"{self.instant}.inflight" not in names:
             raise RetryableError(f"another writer has removed the commit {self.instant} of {self.root}")
-        if later := [name for name in names if _INSTANT.match(name) and name[:17] > self.instant]:
-            raise RetryableError(f"another writer has begun {min(later)} in {self.root}")
+        # Whatever its instant: a clock that was set back gives a later writer an earlier one.
+        if new := [
+            name for name in names if _INSTANT.match(name) and name[:17] != self.instant and name not in self.others
+        ]:
+            raise RetryableError(f"another writer has begun {min(new)} in {self.root}")
         completed = _next_instant(names)
         target = self.timeline / f"{self.instant}_{completed}.commit"
         _write_whole(target, encode_commit(content), self.own_folder / "commit")
+        self.forget()
+        return f"{self.instant}_{completed}"
+
+    def forget(self) -> None:
+        """Remove what is there beside the files, of a commit that needs nothing more."""
         shutil.rmtree(self.markers, ignore_errors=True)
         shutil.rmtree(self.own_folder, ignore_errors=True)
-        return f"{self.instant}_{completed}"
 
     def abandon(self, paths: Iterable[str] = ()) -> None:
         """Remove the commit and what it wrote: the files that its markers name, and these.
 
-        Where another writer took it for dead, the markers are gone, and a file may have been written since.
+        Where another writer took it for dead, the markers are gone, and a file may have been written since. What was
+        interrupted right after it completed stays.
         """
+        if any(name.startswith(f"{self.instant}_") for name in _names(self.root)):
+            self.forget()
+            return
         for path in paths:
             (self.root / path).unlink(missing_ok=True)
         for marker in self.markers.rglob("*.marker.*"):
             written = str(marker.relative_to(self.markers)).rpartition(".marker.")[0]
-            (self.root / written).unlink(missing_ok=True)
+            if marker.is_file():  # a partition may be called so
+                (self.root / written).unlink(missing_ok=True)
         # The request goes last: as long as it is there, somebody knows that there is something to remove.
         (self.timeline / f"{self.instant}.inflight").unlink(missing_ok=True)
         shutil.rmtree(self.markers, ignore_errors=True)
@@ -103,7 +116,7 @@ def open_commit(root: Path, expected: str | None) -> OpenCommit:
     timeline = Timeline(str(root))
     if timeline.unfinished or timeline.frontier != expected:
         raise RetryableError(f"{root} is at {timeline.frontier}, not at {expected}: another writer was there")
-    commit = OpenCommit(root, _next_instant(timeline.names))
+    commit = OpenCommit(root, _next_instant(timeline.names), timeline.names)
     commit.own_folder.mkdir(parents=True)
     (commit.timeline / f"{commit.instant}.commit.requested").touch(exist_ok=False)
     _write_whole(
@@ -128,14 +141,14 @@ def remove_abandoned(root: Path) -> None:
     place = root / ".hoodie" / _OWN_FOLDER
     if not place.is_dir():
         return
-    completed = {name[:17] for name in _names(root) if name.endswith(".commit")}
+    known = {name[:17] for name in _names(root) if _INSTANT.match(name)}
     for own_folder in place.iterdir():
         commit = OpenCommit(root, own_folder.name)
-        if commit.instant not in completed:
+        # One that is older than the timeline may have completed, and been archived since.
+        if commit.instant >= min(known, default=""):
             commit.abandon()
         else:
-            shutil.rmtree(commit.markers, ignore_errors=True)
-            shutil.rmtree(commit.own_folder, ignore_errors=True)
+            commit.forget()
 
 
 _NOTHING_YET = CommitContent("UPSERT", (), {})

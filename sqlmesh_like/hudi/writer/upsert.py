@@ -106,8 +106,7 @@ def _groups(work: Upsert, rows: pa.Table) -> Iterator[GroupMerge]:
     keys = rows.column(KEY).to_pylist()
     if any(":" in key for key in keys):
         raise UnsupportedRowsError("a record key with a colon")
-    field = work.partition_field
-    paths = [f"{field}={value}" for value in rows.column(field).to_pylist()] if field else [""] * len(keys)
+    paths = _partitions(rows, work.partition_field)
     members: dict[tuple[str, int], list[int]] = {}
     for number, place in enumerate(zip(paths, buckets_of(keys, work.buckets), strict=True)):
         members.setdefault(place, []).append(number)
@@ -123,6 +122,18 @@ def _groups(work: Upsert, rows: pa.Table) -> Iterator[GroupMerge]:
             root, partition, file_id, "", number, actions, KEY, work.ordering,
             known.instant if known else None, known.path if known else None,
         )  # fmt: skip
+
+
+def _partitions(rows: pa.Table, field: str | None) -> list[str]:
+    """The partition of each row. Raises UnsupportedRowsError for values that Hudi has names of its own for."""
+    if field is None:
+        return [""] * rows.num_rows
+    if not pa.types.is_string(rows.schema.field(field).type):
+        raise UnsupportedRowsError(f"a partition by {rows.schema.field(field).type}")
+    values = rows.column(field).to_pylist()
+    if not all(values):
+        raise UnsupportedRowsError("a partition without a name")
+    return [f"{field}={value}" for value in values]
 
 
 def _slices(work: Upsert) -> Mapping[tuple[str, int], Slice]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,12 @@ from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.lakes.lake import clock, open_lake
 from sqlmesh_like.app.loading.loaded import load
 from sqlmesh_like.cli.app import main
+from sqlmesh_like.hudi.timeline import _DECODED
 from sqlmesh_like.plan.history import TableRecord
 from tests.unit.hudi.test_timeline import Lake, at
 
 MEGABYTE = 1_000_000
+UNTIMED = " (by size alone: no run of this table has been timed)"
 SCHEMA = json.dumps({
     "type": "record", "name": "t",
     "fields": [{"name": "id", "type": ["null", "int"]}, {"name": "city", "type": ["null", "string"]}],
@@ -73,16 +76,33 @@ def test_a_small_change_is_followed_and_its_cost_stands_beside_that_of_a_rebuild
     assert told(capsys) == [
         "├─ estimate   1 changed rows in 1 file groups: reads 100.0 MB, rewrites 50.0 MB in about 7 s; "
         "recompute_merge reads 200.0 MB, rewrites 50.0 MB in about 11 s; "
-        "a full refresh reads 100.0 MB, rewrites 100.0 MB in about 7 s",
+        f"a full refresh reads 100.0 MB, rewrites 100.0 MB in about 7 s{UNTIMED}",
         "└─ next run   row_based",
     ]
+
+
+def test_an_estimate_says_whether_earlier_runs_were_timed(source: _Sized, capsys: Shown) -> None:
+    timeline = Path("w/dws/m/.hoodie/timeline")
+    (path,) = timeline.glob("*.commit")
+    commit = json.loads(path.read_text())
+    record = TableRecord.from_json(commit["extraMetadata"]["sml.record"])
+    changed(source, 1, "a")
+    cases: Sequence[Mapping[str, float]] = ({}, {"row_based": 2.0})
+    for paces in cases:
+        commit["extraMetadata"]["sml.record"] = replace(record, paces=paces).to_json()
+        path.write_text(json.dumps(commit))
+        _DECODED.clear()
+        assert (UNTIMED in told(capsys)[0]) != bool(paces)
+        assert main(["explain", "m", "--output", "json"]) == 0
+        (model,) = json.loads(capsys.readouterr().out)["models"]
+        assert (model["estimate"]["is_timed"], model["next_run"]) == (bool(paces), "row_based")
 
 
 def test_a_burst_is_rebuilt_and_says_why(source: _Sized, capsys: Shown) -> None:
     changed(source, 450_000, "a", "b")
     assert told(capsys) == [
         "├─ estimate   900,000 changed rows in 2 file groups: reads 100.0 MB, rewrites 100.0 MB in about 7 s; "
-        "following them reads 200.0 MB, rewrites 100.0 MB in about 15 s",
+        f"following them reads 200.0 MB, rewrites 100.0 MB in about 15 s{UNTIMED}",
         "└─ next run   full_refresh: CST001 900,000 changed rows, 90% of an input: "
         "following them would cost 2.1 times as much",
     ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import duckdb
 import pytest
@@ -97,3 +99,95 @@ def test_pairs_are_of_the_same_plain_type() -> None:
 
 def test_the_row_key_is_always_kept() -> None:
     assert shared_columns(SCHEMA, {"b", "unknown"}) == ("b", "_sml_key")
+
+
+def follow(db: duckdb.DuckDBPyConnection, lookups: SharedLookups) -> None:
+    """Steps of several models ask for rows of a table as it was at two frontiers, by keys of any columns."""
+    dice = random.Random(3)
+    db.execute("create or replace table t2 as select * replace (a + 1 as a) from t where c > 10")
+    for _ in range(40):
+        frontier, source = dice.choice((("f1", "t"), ("f2", "t2")))
+        needed = dice.choice((("a", "b"), ("a", "b", "c")))
+        table = LookupTable(("uri", frontier), f"SELECT * FROM {source}", frozenset(needed), ("a", "b", "_sml_key"))
+        pairs = dice.choice(([("a", "p")], [("b", "q")], [("a", "p"), ("b", "q")]))
+        name = step(db, *[(dice.choice((None, *range(9))), dice.choice((None, "x", "y"))) for _ in range(2)])
+        rows = lookups.rows(db, table, pairs, name)
+        assert (rows is None) == ("c" in needed), "columns that are not kept"
+        if rows is None:
+            continue
+        on = " and ".join(f"t.{own} is not distinct from s.{theirs}" for own, theirs in pairs)
+        assert matching(db, rows, on) == matching(db, source, on), "rows of a step"
+
+
+class KeyedBy(dict[tuple[object, ...], object]):
+    """Entries by a part of what tells them apart."""
+
+    def __init__(self, part: Callable[[tuple[object, ...]], object]) -> None:
+        super().__init__()
+        self.part = part
+
+    def setdefault(self, key: tuple[object, ...], default: object = None) -> object:  # type: ignore[override]
+        return super().setdefault((self.part(key),), default)
+
+
+def keyed_by(part: Callable[[tuple[object, ...]], object]) -> Callable[[pytest.MonkeyPatch, SharedLookups], None]:
+    return lambda patch, lookups: patch.setattr(lookups, "_entries", KeyedBy(part))
+
+
+def keys_are_not_kept(patch: pytest.MonkeyPatch, _: SharedLookups) -> None:
+    """They are looked up again, and their rows are there twice."""
+    read = shared_lookups._read
+
+    def naive(
+        db: duckdb.DuckDBPyConnection, entry: shared_lookups._Entry, wanted: LookupTable, own: Sequence[str]
+    ) -> None:
+        read(db, entry, wanted, own)
+        db.execute(f"DELETE FROM {entry.keys}")
+
+    patch.setattr(shared_lookups, "_read", naive)
+
+
+def null_is_no_key(patch: pytest.MonkeyPatch, _: SharedLookups) -> None:
+    read = shared_lookups._read
+
+    def naive(
+        db: duckdb.DuckDBPyConnection, entry: shared_lookups._Entry, wanted: LookupTable, own: Sequence[str]
+    ) -> None:
+        some = " AND ".join(f"{name} IS NOT NULL" for name in own)
+        read(db, entry, replace(wanted, select=f"{wanted.select} WHERE {some}"), own)
+
+    patch.setattr(shared_lookups, "_read", naive)
+
+
+def columns_are_not_asked_for(patch: pytest.MonkeyPatch, lookups: SharedLookups) -> None:
+    rows = lookups.rows
+
+    def naive(
+        db: duckdb.DuckDBPyConnection, wanted: LookupTable, pairs: Sequence[tuple[str, str]], name: str
+    ) -> str | None:
+        return rows(db, replace(wanted, needed=frozenset()), pairs, name)
+
+    patch.setattr(lookups, "rows", naive)
+
+
+NAIVE: dict[str, Callable[[pytest.MonkeyPatch, SharedLookups], None]] = {
+    "rows of another frontier": keyed_by(lambda key: key[1]),
+    "rows of keys of other columns": keyed_by(lambda key: key[0]),
+    "keys are not kept": keys_are_not_kept,
+    "NULL is no key": null_is_no_key,
+    "columns that were not kept": columns_are_not_asked_for,
+}
+
+
+def test_models_that_ask_alike_get_the_same_rows(db: duckdb.DuckDBPyConnection) -> None:
+    follow(db, SharedLookups())
+
+
+@pytest.mark.parametrize("rule", NAIVE)
+def test_a_naive_rule_is_caught(db: duckdb.DuckDBPyConnection, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lookups = SharedLookups()
+    NAIVE[rule](monkeypatch, lookups)
+    with pytest.raises(
+        (AssertionError, duckdb.Error), match=r"columns that are not kept|rows of a step|Set operations|convert"
+    ):
+        follow(db, lookups)

@@ -1,0 +1,127 @@
+"""Change logs as DuckDB's programs read them, of commits without a JVM: where one is in doubt, slices are compared."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from sqlmesh_like.hudi import timeline as timelines
+from sqlmesh_like.hudi.change_log import logs_between
+from sqlmesh_like.hudi.history import LakeHistory
+from tests.written_table import Row, WrittenTable
+
+ROWS: list[Row] = [("a", "x", 1), ("b", "y", 2), ("c", "x", 3)]
+CHANGE = {("a", "x", 1): -1, ("a", "x", 7): 1, ("b", "y", 2): -1, ("d", "y", 4): 1}
+
+
+def made(root: Path) -> WrittenTable:
+    """Three commits after the empty one; the second changes and deletes, the third inserts."""
+    table = WrittenTable(root / "t", {"p": "string", "v": "long"}, "p", buckets=2).create()
+    table.upsert(ROWS)
+    table.upsert([("a", "x", 7)], [("b", "y", None)])
+    table.upsert([("d", "y", 4)])
+    return table
+
+
+def frontiers(table: WrittenTable) -> list[str]:
+    return [commit.instant.frontier for commit in table.timeline.data_commits][1:]
+
+
+Spoil = Callable[[Path, dict[str, Any]], None]
+
+
+def without_a_delete(path: Path, log: dict[str, Any]) -> None:
+    """As a faulty writer would leave it: well-formed, and of the size that the commit says."""
+    rows = pq.read_table(path)
+    pq.write_table(rows.filter(pc.greater(rows["_sml_weight"], 0)).replace_schema_metadata(rows.schema.metadata), path)
+    log["files"][0]["bytes"] = path.stat().st_size
+
+
+def record(change: Mapping[str, object]) -> Spoil:
+    return lambda _, log: log.update(change)
+
+
+SPOILT: dict[str, tuple[Spoil, str]] = {
+    "deleted": (lambda path, _: path.unlink(), "is gone"),
+    "cut short": (lambda path, _: path.write_bytes(path.read_bytes()[:-20]), "another size"),
+    "without a delete": (without_a_delete, "rows, its commit says"),
+    "another version": (record({"version": 2}), "has version 2"),
+    "another predecessor": (record({"previous": "20200101000000000_20200101000000001"}), "follows 2020"),
+    "other columns": (record({"columns": "0" * 16}), "other columns"),
+    "broken record": (record({"files": [{"name": "x"}]}), "broken record"),
+}
+
+
+def spoil(table: WrittenTable, frontier: str, change: Spoil) -> None:
+    path = table.root / ".hoodie" / "timeline" / f"{frontier}.commit"
+    reader = fastavro.reader(io.BytesIO(path.read_bytes()))
+    schema, (commit,) = reader.writer_schema, list(reader)
+    log = json.loads(commit["extraMetadata"]["sml.change_log"])
+    change(table.root / log["files"][0]["path"], log)
+    commit["extraMetadata"]["sml.change_log"] = json.dumps(log)
+    target = io.BytesIO()
+    fastavro.writer(target, schema, [commit])
+    path.write_bytes(target.getvalue())
+    timelines._DECODED.clear()
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_a_log_in_doubt_is_not_read_and_it_is_said(tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    table, (change, why) = made(tmp_path), SPOILT[name]
+    start, middle, end = frontiers(table)
+    assert table.change(start, end) == CHANGE
+    spoil(table, middle, change)
+    with caplog.at_level(logging.INFO, "sqlmesh_like.duckdb"):
+        assert table.change(start, end) == CHANGE
+    assert "file slices are compared" in caplog.text and why in caplog.text
+    assert table.change(middle, end) == {("d", "y", 4): 1}, "the commit after it chains all the same"
+
+
+def test_tables_of_before_get_logs_from_their_next_commit_on(tmp_path: Path) -> None:
+    table = WrittenTable(tmp_path / "t", {"p": "string", "v": "long"}).create()
+    table.upsert(ROWS, logged=False)
+    table.upsert([("a", "x", 6)], logged=False)
+    table.upsert([("a", "x", 7)], [("b", "y", None)])
+    table.upsert([("d", "y", 4)])
+    first, old, new, newest = frontiers(table)
+    assert len(logs_between(table.timeline, old, newest)) == 2
+    change = LakeHistory().change(str(table.root), first, newest)
+    assert change.compared == f"commit {old[:17]} has no change log"
+    assert LakeHistory().change(str(table.root), old, newest).compared is None
+    assert table.change(first, newest) == CHANGE
+    assert table.change(old, new) == {("a", "x", 6): -1, ("a", "x", 7): 1, ("b", "y", 2): -1}
+
+
+def test_a_change_is_read_from_its_logs_alone(tmp_path: Path) -> None:
+    """Data files are unreadable here, so that to compare one would fail."""
+    table = made(tmp_path)
+    start, _, end = frontiers(table)
+    reader = table.reader()
+    for path in table.timeline.data_files:
+        (table.root / path).write_bytes(b"!" * 100)
+    query = reader.change(start, end)
+    assert not any(path in query for path in table.timeline.data_files)
+    assert table.change(start, end) == CHANGE
+    with pytest.raises(Exception, match=r"(?i)parquet"):
+        table.change(start, end, compared=True)
+
+
+def test_a_comparison_reads_no_file_that_no_commit_touched(tmp_path: Path) -> None:
+    table = WrittenTable(tmp_path / "t", {"p": "string", "v": "long"}, "p").create()
+    table.upsert([*ROWS, ("e", "z", 5)])
+    start = table.frontier
+    table.upsert([("a", "x", 7), ("d", "y", 4)], [("b", "y", None)])
+    (untouched,) = [path for path in table.timeline.data_files if path.startswith("p=z/")]
+    (table.root / untouched).write_bytes(b"!" * 100)
+    assert table.change(start, table.frontier, compared=True) == CHANGE
+    with pytest.raises(Exception, match=r"(?i)parquet"):
+        table.rows()
