@@ -35,6 +35,7 @@ EXAMPLES = {
     "docs serve": "sml docs serve --port 8081",
     "report": "sml report --output sales.html",
     "lineage": "sml lineage user_agg.num",
+    "schema": "sml schema properties > .vscode/properties.schema.json",
     "completion": "sml completion zsh",
     "run-operation": "sml run-operation drop_old --args '{days: 30}'",
     "clean": "sml clean",
