@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Literal, Protocol
 
+from sqlmesh_like.run.result import RunResult
+from sqlmesh_like.run.schedule import Listener
+
 Level = Literal["debug", "info", "warn", "error"]
 OnProgress = Callable[[str, int, int], None]
 """Called with a file's name, the bytes that have arrived, and all its bytes."""
@@ -36,6 +39,14 @@ class Reporter(Protocol):
     def downloading(self) -> AbstractContextManager[OnProgress]:
         """Files are fetched, such as the jars of Spark, while the context is open."""
         ...
+
+
+class RunListener(Listener, Protocol):
+    """Told of each node, of what is to be known besides, and of the end, before artifacts are written."""
+
+    def notify(self, text: str, level: Level = "info") -> None: ...
+
+    def finished(self, result: RunResult) -> None: ...
 
 
 class LogReporter:

@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping
 
 from sqlmesh_like.artifacts.json_objects import Artifact, mapping_of
 from sqlmesh_like.plan.state_comparison import StateDifference
-from sqlmesh_like.project.config import ConfigFault, UnusedSetting, canonical, check_setting
+from sqlmesh_like.project.config import canonical, check_setting
+from sqlmesh_like.project.keys.config_values import ConfigFault, UnusedSetting
 from sqlmesh_like.project.reading.values import has_jinja
 
 _NOT_SETTINGS = frozenset({"alias", "schema", "database", "tags", "meta", "group", "docs", "contract", "access"})

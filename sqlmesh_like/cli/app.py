@@ -58,6 +58,8 @@ COMMANDS = {
     "docs": "Write the documentation site, or serve it.",
     "report": "Write a page with charts of the tables.",
     "lineage": "Show where columns come from.",
+    "schema": "Print the JSON Schema of the project's YAML for editors.",
+    "lsp": "Answer an editor: completion, definitions, what is wrong.",
     "completion": "Print the completion script for bash, zsh or fish.",
     "run-operation": "Call a macro.",
     "clean": "Remove what earlier commands wrote into the project.",

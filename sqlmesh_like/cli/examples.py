@@ -35,6 +35,8 @@ EXAMPLES = {
     "docs serve": "sml docs serve --port 8081",
     "report": "sml report --output sales.html",
     "lineage": "sml lineage user_agg.num",
+    "schema": "sml schema properties > .vscode/properties.schema.json",
+    "lsp": "sml lsp -t local",
     "completion": "sml completion zsh",
     "run-operation": "sml run-operation drop_old --args '{days: 30}'",
     "clean": "sml clean",

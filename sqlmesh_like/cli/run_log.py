@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from sqlmesh_like.app.operations.run_results import detail
@@ -17,7 +18,7 @@ from sqlmesh_like.render.rendered import (
     RenderedTest,
     RenderedUnitTest,
 )
-from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult, TestResult
+from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult, SeedResult, TestResult
 
 
 class RunLog:
@@ -29,10 +30,10 @@ class RunLog:
 
     def started(self, number: int, total: int, node: RenderedNode) -> None:
         if not isinstance(node, RenderedExposure | RenderedSemantic):  # as in dbt: nothing starts
-            self._output.start(_step(number, total, node))
+            self._output.start(_step(number, total, node, {**_node_data(node), "status": "started"}))
 
     def ended(self, number: int, total: int, result: NodeResult) -> None:
-        step = _step(number, total, result.node)
+        step = _step(number, total, result.node, result_data(result))
         match result.status:
             case "success":
                 self._output.success(step, detail(result), result.seconds)
@@ -100,17 +101,41 @@ def indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
 
 
-def _step(number: int, total: int, node: RenderedNode) -> LogStep:
+def result_data(result: NodeResult) -> dict[str, object]:
+    """What became of a node, for programs: rows that it changed and bytes that its commit wrote, null where it writes
+    no table; `failures` of a test; `elapsed` in seconds."""
+    return {
+        **_node_data(result.node),
+        "status": result.status,
+        "strategy": result.strategy if isinstance(result, ModelResult | TestResult) else None,
+        **_written(result),
+        "failures": result.failures if isinstance(result, TestResult) else None,
+        "elapsed": round(result.seconds, 3),
+        "message": result.message,
+    }
+
+
+def _written(result: NodeResult) -> dict[str, object]:
+    if not isinstance(result, ModelResult | SeedResult):
+        return {"rows": None, "bytes": None}
+    return {"rows": result.rows, "bytes": 0 if result.written is None else result.written.bytes}
+
+
+def _node_data(node: RenderedNode) -> dict[str, object]:
+    return {"unique_id": node.unique_id, "resource_type": node.unique_id.kind, "name": node.name}
+
+
+def _step(number: int, total: int, node: RenderedNode, data: Mapping[str, object]) -> LogStep:
     match node:
         case RenderedModel() if node.config.snapshot is not None:
-            return LogStep(number, total, "snapshot", str(node.table))
+            return LogStep(number, total, "snapshot", str(node.table), data)
         case RenderedModel():
-            return LogStep(number, total, f"{node.language} {node.config.materialized} model", str(node.table))
+            return LogStep(number, total, f"{node.language} {node.config.materialized} model", str(node.table), data)
         case RenderedSeed():
-            return LogStep(number, total, "seed file", str(node.table))
+            return LogStep(number, total, "seed file", str(node.table), data)
         case RenderedTest():
-            return LogStep(number, total, "test", node.name)
+            return LogStep(number, total, "test", node.name, data)
         case RenderedUnitTest():
-            return LogStep(number, total, "unit_test", f"{node.model.name}::{node.name}")
+            return LogStep(number, total, "unit_test", f"{node.model.name}::{node.name}", data)
         case RenderedExposure() | RenderedSemantic():
-            return LogStep(number, total, node.unique_id.noun, node.name)
+            return LogStep(number, total, node.unique_id.noun, node.name, data)

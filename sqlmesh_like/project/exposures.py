@@ -1,24 +1,18 @@
-"""`exposures:` and `groups:` of properties YAML. Owns their keys; what an exposure reads is resolved by `render`."""
+"""`exposures:` and `groups:` of properties YAML. Owns reading them; what an exposure reads is resolved by `render`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import cast
 
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.doc_blocks import Descriptions
 from sqlmesh_like.project.folder_config import FolderConfig
+from sqlmesh_like.project.keys.property_keys import EXPOSURE, GROUP
 from sqlmesh_like.project.nodes import Exposure, ModelGroup
 from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.reading.yaml_node import YamlNode
-from sqlmesh_like.project.sources import choice, optional, required, text_list
-
-_EXPOSURE_KEYS = (
-    *("name", "type", "owner", "description", "label", "maturity", "url", "depends_on", "tags", "meta", "config"),
-    *("enabled", "docs"),
-)
-_GROUP_KEYS = ("name", "owner", "description", "config", "meta")
-_TYPES = ("dashboard", "notebook", "analysis", "ml", "application")
-_MATURITIES = ("high", "medium", "low")
+from sqlmesh_like.project.sources import optional, required, text_list
 
 
 def parse_exposures(
@@ -31,7 +25,7 @@ def parse_exposures(
 
 
 def _exposure(node: YamlNode, descriptions: Descriptions, settings: FolderConfig) -> Exposure | None:
-    node.mapping("an exposure").expect_keys("an exposure", _EXPOSURE_KEYS)
+    EXPOSURE.check(node)
     name = required(node, "name", "an exposure")
     config = node.get("config")
     levels = [node] if config is None else [node, config.mapping("config")]
@@ -41,12 +35,12 @@ def _exposure(node: YamlNode, descriptions: Descriptions, settings: FolderConfig
     return Exposure(
         unique_id=NodeId("exposure", project, name),
         name=name,
-        type=choice(node, "type", _TYPES, None, "an exposure"),
+        type=str(EXPOSURE.value(node, "type")),
         owner=_owner(node, "an exposure"),
         depends_on=_depends_on(node),
         description=descriptions.of(node),
         label=optional(node, "label"),
-        maturity=None if node.get("maturity") is None else choice(node, "maturity", _MATURITIES, None, "an exposure"),
+        maturity=cast(str | None, EXPOSURE.value(node, "maturity")),
         url=optional(node, "url"),
         tags=tuple(sorted({tag for level in levels for tag in text_list(level, "tags")})),
         meta=_meta(levels),
@@ -67,7 +61,7 @@ def parse_groups(nodes: Iterable[YamlNode], project: str, descriptions: Descript
 
 
 def _group(node: YamlNode, project: str, descriptions: Descriptions) -> ModelGroup:
-    node.mapping("a group").expect_keys("a group", _GROUP_KEYS)
+    GROUP.check(node)
     name = required(node, "name", "a group")
     owner = _owner(node, "a group")
     return ModelGroup(NodeId("group", project, name), name, owner, descriptions.of(node), node.location)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass, replace
-from typing import Literal, cast, get_args
+from typing import cast
 
+from sqlmesh_like.project.keys.freshness_keys import FRESHNESS, THRESHOLD, Period
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
-Period = Literal["minute", "hour", "day"]
 _LENGTH = {"minute": 60, "hour": 3600, "day": 86400}
 
 
@@ -68,7 +68,7 @@ def parse_freshness(node: YamlNode, default: Freshness | None = None) -> Freshne
 def _over(node: YamlNode, default: Freshness) -> Freshness:
     if node.value is None:
         return Freshness(loaded_at=default.loaded_at, is_off=True)
-    node.mapping("freshness").expect_keys("freshness", ("warn_after", "error_after", "filter"))
+    FRESHNESS.check(node)
     chosen = node.get("filter")
     return Freshness(
         _threshold(node, "warn_after", default.warn_after),
@@ -84,10 +84,10 @@ def _threshold(node: YamlNode, key: str, default: Threshold | None) -> Threshold
         return default
     if child.value is None:
         return None
-    child.mapping(key).expect_keys(key, ("count", "period"))
+    replace(THRESHOLD, what=key).check_keys(child)
     count, period = child.get("count"), child.get("period")
     if count is None and period is None:
         return default
     if count is None or period is None:
         raise child.error(f"{key} needs count and period", "e.g. {count: 12, period: hour}")
-    return Threshold(count.integer("count", 0), cast(Period, period.choice("period", get_args(Period))))
+    return Threshold(cast(int, THRESHOLD.value(child, "count")), cast(Period, THRESHOLD.value(child, "period")))

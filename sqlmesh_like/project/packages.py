@@ -13,6 +13,7 @@ from typing import Literal
 
 from sqlmesh_like import secrets as secret_values
 from sqlmesh_like.errors import Location, ProjectError
+from sqlmesh_like.project.keys.package_keys import PACKAGE, PACKAGES
 from sqlmesh_like.project.reading.file_dependencies import record_file, record_folder
 from sqlmesh_like.project.reading.files import read_text
 from sqlmesh_like.project.reading.values import ValueRenderer
@@ -21,18 +22,6 @@ from sqlmesh_like.project.settings import DBT_FILE, Settings, load_settings
 
 PACKAGE_FILES = ("packages.yml", "dependencies.yml")
 _KINDS = ("local", "git", "tarball")
-_KEYS = (
-    "local",
-    "git",
-    "tarball",
-    "revision",
-    "subdirectory",
-    "warn-unpinned",
-    "name",
-    "package",
-    "version",
-    "private",
-)
 
 
 @dataclass(frozen=True)
@@ -65,7 +54,7 @@ def wanted_packages(
         return ()
     shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
     node = parse_yaml(read_text(path, root), shown).mapping(path.name)
-    node.expect_keys(path.name, ("packages", "projects"))
+    replace(PACKAGES, what=path.name).check(node)
     listed = node.get("packages")
     values = ValueRenderer(variables, secrets=secrets)
     entries = [values.render(entry) for entry in (listed.sequence("packages") if listed else ())]
@@ -96,7 +85,7 @@ def installed_packages(root: Path, settings: Settings, cli_vars: Mapping[str, ob
 
 
 def _wanted(node: YamlNode) -> WantedPackage:
-    node.mapping("a package").expect_keys("a package", _KEYS)
+    PACKAGE.check(node)
     kinds = [kind for kind in _KINDS if kind in node.children]
     if "package" in node.children:
         return WantedPackage("hub", node.children["package"].text("package"), node.children["package"].location)

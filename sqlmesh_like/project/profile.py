@@ -5,7 +5,6 @@ Values may be secrets: no message of this module repeats one.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +14,7 @@ from typing import Literal, cast
 
 from sqlmesh_like import secrets
 from sqlmesh_like.errors import ProjectError, UsageError, nearest
+from sqlmesh_like.project.keys.profile_keys import CATALOG, CATALOGS, OUTPUT, PROFILE
 from sqlmesh_like.project.nodes import DeltaEngine, OnUnproven, ParsedProject, Target
 from sqlmesh_like.project.publishing import read_destinations
 from sqlmesh_like.project.reading.files import read_text
@@ -22,9 +22,6 @@ from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_yaml
 
 PROFILES_FILE = "profiles.yml"
-_KNOWN = ("type", "schema", "warehouse", "master", "threads", "catalog", "spark", "hudi", "publish",
-          "delta_engine", "on_unproven")  # fmt: skip
-_CATALOGS = ("none", "hive", "glue")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://?")
 
 
@@ -140,7 +137,7 @@ def _profile_name(profiles: Mapping[str, YamlNode], wanted: str | None, path: Pa
 
 
 def _choose(profile: str, body: YamlNode, wanted: str | None, values: ValueRenderer, root: Path) -> Target:
-    body.expect_keys(f"profile {profile!r}", ("target", "outputs"))
+    replace(PROFILE, what=f"profile {profile!r}").check(body)
     outputs = body.get("outputs")
     if outputs is None or not outputs.mapping("outputs").children:
         raise body.error(f"profile {profile!r} has no outputs", "add outputs: {local: {type: spark, schema: dws}}")
@@ -167,38 +164,23 @@ def _target(profile: str, name: str, output: YamlNode, root: Path) -> Target:
     kind = output.get("type")
     if kind is None:
         raise output.error(f"output {name!r} has no type", "add type: spark (or duckdb)")
-    _refuse_misspelt(output)
-    threads, schema = output.get("threads"), output.get("schema")
+    OUTPUT.check(output)
     return Target(
         profile=profile,
         name=name,
-        type=cast(Literal["spark", "duckdb"], kind.choice("type", ("spark", "duckdb"))),
-        schema="default" if schema is None else schema.text("schema"),
-        warehouse=_warehouse(output.get("warehouse"), root),
-        master=_text(output, "master", "local[*]"),
-        threads=1 if threads is None else _threads(threads),
+        type=cast(Literal["spark", "duckdb"], OUTPUT.value(output, "type")),
+        schema=str(OUTPUT.value(output, "schema")),
+        warehouse=_warehouse(str(OUTPUT.value(output, "warehouse")), root),
+        master=str(OUTPUT.value(output, "master")),
+        threads=cast(int, OUTPUT.value(output, "threads")),
         catalog=_catalog(output.get("catalog")),
         spark=_settings(output, "spark"),
         hudi=_settings(output, "hudi"),
-        options={key: child.value for key, child in output.items() if key not in _KNOWN or key == "catalog"},
+        options={key: child.value for key, child in output.items() if key not in OUTPUT.keys or key == "catalog"},
         publish=read_destinations(output.get("publish"), root),
-        delta_engine=_delta_engine(output.get("delta_engine")),
-        on_unproven=_on_unproven(output.get("on_unproven"), kind.value),
+        delta_engine=cast(DeltaEngine, OUTPUT.value(output, "delta_engine")),
+        on_unproven=_on_unproven(output),
     )
-
-
-def _refuse_misspelt(output: YamlNode) -> None:
-    """Keys of other adapters may be in a profile (`host`, `method` …); nearly one of ours is a slip."""
-    for key, child in output.items():
-        close = [] if key in _KNOWN else difflib.get_close_matches(key, _KNOWN, n=1, cutoff=0.8)
-        if close:
-            shown = key.partition(":")[0]  # `password:word` is one key
-            raise child.error(f"unknown key {shown!r} in an output", f"did you mean {close[0]!r}?")
-
-
-def _text(node: YamlNode, key: str, default: str) -> str:
-    child = node.get(key)
-    return default if child is None else child.text(key)
 
 
 def _settings(node: YamlNode, key: str) -> Mapping[str, str]:
@@ -206,36 +188,24 @@ def _settings(node: YamlNode, key: str) -> Mapping[str, str]:
     return {} if child is None else child.settings(key)
 
 
-def _threads(node: YamlNode) -> int:
-    if isinstance(node.value, str) and node.value.strip().isdigit():  # env_var gives text
-        node = replace(node, value=int(node.value))
-    return node.integer("threads")
-
-
-def _delta_engine(node: YamlNode | None) -> DeltaEngine:
-    return "auto" if node is None else cast(DeltaEngine, node.choice("delta_engine", ("auto", "spark")))
-
-
-def _on_unproven(node: YamlNode | None, target_type: object) -> OnUnproven:
-    if node is None:
-        return "error"
-    if target_type != "duckdb":
+def _on_unproven(output: YamlNode) -> OnUnproven:
+    node = output.get("on_unproven")
+    if node is not None and output.children["type"].value != "duckdb":
         raise node.error("on_unproven is for outputs of type duckdb", "leave it out: Spark computes every query")
-    return cast(OnUnproven, node.choice("on_unproven", ("error", "warn")))
+    return cast(OnUnproven, OUTPUT.value(output, "on_unproven"))
 
 
 def _catalog(node: YamlNode | None) -> str:
     if node is None:
         return "none"
     if isinstance(node.value, dict):
-        node.expect_keys("catalog", _CATALOGS)
+        CATALOG.check_keys(node)
         return next(iter(node.children), "none")
-    return node.choice("catalog", _CATALOGS)
+    return node.choice("catalog", CATALOGS)
 
 
-def _warehouse(node: YamlNode | None, root: Path) -> str:
+def _warehouse(text: str, root: Path) -> str:
     """A URI as it is; a path as an absolute one, relative to the project's folder."""
-    text = "warehouse" if node is None else node.text("warehouse")
     if _URI.match(text):
         return text
     return str(root / Path(text).expanduser())

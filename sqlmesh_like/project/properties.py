@@ -12,6 +12,8 @@ from sqlmesh_like.project.config import HOOKS, canonical, merge_config
 from sqlmesh_like.project.doc_blocks import Descriptions, Docs, column_tags
 from sqlmesh_like.project.exposures import parse_exposures, parse_groups
 from sqlmesh_like.project.folder_config import FolderConfig
+from sqlmesh_like.project.keys.column_keys import COLUMN
+from sqlmesh_like.project.keys.property_keys import COLUMN_RULE, DATA_TEST, MACRO, NODES, PROPERTIES, VERSION
 from sqlmesh_like.project.nodes import ColumnDoc, Exposure, MacroDoc, ModelGroup, Source, TestFile
 from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.reading.values import ValueRenderer, YamlWords
@@ -25,22 +27,7 @@ from sqlmesh_like.project.testing.data_test_config import checked_test_setting
 from sqlmesh_like.project.testing.generic_tests import Tested, generic_test
 from sqlmesh_like.project.versions import Version, spelt_out
 
-_FILE_KEYS = (
-    *("version", "models", "seeds", "sources", "unit_tests", "snapshots", "macros", "exposures", "metrics", "groups"),
-    *("data_tests", "analyses", "semantic_models", "saved_queries", "functions", "anchors"),
-)
 _NOT_USED = ("functions",)
-_NODE_KEYS = (
-    *("name", "description", "config", "columns", "data_tests", "tests", "meta", "docs", "access", "group", "tags"),
-    *("constraints", "deprecation_date", "latest_version", "versions", "time_spine", "primary_key", "quote_columns"),
-    "relation",
-)
-_TEST_KEYS = ("name", "description", "config", "meta", "docs")
-_MACRO_KEYS = ("name", "description", "arguments", "meta", "docs", "config")
-_COLUMN_KEYS = (
-    *("name", "description", "data_type", "data_tests", "tests", "meta", "tags", "quote", "constraints", "config"),
-    *("policy_tags", "granularity", "docs"),
-)
 
 
 @dataclass(frozen=True)
@@ -91,7 +78,7 @@ def parse_properties(
 ) -> Properties:
     """All properties files as one. Raises ProjectError for wrong keys and values and for a name described twice."""
     for file in files:
-        file.mapping("a properties file").ignore_other_keys("a properties file", _FILE_KEYS)
+        PROPERTIES.check(file)
         for key in _NOT_USED:
             if (entries := file.get(key)) is not None and entries.value:
                 warn(entries.key_location, f"{key} are ignored: nothing here computes them")
@@ -132,7 +119,7 @@ def _singular_tests(
 ) -> dict[str, SingularProperties]:
     properties: dict[str, SingularProperties] = {}
     for node in nodes:
-        node.mapping("a data test").ignore_other_keys("a data test", _TEST_KEYS)
+        DATA_TEST.check(node)
         name, config = required(node, "name", "a data test"), node.get("config")
         settings = {} if config is None else config.mapping("config").children
         meta = {"meta": node.children["meta"]} if node.get("meta") is not None else {}
@@ -226,15 +213,25 @@ def _versions(kind: str, node: YamlNode, values: ValueRenderer, descriptions: De
     entry = _node_properties(kind, node, values, descriptions)
     if kind != "model" or node.get("versions") is None:
         return [entry]
+    for version in node.children["versions"].sequence("versions"):
+        _check_version(version)
     versions = [(_node_properties(kind, one, values, descriptions), version) for one, version in spelt_out(node)]
     return [replace(one, name=version.name, version=version) for one, version in versions]
 
 
-def _node_properties(kind: str, node: YamlNode, values: ValueRenderer, descriptions: Descriptions) -> NodeProperties:
-    node.mapping(f"a {kind}").ignore_other_keys(f"a {kind}", _NODE_KEYS)
+def _check_version(node: YamlNode) -> None:
+    VERSION.check(node)
     columns = node.get("columns")
     for column in () if columns is None else columns.sequence("columns"):
-        column.mapping("a column").ignore_other_keys("a column", _COLUMN_KEYS)
+        if "include" in column.children or "exclude" in column.children:
+            COLUMN_RULE.check(column)
+
+
+def _node_properties(kind: str, node: YamlNode, values: ValueRenderer, descriptions: Descriptions) -> NodeProperties:
+    NODES[kind].check(node)
+    columns = node.get("columns")
+    for column in () if columns is None else columns.sequence("columns"):
+        COLUMN.check(column)
     return NodeProperties(
         name=required(node, "name", f"a {kind}"),
         description=descriptions.of(node),
@@ -249,7 +246,7 @@ def _node_properties(kind: str, node: YamlNode, values: ValueRenderer, descripti
 
 def _macro_doc(node: YamlNode, project: str, descriptions: Descriptions) -> tuple[str, MacroDoc]:
     """As in dbt the entry of a generic test's macro may name the test."""
-    node.mapping("a macro").ignore_other_keys("a macro", _MACRO_KEYS)
+    MACRO.check(node)
     child = node.get("arguments")
     arguments = () if child is None else child.sequence("arguments")
     documented = tuple(

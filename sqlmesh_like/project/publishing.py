@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from sqlmesh_like.project.keys.forms import text
+from sqlmesh_like.project.keys.shape import Key, Shape
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 DestinationKind = Literal["url", "duckdb", "parquet"]
 _KINDS: tuple[DestinationKind, ...] = ("url", "duckdb", "parquet")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+DESTINATION = Shape("a publish destination", {
+    "url": Key(text, help="A database by its SQLAlchemy URL.", example="postgresql+psycopg://bi@db.example.com/bi"),
+    "duckdb": Key(text, help="A DuckDB file, relative to the project.", example="serving.duckdb"),
+    "parquet": Key(text, help="A folder of Parquet files, or a URI.", example="s3://serving/shop"),
+    "schema": Key(text, help="Schema of the tables there.", example="shop"),
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -45,7 +53,7 @@ def read_destinations(node: YamlNode | None, root: Path) -> Mapping[str, Destina
 
 def _destination(name: str, node: YamlNode, root: Path) -> Destination:
     what = f"publish destination {name!r}"
-    node.mapping(what).expect_keys(what, (*_KINDS, "schema"))
+    replace(DESTINATION, what=what).check(node)
     given = [kind for kind in _KINDS if node.get(kind) is not None]
     if len(given) != 1:
         raise node.error(f"{what} must have one of {', '.join(_KINDS)}", "e.g. bi: {duckdb: serving.duckdb}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sqlmesh_like.errors import ProjectError, SelectionError, nearest
+from sqlmesh_like.project.keys.selector_keys import DEFINITION, SELECTOR, SELECTORS
 from sqlmesh_like.project.reading.files import read_text, relative
 from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_yaml
@@ -23,9 +24,6 @@ from sqlmesh_like.project.selection import (
 )
 
 FILES = ("selectors.yml", "selectors.yaml")
-_FLAGS = ("parents", "children", "childrens_parents")
-_DEPTHS = ("parents_depth", "children_depth")
-_KEYS = ("method", "value", *_FLAGS, *_DEPTHS, "indirect_selection", "exclude")
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ def load_selectors(root: Path, variables: Mapping[str, object]) -> NamedSelector
     if path is None:
         return NamedSelectors({})
     node = ValueRenderer(variables, secrets=False).render(parse_yaml(read_text(path, root), relative(path, root)))
-    node.expect_keys("selectors.yml", ("version", "selectors"))
+    SELECTORS.check(node)
     listed = node.get("selectors")
     return _Reader(listed.sequence("selectors") if listed else ()).read()
 
@@ -60,7 +58,7 @@ class _Reader:
     def __init__(self, entries: tuple[YamlNode, ...]) -> None:
         self._entries: dict[str, YamlNode] = {}
         for entry in entries:
-            entry.mapping("a selector").expect_keys("a selector", ("name", "description", "definition", "default"))
+            SELECTOR.check(entry)
             name = _required(entry, "name").text("name")
             if name in self._entries:
                 raise entry.error(f"selector {name!r} is defined twice")
@@ -128,7 +126,7 @@ class _Reader:
         return self._term(node, method, value)
 
     def _method(self, node: YamlNode) -> Selector:
-        node.expect_keys("a definition", _KEYS)
+        DEFINITION.check(node)
         term = self._term(node, _required(node, "method").text("method"), _required(node, "value"))
         minus = self._exclusion(node)
         return SelectorDifference(term, minus) if minus else term

@@ -10,15 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from sqlmesh_like.errors import Location, ProjectError
-from sqlmesh_like.project.config import (
-    HOOKS,
-    ConfigFault,
-    UnknownSetting,
-    canonical,
-    check_setting,
-    is_config_key,
-    merge_config,
-)
+from sqlmesh_like.project.config import HOOKS, canonical, check_setting, is_config_key, merge_config
+from sqlmesh_like.project.keys.config_values import ConfigFault, UnknownSetting
+from sqlmesh_like.project.keys.settings_keys import DISPATCH, FLAGS, OLD_PATHS, PATH_DEFAULTS, SETTINGS
 from sqlmesh_like.project.nodes import ProjectFlags
 from sqlmesh_like.project.paths import leads_out
 from sqlmesh_like.project.reading.file_dependencies import record_file
@@ -32,24 +26,6 @@ DBT_FILE = "dbt_project.yml"
 OWN_FILE = "pyproject.toml"
 OWN_TABLE = "sqlmesh_like"
 
-_PATHS = {
-    "model-paths": "models",
-    "seed-paths": "seeds",
-    "test-paths": "tests",
-    "macro-paths": "macros",
-    "snapshot-paths": "snapshots",
-    "analysis-paths": "analyses",
-}
-"""Settings that name folders of SQL, and where they are by default."""
-_OLD_PATHS = {"source-paths": "model-paths", "data-paths": "seed-paths"}
-"""Names that dbt gave them before 1.0, and still takes."""
-_KEYS = (
-    *("name", "version", "profile", *_PATHS, "docs-paths", "asset-paths", "target-path"),
-    *("clean-targets", "log-path", "packages-install-path", "vars", "models", "seeds", "snapshots", "sources"),
-    *("tests", "data_tests", "unit_tests", "exposures", "metrics", "config-version", "require-dbt-version", "quoting"),
-    *("on-run-start", "on-run-end", "dispatch", "flags", "query-comment", "restrict-access", "functions", "profiles"),
-    *("analyses", "function-paths", "semantic-models", "saved-queries", "dbt-cloud", *_OLD_PATHS),
-)
 _OTHERS = ("unit_tests", "sources", "exposures", "metrics", "semantic-models", "saved-queries")
 _TREES = ("models", "seeds", "snapshots", "tests", "data_tests", *_OTHERS)
 """Settings of nodes by folder. They are rendered node by node: only what applies to one is."""
@@ -173,7 +149,7 @@ def load_settings(root: Path, cli_vars: Mapping[str, object], shown: str = DBT_F
 
 
 def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object]) -> Settings:
-    node.expect_keys("the project's settings", _KEYS)
+    SETTINGS.check_keys(node)
     node = _with_new_names(node)
     variables = {**_vars(node), **cli_vars}
     comment = node.get("query-comment")
@@ -181,8 +157,9 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
         warn(comment.key_location, "query-comment is ignored: statements get no comment")
     trees = frozenset({*_TREES, "vars", "on-run-start", "on-run-end", "query-comment"})
     node = ValueRenderer(variables, secrets=False).render(node, skip=trees)
+    SETTINGS.check(node)
     target_path = _text(node, "target-path") or "target"
-    paths = {key: _texts(node, key, (default,)) for key, default in _PATHS.items()}
+    paths = {key: _texts(node, key, (default,)) for key, default in PATH_DEFAULTS.items()}
     _refuse_ways_out(node)
     everywhere = tuple(path for folders in paths.values() for path in folders)
     return Settings(
@@ -216,7 +193,7 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
 def _with_new_names(node: YamlNode) -> YamlNode:
     """The settings with folders of SQL under the names that they have since dbt 1.0."""
     children = dict(node.items())
-    for old, new in _OLD_PATHS.items():
+    for old, new in OLD_PATHS.items():
         if old not in children:
             continue
         if new in children:
@@ -228,7 +205,7 @@ def _with_new_names(node: YamlNode) -> YamlNode:
 
 def _refuse_ways_out(node: YamlNode) -> None:
     """Files of a project, and what commands write and remove, lie below its root."""
-    for key in (*_PATHS, "docs-paths", "clean-targets"):
+    for key in (*PATH_DEFAULTS, "docs-paths", "clean-targets"):
         child = node.get(key)
         for path in () if child is None else child.texts(key):
             if child is not None and leads_out(path):
@@ -245,7 +222,7 @@ def _dispatch(node: YamlNode) -> dict[str, tuple[str, ...]]:
     listed = node.get("dispatch")
     orders: dict[str, tuple[str, ...]] = {}
     for entry in () if listed is None else listed.sequence("dispatch"):
-        entry.mapping("dispatch").expect_keys("dispatch", ("macro_namespace", "search_order"))
+        DISPATCH.check(entry)
         space, order = entry.get("macro_namespace"), entry.get("search_order")
         if space is None or order is None:
             raise entry.error("dispatch needs macro_namespace and search_order")
@@ -258,10 +235,10 @@ def _flags(node: YamlNode) -> ProjectFlags:
     flags = node.get("flags")
     if flags is None:
         return ProjectFlags()
-    strict = flags.mapping("flags").get("strict_undefined")
+    FLAGS.check(flags)
     packages = flags.get("python_model_packages")
     return ProjectFlags(
-        strict_undefined=strict is not None and strict.flag("strict_undefined"),
+        strict_undefined=FLAGS.value(flags, "strict_undefined") is True,
         python_model_packages=() if packages is None else packages.texts("python_model_packages"),
         behavior=frozenset(name for name, flag in flags.items() if flag.value is True),
     )

@@ -1,44 +1,34 @@
-"""`sources:` of properties YAML. Owns their keys, the `ingest:` blocks included; their data tests are the loader's."""
+"""`sources:` of properties YAML. Owns reading them, `ingest:` blocks included; their data tests are the loader's."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal, cast, get_args
+from typing import Literal, cast
 
 from sqlmesh_like.errors import ProjectError, nearest
 from sqlmesh_like.names import Column, NodeId, TableName
 from sqlmesh_like.project.doc_blocks import Descriptions
 from sqlmesh_like.project.freshness import parse_freshness
+from sqlmesh_like.project.keys.source_keys import (
+    FILES,
+    INGEST_TABLE,
+    KAFKA,
+    PARTITION,
+    SOURCE,
+    SOURCE_COLUMN,
+    STREAM,
+    TABLE,
+)
 from sqlmesh_like.project.nodes import CdcFormat, IngestSource, IngestTable, PartitionBy, Source, SourceTable, TableType
 from sqlmesh_like.project.reading.column_types import type_fault
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
-_SOURCE_KEYS = (
-    *("name", "schema", "ingest", "tables", "description", "meta", "tags", "config", "database", "loader", "quoting"),
-    *("freshness", "loaded_at_field", "loaded_at_query", "overrides", "tests", "data_tests"),
-)
-_TABLE_KEYS = (
-    *("name", "identifier", "location", "format", "ingest", "columns", "description", "meta", "tags", "config"),
-    *("freshness", "loaded_at_field", "loaded_at_query", "quoting", "tests", "data_tests", "external", "loader"),
-)
-_STREAM_KEYS = (
-    *("format", "files", "kafka", "trigger", "max_events_per_batch", "concurrency"),
-    *("on_schema_change", "on_bad_record", "discover"),
-)
-_INGEST_TABLE_KEYS = (
-    *("database", "table", "primary_key", "order_by", "partition_by", "table_type", "deletes", "hudi"),
-    *("updates", "origin"),
-)
-_KAFKA_KEYS = ("bootstrap_servers", "topics", "topic_pattern", "starting_offsets", "options")
-_FORMATS = ("hudi", "parquet", "csv", "json", "delta")
-TRIGGER = re.compile(r"\d+ (?:second|minute|hour)s?")
-
 
 def parse_source(node: YamlNode, project: str, descriptions: Descriptions) -> Source:
     """One entry of `sources:`. Raises ProjectError at the first wrong key or value."""
-    node.mapping("a source").ignore_other_keys("a source", _SOURCE_KEYS)
+    SOURCE.check(node)
     name = required(node, "name", "a source")
     schema = optional(node, "schema") or name
     ingest = node.get("ingest")
@@ -72,12 +62,14 @@ def _table(
     descriptions: Descriptions,
 ) -> SourceTable:
     project, source, schema = within
-    node.mapping("a source table").ignore_other_keys("a source table", _TABLE_KEYS)
+    TABLE.check(node)
     name = required(node, "name", "a source table")
     ingest = node.get("ingest")
     if ingest is not None and stream is None:
         raise ingest.error(f"table {name!r} has an ingest block, but its source {source!r} has none")
-    form, columns = node.get("format"), parse_columns(node)
+    for column in () if node.get("columns") is None else node.children["columns"].sequence("columns"):
+        SOURCE_COLUMN.check_keys(column)
+    columns = parse_columns(node)
     if ingest is not None:
         _refuse_misspelt_columns(ingest, columns)
     return SourceTable(
@@ -86,7 +78,7 @@ def _table(
         name=name,
         table=TableName(schema, optional(node, "identifier") or name),
         location=optional(node, "location"),
-        format="hudi" if form is None else form.choice("format", _FORMATS),
+        format=str(TABLE.value(node, "format")),
         ingest=None if ingest is None else _ingest_table(ingest, name),
         columns=columns,
         description=descriptions.of(node),
@@ -125,58 +117,41 @@ def _renamed(node: YamlNode) -> Mapping[str, str]:
 
 
 def _stream(node: YamlNode) -> IngestSource:
-    node.mapping("ingest").expect_keys("ingest", _STREAM_KEYS)
+    STREAM.check(node)
     files, kafka = node.get("files"), node.get("kafka")
     if (files is None) == (kafka is None):
         problem = "neither files nor kafka" if files is None else "both files and kafka"
         raise node.error(f"ingest has {problem}", "give exactly one: files: {path: …} or kafka: {…}")
-    trigger = optional(node, "trigger") or "60 seconds"
-    if not TRIGGER.fullmatch(trigger):
-        raise node.children["trigger"].error("trigger must be a number and a unit", "write it as: 60 seconds")
     return IngestSource(
-        format=cast(CdcFormat, choice(node, "format", get_args(CdcFormat), None, "ingest")),
+        format=cast(CdcFormat, STREAM.value(node, "format")),
         files=None if files is None else _files(files),
-        max_files_per_batch=None if files is None else integer(files, "max_files_per_batch", None),
+        max_files_per_batch=None if files is None else cast(int | None, FILES.value(files, "max_files_per_batch")),
         kafka=None if kafka is None else _kafka(kafka),
-        trigger=trigger,
-        max_events_per_batch=integer(node, "max_events_per_batch", None),
-        concurrency=integer(node, "concurrency", 4) or 4,
-        on_schema_change=cast(
-            Literal["evolve", "lenient", "ignore", "fail"],
-            choice(node, "on_schema_change", ("evolve", "lenient", "ignore", "fail"), "evolve", "ingest"),
-        ),
-        on_bad_record=cast(
-            Literal["dead_letter", "fail"],
-            choice(node, "on_bad_record", ("dead_letter", "fail"), "dead_letter", "ingest"),
-        ),
-        discover=_flag(node, "discover"),
+        trigger=str(STREAM.value(node, "trigger")),
+        max_events_per_batch=cast(int | None, STREAM.value(node, "max_events_per_batch")),
+        concurrency=cast(int, STREAM.value(node, "concurrency")),
+        on_schema_change=cast(Literal["evolve", "lenient", "ignore", "fail"], STREAM.value(node, "on_schema_change")),
+        on_bad_record=cast(Literal["dead_letter", "fail"], STREAM.value(node, "on_bad_record")),
+        discover=STREAM.value(node, "discover") is True,
         declared_at=(kafka.children["bootstrap_servers"] if kafka is not None else node).key_location,
     )
 
 
-def _flag(node: YamlNode, key: str) -> bool:
-    child = node.get(key)
-    return child is not None and child.flag(key)
-
-
 def _files(node: YamlNode) -> str:
-    node.mapping("files").expect_keys("files", ("path", "max_files_per_batch"))
-    return required(node, "path", "files")
+    FILES.check(node)
+    return str(FILES.value(node, "path"))
 
 
 def _kafka(node: YamlNode) -> Mapping[str, object]:
-    node.mapping("kafka").expect_keys("kafka", _KAFKA_KEYS)
+    KAFKA.check(node)
     required(node, "bootstrap_servers", "kafka")
     if (node.get("topics") is None) == (node.get("topic_pattern") is None):
         raise node.error("kafka needs exactly one of topics and topic_pattern")
-    offsets = node.get("starting_offsets")
-    if offsets is not None and not isinstance(offsets.value, dict):
-        offsets.choice("starting_offsets", ("earliest", "latest"))
     return {key: child.value for key, child in node.items()}
 
 
 def _ingest_table(node: YamlNode, name: str) -> IngestTable:
-    node.mapping("ingest").expect_keys("the ingest of a table", _INGEST_TABLE_KEYS)
+    INGEST_TABLE.check(node)
     key = node.get("primary_key")
     if key is None:
         hint = "add primary_key: [column, …]; [] says that it has none, and every insert becomes a row"
@@ -193,9 +168,9 @@ def _ingest_table(node: YamlNode, name: str) -> IngestTable:
         primary_key=key.texts("primary_key"),
         order_by=text_list(node, "order_by"),
         partition_by=None if partition is None else _partition(partition),
-        table_type=cast(TableType, choice(node, "table_type", get_args(TableType), "cow", "ingest")),
-        deletes=cast(Literal["hard", "soft"], choice(node, "deletes", ("hard", "soft"), "hard", "ingest")),
-        updates=cast(Literal["full", "partial"], choice(node, "updates", ("full", "partial"), "full", "ingest")),
+        table_type=cast(TableType, INGEST_TABLE.value(node, "table_type")),
+        deletes=cast(Literal["hard", "soft"], INGEST_TABLE.value(node, "deletes")),
+        updates=cast(Literal["full", "partial"], INGEST_TABLE.value(node, "updates")),
         origin=optional(node, "origin"),
         hudi={} if hudi is None else hudi.settings("hudi"),
     )
@@ -204,7 +179,7 @@ def _ingest_table(node: YamlNode, name: str) -> IngestTable:
 def _partition(node: YamlNode) -> PartitionBy:
     if isinstance(node.value, str):
         return PartitionBy(node.value, None, node.value)
-    node.mapping("partition_by").expect_keys("partition_by", ("column", "format", "as"))
+    PARTITION.check(node)
     column = required(node, "column", "partition_by")
     form = optional(node, "format")
     if form is not None and optional(node, "as") is None:
@@ -268,19 +243,3 @@ def text_list(node: YamlNode, key: str) -> tuple[str, ...]:
     """The texts under a key; one text stands for a list of one."""
     child = node.get(key)
     return () if child is None else child.texts(key)
-
-
-def integer(node: YamlNode, key: str, default: int | None) -> int | None:
-    """The whole number of at least 1 under a key, or the default."""
-    child = node.get(key)
-    return default if child is None else child.integer(key)
-
-
-def choice(node: YamlNode, key: str, allowed: tuple[str, ...], default: str | None, what: str) -> str:
-    """One of the allowed words under a key, or the default; without default the key is required."""
-    child = node.get(key)
-    if child is not None:
-        return child.choice(key, allowed)
-    if default is None:
-        raise node.error(f"{what} needs {key!r}", f"add {key}: one of {', '.join(allowed)}")
-    return default

@@ -11,10 +11,6 @@ from dataclasses import dataclass
 
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
-_KEYS = (
-    *("v", "defined_in", "description", "access", "config", "constraints", "docs", "columns", "data_tests", "tests"),
-    "deprecation_date",
-)
 _OVER = ("description", "access", "docs")
 _NOT_KEPT = ("versions", "latest_version", "columns", "config")
 
@@ -63,7 +59,6 @@ def spelt_out(node: YamlNode) -> list[tuple[YamlNode, Version]]:
     """The entry of each version of a model. Raises ProjectError at a wrong key or value."""
     name, listed = node.children["name"].text("name"), node.children["versions"].sequence("versions")
     for one in listed:
-        one.mapping("a version").expect_keys("a version", _KEYS)
         if one.get("v") is None:
             raise one.error(f"a version of {name!r} has no v", "write - v: 1")
     known = [one.children["v"].text("v") for one in listed]
@@ -110,8 +105,6 @@ def _columns(node: YamlNode, version: YamlNode) -> tuple[YamlNode, ...]:
     base, own = node.get("columns"), version.get("columns")
     listed = () if own is None else own.sequence("columns")
     rules = [one for one in listed if "include" in one.children or "exclude" in one.children]
-    for rule in rules:
-        rule.expect_keys("a rule for columns", ("include", "exclude"))
     if len(rules) > 1:
         raise rules[1].error("columns of a version have more than one include or exclude", "put them in one entry")
     said = {_name(one): one for one in listed if one not in rules}

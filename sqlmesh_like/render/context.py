@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from sqlmesh_like.names import NodeId, TableName
-from sqlmesh_like.project.config import ConfigFault, UnknownSetting, canonical, merge_config
+from sqlmesh_like.project.config import canonical, merge_config
+from sqlmesh_like.project.keys.config_values import ConfigFault, UnknownSetting
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.profile import target_words
 from sqlmesh_like.project.reading.values import ProjectVars, public_env_var

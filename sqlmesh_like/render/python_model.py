@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.names import TableName
-from sqlmesh_like.project.config import ConfigFault, UnknownSetting, canonical, check_setting, merge_config
+from sqlmesh_like.project.config import canonical, check_setting, merge_config
+from sqlmesh_like.project.keys.config_values import ConfigFault, UnknownSetting
 from sqlmesh_like.project.nodes import ModelConfig, ModelFile
 from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.render.jinja.template_errors import TemplateFault

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from sqlmesh_like.errors import Location, ProjectError, nearest
+from sqlmesh_like.project.keys.forms import choice, count, each, text, texts
+from sqlmesh_like.project.keys.shape import Key, Shape
 from sqlmesh_like.project.reading.files import read_text
 from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_yaml
 from sqlmesh_like.run.ports import Rows
@@ -19,7 +21,22 @@ TOP = 15
 """Bars that a chart shows where nothing else is said: the largest."""
 TIME_LIKE = re.compile(r"(^|_)(date|day|month|year|hour|time|week|quarter|at|ts)(_|$)", re.IGNORECASE)
 """Names of columns in which a text or number such as 202401 is a time."""
-_KEYS = ("table", "sql", "kind", "x", "y", "color", "title", "text", "top")
+CHART = Shape("a chart", {
+    "table": Key(text, help="The table that is drawn; or `sql`.", example="sales_by_day"),
+    "sql": Key(text, help="A SELECT over all tables; or `table`.", example="select day, total from sales_by_day"),
+    "kind": Key(choice(*get_args(ChartKind)), help="Default: by the columns.", example="line"),
+    "x": Key(text, help="The column that is drawn from left to right.", example="day"),
+    "y": Key(texts, help="The columns that are measured.", example=["total"]),
+    "color": Key(text, help="The column that tells lines or bars apart.", example="region"),
+    "title": Key(text, help="Its heading.", example="Sales by day"),
+    "text": Key(text, "", help="What is said below the heading.", example="Orders count on the day they are made."),
+    "top": Key(count(), TOP, help="So many bars are shown: the largest.", example=10),
+})  # fmt: skip
+REPORT = Shape(FILE, {
+    "title": Key(text, help="Heading of the page.", example="The shop"),
+    "text": Key(text, "", help="What is said below it.", example="What was sold, and to whom."),
+    "charts": Key(each(CHART), is_required=True, help="The charts.", example=[{"table": "sales_by_day"}]),
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -84,7 +101,7 @@ def read_report(root: Path) -> Report | None:
     if not path.is_file():
         return None
     node = parse_yaml(read_text(path, root), FILE).mapping(FILE)
-    node.expect_keys(FILE, ("title", "text", "charts"))
+    REPORT.check(node)
     charts = node.get("charts")
     if charts is None:
         raise ProjectError(f"{FILE} has no charts", location=Location(FILE, 1, 1), hint="charts: [{table: …}]")
@@ -93,21 +110,21 @@ def read_report(root: Path) -> Report | None:
 
 
 def _wanted(node: YamlNode) -> ChartRequest:
-    node.mapping("a chart").expect_keys("a chart", _KEYS)
+    CHART.check(node)
     table, sql = _text(node, "table"), _text(node, "sql")
     if (table is None) == (sql is None):
         raise node.error("a chart has either table or sql", "e.g. {table: sales_by_day, kind: line, x: day, y: total}")
-    kind, y, top = node.get("kind"), node.get("y"), node.get("top")
+    y = node.get("y")
     return ChartRequest(
         query=sql or f"select * from {table}",
         table=table,
-        kind=None if kind is None else cast(ChartKind, kind.choice("kind", get_args(ChartKind))),
+        kind=cast(ChartKind | None, CHART.value(node, "kind")),
         x=_text(node, "x"),
         y=() if y is None else y.texts("y"),
         color=_text(node, "color"),
         title=_text(node, "title"),
         text=_text(node, "text") or "",
-        top=TOP if top is None else top.integer("top"),
+        top=cast(int, CHART.value(node, "top")),
         places={key: child.location for key, child in node.items()},
         declared_at=node.location,
     )

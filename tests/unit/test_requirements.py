@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LOCKED = ROOT / "requirements"
 FILES = (*sorted(LOCKED.glob("*.txt")), ROOT / "tests/dbt_core/requirements.txt", ROOT / "bench/dbt/requirements.txt")
-EXTRAS = {"run": ("speed", "report"), "dev": ("dev", "bench"), "audit": ("audit",)}
+EXTRAS = {"run": ("speed", "report", "lineage", "lsp"), "dev": ("dev", "bench"), "audit": ("audit",)}
 
 
 def versions(file: Path) -> dict[str, str]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from time import perf_counter
 from types import MappingProxyType
-from typing import Protocol
 
 from sqlmesh_like import stop_signals
 from sqlmesh_like.app.invocation import ALL_TYPES, ResourceTypes
@@ -17,10 +16,11 @@ from sqlmesh_like.app.lakes.lake import Lake, clock, open_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import check_before_run
+from sqlmesh_like.app.open_lineage.listener import with_lineage
 from sqlmesh_like.app.operations.hooks import end_context, hooks_in_memory, hooks_of
 from sqlmesh_like.app.operations.publishing import publisher_of
 from sqlmesh_like.app.operations.run_results import write_results
-from sqlmesh_like.app.reporter import Level, Notify
+from sqlmesh_like.app.reporter import Notify, RunListener
 from sqlmesh_like.classify.rules import RULES
 from sqlmesh_like.errors import SelectionError, SqlError, require_sound
 from sqlmesh_like.names import NodeId
@@ -66,14 +66,6 @@ class RunRequest:
         }  # fmt: skip
 
 
-class RunListener(Listener, Protocol):
-    """Told of each node, of what is to be known besides, and of the end, before artifacts are written."""
-
-    def notify(self, text: str, level: Level = "info") -> None: ...
-
-    def finished(self, result: RunResult) -> None: ...
-
-
 def run_nodes(loaded: Loaded, request: RunRequest, listener: RunListener, started: float | None = None) -> RunResult:
     """Run what is selected, in the order of the graph, and write run_results.json and manifest.json.
 
@@ -86,6 +78,7 @@ def run_nodes(loaded: Loaded, request: RunRequest, listener: RunListener, starte
     if not selected:  # a comparison that found nothing of this kind
         listener.finished(RunResult())
         return RunResult()
+    listener = with_lineage(loaded, request.command, listener)
     units = _unit_work(loaded, selected, clock(request.now), request.units_on)
     if units is not None and len(units) == len(selected):
         result = _run_units(loaded, selected, units, listener)

@@ -15,8 +15,8 @@ from time import monotonic, perf_counter
 
 from sqlmesh_like.app.lakes.clean_tables import clean_built, clean_ingested
 from sqlmesh_like.app.lakes.lake import HudiLake, clock
-from sqlmesh_like.app.operations.run_nodes import RunListener
 from sqlmesh_like.app.operations.run_results import write_results
+from sqlmesh_like.app.reporter import RunListener
 from sqlmesh_like.cdc.report import IngestReport
 from sqlmesh_like.run.executor import Executor, RunPolicy
 from sqlmesh_like.run.ports import Publisher

@@ -14,8 +14,8 @@ from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import check_before_run
 from sqlmesh_like.app.operations.ingestion import IngestListener, selected_sources, triggers
 from sqlmesh_like.app.operations.publishing import publisher_of
-from sqlmesh_like.app.operations.run_nodes import RunListener
 from sqlmesh_like.app.operations.watch_loop import WatchLoop
+from sqlmesh_like.app.reporter import RunListener
 from sqlmesh_like.cdc.report import IngestReport
 from sqlmesh_like.cdc.sources.brokers import check_brokers
 from sqlmesh_like.cdc.sources.source_check import check_source, check_trigger

@@ -7,8 +7,8 @@ import json
 from sqlmesh_like.cdc.schema.ods_layout import check_declaration
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.project.keys.source_keys import TRIGGER
 from sqlmesh_like.project.nodes import ParsedProject, Source
-from sqlmesh_like.project.sources import TRIGGER
 
 
 def check_source(project: ParsedProject, source: Source) -> None:

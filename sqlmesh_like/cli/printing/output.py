@@ -6,7 +6,7 @@ import datetime
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TextIO
 
@@ -38,12 +38,16 @@ def _utc_now() -> datetime.datetime:
 
 @dataclass(frozen=True)
 class LogStep:
-    """One node of a run: its number, how many there are, what it is and its name, e.g. `dws.user_agg`."""
+    """One node of a run: its number, how many there are, what it is and its name, e.g. `dws.user_agg`.
+
+    `data` is what a line as JSON says of it besides.
+    """
 
     index: int
     total: int
     kind: str  # `sql incremental model`, `seed file`, `test`
     name: str
+    data: Mapping[str, object] | None = None
 
     @property
     def words(self) -> str:
@@ -70,12 +74,12 @@ class Output:
             self.on_warning(text)
         self._line(shown_lines(text), level)
 
-    def _line(self, text: str, level: LogLevel = "info") -> None:
+    def _line(self, text: str, level: LogLevel = "info", data: Mapping[str, object] | None = None) -> None:
         """Of text with colours of ours."""
         if self.quiet and level != "error":
             return
         if self.log_format == "json":
-            self._write(json_line(level, click.unstyle(text), self.now()))
+            self._write(json_line(level, click.unstyle(text), self.now(), data))
         else:
             self._write(f"{self.now():%H:%M:%S}  {text}".rstrip())
 
@@ -160,7 +164,7 @@ class Output:
         # The time of day counts, so that brackets are below each other as in dbt.
         dotted = head.ljust(_WIDTH - len("HH:MM:SS  "), ".")
         colour = _COLOURS.get(outcome) if outcome else None
-        self._line(f"{dotted} [{self._coloured(shown(status), colour)}]", level)
+        self._line(f"{dotted} [{self._coloured(shown(status), colour)}]", level, step.data)
 
     def _coloured(self, text: str, colour: str | None) -> str:
         return click.style(text, fg=colour) if self.color and colour else text
@@ -198,7 +202,10 @@ def size(count: int) -> str:
     return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
 
 
-def json_line(level: str, message: str, now: datetime.datetime | None = None) -> str:
-    """One log line as JSON, in the outline of dbt's."""
+def json_line(
+    level: str, message: str, now: datetime.datetime | None = None, data: Mapping[str, object] | None = None
+) -> str:
+    """One log line as JSON, in the outline of dbt's; `data` is what a program wants to know of it."""
     time = (now or _utc_now()).isoformat().replace("+00:00", "Z")
-    return shown_json(json.dumps({"info": {"ts": time, "level": level, "msg": message}}, ensure_ascii=False))
+    line = {"info": {"ts": time, "level": level, "msg": message}, **({} if data is None else {"data": data})}
+    return shown_json(json.dumps(line, ensure_ascii=False))

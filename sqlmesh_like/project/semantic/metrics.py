@@ -9,15 +9,10 @@ from typing import get_args
 from sqlmesh_like.errors import Location
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.folder_config import FolderConfig
-from sqlmesh_like.project.reading.yaml_node import YamlNode
-from sqlmesh_like.project.semantic.config import merged_config
-from sqlmesh_like.project.semantic.declarations import Metric, MetricType, NamedInput
-from sqlmesh_like.project.semantic.shapes import (
+from sqlmesh_like.project.keys.forms import (
     GRANULARITIES,
-    Key,
-    NamedShape,
-    Shape,
     each,
+    entry,
     expression,
     filters,
     flag,
@@ -28,6 +23,10 @@ from sqlmesh_like.project.semantic.shapes import (
     whole_number,
     window,
 )
+from sqlmesh_like.project.keys.shape import Key, NamedShape, Shape
+from sqlmesh_like.project.reading.yaml_node import YamlNode
+from sqlmesh_like.project.semantic.config import merged_config
+from sqlmesh_like.project.semantic.declarations import Metric, MetricType, NamedInput
 
 _TYPES: tuple[MetricType, ...] = get_args(MetricType)
 _NAME = Key(text, is_required=True)
@@ -41,8 +40,8 @@ _INPUT = NamedShape("a metric's input", {
 })  # fmt: skip
 _PROPERTY = Shape("a constant property", {"base_property": _NAME, "conversion_property": _NAME})
 _CONVERSION = Shape("conversion_type_params", {
-    "base_measure": Key(_MEASURE.read, is_required=True),
-    "conversion_measure": Key(_MEASURE.read, is_required=True),
+    "base_measure": Key(entry(_MEASURE), is_required=True, example="visits"),
+    "conversion_measure": Key(entry(_MEASURE), is_required=True, example="orders"),
     "entity": _NAME, "calculation": Key(one_of("conversions", "conversion_rate"), "conversion_rate"),
     "window": Key(window), "constant_properties": Key(each(_PROPERTY)),
 })  # fmt: skip
@@ -50,14 +49,15 @@ _CUMULATIVE = Shape("cumulative_type_params", {
     "window": Key(window), "grain_to_date": _TEXT, "period_agg": Key(one_of("first", "last", "average"), "first"),
 })  # fmt: skip
 _TYPE_PARAMS = Shape("type_params", {
-    "measure": Key(_MEASURE.read), "numerator": Key(_INPUT.read), "denominator": Key(_INPUT.read),
+    "measure": Key(entry(_MEASURE)), "numerator": Key(entry(_INPUT)), "denominator": Key(entry(_INPUT)),
     "expr": Key(expression), "window": Key(window), "grain_to_date": Key(one_of(*GRANULARITIES)),
-    "metrics": Key(each(_INPUT), ()), "conversion_type_params": Key(_CONVERSION.read),
-    "cumulative_type_params": Key(_CUMULATIVE.read),
+    "metrics": Key(each(_INPUT), ()), "conversion_type_params": Key(entry(_CONVERSION)),
+    "cumulative_type_params": Key(entry(_CUMULATIVE)),
 })  # fmt: skip
-_METRIC = Shape("a metric", {
+METRIC = Shape("a metric", {
     "name": _NAME, "label": _NAME, "type": Key(one_of(*_TYPES), is_required=True),
-    "type_params": Key(_TYPE_PARAMS.read, is_required=True), "description": Key(text, ""), "filter": Key(filters),
+    "type_params": Key(entry(_TYPE_PARAMS), is_required=True, example={"measure": "sales"}),
+    "description": Key(text, ""), "filter": Key(filters),
     "time_granularity": _TEXT, "meta": Key(plain, {}), "tags": Key(texts, ()), "config": Key(plain, {}),
 })  # fmt: skip
 _NEEDED: Mapping[MetricType, tuple[str, ...]] = {
@@ -72,7 +72,7 @@ _NEEDED: Mapping[MetricType, tuple[str, ...]] = {
 
 def parse_metric(node: YamlNode, settings: FolderConfig) -> Metric:
     """One entry, with its templates rendered. Raises ProjectError at the first wrong key or value."""
-    keys = _METRIC.read(node)
+    keys = METRIC.read(node)
     name, params = str(keys.pop("name")), node.children["type_params"]
     kind, said = _type(keys["type"]), _TYPE_PARAMS.read(params)
     _refuse_wrong(node, kind)

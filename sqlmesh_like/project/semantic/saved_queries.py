@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.folder_config import FolderConfig
+from sqlmesh_like.project.keys.forms import each, entry, filters, plain, text, texts, whole_number
+from sqlmesh_like.project.keys.shape import Key, Shape
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.project.semantic.config import Config, merged_config
 from sqlmesh_like.project.semantic.declarations import NamedInput, SavedQuery
-from sqlmesh_like.project.semantic.shapes import Key, Shape, each, filters, plain, text, texts, whole_number
 
 _NAME = Key(text, is_required=True)
 _TEXT = Key(text)
@@ -18,8 +19,9 @@ _QUERY = Shape("query_params", {
     "limit": Key(whole_number),
 })  # fmt: skip
 _EXPORT = Shape("an export", {"name": _NAME, "config": Key(plain, {})})
-_SAVED_QUERY = Shape("a saved query", {
-    "name": _NAME, "query_params": Key(_QUERY.read, is_required=True), "description": _TEXT, "label": _TEXT,
+SAVED_QUERY = Shape("a saved query", {
+    "name": _NAME, "query_params": Key(entry(_QUERY), is_required=True, example={"metrics": ["sales"]}),
+    "description": _TEXT, "label": _TEXT,
     "exports": Key(each(_EXPORT), ()), "tags": Key(texts, ()), "config": Key(plain, {}),
 })  # fmt: skip
 _DEFAULTS: Config = {"export_as": None, "schema": None, "cache": {"enabled": False}}
@@ -28,7 +30,7 @@ _DESTINATIONS = ("table", "view")
 
 def parse_saved_query(node: YamlNode, settings: FolderConfig) -> SavedQuery:
     """One entry, with its templates rendered. Raises ProjectError at the first wrong key or value."""
-    keys = _SAVED_QUERY.read(node)
+    keys = SAVED_QUERY.read(node)
     name, project = str(keys.pop("name")), settings.settings.name
     fqn = (project, *settings.folders(node.location.path), name)
     config = {**_DEFAULTS, **merged_config("saved-queries", fqn, node, settings)}

@@ -8,15 +8,10 @@ from dataclasses import dataclass
 from sqlmesh_like.errors import Location
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.folder_config import FolderConfig
-from sqlmesh_like.project.reading.yaml_node import YamlNode, plain_node
-from sqlmesh_like.project.semantic.config import Config, merged_config
-from sqlmesh_like.project.semantic.declarations import Metric, NamedInput, SemanticModel
-from sqlmesh_like.project.semantic.metrics import parse_metric
-from sqlmesh_like.project.semantic.shapes import (
+from sqlmesh_like.project.keys.forms import (
     GRANULARITIES,
-    Key,
-    Shape,
     each,
+    entry,
     expression,
     flag,
     meta_alone,
@@ -26,6 +21,11 @@ from sqlmesh_like.project.semantic.shapes import (
     text,
     texts,
 )
+from sqlmesh_like.project.keys.shape import Key, Shape
+from sqlmesh_like.project.reading.yaml_node import YamlNode, plain_node
+from sqlmesh_like.project.semantic.config import Config, merged_config
+from sqlmesh_like.project.semantic.declarations import Metric, NamedInput, SemanticModel
+from sqlmesh_like.project.semantic.metrics import parse_metric
 
 _AGGREGATIONS = (*("sum", "min", "max", "count_distinct", "sum_boolean", "average", "percentile", "median", "count"),)
 _NAME = Key(text, is_required=True)
@@ -38,11 +38,11 @@ _ENTITY = Shape("an entity", {
 })  # fmt: skip
 _VALIDITY = Shape("validity_params", {"is_start": _OFF, "is_end": _OFF})
 _TIME = Shape("type_params", {
-    "time_granularity": Key(one_of(*GRANULARITIES), is_required=True), "validity_params": Key(_VALIDITY.read),
+    "time_granularity": Key(one_of(*GRANULARITIES), is_required=True), "validity_params": Key(entry(_VALIDITY)),
 })  # fmt: skip
 _DIMENSION = Shape("a dimension", {
     "name": _NAME, "type": Key(one_of("categorical", "time"), is_required=True), "description": _TEXT, "label": _TEXT,
-    "is_partition": _OFF, "type_params": Key(_TIME.read), "expr": Key(expression), "config": _META,
+    "is_partition": _OFF, "type_params": Key(entry(_TIME)), "expr": Key(expression), "config": _META,
 })  # fmt: skip
 _PERCENTILE = Shape("agg_params", {
     "percentile": Key(number), "use_discrete_percentile": _OFF, "use_approximate_percentile": _OFF,
@@ -52,12 +52,12 @@ _NOT_ADDED = Shape("non_additive_dimension", {
 })  # fmt: skip
 _MEASURE = Shape("a measure", {
     "name": _NAME, "agg": Key(one_of(*_AGGREGATIONS), is_required=True), "description": _TEXT, "label": _TEXT,
-    "create_metric": _OFF, "expr": Key(expression), "agg_params": Key(_PERCENTILE.read),
-    "non_additive_dimension": Key(_NOT_ADDED.read), "agg_time_dimension": _TEXT, "config": _META,
+    "create_metric": _OFF, "expr": Key(expression), "agg_params": Key(entry(_PERCENTILE)),
+    "non_additive_dimension": Key(entry(_NOT_ADDED)), "agg_time_dimension": _TEXT, "config": _META,
 })  # fmt: skip
 _DEFAULTS = Shape("defaults", {"agg_time_dimension": _TEXT})
-_SEMANTIC_MODEL = Shape("a semantic model", {
-    "name": _NAME, "model": _NAME, "description": _TEXT, "label": _TEXT, "defaults": Key(_DEFAULTS.read),
+SEMANTIC_MODEL = Shape("a semantic model", {
+    "name": _NAME, "model": _NAME, "description": _TEXT, "label": _TEXT, "defaults": Key(entry(_DEFAULTS)),
     "entities": Key(each(_ENTITY), ()), "measures": Key(each(_MEASURE), ()), "dimensions": Key(each(_DIMENSION), ()),
     "primary_entity": _TEXT, "config": Key(plain, {}),
 })  # fmt: skip
@@ -75,7 +75,7 @@ class ParsedSemanticModel:
 
 def parse_semantic_model(node: YamlNode, settings: FolderConfig) -> ParsedSemanticModel:
     """One entry, with its templates rendered. Raises ProjectError at the first wrong key or value."""
-    keys = _SEMANTIC_MODEL.read(node)
+    keys = SEMANTIC_MODEL.read(node)
     name, project = str(keys.pop("name")), settings.settings.name
     fqn = (project, *settings.folders(node.location.path), name)
     config = merged_config("semantic-models", fqn, node, settings)

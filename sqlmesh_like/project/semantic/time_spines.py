@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sqlmesh_like.errors import nearest
+from sqlmesh_like.project.keys.forms import any_granularity, each, text
+from sqlmesh_like.project.keys.shape import Key, Shape
 from sqlmesh_like.project.reading.yaml_node import YamlNode
-from sqlmesh_like.project.semantic.shapes import GRANULARITIES, Key, Shape, each, one_of, text
 
 _CUSTOM = Shape("a custom granularity", {"name": Key(text, is_required=True), "column_name": Key(text)})
-_TIME_SPINE = Shape("time_spine", {
+TIME_SPINE = Shape("time_spine", {
     "standard_granularity_column": Key(text, is_required=True), "custom_granularities": Key(each(_CUSTOM), ()),
 })  # fmt: skip
 
@@ -22,7 +23,7 @@ def time_spine(model: YamlNode) -> Mapping[str, object] | None:
     node = model.get("time_spine")
     if node is None:
         return None
-    spine = _TIME_SPINE.read(node)
+    spine = TIME_SPINE.read(node)
     name, columns = str(spine["standard_granularity_column"]), _columns(model)
     if name not in columns:
         hint = nearest(name, columns) or "describe it under columns:"
@@ -35,7 +36,7 @@ def time_spine(model: YamlNode) -> Mapping[str, object] | None:
 def granularity(column: YamlNode) -> str | None:
     """The granularity of a column of times, None where none is said. Raises ProjectError for an unknown one."""
     child = column.get("granularity")
-    return None if child is None else str(one_of(*GRANULARITIES)(child, "granularity"))
+    return None if child is None else str(any_granularity.read(child, "granularity"))
 
 
 def _columns(model: YamlNode) -> dict[str, YamlNode]:

@@ -1,4 +1,4 @@
-"""The config of data tests. Owns which keys there are, what values they take and how levels of them merge.
+"""The config of data tests. Owns how levels of it merge; `keys` declares which settings there are.
 
 As in dbt what the entry in YAML says wins over what the macro of a generic test says, in-file `config()` of a singular
 test over its entry, and the settings of the project are weakest; tags add up, `meta` merges by key.
@@ -6,20 +6,15 @@ test over its entry, and the settings of the project are weakest; tags add up, `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 
 from sqlmesh_like.errors import ProjectError, nearest
-from sqlmesh_like.project.config import ConfigFault, UnknownSetting, canonical, flag
+from sqlmesh_like.project.config import canonical
+from sqlmesh_like.project.keys.config_keys import TEST_SETTINGS
+from sqlmesh_like.project.keys.config_values import ConfigFault, UnknownSetting
 from sqlmesh_like.project.reading.project_warnings import warn
 from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.reading.yaml_node import YamlNode
-
-KEYS = (
-    *("severity", "enabled", "tags", "where", "limit", "store_failures", "store_failures_as", "error_if", "warn_if"),
-    *("fail_calc", "meta", "schema", "alias", "database", "group", "materialized", "sql_header", "static_analysis"),
-)
-_SEVERITIES = ("error", "warn")
 
 
 def check_test_setting(key: str, value: object) -> object:
@@ -28,9 +23,9 @@ def check_test_setting(key: str, value: object) -> object:
     >>> check_test_setting("severity", "WARN"), check_test_setting("tags", "nightly")
     ('warn', ('nightly',))
     """
-    if key not in KEYS:
-        raise UnknownSetting(key, f"unknown config key {key!r} of a data test is ignored", nearest(key, KEYS))
-    return value if value is None or key not in _CHECKS else _CHECKS[key](key, value)
+    if key not in TEST_SETTINGS:
+        raise UnknownSetting(key, f"unknown config key {key!r} of a data test is ignored", nearest(key, TEST_SETTINGS))
+    return None if value is None else TEST_SETTINGS[key].check(key, value)
 
 
 def checked_test_setting(key: str, node: YamlNode, values: ValueRenderer) -> object:
@@ -72,41 +67,3 @@ def _combined(key: str, old: object, new: object) -> object:
     if key == "meta" and isinstance(old, Mapping) and isinstance(new, Mapping):
         return {**old, **new}
     return new
-
-
-def _severity(key: str, value: object) -> object:
-    word = value.lower() if isinstance(value, str) else value
-    if word not in _SEVERITIES:
-        hint = nearest(word, _SEVERITIES) if isinstance(word, str) else None
-        raise ConfigFault(key, f"severity is {value!r}; it must be one of {', '.join(_SEVERITIES)}", hint)
-    return word
-
-
-def _texts(_key: str, value: object) -> object:
-    return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)
-
-
-def _text(key: str, value: object) -> object:
-    if not isinstance(value, str):
-        raise ConfigFault(key, f"config {key!r} of a data test must be text, not {value!r}")
-    return value
-
-
-def _count(key: str, value: object) -> object:
-    text = str(value).strip()
-    if isinstance(value, bool) or not text.isdigit():
-        raise ConfigFault(key, f"config {key!r} of a data test must be a whole number, not {value!r}")
-    return int(text)
-
-
-_CHECKS: Mapping[str, Callable[[str, object], object]] = {
-    "severity": _severity,
-    "enabled": partial(flag, of=" of a data test"),
-    "store_failures": partial(flag, of=" of a data test"),
-    "tags": _texts,
-    "where": _text,
-    "error_if": _text,
-    "warn_if": _text,
-    "fail_calc": _text,
-    "limit": _count,
-}

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.folder_config import FolderConfig
+from sqlmesh_like.project.keys.config_keys import TEST_SETTINGS
 from sqlmesh_like.project.nodes import TestFile, TestMetadata
 from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.reading.yaml_node import YamlNode
-from sqlmesh_like.project.testing.data_test_config import KEYS, checked_test_setting, merged
+from sqlmesh_like.project.testing.data_test_config import checked_test_setting, merged
 
 _EXPRESSION = re.compile(r"\s*(?:env_var|ref|var|source|doc)\s*\(.+\)\s*", re.DOTALL)
 _WHOLE = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)
 _PART = re.compile(r"\{\{-?((?:(?!\}\}).)*?)-?\}\}", re.DOTALL)
-_OWN_KEYS = frozenset({"name", "test_name", "description", "config", *KEYS})
+_OWN_KEYS = frozenset({"name", "test_name", "description", "config", *TEST_SETTINGS})
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def _flat(body: YamlNode) -> YamlNode:
 def _config(body: YamlNode, values: ValueRenderer) -> dict[str, object]:
     nested = body.get("config")
     inner = {} if nested is None else nested.mapping("config").children
-    written = {**{key: child for key, child in body.items() if key in KEYS}, **inner}
+    written = {**{key: child for key, child in body.items() if key in TEST_SETTINGS}, **inner}
     return {key: checked_test_setting(key, child, values) for key, child in written.items()}
 
 

@@ -1,4 +1,4 @@
-"""`unit_tests:` of properties YAML. Owns their keys; what `input:` names and what rows hold is found later.
+"""`unit_tests:` of properties YAML. Owns reading them; what `input:` names and what rows hold is found later.
 
 Format: https://docs.getdbt.com/reference/resource-properties/unit-tests; `changes`, `key` and `overrides.now` are ours.
 """
@@ -12,20 +12,20 @@ from typing import cast
 
 from sqlmesh_like.errors import ProjectError, nearest
 from sqlmesh_like.names import NodeId
+from sqlmesh_like.project.keys.unit_test_keys import (
+    CHANGE,
+    EXPECT,
+    GIVEN,
+    OVERRIDES,
+    UNIT_CONFIG,
+    UNIT_TEST,
+    UNIT_VERSIONS,
+)
 from sqlmesh_like.project.reading.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.project.sources import optional, required, text_list
 from sqlmesh_like.project.testing.unit_test_spec import ChangedInput, Fixture, FixtureFormat, GivenInput, UnitTestFile
 from sqlmesh_like.project.versions import Version
-
-_KEYS = (
-    *("name", "model", "description", "given", "changes", "expect", "overrides", "config", "tags", "meta", "versions"),
-)
-_FIXTURE_KEYS = ("rows", "format", "fixture")
-_CHANGE_KEYS = ("input", "upsert", "delete", "key")
-_CONFIG_KEYS = ("tags", "meta", "enabled", "static_analysis")
-_OVERRIDES = ("macros", "vars", "env_vars", "now")
-_FORMATS = ("dict", "csv", "sql")
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def parse_unit_test(
     node: YamlNode, project: str, fixtures: Mapping[str, FixtureFile], values: ValueRenderer
 ) -> UnitTestFile | None:
     """One entry of `unit_tests:`, None where it is disabled. Raises ProjectError at the first wrong key or value."""
-    node.mapping("a unit test").expect_keys("a unit test", _KEYS)
+    UNIT_TEST.check(node)
     name, model = required(node, "name", "a unit test"), required(node, "model", "a unit test")
     config = _config(node, values)
     if config.get("enabled") is False:
@@ -48,7 +48,7 @@ def parse_unit_test(
     overrides = node.get("overrides")
     if overrides is not None:
         overrides = values.render(overrides)
-        overrides.mapping("overrides").expect_keys("overrides", _OVERRIDES)
+        OVERRIDES.check(overrides)
     expect = node.get("expect")
     if expect is None:
         raise node.error(f"unit test {name!r} needs 'expect'", "add expect: {rows: […]}")
@@ -95,7 +95,7 @@ def _of_versions(node: YamlNode, test: UnitTestFile, versions: Iterable[Version]
     known = [version for version in versions if version.of == test.model]
     chosen = node.get("versions")
     if chosen is not None:
-        chosen.mapping("versions").expect_keys("versions", ("include", "exclude"))
+        UNIT_VERSIONS.check(chosen)
         include, exclude = text_list(chosen, "include"), text_list(chosen, "exclude")
         for v in (*include, *exclude):
             if v not in [version.v for version in known]:
@@ -130,14 +130,14 @@ def _listed(node: YamlNode, key: str) -> tuple[YamlNode, ...]:
 
 
 def _given(node: YamlNode, fixtures: Mapping[str, FixtureFile]) -> GivenInput:
-    node.mapping("an entry of given").expect_keys("an entry of given", ("input", *_FIXTURE_KEYS))
+    GIVEN.check(node)
     return GivenInput(
         required(node, "input", "an entry of given"), node.children["input"].location, _fixture(node, fixtures)
     )
 
 
 def _expected(node: YamlNode, fixtures: Mapping[str, FixtureFile]) -> Fixture:
-    node.mapping("expect").expect_keys("expect", _FIXTURE_KEYS)
+    EXPECT.check(node)
     fixture = _fixture(node, fixtures)
     if fixture.is_silent:
         raise node.error("expect needs 'rows'", "write rows: [] where no row is expected")
@@ -145,7 +145,7 @@ def _expected(node: YamlNode, fixtures: Mapping[str, FixtureFile]) -> Fixture:
 
 
 def _changed(node: YamlNode) -> ChangedInput:
-    node.mapping("an entry of changes").expect_keys("an entry of changes", _CHANGE_KEYS)
+    CHANGE.check(node)
     name = required(node, "input", "an entry of changes")
     if node.get("upsert") is None and node.get("delete") is None:
         raise node.error(f"the change of {name} is empty", "add upsert: [{…}] or delete: [{…}]")
@@ -168,8 +168,7 @@ def _mappings(node: YamlNode, key: str) -> YamlNode:
 
 
 def _fixture(node: YamlNode, fixtures: Mapping[str, FixtureFile]) -> Fixture:
-    form = node.get("format")
-    format_ = cast(FixtureFormat, "dict" if form is None else form.choice("format", _FORMATS))
+    format_ = cast(FixtureFormat, EXPECT.value(node, "format"))
     rows, file = node.get("rows"), node.get("fixture")
     if rows is not None and file is not None:
         raise file.error("rows and fixture are both given", "keep one of them")
@@ -205,7 +204,7 @@ def _config(node: YamlNode, values: ValueRenderer) -> dict[str, object]:
     if config is None:
         return {}
     config = values.render(config)
-    config.mapping("config").expect_keys("the config of a unit test", _CONFIG_KEYS)
+    UNIT_CONFIG.check(config)
     return {key: child.value for key, child in config.items()}
 
 

@@ -144,9 +144,21 @@ def test_quiet_leaves_results_and_json_lines_are_objects(capsys: Shown) -> None:
     assert main(["compile", "-q", "--no-check"]) == 0
     assert capsys.readouterr().out == ""
     assert main(["build", "--log-format", "json", "--now", "2024-05-01T00:00:00Z"]) == 0
-    lines = [json.loads(line)["info"] for line in capsys.readouterr().out.splitlines()]
-    assert {line["level"] for line in lines} == {"info"}
-    assert lines[-1]["msg"].startswith("Done. PASS=3")
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {line["info"]["level"] for line in lines} == {"info"}
+    assert lines[-1]["info"]["msg"].startswith("Done. PASS=3")
+    nodes = [line["data"] for line in lines if "data" in line]
+    assert [node["status"] for node in nodes].count("started") == 3
+    ended = {node["unique_id"]: node for node in nodes if node["status"] != "started"}
+    assert set(ended) == {"model.shop.one", "model.shop.per_id", "seed.shop.rates"}
+    assert {name: (node["status"], node["rows"]) for name, node in ended.items()} == {
+        "model.shop.one": ("success", 1),
+        "model.shop.per_id": ("success", 1),
+        "seed.shop.rates": ("success", 3),
+    }
+    for node in ended.values():
+        assert node["elapsed"] >= 0 and isinstance(node["bytes"], int)
+        assert set(node) >= {"strategy", "failures", "message", "resource_type", "name"}
 
 
 def test_fail_fast_stops_at_the_first_failure(project: Path, capsys: Shown) -> None:

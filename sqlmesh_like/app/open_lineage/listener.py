@@ -1,0 +1,77 @@
+"""Sends events while a run goes on, to whom the client's configuration says. Owns that a run never fails for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.open_lineage.configuration import find_client
+from sqlmesh_like.app.reporter import Level, RunListener
+from sqlmesh_like.run.result import NodeResult, RenderedNode, RunResult
+from sqlmesh_like.secrets import scrubbed
+
+if TYPE_CHECKING:
+    from openlineage.client.client import OpenLineageClient
+    from openlineage.client.event_v2 import RunEvent
+
+    from sqlmesh_like.app.open_lineage.events import RunEvents
+
+
+def with_lineage(loaded: Loaded, command: str, listener: RunListener) -> RunListener:
+    """The listener, which sends events too where OpenLineage's client is configured.
+
+    Raises UsageError and MachineError, see `find_client`.
+    """
+    client = find_client()
+    if client is None:
+        return listener
+    from sqlmesh_like.app.open_lineage.events import RunEvents
+
+    return LineageListener(listener, client, RunEvents(loaded, command))
+
+
+class LineageListener:
+    """Tells another listener first, then the receiver of events, until one of these could not be sent."""
+
+    def __init__(self, listener: RunListener, client: OpenLineageClient, events: RunEvents) -> None:
+        self._listener = listener
+        self._client = client
+        self._events = events
+        self._is_lost = False
+        self._send(events.call_started)
+
+    def started(self, number: int, total: int, node: RenderedNode) -> None:
+        from sqlmesh_like.app.open_lineage.events import reported
+
+        self._listener.started(number, total, node)
+        for one in reported([node]):
+            self._send(partial(self._events.started, one))
+
+    def ended(self, number: int, total: int, result: NodeResult) -> None:
+        from sqlmesh_like.app.open_lineage.events import reported
+
+        self._listener.ended(number, total, result)
+        for one in reported([result.node]):
+            self._send(partial(self._events.ended, one, result))
+
+    def notify(self, text: str, level: Level = "info") -> None:
+        self._listener.notify(text, level)
+
+    def finished(self, result: RunResult) -> None:
+        self._send(partial(self._events.call_ended, result))
+        self._client.close()
+        self._listener.finished(result)
+
+    def _send(self, event_of: Callable[[], RunEvent | None]) -> None:
+        if self._is_lost:
+            return
+        try:
+            event = event_of()
+            if event is not None:
+                self._client.emit(event)
+        except Exception as error:  # noqa: BLE001 (whatever a transport raises, the tables are what a run is for)
+            self._is_lost = True
+            words = scrubbed((str(error).strip().splitlines() or [type(error).__name__])[0])
+            self.notify(f"warning: OpenLineage events are not sent any more: {words}", "warn")

@@ -1,0 +1,30 @@
+"""JSON Schema of the files that a project is written in, made of the declarations that the loader checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlmesh_like.project.keys.json_schema import json_schema
+from sqlmesh_like.project.keys.package_keys import PACKAGES
+from sqlmesh_like.project.keys.profile_keys import PROFILES
+from sqlmesh_like.project.keys.property_keys import PROPERTIES
+from sqlmesh_like.project.keys.selector_keys import SELECTORS
+from sqlmesh_like.project.keys.settings_keys import SETTINGS
+from sqlmesh_like.project.keys.shape import Shape
+from sqlmesh_like.report.chart import REPORT
+
+FILES: Mapping[str, tuple[Shape, str]] = {
+    "project": (SETTINGS, "dbt_project.yml, and [tool.sqlmesh_like] of pyproject.toml"),
+    "properties": (PROPERTIES, "Properties: models, sources, tests and the like"),
+    "profiles": (PROFILES, "profiles.yml"),
+    "report": (REPORT, "report.yml"),
+    "selectors": (SELECTORS, "selectors.yml"),
+    "packages": (PACKAGES, "packages.yml"),
+}
+"""Kinds of files: what each may say, and which it is."""
+
+
+def file_schema(kind: str) -> dict[str, object]:
+    """The schema of one of `FILES`."""
+    shape, title = FILES[kind]
+    return json_schema(shape, title)

@@ -1,0 +1,137 @@
+"""The protocol, by pygls. Owns positions and addresses of files; a project is read when its files are opened or saved.
+
+What is found then is that of `sml compile`, of the files as they are on the disk.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from sqlmesh_like import __version__
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.preflight import check_project
+from sqlmesh_like.cli.language_server.answers import declaration_at, hover_text, offers
+from sqlmesh_like.cli.language_server.project_index import ProjectIndex, build_index
+from sqlmesh_like.cli.printing.diagnostics import Diagnostic, from_error, from_type_warning
+from sqlmesh_like.errors import SeveralErrors, SmlError
+from sqlmesh_like.secrets import scrubbed
+
+_KINDS = {
+    "model": types.CompletionItemKind.Class,
+    "macro": types.CompletionItemKind.Function,
+    "function": types.CompletionItemKind.Function,
+}
+
+
+class ProjectServer(LanguageServer):
+    """Answers of one project. `load` reads it, as a command would."""
+
+    def __init__(self, load: Callable[[], Loaded]) -> None:
+        super().__init__("sml", __version__)
+        self._load = load
+        self._marked: set[Path] = set()
+        self.root = Path.cwd()
+        self.index = ProjectIndex()
+
+    def refresh(self, uri: str) -> None:
+        """Read the project anew, and mark what is wrong. An index that cannot be built is the one before.
+
+        Of the file itself it is said too that nothing is wrong with it.
+        """
+        self._marked.add(Path(self.workspace.get_text_document(uri).path))
+        findings: list[Diagnostic] = []
+        try:
+            loaded = self._load()
+            self.root = loaded.project.root
+            self.index = build_index(loaded)
+            models = [model.unique_id for model in loaded.rendered.models]
+            findings += [from_type_warning(warning) for warning in check_project(loaded, models)]
+        except SmlError as error:
+            findings += [from_error(one) for one in (error.errors if isinstance(error, SeveralErrors) else (error,))]
+        self._publish(findings)
+
+    def _publish(self, findings: Iterable[Diagnostic]) -> None:
+        by_file: dict[Path, list[types.Diagnostic]] = defaultdict(list)
+        for finding in findings:
+            if finding.path:
+                by_file[self.root / finding.path].append(_diagnostic(finding))
+            else:
+                self.window_show_message(types.ShowMessageParams(types.MessageType.Error, scrubbed(str(finding))))
+        for path in self._marked | by_file.keys():  # what is right again loses its marks
+            params = types.PublishDiagnosticsParams(uri=path.as_uri(), diagnostics=by_file.get(path, []))
+            self.text_document_publish_diagnostics(params)
+        self._marked = set(by_file)
+
+    def place(self, uri: str) -> tuple[str, str]:
+        """A file's path in the project, and its text as it is in the editor."""
+        document = self.workspace.get_text_document(uri)
+        path = Path(document.path)
+        inside = path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else path.as_posix()
+        return inside, document.source
+
+
+def make_server(load: Callable[[], Loaded]) -> ProjectServer:
+    """The server with all that it answers."""
+    server = ProjectServer(load)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def opened(server: ProjectServer, params: types.DidOpenTextDocumentParams) -> None:
+        server.refresh(params.text_document.uri)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    def saved(server: ProjectServer, params: types.DidSaveTextDocumentParams) -> None:
+        server.refresh(params.text_document.uri)
+
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=["'", '"', ".", "("]))
+    def complete(server: ProjectServer, params: types.CompletionParams) -> list[types.CompletionItem]:
+        path, text = server.place(params.text_document.uri)
+        fitting = offers(server.index, path, text, params.position.line, params.position.character)
+        return [
+            types.CompletionItem(
+                one.word, kind=_KINDS.get(one.detail), detail=one.detail, documentation=scrubbed(one.description)
+            )
+            for one in fitting
+        ]
+
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    def define(server: ProjectServer, params: types.DefinitionParams) -> types.Location | None:
+        _, text = server.place(params.text_document.uri)
+        one = declaration_at(server.index, text, params.position.line, params.position.character)
+        if one is None:
+            return None
+        return types.Location((server.root / one.place.path).as_uri(), _range(one.place.line, one.place.column))
+
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    def hover(server: ProjectServer, params: types.HoverParams) -> types.Hover | None:
+        _, text = server.place(params.text_document.uri)
+        one = declaration_at(server.index, text, params.position.line, params.position.character)
+        if one is None:
+            return None
+        return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, scrubbed(hover_text(one))))
+
+    return server
+
+
+def serve(load: Callable[[], Loaded]) -> None:
+    """Speak with the editor over standard input and output, until it says that it ends."""
+    assert sys.__stdin__ is not None and sys.__stdout__ is not None
+    make_server(load).start_io(sys.__stdin__.buffer, sys.__stdout__.buffer)
+
+
+def _diagnostic(finding: Diagnostic) -> types.Diagnostic:
+    level = types.DiagnosticSeverity.Error if finding.level == "error" else types.DiagnosticSeverity.Warning
+    text = f"{finding.message}\n{finding.hint}" if finding.hint else finding.message
+    place = _range(finding.line, finding.column)
+    return types.Diagnostic(place, scrubbed(text), severity=level, code=finding.rule, source="sml")
+
+
+def _range(line: int | None, column: int | None) -> types.Range:
+    """An empty range at a place that counts from 1."""
+    place = types.Position(max((line or 1) - 1, 0), max((column or 1) - 1, 0))
+    return types.Range(place, place)

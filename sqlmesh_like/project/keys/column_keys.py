@@ -1,0 +1,58 @@
+"""The keys of columns, and the entries of `data_tests:`, which nodes and columns have alike."""
+
+from __future__ import annotations
+
+from sqlmesh_like.project.keys.config_keys import TEST_CONFIG
+from sqlmesh_like.project.keys.forms import (
+    any_granularity,
+    anything,
+    data_type,
+    each,
+    entry,
+    flag,
+    plain,
+    text,
+    texts,
+)
+from sqlmesh_like.project.keys.shape import Form, Key, Schema, Shape
+
+_ENTRY: Schema = {
+    "type": ["object", "null"],
+    "properties": {
+        "arguments": {"type": ["object", "null"]},
+        "name": {"type": ["string", "number", "null"]},
+        "description": {"type": ["string", "number", "null"]},
+        "config": {"anyOf": [TEST_CONFIG, {"type": "null"}]},
+    },
+}
+"""What stands under a test's name: its arguments, which are the macro's, and settings."""
+_NAMED: Schema = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": _ENTRY}
+_BY_TEST_NAME: Schema = {**_ENTRY, "type": "object", "required": ["test_name"]}
+data_tests = Form(
+    lambda node, _key: [element.value for element in node.sequence("data_tests")],
+    "list: name of a test, or {name: {arguments, config}}",
+    {"type": "array", "items": {"anyOf": [{"type": "string"}, _NAMED, _BY_TEST_NAME]}},
+)
+_OF_DBT = Key(anything, help="Of dbt; taken as it is.")
+_META = Key(plain, help="Whatever the project wants to say.", example={"pii": True})
+_TAGS = Key(texts, help="Words to select by; its data tests have them too.", example=["pii"])
+CONSTRAINT = Shape("a constraint", {
+    "type": Key(text, help="not_null, primary_key …", example="not_null"),
+}, others="take")  # fmt: skip
+COLUMN_CONFIG = Shape("the config of a column", {"tags": _TAGS, "meta": _META}, others="take")
+COLUMN_KEYS = {
+    "name": Key(text, is_required=True, help="Its name.", example="order_id"),
+    "description": Key(text, help="What it is, in Markdown.", example="Number of the order."),
+    "data_type": Key(data_type, help="Its type in Spark SQL.", example="decimal(12,2)"),
+    "data_tests": Key(data_tests, help="Data tests of the column.", example=["not_null", "unique"]),
+    "tests": Key(data_tests, help="The old name of `data_tests`.", example=["not_null"]),
+    "meta": _META,
+    "tags": _TAGS,
+    "quote": Key(flag, help="Whether the name is written in quotes.", example=True),
+    "constraints": Key(each(CONSTRAINT), help="Of a contract.", example=[{"type": "not_null"}]),
+    "config": Key(entry(COLUMN_CONFIG), help="Settings.", example={"tags": ["pii"]}),
+    "granularity": Key(any_granularity, help="Of a column of times: what a value stands for.", example="day"),
+    "policy_tags": _OF_DBT,
+    "docs": _OF_DBT,
+}  # fmt: skip
+COLUMN = Shape("a column", COLUMN_KEYS, others="warn")

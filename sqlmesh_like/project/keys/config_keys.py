@@ -1,0 +1,178 @@
+"""The keys of `config` of models, seeds, snapshots and data tests, and of the settings by folder that give them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import get_args
+
+from sqlmesh_like.errors import nearest
+from sqlmesh_like.project.keys.config_values import (
+    ConfigFault,
+    Setting,
+    hooks,
+    mapping,
+    one_of,
+    partitions,
+    publish,
+    scalars,
+    taken,
+    text,
+    texts,
+    true_or_false,
+)
+from sqlmesh_like.project.keys.shape import Schema, Shape
+from sqlmesh_like.project.nodes import AuthorStrategy, Materialized, Microbatch, ModelConfig, Refresh, TableType
+
+CHECKED: Mapping[str, Setting] = {
+    "materialized": one_of("What the model becomes.", *get_args(Materialized)),
+    "unique_key": texts("Columns that identify a row; without it the program finds them.", ["order_id"]),
+    "partition_by": partitions("Columns by which the table's files are partitioned.", ["year_month"]),
+    "table_type": one_of("Hudi's table type: copy-on-write or merge-on-read.", *get_args(TableType)),
+    "refresh": one_of("How the table follows its inputs.", *get_args(Refresh)),
+    "tags": texts("Words to select by; those of all levels add up.", ["nightly"]),
+    "schema": text("Schema of the table, after that of the target where dbt's own rule applies.", "dws"),
+    "alias": text("Name of the table, where it is not that of the file.", "orders"),
+    "enabled": true_or_false("Whether the node is part of the project."),
+    "full_refresh": true_or_false("Whether --full-refresh rebuilds it: true always, false never."),
+    "incremental_strategy": one_of(
+        "How an is_incremental() model's own rows are written.", *get_args(AuthorStrategy), *get_args(Microbatch)
+    ),
+    "merge_update_columns": texts("Of strategy merge: the only columns that a match changes.", ["amount"]),
+    "merge_exclude_columns": texts("Of strategy merge: columns that a match leaves as they are.", ["created_at"]),
+    "incremental_predicates": texts("Conditions on the rows of the table that are compared.", ["day > '2024-01-01'"]),
+    "on_schema_change": one_of(
+        "What an is_incremental() model does when its columns change.",
+        *("ignore", "fail", "append_new_columns", "sync_all_columns"),
+    ),
+    "pre_hook": hooks("Statements before the model; those of all levels add up.", "delete from audit"),
+    "post_hook": hooks("Statements after the model; those of all levels add up.", "analyze table {{ this }}"),
+    "publish": publish("Where the table is sent to after each change of it.", {"to": "bi", "table": "orders"}),
+    "hudi": scalars("Options of Hudi's writer; merges by key.", {"hoodie.parquet.compression.codec": "zstd"}),
+    "contract": mapping("`enforced: true`: the query must have the columns that YAML declares.", {"enforced": True}),
+    "meta": mapping("Whatever the project wants to say; merges by key.", {"owner": "sales"}),
+    "group": text("Group of the model.", "finance"),
+    "access": one_of("Who may ref() it.", "private", "protected", "public"),
+    "docs": mapping("Of dbt's site, e.g. `show`.", {"show": False}),
+    "persist_docs": mapping("Of dbt; here it decides what `state:` compares.", {"relation": True}),
+}
+_OF_SNAPSHOTS: Mapping[str, str] = {
+    "strategy": "Of a snapshot: timestamp or check.",
+    "updated_at": "Of a snapshot: the column that says when a row was last written.",
+    "check_cols": "Of a snapshot: the columns that are compared, or `all`.",
+    "hard_deletes": "Of a snapshot: ignore, invalidate or new_record.",
+    "invalidate_hard_deletes": "Of a snapshot: the old spelling of `hard_deletes: invalidate`.",
+    "dbt_valid_to_current": "Of a snapshot: SQL of what `dbt_valid_to` is while a row is valid.",
+    "snapshot_meta_column_names": "Of a snapshot: other names of the added columns.",
+}
+_OF_SEEDS: Mapping[str, str] = {
+    "column_types": "Of a seed: types by column.",
+    "delimiter": "Of a seed: what separates its values.",
+    "quote_columns": "Of dbt's seeds; no effect here.",
+}
+_OF_DBT = (
+    *("batch_size", "begin", "buckets", "clustered_by", "concurrent_batches", "database", "event_time"),
+    *("file_format", "grants", "location_root", "lookback", "options", "packages", "target_schema", "target_database"),
+    *("quoting", "sql_header", "static_analysis", "tblproperties"),
+)
+"""Keys of dbt (and dbt-spark) that change nothing here: taken as they are, so that an existing project compiles."""
+SETTINGS: Mapping[str, Setting] = {
+    **CHECKED,
+    **{name: taken(help_) for name, help_ in {**_OF_SNAPSHOTS, **_OF_SEEDS}.items()},
+    **{name: taken("Of dbt; taken as it is.") for name in _OF_DBT},
+}
+_SEVERITIES = ("error", "warn")
+
+
+def _severity(key: str, value: object) -> object:
+    word = value.lower() if isinstance(value, str) else value
+    if word not in _SEVERITIES:
+        hint = nearest(word, _SEVERITIES) if isinstance(word, str) else None
+        raise ConfigFault(key, f"severity is {value!r}; it must be one of {', '.join(_SEVERITIES)}", hint)
+    return word
+
+
+def _tags(_key: str, value: object) -> object:
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)
+
+
+def _text(key: str, value: object) -> object:
+    if not isinstance(value, str):
+        raise ConfigFault(key, f"config {key!r} of a data test must be text, not {value!r}")
+    return value
+
+
+def _count(key: str, value: object) -> object:
+    number = str(value).strip()
+    if isinstance(value, bool) or not number.isdigit():
+        raise ConfigFault(key, f"config {key!r} of a data test must be a whole number, not {value!r}")
+    return int(number)
+
+
+_STRING: Schema = {"type": "string"}
+_WORD: Schema = {"type": "string", "pattern": "^([eE][rR][rR][oO][rR]|[wW][aA][rR][nN])$"}
+_DIGITS: Schema = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": r"^\s*\d+\s*$"}]}
+_OF_TEST = " of a data test"
+TEST_SETTINGS: Mapping[str, Setting] = {
+    "severity": Setting(
+        _severity, "`error` | `warn`", {"anyOf": [{"enum": list(_SEVERITIES)}, _WORD]}, "What a failure is.", "warn"
+    ),
+    "enabled": true_or_false("Whether the test is part of the project.", _OF_TEST),
+    "tags": Setting(_tags, "text or list of texts", {}, "Words to select by.", ["nightly"]),
+    "where": Setting(_text, "SQL", _STRING, "The rows that are tested.", "day > current_date() - 7"),
+    "limit": Setting(_count, "whole number", _DIGITS, "So many failing rows are read.", 100),
+    "store_failures": true_or_false("Whether failing rows are kept in a table.", _OF_TEST),
+    "error_if": Setting(_text, "comparison", _STRING, "When the number of failing rows is an error.", "> 10"),
+    "warn_if": Setting(_text, "comparison", _STRING, "When the number of failing rows is a warning.", "> 0"),
+    "fail_calc": Setting(_text, "SQL", _STRING, "What is computed of the failing rows.", "count(*)"),
+    "store_failures_as": taken("`table`, `view` or `ephemeral`: how failing rows are kept."),
+    "meta": taken("Whatever the project wants to say; merges by key."),
+    "schema": taken("Schema of the table of failing rows."),
+    "alias": taken("Name of the table of failing rows."),
+    **{name: taken("Of dbt; taken as it is.")
+       for name in ("database", "group", "materialized", "sql_header", "static_analysis")},
+}  # fmt: skip
+_TEST_DEFAULTS: Mapping[str, object] = {"severity": "error", "enabled": True, "fail_calc": "count(*)",
+                                        "error_if": "!= 0", "warn_if": "!= 0"}  # fmt: skip
+
+
+def _default(name: str) -> object:
+    fields = {one.name: one for one in dataclasses.fields(ModelConfig)}
+    default = fields[name].default if name in fields else None
+    return None if default is dataclasses.MISSING or default == () else default
+
+
+class ConfigShape(Shape):
+    """Keys of `config`, which YAML may write with hyphens: `pre-hook`."""
+
+    def schema(self) -> Schema:
+        spelt = {spelling: key.schema() for name, key in self.keys.items() for spelling in _spellings(name)}
+        return {"type": "object", "properties": spelt, "additionalProperties": False}
+
+
+class FolderTree(Shape):
+    """Settings by folder, of which a plain key is a setting where it is one, else a folder's name; `+key` always is."""
+
+    def schema(self) -> Schema:
+        spelt = {
+            f"{plus}{spelling}": key.schema()
+            for name, key in self.keys.items()
+            for spelling in _spellings(name)
+            for plus in ("", "+")
+        }
+        known = {"enum": [name for name in spelt if name.startswith("+")]}
+        folders: Schema = {"anyOf": [self]}
+        names: Schema = {"anyOf": [known, {"not": {"pattern": r"^\+"}}]}
+        return {"type": "object", "properties": spelt, "propertyNames": names, "additionalProperties": folders}
+
+
+def _spellings(name: str) -> tuple[str, ...]:
+    return (name, name.replace("_", "-")) if "_" in name else (name,)
+
+
+_KEYS = {name: setting.key(_default(name)) for name, setting in SETTINGS.items()}
+_TEST_KEYS = {name: setting.key(_TEST_DEFAULTS.get(name)) for name, setting in TEST_SETTINGS.items()}
+CONFIG = ConfigShape("the config of a node", _KEYS, others="warn")
+NODES_BY_FOLDER = FolderTree("the settings of nodes by folder", _KEYS, others="take")
+TEST_CONFIG = Shape("the config of a data test", _TEST_KEYS, others="warn")
+TESTS_BY_FOLDER = FolderTree("the settings of data tests by folder", _TEST_KEYS, others="take")

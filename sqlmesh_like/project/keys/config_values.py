@@ -1,0 +1,189 @@
+"""What values settings of `config` take. Owns checks of plain values: in-file `config()` has no YAML to point at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sqlmesh_like.errors import nearest
+from sqlmesh_like.project.keys.shape import Form, Key, Schema
+from sqlmesh_like.project.publishing import Publish
+
+Check = Callable[[str, object], object]
+"""A key and its value → the value in its normal form. Raises ConfigFault."""
+_STRING: Schema = {"type": "string"}
+_STRINGS: Schema = {"type": "array", "items": _STRING}
+
+
+class ConfigFault(Exception):
+    """A wrong key or value; whoever knows the place turns it into a located error."""
+
+    def __init__(self, key: str, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.key = key
+        self.message = message
+        self.hint = hint
+
+
+class UnknownSetting(ConfigFault):
+    """A key that means nothing here. As in dbt it may be there: whoever knows the place warns of it."""
+
+    @property
+    def kept(self) -> bool:
+        """Whether the value is kept for templates that ask for it."""
+        return True
+
+
+class UnusedSetting(UnknownSetting):
+    """A value that only another database knows, of a key that would mean something here: as if it were not there."""
+
+    @property
+    def kept(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A key of `config`: its check, its words and JSON Schema, and what readers are told of it."""
+
+    check: Check
+    words: str
+    schema: Schema
+    help: str
+    example: object = None
+
+    def key(self, default: object = None) -> Key:
+        """The same as a key of YAML."""
+        form = Form(lambda node, key: self.check(key, node.value), self.words, self.schema, is_nested=True)
+        return Key(form, default, help=self.help, example=self.example)
+
+
+def text(help_: str, example: object) -> Setting:
+    return Setting(_text, "text", _STRING, help_, example)
+
+
+def texts(help_: str, example: object) -> Setting:
+    return Setting(_texts, "text or list of texts", {"anyOf": [_STRING, _STRINGS]}, help_, example)
+
+
+def partitions(help_: str, example: object) -> Setting:
+    return Setting(
+        _partitions, "column or list of columns", {"anyOf": [_STRING, _STRINGS, {"type": "object"}]}, help_, example
+    )
+
+
+def hooks(help_: str, example: object) -> Setting:
+    statement: Schema = {"type": "object", "properties": {"sql": _STRING}, "required": ["sql"]}
+    one = {"anyOf": [_STRING, statement]}
+    return Setting(_hooks, "SQL or list of SQL", {"anyOf": [one, {"type": "array", "items": one}]}, help_, example)
+
+
+def true_or_false(help_: str, of: str = "") -> Setting:
+    word = {"type": "string", "pattern": r"^\s*([tT][rR][uU][eE]|[fF][aA][lL][sS][eE])\s*$"}
+    return Setting(lambda key, value: flag(key, value, of), "true or false", {"anyOf": [{"type": "boolean"}, word]},
+                   help_, True)  # fmt: skip
+
+
+def mapping(help_: str, example: object) -> Setting:
+    return Setting(_mapping, "mapping", {"type": "object"}, help_, example)
+
+
+def scalars(help_: str, example: object) -> Setting:
+    values = {"type": ["string", "number", "boolean"]}
+    schema: Schema = {"type": "object", "additionalProperties": values}
+    return Setting(_scalars, "mapping of texts, numbers and booleans", schema, help_, example)
+
+
+def one_of(help_: str, *allowed: str) -> Setting:
+    def check(key: str, value: object) -> str:
+        if value not in allowed:
+            hint = nearest(value, allowed) if isinstance(value, str) else None
+            raise ConfigFault(key, f"config {key!r} is {value!r}; it must be one of {', '.join(allowed)}", hint)
+        return str(value)
+
+    return Setting(check, " | ".join(f"`{word}`" for word in allowed), {"enum": list(allowed)}, help_, allowed[0])
+
+
+def publish(help_: str, example: object) -> Setting:
+    place = {"to": {"anyOf": [_STRING, _STRINGS]}, "table": _STRING}
+    entry: Schema = {"type": "object", "properties": place, "additionalProperties": False}
+    schema: Schema = {"anyOf": [{"type": "boolean"}, _STRING, _STRINGS, entry]}
+    return Setting(_publish, "true, destinations or {to, table}", schema, help_, example)
+
+
+def taken(help_: str) -> Setting:
+    """Of dbt: taken as it is."""
+    return Setting(lambda _key, value: value, "anything", {}, help_)
+
+
+def flag(key: str, value: object, of: str = "") -> bool:
+    """A setting `of` something that is true or false, as a word too. Raises ConfigFault."""
+    words: Mapping[object, bool] = {True: True, False: False, "true": True, "false": False}
+    word = value.strip().lower() if isinstance(value, str) else value
+    if not isinstance(word, str | bool) or word not in words:
+        raise ConfigFault(key, f"config {key!r}{of} must be true or false, not {value!r}")
+    return words[word]
+
+
+def _text(key: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise ConfigFault(key, f"config {key!r} must be text, not {value!r}")
+    return value
+
+
+def _texts(key: str, value: object) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    parts = value if isinstance(value, list | tuple) else [value]
+    if not all(isinstance(part, str) for part in parts):
+        raise ConfigFault(key, f"config {key!r} must be a text or a list of texts, not {value!r}")
+    return tuple(parts)
+
+
+def _partitions(key: str, value: object) -> tuple[str, ...]:
+    """Columns. BigQuery's mapping of a field means its column where a partition is a value of it: a date by day."""
+    if not isinstance(value, Mapping):
+        return _texts(key, value)
+    column = value.get("field")
+    is_value = value.get("data_type", "date") == "date" and value.get("granularity", "day") == "day"
+    if not isinstance(column, str) or not is_value:
+        hint = "give a column, or a list of them; this form is known for a date by day alone"
+        raise UnusedSetting(key, f"config {key!r} of another database is ignored: the table is not partitioned", hint)
+    return (column,)
+
+
+def _hooks(key: str, value: object) -> tuple[str, ...]:
+    parts = value if isinstance(value, list | tuple) else [value]
+    return _texts(key, [part.get("sql") if isinstance(part, Mapping) else part for part in parts if part is not None])
+
+
+def _mapping(key: str, value: object) -> Mapping[str, object]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ConfigFault(key, f"config {key!r} must be a mapping of keys to values, not {value!r}")
+    return {str(name): part for name, part in value.items()}
+
+
+def _scalars(key: str, value: object) -> Mapping[str, str]:
+    return {name: _scalar(f"{key}.{name}", part) for name, part in _mapping(key, value).items()}
+
+
+def _scalar(key: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise ConfigFault(key, f"config {key!r} must be a text, number or boolean, not {value!r}")
+
+
+def _publish(key: str, value: object) -> Publish | None:
+    if isinstance(value, bool):
+        return Publish() if value else None
+    if not isinstance(value, Mapping):
+        return Publish(_texts(key, value))
+    unknown = sorted(map(str, value.keys() - {"to", "table"}))
+    if unknown:
+        raise ConfigFault(key, f"unknown key {unknown[0]!r} in config {key!r}", "known keys: to, table")
+    table = value.get("table")
+    return Publish(_texts(key, value.get("to")), None if table is None else _text(f"{key}.table", table))

@@ -1,0 +1,156 @@
+"""What values keys take, each with how it is read, its words and its JSON Schema."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from sqlmesh_like.errors import ProjectError
+from sqlmesh_like.project.keys.shape import Form, NamedShape, Reader, Schema, Shape
+from sqlmesh_like.project.reading.column_types import type_fault
+from sqlmesh_like.project.reading.yaml_node import YamlNode
+
+GRANULARITIES = (
+    *("nanosecond", "microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter"),
+    "year",
+)
+TEXT: Schema = {"type": ["string", "number"]}
+_TEXTS: Schema = {"anyOf": [TEXT, {"type": "array", "items": TEXT}]}
+_OBJECT: Schema = {"type": "object"}
+_SCALARS: Schema = {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}
+
+
+def _whole_number(node: YamlNode, key: str) -> int:
+    if isinstance(node.value, bool) or not isinstance(node.value, int):
+        raise node.error(f"{key} must be a whole number, not {node.value!r}")
+    return node.value
+
+
+def _number(node: YamlNode, key: str) -> float:
+    if isinstance(node.value, bool) or not isinstance(node.value, int | float):
+        raise node.error(f"{key} must be a number, not {node.value!r}")
+    return node.value
+
+
+def _meta_alone(node: YamlNode, key: str) -> object:
+    meta = node.mapping(key).get("meta")
+    return {"meta": {} if meta is None else meta.mapping("meta").value}
+
+
+def _filters(node: YamlNode, key: str) -> object:
+    return {"where_filters": [{"where_sql_template": filter_} for filter_ in node.texts(key)]}
+
+
+def _window(node: YamlNode, key: str) -> object:
+    match = re.fullmatch(r"(\d+) (\S+)", node.text(key).lower())
+    if match is None:
+        raise node.error(f"{key} is {node.text(key)!r}; it must be a count and a granularity", f"write {key}: 7 days")
+    singular = match[2].removesuffix("s")
+    return {"count": int(match[1]), "granularity": singular if singular in GRANULARITIES else match[2]}
+
+
+def _data_type(node: YamlNode, key: str) -> str:
+    text_ = node.text(key)
+    fault = type_fault(text_)
+    if fault is not None:
+        raise ProjectError(fault[0], location=node.location, hint=fault[1])
+    return text_
+
+
+text = Form(lambda node, key: node.text(key), "text", TEXT, example="orders")
+texts = Form(lambda node, key: list(node.texts(key)), "text or list of texts", _TEXTS, example=["orders"])
+list_of_texts = Form(
+    lambda node, key: [element.text(key) for element in node.sequence(key)],
+    "list of texts",
+    {"type": "array", "items": TEXT},
+    example=["orders"],
+)
+flag = Form(lambda node, key: node.flag(key), "true or false", {"type": "boolean"}, example=True)
+anything = Form(lambda node, _key: node.value, "anything", {})
+"""Of dbt: what is there is not looked at."""
+expression = Form(
+    lambda node, _key: str(node.value), "SQL", {"type": ["string", "number", "boolean"]}, example="amount * 2"
+)
+"""SQL, which may be as short as `1` or `true`."""
+whole_number = Form(_whole_number, "whole number", {"type": "integer"}, example=10)
+number = Form(_number, "number", {"type": "number"}, example=0.5)
+plain = Form(lambda node, key: node.mapping(key).value, "mapping", _OBJECT, example={"owner": "sales"})
+"""A mapping as it stands."""
+settings = Form(lambda node, key: node.settings(key), "mapping of texts, numbers and booleans", _SCALARS)
+meta_alone = Form(
+    _meta_alone, "mapping", {"type": "object", "properties": {"meta": _OBJECT}}, example={"meta": {"owner": "sales"}}
+)
+"""The `config:` of a part of an entry, of which `meta` is all that counts."""
+filters = Form(_filters, "text or list of texts", _TEXTS, example="{{ Dimension('order__is_big') }}")
+"""One filter or several. They are templates that a query of metrics would render: nothing here does."""
+window = Form(_window, "count and granularity", {"type": "string", "pattern": r"^\d+ \S+$"}, example="7 days")
+"""`7 days` → its count and granularity, in the singular where it is a standard one."""
+data_type = Form(_data_type, "type of Spark SQL", {"type": "string"})
+
+
+def one_of(*words: str) -> Form:
+    """One of these words, in whatever case."""
+    read: Reader = lambda node, key: replace(node, value=node.text(key).lower()).choice(key, words)  # noqa: E731
+    anyhow = {"type": "string", "pattern": rf"^(?:{'|'.join(map(_any_case, words))})$"}
+    return Form(
+        read, _words(words), {"anyOf": [{"enum": list(words)}, anyhow]}, f"one of {', '.join(words)}", example=words[0]
+    )
+
+
+def choice(*words: str) -> Form:
+    """One of these words as they are."""
+    read: Reader = lambda node, key: node.choice(key, words)  # noqa: E731
+    return Form(read, _words(words), {"enum": list(words)}, f"one of {', '.join(words)}", example=words[0])
+
+
+def count(minimum: int = 1) -> Form:
+    """A whole number of at least this."""
+    read: Reader = lambda node, key: node.integer(key, minimum)  # noqa: E731
+    return Form(
+        read, f"whole number of at least {minimum}", {"type": "integer", "minimum": minimum}, example=max(minimum, 1)
+    )
+
+
+def entry(shape: Shape) -> Form:
+    """One entry of a shape."""
+    words = f"text or {shape.name}" if isinstance(shape, NamedShape) else shape.name
+    return Form(shape.read, words, _as_schema(shape), is_nested=True)
+
+
+def each(shape: Shape) -> Form:
+    """A list of entries of one shape."""
+    read: Reader = lambda node, key: [shape.read(element) for element in node.sequence(key)]  # noqa: E731
+    return Form(read, f"list: {shape.name}", {"type": "array", "items": shape}, is_nested=True)
+
+
+def by_name(shape: Shape) -> Form:
+    """Entries of one shape, each under its name."""
+    read: Reader = lambda node, key: {name: shape.read(child) for name, child in node.mapping(key).items()}  # noqa: E731
+    return Form(
+        read, f"by name: {shape.name}", {"type": "object", "additionalProperties": _as_schema(shape)}, is_nested=True
+    )
+
+
+def custom(words: str, *schemas: object) -> Form:
+    """Any of these, which the loader reads by itself."""
+    return Form(lambda node, _key: node.value, words, {"anyOf": list(schemas)}, is_nested=True)
+
+
+def _as_schema(shape: Shape) -> Schema:
+    return {"anyOf": [shape]}
+
+
+def _words(words: tuple[str, ...]) -> str:
+    return " | ".join(f"`{word}`" for word in words)
+
+
+def _any_case(word: str) -> str:
+    """A pattern of the word in any case, without flags, which JSON Schema has none of.
+
+    >>> _any_case("or_b")
+    '[oO][rR]_[bB]'
+    """
+    return "".join(f"[{letter}{letter.upper()}]" if letter.isalpha() else re.escape(letter) for letter in word)
+
+
+any_granularity = one_of(*GRANULARITIES)

@@ -1,0 +1,99 @@
+"""The keys of `profiles.yml`."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import get_args
+
+from sqlmesh_like.project.keys.forms import by_name, choice, custom, settings, text
+from sqlmesh_like.project.keys.shape import Form, Key, Schema, Shape
+from sqlmesh_like.project.nodes import DeltaEngine, OnUnproven
+from sqlmesh_like.project.publishing import DESTINATION
+from sqlmesh_like.project.reading.yaml_node import YamlNode
+
+
+def _threads(node: YamlNode, key: str) -> int:
+    if isinstance(node.value, str) and node.value.strip().isdigit():  # env_var gives text
+        node = replace(node, value=int(node.value))
+    return node.integer(key)
+
+
+class OutputShape(Shape):
+    """Keys of an output, beside which those of other adapters may stand; nearly one of ours is a slip."""
+
+    def check_keys(self, node: YamlNode) -> None:
+        for key, child in node.mapping(self.what).items():
+            close = [] if key in self.keys else difflib.get_close_matches(key, self.keys, n=1, cutoff=0.8)
+            if close:
+                shown = key.partition(":")[0]  # `password:word` is one key
+                raise child.error(f"unknown key {shown!r} in {self.what}", f"did you mean {close[0]!r}?")
+
+    def schema(self) -> Schema:
+        slips = "|".join(dict.fromkeys(pattern for name in self.keys for pattern in _slips(name)))
+        known = "|".join(self.keys)
+        return {**super().schema(), "patternProperties": {f"^(?!(?:{known})$)(?:{slips})$": False}}
+
+
+def _slips(name: str) -> Iterator[str]:
+    """Patterns of the name with a letter too many, too few, another, or two in the wrong order.
+
+    Of a short name only those that are surely slips.
+
+    >>> list(_slips("ab"))
+    ['a', '.ab', 'a.b', 'ab.']
+    """
+    characters = [re.escape(letter) for letter in name]
+    for place in range(len(name)):
+        before, after = "".join(characters[:place]), "".join(characters[place + 1 :])
+        if place:
+            yield before + after
+        if len(name) >= 5:
+            yield f"{before}.{after}"
+            yield "".join((*characters[:place], *reversed(characters[place : place + 2]), *characters[place + 2 :]))
+    yield from ("".join((*characters[:place], ".", *characters[place:])) for place in range(len(name) + 1))
+
+
+CATALOGS = ("none", "hive", "glue")
+CATALOG = Shape("catalog", {
+    name: Key(custom("mapping", {"type": "object"}), help=f"Settings of {name}.", example={}) for name in CATALOGS
+})  # fmt: skip
+OUTPUT = OutputShape("an output", {
+    "type": Key(choice("spark", "duckdb"), is_required=True, help="What computes.", example="spark"),
+    "schema": Key(text, "default", help="Schema of models that name none.", example="dws"),
+    "warehouse": Key(text, "warehouse", help="Folder of the tables, relative to the project, or a URI.",
+                     example="s3://lake/warehouse"),
+    "master": Key(text, "local[*]", help="Spark's master.", example="yarn"),
+    "threads": Key(Form(_threads, "whole number of at least 1",
+                        {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": r"^\s*\d+\s*$"}]}),
+                   1, help="Models that are computed side by side.", example=4),
+    "catalog": Key(custom("`none` | `hive` | `glue`, or one with its settings", {"enum": list(CATALOGS)}, CATALOG),
+                   "none", help="Where tables are registered.", example="hive"),
+    "spark": Key(settings, help="Settings of the Spark session.", example={"spark.executor.memory": "4g"}),
+    "hudi": Key(settings, help="Options of Hudi's writer for all tables.",
+                example={"hoodie.parquet.compression.codec": "zstd"}),
+    "publish": Key(by_name(DESTINATION), help="Destinations that models publish to, by name.",
+                   example={"bi": {"duckdb": "serving.duckdb"}}),
+    "delta_engine": Key(choice(*get_args(DeltaEngine)), "auto",
+                        help="auto: small changes are computed by DuckDB where it is proven to give Spark's rows.",
+                        example="spark"),
+    "on_unproven": Key(choice(*get_args(OnUnproven)), "error",
+                       help="Of type duckdb: a query that it is not known to compute as Spark does.", example="warn"),
+}, others="take")  # fmt: skip
+PROFILE = Shape("a profile", {
+    "target": Key(text, help="The output that is used. Default: `default`, or the only one.", example="local"),
+    "outputs": Key(by_name(OUTPUT), is_required=True, help="The outputs by name.",
+                   example={"local": {"type": "spark", "schema": "dws"}}),
+})  # fmt: skip
+
+
+class ProfilesShape(Shape):
+    """Profiles by name, and dbt's `config:`."""
+
+    def schema(self) -> Schema:
+        return {"type": "object", "properties": {"config": {}}, "additionalProperties": {"anyOf": [PROFILE]}}
+
+
+PROFILES = ProfilesShape("profiles.yml", {}, others="take")

@@ -1,0 +1,144 @@
+"""Entries of YAML key by key: which keys one has, what values they take, and what stands for those that it lacks.
+
+Owns the declaration and how an entry is held to it. What is read is plain data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sqlmesh_like.project.reading.yaml_node import YamlNode
+
+Reader = Callable[[YamlNode, str], object]
+"""A value and the key that names it → plain data. Raises ProjectError at its place."""
+Schema = Mapping[str, object]
+"""JSON Schema, in which a `Shape` stands for its own."""
+Others = Literal["refuse", "warn", "take"]
+"""What becomes of keys that are not declared; `take`: they are the project's own, or another tool's."""
+TEMPLATE: Schema = {"type": "string", "pattern": r"\{\{|\{%"}
+NULL: Schema = {"type": "null"}
+
+
+@dataclass(frozen=True)
+class Form:
+    """What values a key takes. `words` say it to people, `schema` to editors; `example` is one of any key."""
+
+    read: Reader
+    words: str
+    schema: Schema
+    hint: str = "…"
+    is_nested: bool = False  # entries of their own shape, to which the loader comes by itself
+    example: object = None
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key: its values, and what stands for it where it is not there. `help` and `example` are for readers."""
+
+    form: Form
+    default: object = None
+    is_required: bool = False
+    help: str = ""
+    example: object = None
+
+    @property
+    def shown(self) -> object:
+        """A value that it may have; None where nothing is looked at."""
+        return self.form.example if self.example is None else self.example
+
+    def schema(self) -> Schema:
+        """A key may be null, as if it were not there, and a template instead of what it renders to."""
+        schemas = [self.form.schema]
+        if self.form.schema:
+            schemas += [] if takes_any_text(self.form.schema) else [TEMPLATE]
+            schemas += [] if self.is_required or takes_null(self.form.schema) else [NULL]
+        said = {"description": self.help} if self.help else {}
+        shown = {} if self.default is None else {"default": self.default}
+        value = schemas[0] if len(schemas) == 1 and not isinstance(schemas[0], Shape) else {"anyOf": schemas}
+        return {**said, **value, **shown, **({} if self.shown is None else {"examples": [self.shown]})}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The keys of an entry; `what` names it in messages: `a measure`."""
+
+    what: str
+    keys: Mapping[str, Key]
+    others: Others = field(default="refuse", kw_only=True)
+    help: str = field(default="", kw_only=True)
+
+    @property
+    def name(self) -> str:
+        """What it is in words, without an article: `measure`."""
+        return self.what.removeprefix("a ").removeprefix("an ").removeprefix("the ")
+
+    def check_keys(self, node: YamlNode) -> None:
+        """Raises ProjectError where it is not a mapping or has a key that is refused; warns of one that is not used."""
+        node.mapping(self.what)
+        if self.others == "refuse":
+            node.expect_keys(self.what, self.keys)
+        elif self.others == "warn":
+            node.ignore_other_keys(self.what, self.keys)
+
+    def check(self, node: YamlNode) -> None:
+        """As `check_keys`, and raises ProjectError for a value of a form that the key does not take."""
+        self.check_keys(node)
+        for name, child in node.items():
+            key = self.keys.get(name)
+            if key is not None and child.value is not None and not key.form.is_nested:
+                key.form.read(child, name)
+
+    def read(self, node: YamlNode, _key: str = "") -> dict[str, object]:
+        """Every key with its value or its default. Raises ProjectError for a key that is unknown, wrong or missing."""
+        self.check_keys(node)
+        return {name: self.value(node, name) for name in self.keys}
+
+    def value(self, node: YamlNode, name: str) -> object:
+        """What a key says, or its default. Raises ProjectError where it is wrong, or missing and required."""
+        key, child = self.keys[name], node.get(name)
+        if child is not None:
+            return key.form.read(child, name)
+        if key.is_required:
+            raise node.error(f"{self.what} needs {name!r}", f"add {name}: {key.form.hint}")
+        return key.default
+
+    def schema(self) -> Schema:
+        """JSON Schema of an entry."""
+        required = [name for name, key in self.keys.items() if key.is_required]
+        return {
+            "type": "object",
+            "properties": {name: key.schema() for name, key in self.keys.items()},
+            **({"required": required} if required else {}),
+            **({} if self.others == "take" else {"additionalProperties": False}),
+        }
+
+
+class NamedShape(Shape):
+    """Keys of an entry for which a name alone may stand."""
+
+    def read(self, node: YamlNode, key: str = "") -> dict[str, object]:
+        if not isinstance(node.value, str):
+            return super().read(node, key)
+        return {name: node.value if name == "name" else one.default for name, one in self.keys.items()}
+
+    def schema(self) -> Schema:
+        return {"anyOf": [{"type": "string"}, super().schema()]}
+
+
+def takes_any_text(schema: object) -> bool:
+    """Whether every text is a value."""
+    if not isinstance(schema, Mapping):
+        return False
+    types, branches = schema.get("type", ()), schema.get("anyOf", ())
+    assert isinstance(branches, list | tuple)
+    has_text = types == "string" or (isinstance(types, list) and "string" in types)
+    return (has_text and not {"enum", "pattern"} & schema.keys()) or any(map(takes_any_text, branches))
+
+
+def takes_null(schema: object) -> bool:
+    """Whether null is a value by itself."""
+    branches = schema.get("anyOf", ()) if isinstance(schema, Mapping) else ()
+    assert isinstance(branches, list | tuple)
+    return NULL in branches
