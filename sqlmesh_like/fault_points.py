@@ -38,11 +38,13 @@ INGEST_POINTS = (
     "ingest.last_commits",
 )  # fmt: skip
 """Of one batch; those of a table come once for each table."""
+ROLLBACK_POINTS = ("rollback.marked", "rollback.in_flight", "rollback.undone")
+"""Of each commit that is taken off a table; `hudi.removal` comes between the last two."""
 NODE_POINTS = ("seed.begin", "seed.end", "snapshot.begin", "snapshot.end")
 
 POINTS = frozenset(
     COMMIT_POINTS + REMOVAL_POINTS + SPARK_POINTS + SWAP_POINTS + PUBLISH_POINTS + MAINTAIN_POINTS + INGEST_POINTS
-    + NODE_POINTS
+    + ROLLBACK_POINTS + NODE_POINTS
 )  # fmt: skip
 _SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 

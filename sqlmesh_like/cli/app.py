@@ -56,6 +56,8 @@ COMMANDS = {
     "history": "Show a table's commits.",
     "ddl": "Print the DDL of an external table for Hive or Athena.",
     "maintain": "Compact tables and remove history that nothing needs.",
+    "rollback": "Bring a table back to an earlier commit.",
+    "repair": "Make a broken table right again.",
     "docs": "Write the documentation site, or serve it.",
     "report": "Write a page with charts of the tables.",
     "lineage": "Show where columns come from.",
