@@ -13,7 +13,7 @@ NO_TESTS := $(addprefix tests/,__pycache__ data no_jvm)
 WITH_JVM := $(filter-out $(WITHOUT_JVM) $(NO_TESTS),$(patsubst %/,%,$(wildcard tests/*/)))
 # One plans while the other computes; each has a Spark of its own, of 3 GB.
 SPARKS := 2
-DEEP_WITH_JVM := $(addprefix tests/spark/lakes/test_,random_lakes.py shop_lake.py retail_lake.py estate_lake.py) tests/spark/cdc/test_ingest_kills.py tests/spark/cdc/test_event_fuzz.py tests/spark/lakes/test_cluster.py
+DEEP_WITH_JVM := $(addprefix tests/spark/lakes/test_,random_lakes.py shop_lake.py retail_lake.py estate_lake.py) tests/spark/cdc/test_ingest_kills.py tests/faults/test_kills.py tests/spark/cdc/test_event_fuzz.py tests/spark/lakes/test_cluster.py
 
 .PHONY: demo demo-shop demo-retail demo-estate demo-live test test-fast bench test-deep check lint fmt lock site-libraries sbom audit clean
 .DEFAULT_GOAL := check
@@ -38,7 +38,7 @@ test-fast: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n auto --dist loadfile $(WITHOUT_JVM)
 
 # 10,000 random cases instead of 500, others each time: two hours of one core. What fails is filed in tests/properties/failed_once.
-# An ingestion is killed 30 times instead of 5.
+# An ingestion is killed 30 times instead of 5, a run without a JVM 1,000 times instead of 30.
 test-deep: $(VENV)/.installed-dev
 	SML_DEEP=1 $(BIN)/python -m pytest -n auto --dist loadfile tests/properties
 	$(BIN)/sml deps

@@ -24,6 +24,7 @@ from sqlmesh_like.cli.printing.output import json_line
 from sqlmesh_like.cli.printing.source_excerpt import with_source
 from sqlmesh_like.control_characters import shown_lines
 from sqlmesh_like.errors import SmlError, nearest
+from sqlmesh_like.fault_points import check_variable
 from sqlmesh_like.secrets import scrubbing
 
 COMMANDS = {
@@ -55,6 +56,8 @@ COMMANDS = {
     "history": "Show a table's commits.",
     "ddl": "Print the DDL of an external table for Hive or Athena.",
     "maintain": "Compact tables and remove history that nothing needs.",
+    "rollback": "Bring a table back to an earlier commit.",
+    "repair": "Make a broken table right again.",
     "docs": "Write the documentation site, or serve it.",
     "report": "Write a page with charts of the tables.",
     "lineage": "Show where columns come from.",
@@ -159,6 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     try:
+        check_variable()
         result: object = build_app().main(words, prog_name="sml", standalone_mode=False)
     except click.ClickException as error:
         _print_click_error(error, words)

@@ -31,6 +31,8 @@ EXAMPLES = {
     "history": "sml history user_agg --limit 10",
     "ddl": "sml ddl user_agg --dialect athena",
     "maintain": "sml maintain -s dwd_order",
+    "rollback": "sml rollback user_agg --to 20240501120000000",
+    "repair": "sml repair user_agg",
     "docs generate": "sml docs generate --static",
     "docs serve": "sml docs serve --port 8081",
     "report": "sml report --output sales.html",

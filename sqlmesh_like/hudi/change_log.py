@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 
+from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.commits import STATE_PREFIX, Commit
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
@@ -221,6 +222,7 @@ def remove_logs(timeline: Timeline, now: datetime | None = None) -> int:
     gone = [name for name in names if name not in named and name.partition("-")[0] < limit]
     for name in gone:
         logs.fs.rm(f"{logs.path}/{name}", recursive=True)
+        fault_point("maintain.log_removed")
     return len(gone)
 
 

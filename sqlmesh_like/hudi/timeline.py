@@ -26,12 +26,16 @@ _KEYED_OPERATIONS = {"UPSERT", "UPSERT_PREPPED", "DELETE", "DELETE_PREPPED", "DE
 
 
 class Timeline:
-    """The timeline of one table as it was when first read; make a new one to see later commits."""
+    """The timeline of one table as it was when first read; make a new one to see later commits.
 
-    def __init__(self, uri: str) -> None:
+    `until`: as if nothing had been requested after this instant, whose metadata is not looked at.
+    """
+
+    def __init__(self, uri: str, until: str | None = None) -> None:
         self.uri = uri.rstrip("/")
         self.folder: Folder = folder(self.uri)
-        self._names = self.folder_names()
+        names = self.folder_names()
+        self._names = [name for name in names if until is None or not _is_later(name, until)]
         self._decoded = _still_there(self.uri, self.names)
 
     @cached_property
@@ -320,6 +324,19 @@ class _TableCommits:
 def _table_commits(uri: str) -> _TableCommits:
     """A completed instant's file never changes, and its name is its own: what was read once holds."""
     return _TableCommits(uri)
+
+
+def _is_later(name: str, instant: str) -> bool:
+    """
+    >>> _is_later("20240101000003000.inflight", "20240101000001000"), _is_later("history", "20240101000001000")
+    (True, False)
+    """
+    return name[:1].isdigit() and name[: len(instant)] > instant
+
+
+def forget_commits(uri: str) -> None:
+    """Read a table's commits anew: somebody may have damaged a file that was read before."""
+    _table_commits(uri.rstrip("/")).known.clear()
 
 
 def _still_there(uri: str, listed: frozenset[str]) -> dict[Instant, Commit]:

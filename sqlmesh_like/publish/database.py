@@ -19,6 +19,7 @@ from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateColumn
 
 from sqlmesh_like.errors import MachineError, NodeError, ProjectError
+from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.columns import converter, database_type
 from sqlmesh_like.publish.store import DELETED_COLUMN, KEY_COLUMN, STATE, Published, columns_from, foreign, overtaken
@@ -71,12 +72,14 @@ class DatabaseStore:
                 if not export.whole:
                     self._mark(db, table, old, new)
                     self._follow(db, target, export)
+                    fault_point("publish.written")
                     return
                 # First: SQLite's driver begins a transaction with the first change of rows, not of tables.
                 self._mark(db, table, None, new)
                 self._widen(db, target)
                 db.execute(sa.delete(target))
                 self._load(db, target, export)
+                fault_point("publish.written")
 
     def _claim(self, db: sa.Connection, table: str, old: Published | None, new: Published) -> None:
         """Before there is a table its name is ours: a crash leaves none that nobody knows."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from sqlmesh_like.duckdb.duck_connection import database
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.store import DELETED_COLUMN, KEY_COLUMN, STATE, Published, columns_from, foreign, overtaken
 from sqlmesh_like.run.ports import Export
@@ -68,6 +69,7 @@ class DuckDBStore:
                     f"DELETE FROM {target} USING {_CHANGE} c WHERE {quoted(table)}.{KEY_COLUMN} = c.{KEY_COLUMN}"
                 )
                 db.execute(f"INSERT INTO {target} BY NAME {staying} FROM {_CHANGE} WHERE NOT {DELETED_COLUMN}")
+            fault_point("publish.written")
             db.execute("COMMIT")
 
     def _mark(self, db: duckdb.DuckDBPyConnection, table: str, followed: Published | None, new: Published) -> None:

@@ -19,6 +19,7 @@ from pyarrow import parquet
 
 from sqlmesh_like.duckdb.duck_connection import file_worker
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.store import DELETED_COLUMN, KEY_COLUMN, Published, foreign
@@ -57,6 +58,7 @@ class ParquetStore:
             place = Path(self._folder.path if self._folder.is_local else scratch)
             made = place / f".{table}.parquet.new"
             self._merge(table, export, new, made, Path(scratch))
+            fault_point("publish.written")
             if self._folder.is_local:
                 os.replace(made, self._path(table))
             else:

@@ -13,6 +13,7 @@ from threading import Lock
 from typing import Any
 
 from sqlmesh_like.errors import NodeError, RetryableError, SmlError
+from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.project.publishing import Destination
@@ -98,11 +99,15 @@ class LakePublisher:
         since = self._since(old, state)
         if since is not None and since == state.frontier:
             return PublishResult(to.name, table, None)
+        fault_point("publish.begin")
         export = exports.of(state, since)
+        fault_point("publish.read")
         if not export.whole and (old is None or old.columns != columns_of(export.schema)):
             export = exports.of(state, None)  # columns came, went or changed
         new = Published(model.unique_id, state.uri, state.frontier, columns_of(export.schema))
-        return _written(store, to, table, export, old, new)
+        result = _written(store, to, table, export, old, new)
+        fault_point("publish.end")
+        return result
 
     def _since(self, old: Published | None, state: TableState) -> str | None:
         """The commit from which changes can be followed; None: the whole table must be sent."""

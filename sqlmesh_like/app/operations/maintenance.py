@@ -11,6 +11,7 @@ from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.source_discovery import discovered_tables, with_discovered_tables
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.change_log import remove_logs
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.plan.catalog import TablePlace
@@ -82,10 +83,13 @@ def _maintain(lake: HudiLake, place: TablePlace, rebucket: bool) -> MaintenanceR
 def _services(lake: HudiLake, place: TablePlace, rebucket: bool) -> list[str]:
     """What was done to one table, in words."""
     done = []
+    fault_point("maintain.begin")
     if lake.catalog.state(place.unique_id).kind == "mor" and (groups := lake.engine.compact(place.uri)):
         done.append(f"{groups} file group{'s' if groups > 1 else ''} compacted")
+        fault_point("maintain.compacted")
     if rebucket and (changed := lake.engine.rebucket(place.uri, hudi_options(lake.loaded, place.unique_id))):
         done.append("{} → {} buckets, {:,} → {:,} files".format(*changed.buckets, *changed.files))
+        fault_point("maintain.rebucketed")
     for cleaning in due(lake.catalog, [place.unique_id], slack=0):
         lake.engine.clean(cleaning.uri, cleaning.retain)
         done.append(f"{cleaning.retain} commits kept")

@@ -33,6 +33,7 @@ from sqlmesh_like.cdc.tables import dead_letters
 from sqlmesh_like.cdc.tables.dead_letters import stored_dead_letters
 from sqlmesh_like.cdc.tables.table_batch import commit
 from sqlmesh_like.errors import NodeError, ProjectError
+from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.project.nodes import IngestSource, SourceTable
 from sqlmesh_like.spark.frames.cached_frame import cached
 
@@ -81,6 +82,7 @@ def ingest_batch(
     files = lines if isinstance(lines, list) else []
     with _events(place, lines) as events:
         mark = mark_of(events)
+        fault_point("ingest.begin")
         routing = routed_files(place, files) if events is None else routed(place, events)
         if only is not None:
             routing = Routed({name: share for name, share in routing.shares.items() if name == only}, {}, 0, 0)
@@ -93,8 +95,10 @@ def ingest_batch(
             # What the table's own lines were worth was not known when the batch first came.
             bad_mark = mark if only is None else replace(mark, query=f"{mark.query}/{only}")
             bad = _write_dead_letters(place, root, events, routing, decoded, bad_mark)
+            fault_point("ingest.dead_letters")
             done = side_by_side(place, decoded, lambda each: commit(place, each, mark), lambda each: each.layout.table)
             tables = tuple(_measured(each, routing) for each in (*failed, *done[0], *done[1]))
+            fault_point("ingest.batch")
             return BatchReport(tables, routing.skipped, routing.lines, bad, time.monotonic() - started, mark)
         finally:
             for each in decoded:

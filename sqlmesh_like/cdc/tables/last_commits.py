@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from sqlmesh_like.cdc.sources.batch_marker import MARKER_KEY
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import IngestError, UnreadableTableError
+from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
@@ -99,6 +100,12 @@ def was_restarted(place: SourcePaths) -> bool:
     return folder(place.last_commits).exists(_RESTARTED)
 
 
+def dead_letters_after(place: SourcePaths, table: SourceTable, frontier: str) -> bool:
+    """Whether dead letters of a table were ingested after a commit of it."""
+    noted = _read(place, _DEAD_LETTERS).get(str(table.table), "").split()
+    return any(each.split("_")[0] > frontier.split("_")[0] for each in noted)
+
+
 def tables_that_went_back(place: SourcePaths) -> list[WentBack]:
     """Tables that lack a commit that their source made, or a file of their newest one.
 
@@ -175,4 +182,5 @@ def _write(place: SourcePaths, name: str, entries: Mapping[str, str]) -> None:
     notes.fs.makedirs(notes.path, exist_ok=True)
     with notes.fs.open(f"{path}.new", "wb") as file:
         file.write(json.dumps(entries).encode())
+    fault_point("ingest.last_commits")
     notes.fs.mv(f"{path}.new", path)

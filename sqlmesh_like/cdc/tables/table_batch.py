@@ -25,6 +25,7 @@ from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.tables.batch_log import log_of_batch
 from sqlmesh_like.cdc.tables.dead_letters import are_open
 from sqlmesh_like.cdc.tables.truncates import note_truncates
+from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.bucket_count import BUCKETS_KEY
 from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.file_sizing import buckets_for, fits_in_a_file, tasks_for
@@ -94,8 +95,10 @@ def _commit_batch(
     try:
         report, to_remember = _counted_before(decoded) if is_counted else _counted(decisions, layout)
         note_truncates(place, layout.table, decoded.truncates)
+        fault_point("ingest.truncates")
         if remembers and to_remember:
             write_floors(spark, tombstones, layout, decisions, floors)
+            fault_point("ingest.floors")
         # Into a table without any row there is nothing to look up; a row marked as deleted would be inserted.
         is_load = report.upserts > 0 and not Timeline(uri).commit_instants
         if is_load and result is None:
@@ -109,6 +112,7 @@ def _commit_batch(
             write(rows, table, "bulk_insert", written, _IS_NETTED)
         else:
             _upsert(place, decoded, rows, table, written, report.upserts + report.deletes)
+        fault_point("ingest.table")
         sync(spark, place.target, layout.table.table, uri, layout.partition_field)
         return replace(report, seconds=time.monotonic() - started, changes=decoded.settled.changes)
     finally:

@@ -17,6 +17,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from sqlmesh_like.errors import RetryableError
+from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.commit_encoding import CommitContent, encode_commit
@@ -25,6 +26,7 @@ _OWN_FOLDER = ".sml_writer"
 """Has a folder for each commit of this writer that is in flight: who holds the table's lock may remove that. It is not
 among the markers, where Hudi would stumble over it."""
 _INSTANT = re.compile(r"\d{17}")
+_COMPLETED = re.compile(r"\d{17}_\d{17}\.")
 _PARTITION_FILE = ".hoodie_partition_metadata"
 
 
@@ -54,6 +56,7 @@ class OpenCommit:
         marker = self.markers / f"{path}.marker.{'CREATE' if is_new else 'MERGE'}"
         marker.parent.mkdir(parents=True, exist_ok=True)
         marker.touch()
+        fault_point("hudi.commit.marker")
 
     def add_partition(self, partition: str) -> None:
         """Make a partition's folder, as Hudi's readers know one."""
@@ -63,6 +66,7 @@ class OpenCommit:
             depth = len(Path(partition).parts)
             text = f"#partition metadata\ncommitTime={self.instant}\npartitionDepth={depth}\n"
             _write_whole(place / _PARTITION_FILE, text.encode(), self.own_folder / f"{uuid4()}")
+            fault_point("hudi.commit.partition")
 
     def complete(self, content: CommitContent) -> str:
         """Make the commit part of the table; its frontier. Raises RetryableError where another writer came between."""
@@ -76,13 +80,18 @@ class OpenCommit:
             raise RetryableError(f"another writer has begun {min(new)} in {self.root}")
         completed = _next_instant(names)
         target = self.timeline / f"{self.instant}_{completed}.commit"
-        _write_whole(target, encode_commit(content), self.own_folder / "commit")
+        aside = self.own_folder / "commit"
+        aside.write_bytes(encode_commit(content))
+        fault_point("hudi.commit.staged")
+        aside.rename(target)
+        fault_point("hudi.commit.complete")
         self.forget()
         return f"{self.instant}_{completed}"
 
     def forget(self) -> None:
         """Remove what is there beside the files, of a commit that needs nothing more."""
         shutil.rmtree(self.markers, ignore_errors=True)
+        fault_point("hudi.commit.unmarked")
         shutil.rmtree(self.own_folder, ignore_errors=True)
 
     def abandon(self, paths: Iterable[str] = ()) -> None:
@@ -94,6 +103,7 @@ class OpenCommit:
         if any(name.startswith(f"{self.instant}_") for name in _names(self.root)):
             self.forget()
             return
+        fault_point("hudi.removal.begin")
         for path in paths:
             (self.root / path).unlink(missing_ok=True)
         for marker in self.markers.rglob("*.marker.*"):
@@ -101,10 +111,19 @@ class OpenCommit:
             if marker.is_file():  # a partition may be called so
                 (self.root / written).unlink(missing_ok=True)
         # The request goes last: as long as it is there, somebody knows that there is something to remove.
-        (self.timeline / f"{self.instant}.inflight").unlink(missing_ok=True)
+        fault_point("hudi.removal.files")
+        self._unlink("*inflight")
+        fault_point("hudi.removal.inflight")
         shutil.rmtree(self.markers, ignore_errors=True)
-        (self.timeline / f"{self.instant}.commit.requested").unlink(missing_ok=True)
+        self._unlink("*requested")
+        fault_point("hudi.removal.request")
         shutil.rmtree(self.own_folder, ignore_errors=True)
+
+    def _unlink(self, pattern: str) -> None:
+        """Remove files of the instant from the timeline, with the checksums that Hadoop has beside them."""
+        for path in self.timeline.glob(f"{self.instant}.{pattern}"):
+            path.unlink(missing_ok=True)
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
 
 
 def open_commit(root: Path, expected: str | None) -> OpenCommit:
@@ -118,10 +137,13 @@ def open_commit(root: Path, expected: str | None) -> OpenCommit:
         raise RetryableError(f"{root} is at {timeline.frontier}, not at {expected}: another writer was there")
     commit = OpenCommit(root, _next_instant(timeline.names), timeline.names)
     commit.own_folder.mkdir(parents=True)
+    fault_point("hudi.commit.begin")
     (commit.timeline / f"{commit.instant}.commit.requested").touch(exist_ok=False)
+    fault_point("hudi.commit.requested")
     _write_whole(
         commit.timeline / f"{commit.instant}.inflight", encode_commit(_NOTHING_YET), commit.own_folder / "inflight"
     )
+    fault_point("hudi.commit.inflight")
     return commit
 
 
@@ -142,6 +164,7 @@ def remove_abandoned(root: Path) -> None:
     if not place.is_dir():
         return
     known = {name[:17] for name in _names(root) if _INSTANT.match(name)}
+    completed = {name[:17] for name in _names(root) if _COMPLETED.match(name)}
     for own_folder in place.iterdir():
         commit = OpenCommit(root, own_folder.name)
         # One that is older than the timeline may have completed, and been archived since.

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.change_log import ChangeLog, new_log
 from sqlmesh_like.hudi.commits import STATE_PREFIX, Slice
 from sqlmesh_like.hudi.timeline import Timeline
@@ -75,7 +76,9 @@ def upsert(work: Upsert) -> UpsertResult:
     groups = [replace(group, instant=commit.instant) for group in groups]
     try:
         files = _written(commit, root, groups, schema, file_footer(avro))
+        fault_point("hudi.commit.files")
         log = _log(work, files)
+        fault_point("hudi.commit.log")
         extra = {"schema": avro, **{f"{STATE_PREFIX}{name}": value for name, value in work.metadata.items()}}
         extra |= {f"{STATE_PREFIX}{name}": value for name, value in (log.metadata if log else {}).items()}
         frontier = commit.complete(CommitContent("UPSERT", tuple(files), extra))
@@ -156,6 +159,7 @@ def _written(
         commit.mark(merge.path, is_new=merge.previous is None)
         commit.add_partition(merge.partition)
         merged = merge_file(merge, schema, footer)
+        fault_point("hudi.commit.file")
         if merged is None:
             (root / merge.path).unlink(missing_ok=True)
         return merged

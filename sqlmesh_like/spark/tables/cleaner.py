@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+from sqlmesh_like.fault_points import fault_point
+
 _ARCHIVE_SLACK = 2
 
 
@@ -32,6 +34,8 @@ def clean_history(session: SparkSession, uri: str, retain: int) -> None:
     )
     try:
         client.clean()
+        fault_point("maintain.cleaned")
         client.archive()
+        fault_point("maintain.archived")
     finally:
         client.close()

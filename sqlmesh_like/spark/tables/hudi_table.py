@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ByteType, ShortType
 
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.file_sizing import BUCKETS
 from sqlmesh_like.hudi.storage import folder
@@ -73,7 +74,9 @@ def write(
     chosen = {**write_options(table), **table.options, **(options or {}), **tagged}
     chosen["hoodie.datasource.write.operation"] = operation
     chosen[BUCKETS] = str(table.buckets)  # whatever the user's options say now: the table was made with these
+    fault_point("spark.write.begin")
     without_small_integers(frame).write.format("hudi").options(**chosen).mode("append").save(table.uri)
+    fault_point("spark.write.end")
 
 
 def without_small_integers(frame: DataFrame) -> DataFrame:

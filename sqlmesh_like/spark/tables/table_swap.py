@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.spark.tables.hudi_table import HudiTable
@@ -23,9 +24,13 @@ def replace_table(table: HudiTable, build: Callable[[HudiTable], None]) -> None:
         raise NodeError(f"{table.name} changes its types or partitions, which cannot be done in place here", hint=hint)
     recover(table.uri)
     build(replace(table, uri=table.uri + _NEW))
+    fault_point("swap.built")
     _move(table.uri, table.uri + _OLD)
+    fault_point("swap.old_aside")
     _move(table.uri + _NEW, table.uri)
+    fault_point("swap.new_in_place")
     _remove(table.uri + _OLD)
+    fault_point("swap.end")
 
 
 def recover(uri: str) -> bool:

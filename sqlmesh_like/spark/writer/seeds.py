@@ -11,6 +11,7 @@ from datetime import datetime
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.names import KEY
 from sqlmesh_like.plan.history import RECORD_KEY, TableRecord, TableState
 from sqlmesh_like.run.seeds import SeedTable
@@ -24,6 +25,7 @@ def load_seed(
     session: SparkSession, table: SeedTable, state: TableState, now: datetime, hudi: Mapping[str, str]
 ) -> None:
     """Make the table equal to the seed, in one commit; readers see the old rows or the new ones."""
+    fault_point("seed.begin")
     recover(state.uri)
     seed = table.seed
     options = {key: str(value) for key, value in hudi.items()}
@@ -33,6 +35,7 @@ def load_seed(
     )  # fmt: skip
     sink = TableSpec(hudi_table, (), table.unique_key, state)
     sinks.rebuild(_keyed(_frame(session, table), table), sink, {RECORD_KEY: record.to_json()})
+    fault_point("seed.end")
 
 
 def _frame(session: SparkSession, table: SeedTable) -> DataFrame:

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from sqlmesh_like.delta.snapshot import SOURCE, STORED, snapshot_program
 from sqlmesh_like.errors import NodeError, RetryableError
+from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import KEY, Schema
 from sqlmesh_like.plan.history import RECORD_KEY
@@ -27,6 +28,7 @@ def take_snapshot(planned: PlannedModel, bindings: Bindings, target: TableSpec, 
     """Bring a snapshot's table up to its query. Raises NodeError where a key is NULL or repeats, or a type changed."""
     config, model = planned.compiled.model.config.snapshot, planned.compiled.model
     assert config is not None
+    fault_point("snapshot.begin")
     if recover(planned.target.uri):
         raise RetryableError(f"{model.table}: a swap cut short by a crash was finished: plan anew")
     source = bindings.as_written().persist()
@@ -43,6 +45,7 @@ def take_snapshot(planned: PlannedModel, bindings: Bindings, target: TableSpec, 
     if kept is None or stored is None:
         rows = bindings.session.sql(program.first)
         sinks.rebuild(rows, target, {RECORD_KEY: record.to_json()})
+        fault_point("snapshot.end")
         return WriteResult("full_refresh", source.count(), 0, committed=True)
     stored.createOrReplaceTempView(STORED)
     rows = bindings.session.sql(program.changes).persist()
@@ -53,6 +56,7 @@ def take_snapshot(planned: PlannedModel, bindings: Bindings, target: TableSpec, 
     record = replace(record, rows={"upserts": count})
     actions = target.prepared(rows).withColumn(IS_DELETED, F.lit(False))
     sinks.commit_actions(actions, sinks.WriteCounts(count, 0), target, {RECORD_KEY: record.to_json()}, kept)
+    fault_point("snapshot.end")
     return WriteResult("full_refresh", count, 0, committed=True)
 
 

@@ -13,7 +13,7 @@ from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.lakes.lake import clock, open_lake
 from sqlmesh_like.app.loading.loaded import load
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.hudi.timeline import _DECODED
+from sqlmesh_like.hudi.timeline import _table_commits
 from sqlmesh_like.plan.history import TableRecord
 from tests.unit.hudi.test_timeline import Lake, at
 
@@ -91,7 +91,7 @@ def test_an_estimate_says_whether_earlier_runs_were_timed(source: _Sized, capsys
     for paces in cases:
         commit["extraMetadata"]["sml.record"] = replace(record, paces=paces).to_json()
         path.write_text(json.dumps(commit))
-        _DECODED.clear()
+        _table_commits.cache_clear()
         assert (UNTIMED in told(capsys)[0]) != bool(paces)
         assert main(["explain", "m", "--output", "json"]) == 0
         (model,) = json.loads(capsys.readouterr().out)["models"]

@@ -71,7 +71,7 @@ def spoil(table: WrittenTable, frontier: str, change: Spoil) -> None:
     target = io.BytesIO()
     fastavro.writer(target, schema, [commit])
     path.write_bytes(target.getvalue())
-    timelines._DECODED.clear()
+    timelines._table_commits.cache_clear()
 
 
 @pytest.mark.parametrize("name", SPOILT)

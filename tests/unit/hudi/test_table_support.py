@@ -122,7 +122,7 @@ def test_file_groups_of_no_bucket_leave_a_table_to_spark(table: WrittenTable) ->
     name = next(path for path in (table.root / "p=x").glob("*.parquet")).name
     newest = table.root / ".hoodie" / "timeline" / f"{table.frontier}.commit"
     newest.write_bytes(newest.read_bytes().replace(name[:8].encode(), b"abcdefgh"))
-    timelines._DECODED.clear()
+    timelines._table_commits.cache_clear()
     (table.root / "p=x" / name).rename(table.root / "p=x" / f"abcdefgh{name[8:]}")
     with pytest.raises(UnsupportedRowsError, match="not that of a bucket"):
         table.upsert([("a", "x", 7)])

@@ -1,0 +1,88 @@
+"""A broken table made right again. Owns which way that is: a model is built anew, a source's table is read again.
+
+A model's rows follow from its inputs, whatever became of its own history: it is built beside and swapped. A table of a
+source goes back to its last commit that is whole; the ingestion that follows sees that, and reads the rest again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlmesh_like.app.lakes.lake import open_lake
+from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.source_discovery import with_discovered_tables
+from sqlmesh_like.app.operations.recovery.rollback import replayed_batches, require_ours, source_of
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.recovery.last_good_commit import TableHealth, table_health
+from sqlmesh_like.hudi.recovery.undo import undo
+from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import NodeId
+from sqlmesh_like.plan.catalog import TablePlace
+
+Notify = Callable[[str], None]
+_BROKEN = "__sml_broken_"
+
+
+@dataclass(frozen=True)
+class Damage:
+    """What is wrong with a table, and by what it is filled: the node and, of an ingested table, the source's name."""
+
+    place: TablePlace
+    health: TableHealth
+    source: str | None = None
+
+
+def find_damage(loaded: Loaded, name: str) -> Damage:
+    """What is wrong with a table. Raises ProjectError for an unknown name, NodeError for tables that are not ours.
+
+    A snapshot's old versions are in its table alone: it is not repaired, and the error says so.
+    """
+    loaded = with_discovered_tables(loaded)
+    place = open_lake(loaded).catalog.find(name)
+    require_ours(loaded, place)
+    if not folder(place.uri).exists():
+        raise NodeError(f"the table {place.table} does not exist yet", hint="run `sml ingest` or `sml run` first")
+    health = table_health(place.uri)
+    if place.unique_id.kind == "snapshot" and not health.is_whole:
+        hint = "restore it from a backup: no query gives a snapshot's old versions again"
+        raise NodeError(f"{place.table}: {health.problem}", hint=hint)
+    source = source_of(loaded, place)
+    return Damage(place, health, source[0].name if source else None)
+
+
+def restore_ingested_table(loaded: Loaded, damage: Damage, notify: Notify) -> None:
+    """Bring a source's table back to its last whole commit; where there is none, set it aside.
+
+    Raises NodeError, having changed nothing, where the source does not have what it would lack.
+    """
+    loaded = with_discovered_tables(loaded)
+    source = source_of(loaded, damage.place)
+    assert source is not None
+    with ExitStack() as held:
+        for purpose in ("run", "ingest"):
+            held.enter_context(lake_lock(loaded, purpose))
+        replayed_batches(loaded, *source, damage.health.good)
+        timeline = Timeline(damage.place.uri)
+        if damage.health.good is None:
+            aside = _set_aside(damage.place.uri)
+            notify(f"{damage.place.table} has no commit that is whole: its folder is now {aside}")
+            return
+        undone = undo(timeline, damage.health.good)
+        notify(f"{damage.place.table} went back to {damage.health.good}: taken off are {', '.join(undone)}")
+
+
+def _set_aside(uri: str) -> str:
+    """Move a table's folder: nothing that may hold rows is removed."""
+    aside = f"{uri}{_BROKEN}{datetime.now(UTC):%Y%m%d%H%M%S}"
+    folder(uri).fs.mv(folder(uri).path, folder(aside).path, recursive=True)
+    return aside
+
+
+def command_for(unique_id: NodeId) -> str:
+    """The command that fills a table which is built."""
+    return "seed" if unique_id.kind == "seed" else "run"

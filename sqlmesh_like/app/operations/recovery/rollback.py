@@ -1,0 +1,135 @@
+"""A table brought back to one of its commits. Owns what follows downstream, which is told before it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlmesh_like.app.lakes.lake import HudiLake, built_table, open_lake
+from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.lakes.spark_session import session_for
+from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.source_discovery import with_discovered_tables
+from sqlmesh_like.cdc.sources.query_log import PartitionOffsets
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.cdc.tables.replay_check import batches_to_replay
+from sqlmesh_like.errors import IngestError, NodeError
+from sqlmesh_like.hudi.recovery.undo import instants_after, require_undoable, undo
+from sqlmesh_like.hudi.time_travel import frontier_at
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import NodeId
+from sqlmesh_like.plan.catalog import TablePlace
+from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.project.nodes import Source, SourceTable
+
+Effect = Literal["full refresh", "goes on", "follows"]
+
+
+@dataclass(frozen=True)
+class Rollback:
+    """A table (`place`) that goes back from one commit to another, and what follows.
+
+    `undone`: instants that are taken off, newest first. `effects`: of the models that read it, by unique id.
+    `replayed`: batches that the next ingestion reads again, for a table of a source.
+    """
+
+    place: TablePlace
+    start: str
+    end: str
+    undone: tuple[str, ...]
+    effects: Mapping[str, Effect]
+    replayed: int | None = None
+    is_snapshot: bool = False
+    is_published: bool = False
+
+
+def plan_rollback(loaded: Loaded, name: str, when: str) -> Rollback:
+    """What bringing a table back to a commit (or to a time, see `sml history`) would do; changes nothing.
+
+    Raises ProjectError for an unknown table, UsageError for what is not a time, NodeError where it cannot be done.
+    """
+    loaded = with_discovered_tables(loaded)
+    lake = open_lake(loaded)
+    place, state = built_table(lake, name)
+    require_ours(loaded, place)
+    timeline = Timeline(place.uri)
+    end = frontier_at(timeline, when)
+    require_undoable(timeline, end)
+    assert state.frontier is not None
+    undone = tuple(instant.requested for instant in instants_after(timeline, end))
+    source = source_of(loaded, place)
+    return Rollback(
+        place, state.frontier, end, undone, _effects(lake, place, undone),
+        replayed_batches(loaded, *source, end) if source and undone else None,
+        place.unique_id.kind == "snapshot", _is_published(loaded, place),
+    )  # fmt: skip
+
+
+def roll_back(loaded: Loaded, name: str, when: str) -> Rollback:
+    """Bring a table back, as `plan_rollback` says it. Raises RetryableError where another process is writing."""
+    with ExitStack() as held:
+        for purpose in ("run", "ingest"):
+            held.enter_context(lake_lock(loaded, purpose))
+        rollback = plan_rollback(loaded, name, when)
+        undo(Timeline(rollback.place.uri), rollback.end)
+    return rollback
+
+
+def require_ours(loaded: Loaded, place: TablePlace) -> None:
+    """Raises NodeError for a table that others write."""
+    if place.unique_id.kind == "source" and place.unique_id not in loaded.project.ingested:
+        raise NodeError(f"{place.table} is written by others", hint="bring it back with the tool that writes it")
+
+
+def source_of(loaded: Loaded, place: TablePlace) -> tuple[Source, SourceTable] | None:
+    """The source that fills a table; None for a table that is built."""
+    for source in loaded.project.sources:
+        for table in source.tables:
+            if table.unique_id == place.unique_id:
+                return source, table
+    return None
+
+
+def _effects(lake: HudiLake, place: TablePlace, undone: tuple[str, ...]) -> Mapping[str, Effect]:
+    """What becomes of the models above: those that read the table, then those that read these."""
+    graph, result = lake.loaded.graph, dict[str, Effect]()
+    for unique_id in graph.descendants(place.unique_id):
+        if unique_id not in lake.catalog.places:
+            continue
+        result[unique_id] = _effect(lake.catalog.state(unique_id), place, undone)
+    return dict(sorted(result.items()))
+
+
+def _effect(reader: TableState, place: TablePlace, undone: tuple[str, ...]) -> Effect:
+    read = reader.record.frontier.get(place.unique_id) if reader.record else None
+    if read is None:
+        return "follows"
+    return "full refresh" if read.split("_")[0] in undone else "goes on"
+
+
+def replayed_batches(loaded: Loaded, source: Source, table: SourceTable, end: str | None) -> int:
+    """Batches that an ingestion reads again. Raises NodeError where the source does not have them."""
+    try:
+        return batches_to_replay(
+            SourcePaths(loaded.target, source), table, end, lambda partitions: _earliest(loaded, source, partitions)
+        )
+    except IngestError as error:
+        hint = "what is taken off could not be ingested again; nothing was changed"
+        raise NodeError(f"{table.table}: {error.message}", hint=hint, location=table.declared_at) from error
+
+
+def _earliest(loaded: Loaded, source: Source, partitions: list[tuple[str, int]]) -> PartitionOffsets:
+    from sqlmesh_like.cdc.sources.event_log_factory import log_of  # needs Spark, which files do not
+    from sqlmesh_like.cdc.sources.kafka_log import KafkaLog
+
+    log = log_of(loaded.project, source)
+    assert isinstance(log, KafkaLog)
+    with session_for(loaded, [source]) as spark:
+        return log.earliest(spark, partitions)
+
+
+def _is_published(loaded: Loaded, place: TablePlace) -> bool:
+    published = (model.unique_id for model in loaded.rendered.models if model.config.publish)
+    return NodeId.parse(place.unique_id) in set(published)

@@ -1,0 +1,36 @@
+"""`sml repair`: make a broken table right again. Owns the command and its lines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from sqlmesh_like.app.operations.ingestion import IngestRequest, ingest
+from sqlmesh_like.app.operations.recovery.repair import command_for, find_damage, restore_ingested_table
+from sqlmesh_like.cli.completion import complete_names
+from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.ingest_log import IngestLog, report_end
+from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.run_service import run_selected
+
+
+@click.command("repair")
+@click.argument("table", shell_complete=complete_names)
+@shared_options
+def command(flags: Flags, table: str) -> int:
+    """Make a table right again whose metadata or files are broken, or whose rows `sml verify` found wrong.
+
+    A model or seed is built anew beside and swapped, although its history cannot be read. A table of a source goes back
+    to its last commit that is whole, and its source is ingested, which reads the rest again.
+    """
+    loaded, output = load(flags, broken=True), make_output(flags)
+    damage = find_damage(loaded, table)
+    output.line(f"{damage.place.table}: {damage.health.problem or 'its metadata and files are whole'}")
+    if damage.source is None:
+        built = damage.place.unique_id
+        return run_selected(replace(flags, full_refresh=True), command_for(built), only=[built])
+    if not damage.health.is_whole:
+        restore_ingested_table(loaded, damage, output.line)
+    sources = replace(flags, select=(f"source:{damage.source}",), exclude=())
+    return report_end(output, ingest(load(sources), IngestRequest(), IngestLog(output)))

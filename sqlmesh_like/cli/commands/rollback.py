@@ -1,0 +1,61 @@
+"""`sml rollback`: bring a table back to one of its commits. Owns the command and its lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from sqlmesh_like.app.operations.recovery.rollback import Effect, Rollback, plan_rollback, roll_back
+from sqlmesh_like.cli.completion import complete_names
+from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.options import Flags, shared_options
+
+_EFFECTS: dict[Effect, str] = {
+    "full refresh": "has read what is taken off: the next run builds it anew (HIS003)",
+    "goes on": "has read nothing of what is taken off: it goes on from there",
+    "follows": "follows the models that it reads",
+}
+
+
+@click.command("rollback")
+@click.argument("table", shell_complete=complete_names)
+@click.option("--to", "when", required=True, metavar="WHEN", help="A commit of `sml history`, or an ISO 8601 time.")
+@click.option("--yes", is_flag=True, help="Do it; else it is only shown.")
+@shared_options
+def command(flags: Flags, table: str, when: str, yes: bool) -> int:
+    """Show what bringing a table back to an earlier commit means downstream, and do it with `--yes`.
+
+    Commits after WHEN are taken off the table with their files. A model's next run follows its inputs from there; a
+    table of a source is ingested again from its log, and is left alone where the log does not have all of it any more.
+    """
+    loaded, output = load(flags), make_output(flags)
+    rollback = roll_back(loaded, table, when) if yes else plan_rollback(loaded, table, when)
+    for line in _lines(rollback, done=yes):
+        output.line(line)
+    return 0
+
+
+def _lines(rollback: Rollback, *, done: bool) -> Iterator[str]:
+    table, count = rollback.place.table, len(rollback.undone)
+    if not count:
+        yield f"{table} stands at {rollback.end} already"
+        return
+    word = ("was" if count == 1 else "were") if done else ("is" if count == 1 else "are")
+    yield f"{table} {'went' if done else 'goes'} back from {rollback.start} to {rollback.end}"
+    yield f"  {count} commit{'s' * (count != 1)} {word} taken off: {', '.join(reversed(rollback.undone))}"
+    if rollback.replayed is not None:
+        batches = f"{rollback.replayed} batch{'es' * (rollback.replayed != 1)}"
+        yield f"  the next `sml ingest` reads {batches} of its source again"
+    elif rollback.is_snapshot:
+        yield "  versions of rows that only these commits had are nowhere else"
+    elif rollback.place.unique_id.kind == "seed":
+        yield "  the next `sml seed` loads its file again"
+    else:
+        yield "  the next `sml run` brings it up to its inputs again"
+    if rollback.is_published:
+        yield "  where it is published it is sent whole"
+    for unique_id, effect in rollback.effects.items():
+        yield f"  {unique_id} {_EFFECTS[effect]}"
+    if not done:
+        yield "Nothing was changed; add --yes to do it"

@@ -1,0 +1,94 @@
+"""Named steps at which a test ends this process. Owns their names; nothing happens where the variable is not set.
+
+`SML_FAULT=hudi.commit.staged:3` kills the process (SIGKILL) when it gets to this step the third time, and
+`SML_FAULT=hudi.commit.staged:3:stop` stops it (SIGSTOP) until somebody lets it go on. A step is named after what has
+just been done.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from functools import cache
+from threading import Lock
+
+from sqlmesh_like.errors import UsageError, nearest
+
+VARIABLE = "SML_FAULT"
+
+COMMIT_POINTS = (
+    "hudi.commit.begin", "hudi.commit.requested", "hudi.commit.inflight", "hudi.commit.marker",
+    "hudi.commit.partition", "hudi.commit.file", "hudi.commit.files", "hudi.commit.log", "hudi.commit.staged",
+    "hudi.commit.complete", "hudi.commit.unmarked",
+)  # fmt: skip
+"""Of a commit that this process writes without Spark, in their order."""
+REMOVAL_POINTS = ("hudi.removal.begin", "hudi.removal.files", "hudi.removal.inflight", "hudi.removal.request")
+"""Of the removal of a commit that was cut off."""
+SPARK_POINTS = ("spark.write.begin", "spark.write.end")
+"""Around each commit by Spark."""
+SWAP_POINTS = ("swap.built", "swap.old_aside", "swap.new_in_place", "swap.end")
+PUBLISH_POINTS = ("publish.begin", "publish.read", "publish.written", "publish.end")
+"""`publish.written`: rows are there and not yet shown; of a database within its transaction."""
+MAINTAIN_POINTS = (
+    "maintain.begin", "maintain.compacted", "maintain.rebucketed", "maintain.cleaned", "maintain.archived",
+    "maintain.log_removed",
+)  # fmt: skip
+INGEST_POINTS = (
+    "ingest.begin", "ingest.dead_letters", "ingest.truncates", "ingest.floors", "ingest.table", "ingest.batch",
+    "ingest.last_commits",
+)  # fmt: skip
+"""Of one batch; those of a table come once for each table."""
+ROLLBACK_POINTS = ("rollback.marked", "rollback.in_flight", "rollback.undone")
+"""Of each commit that is taken off a table; `hudi.removal` comes between the last two."""
+NODE_POINTS = ("seed.begin", "seed.end", "snapshot.begin", "snapshot.end")
+
+POINTS = frozenset(
+    COMMIT_POINTS + REMOVAL_POINTS + SPARK_POINTS + SWAP_POINTS + PUBLISH_POINTS + MAINTAIN_POINTS + INGEST_POINTS
+    + ROLLBACK_POINTS + NODE_POINTS
+)  # fmt: skip
+_SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
+
+
+class _Count:
+    """How often this process got to the wanted step."""
+
+    lock = Lock()
+    passed = 0
+
+
+def check_variable() -> None:
+    """Raises UsageError where the environment names what is not a step."""
+    _wanted()
+
+
+def fault_point(name: str) -> None:
+    """End this process here, where the environment says so."""
+    wanted = _wanted()
+    if wanted is None or wanted[0] != name:
+        return
+    with _Count.lock:
+        _Count.passed += 1
+        is_now = _Count.passed == wanted[1]
+    if is_now:
+        os.kill(os.getpid(), _SIGNALS[wanted[2]])
+
+
+@cache
+def _wanted() -> tuple[str, int, str] | None:
+    text = os.environ.get(VARIABLE)
+    return parsed(text) if text else None
+
+
+def parsed(text: str) -> tuple[str, int, str]:
+    """The step, which time of it, and what is done then.
+
+    >>> parsed("hudi.commit.staged"), parsed("swap.built:2:stop")
+    (('hudi.commit.staged', 1, 'kill'), ('swap.built', 2, 'stop'))
+    """
+    name, _, rest = text.partition(":")
+    number, _, what = rest.partition(":")
+    if name not in POINTS:
+        raise UsageError(f"{VARIABLE}={text}: there is no step {name!r}", hint=nearest(name, sorted(POINTS)))
+    if (number and not (number.isdecimal() and int(number) > 0)) or (what and what not in _SIGNALS):
+        raise UsageError(f"{VARIABLE}={text} is not STEP[:NUMBER[:kill|stop]]", hint="e.g. swap.built:2:kill")
+    return name, int(number or 1), what or "kill"

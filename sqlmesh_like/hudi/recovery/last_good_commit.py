@@ -1,0 +1,62 @@
+"""The newest commit at which a table can be read whole. Owns looking for it, from the newest commit back; no JVM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.timeline import Timeline, forget_commits
+
+
+@dataclass(frozen=True)
+class TableHealth:
+    """`good`: the newest whole frontier, None where none is. `problem`: of the newest one; None: it is whole."""
+
+    good: str | None
+    problem: str | None
+
+    @property
+    def is_whole(self) -> bool:
+        return self.problem is None
+
+
+def table_health(uri: str) -> TableHealth:
+    """Look at commits from the newest back until all metadata and data files of one can be read."""
+    forget_commits(uri)
+    newest, known, problem = Timeline(uri), dict[str, str | None](), None
+    for instant in reversed(newest.commit_instants):
+        timeline = Timeline(uri, until=instant.requested)
+        broken = _problem(timeline, known)
+        if broken is None and timeline.frontier is not None:
+            return TableHealth(timeline.frontier, problem)
+        problem = problem or broken or f"commit {instant.frontier} cannot be read yet"
+    return TableHealth(None, problem or f"{uri} has no commit")
+
+
+def _problem(timeline: Timeline, known: dict[str, str | None]) -> str | None:
+    """What is wrong with a table as of its newest commit. `known`: of data files by path, which many commits share."""
+    try:
+        if (frontier := timeline.frontier) is None:
+            return None
+        slices = timeline.slices(frontier).values()
+    except NodeError as error:
+        return error.message
+    for path in sorted(each.path for each in slices):
+        if path not in known:
+            known[path] = _file_problem(timeline, path)
+        if known[path] is not None:
+            return known[path]
+    return None
+
+
+def _file_problem(timeline: Timeline, path: str) -> str | None:
+    """What is wrong with a data file: that it is gone, or that its end is not that of a Parquet file."""
+    from pyarrow import ArrowInvalid  # takes longer to import than a call that does not come here should last
+
+    try:
+        timeline.count(path)
+    except FileNotFoundError:
+        return f"{timeline.uri}/{path} is gone"
+    except (ArrowInvalid, OSError) as error:
+        return f"{timeline.uri}/{path} cannot be read: {str(error).partition(chr(10))[0][:200]}"
+    return None

@@ -1,0 +1,225 @@
+"""A lake whose rows a test knows from its own event log: two tables that change, four models over them, one published.
+
+Changes are committed without Spark (`hudi.writer`), as small ingestions are, and kept here by the commit that has them:
+what a model must show follows from the commits that its own record names.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sqlmesh_like.hudi.history import record_of, table_state
+from sqlmesh_like.hudi.table_reader import read_table_rows
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.hudi.writer.arrow_schema import file_schema
+from sqlmesh_like.hudi.writer.file_merge import META_COLUMNS
+from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
+from tests.faults.first_tables import make_inputs, make_tables
+
+Row = tuple[Any, ...]
+Rows = list[Row]
+ORDERS, CUSTOMERS = "seed.shop.orders", "seed.shop.customers"
+DETAIL, REGION, CUSTOMER, DAILY = (f"model.shop.{name}" for name in ("detail", "region", "customer", "daily"))
+MODELS = (DETAIL, REGION, CUSTOMER, DAILY)
+_BY_TEST = {"by": "test"}
+PUBLISHED = ("bi", "files", "db")
+
+FILES = {
+    "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\nprofile = "lake"\n',
+    "profiles.yml": """
+lake:
+  target: local
+  outputs:
+    local:
+      type: spark
+      master: local[2]
+      warehouse: warehouse
+      schema: dws
+      spark: {spark.sql.shuffle.partitions: "1", spark.driver.extraJavaOptions: "-XX:TieredStopAtLevel=1"}
+      publish:
+        bi: {duckdb: serving/bi.duckdb}
+        files: {parquet: serving/files}
+        db: {url: "sqlite:///serving/db.sqlite"}
+""",
+    "seeds/orders.csv": "id,customer,amount,day\n0,0,0,2024-01-01\n",
+    "seeds/customers.csv": "id,region\n0,none\n",
+    "models/detail.sql": "select o.id, o.customer, o.amount, c.region"
+    " from {{ ref('orders') }} o join {{ ref('customers') }} c on o.customer = c.id\n",
+    "models/region.sql": "{{ config(publish={'to': ['bi', 'files', 'db']}) }}\n"
+    "select region, count(*) as n, sum(amount) as total, max(amount) as top from {{ ref('detail') }} group by region\n",
+    "models/customer.sql": "select customer, count(distinct day) as days from {{ ref('orders') }} group by customer\n",
+    "models/daily.sql": "{{ config(partition_by='day') }}\n"
+    "select day, id, amount from {{ ref('orders') }} where amount > 10\n",
+}
+
+
+@dataclass
+class Shop:
+    """The project below `root`, built once; `rows_at` has the rows of an input by the frontier that shows them."""
+
+    root: Path
+    rows_at: dict[tuple[str, str], Rows] = field(default_factory=dict)
+    changes: int = 0
+
+    @staticmethod
+    def made(root: Path) -> Shop:
+        """The project and its tables, kept for `reset`."""
+        for path, text in FILES.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text)
+        make_tables(root)
+        return Shop(root)._kept()
+
+    @staticmethod
+    def of_inputs(root: Path) -> Shop:
+        """The tables that change alone, without a project."""
+        make_inputs(root)
+        return Shop(root)._kept()
+
+    def _kept(self) -> Shop:
+        shutil.copytree(self.root / "warehouse", self.root / "kept")
+        self.reset()
+        return self
+
+    def reset(self) -> None:
+        """The lake before its first event."""
+        for name in ("warehouse", "serving"):
+            shutil.rmtree(self.root / name, ignore_errors=True)
+        shutil.copytree(self.root / "kept", self.root / "warehouse")
+        self.rows_at.clear()
+        for name in (ORDERS, CUSTOMERS):
+            self.rows_at[name, self._frontier(name)] = []
+
+    @property
+    def most_commits(self) -> int:
+        """Of the table that has most."""
+        return max(len(self.timeline(name).commit_instants) for name in (ORDERS, CUSTOMERS, *MODELS))
+
+    def timeline(self, unique_id: str) -> Timeline:
+        return Timeline(str(self.root / "warehouse" / "dws" / unique_id.rpartition(".")[2]))
+
+    def change(self, dice: random.Random) -> None:
+        """One commit to each input, or to one: rows that come, change and go."""
+        chosen = dice.choice(((ORDERS,), (CUSTOMERS,), (ORDERS, CUSTOMERS), (ORDERS, CUSTOMERS)))
+        for name in chosen:
+            self.changes += 1
+            self.commit(name, dice)
+
+    def commit(self, name: str, dice: random.Random, metadata: Mapping[str, str] = _BY_TEST) -> None:
+        """One commit to an input."""
+        timeline, frontier = self.timeline(name), self._frontier(name)
+        rows = {row[0]: row for row in self.rows_at[name, frontier]}
+        changed: dict[int, Row] = {}
+        for _ in range(6):
+            key = dice.randint(1, 12 if name == ORDERS else 4)
+            if dice.random() < 0.3 and key in rows:
+                changed[key] = (*rows.pop(key), True)
+            else:
+                rows[key] = _order(key, dice) if name == ORDERS else (key, f"r{dice.randint(1, 3)}")
+                changed[key] = (*rows[key], False)
+        for key, row in list(changed.items()):
+            if row[-1] and key in rows:  # gone and back again
+                changed[key] = (*rows[key], False)
+        table = _arrow(timeline, frontier, list(changed.values()))
+        written = upsert(Upsert(timeline, frontier, table, 1, metadata))
+        self.rows_at[name, written.frontier] = sorted(rows.values())
+
+    def _frontier(self, name: str) -> str:
+        frontier = self.timeline(name).frontier
+        assert frontier is not None, name
+        return frontier
+
+    def stored(self, unique_id: str) -> Rows:
+        """The rows that readers see."""
+        result = read_table_rows(table_state(self.timeline(unique_id)), -1)
+        assert result is not None, unique_id
+        return sorted(tuple(str(v) if isinstance(v, date) else v for v in row) for row in result.rows)
+
+    def recorded(self, unique_id: str, frontier: str | None = None) -> Rows:
+        """The rows that a table must have by what its commit says that it has read."""
+        if unique_id in (ORDERS, CUSTOMERS):
+            return self.rows_at[unique_id, frontier or self._frontier(unique_id)]
+        timeline = self.timeline(unique_id)
+        at = frontier or timeline.frontier
+        commits = [commit for commit in timeline.commits if commit.instant.frontier == at]
+        record = record_of(commits[0])
+        assert record is not None
+        return recomputed(unique_id, {name: self.recorded(name, read) for name, read in record.frontier.items()})
+
+    def expected(self, unique_id: str) -> Rows:
+        """The rows that a table must have once everything has been run."""
+        now = {name: self.rows_at[name, self._frontier(name)] for name in (ORDERS, CUSTOMERS)}
+        now[DETAIL] = recomputed(DETAIL, now)
+        return recomputed(unique_id, now)
+
+    def published(self, place: str) -> tuple[str, Rows]:
+        """The commit that a destination says it shows, and the rows that it does show."""
+        names = "region, n, total, top"
+        if not (self.root / "serving" / {"files": "files", "bi": "bi.duckdb", "db": "db.sqlite"}[place]).exists():
+            return "", []
+        match place:
+            case "files":
+                table = pq.read_table(self.root / "serving" / "files" / "region.parquet")
+                frontier = str(table.schema.metadata[b"sml.published"]).partition('"frontier": "')[2].partition('"')[0]
+                rows = table.select(names.split(", ")).to_pylist()
+                return frontier, sorted(tuple(row.values()) for row in rows)
+            case "bi":
+                with duckdb.connect(str(self.root / "serving" / "bi.duckdb"), read_only=False) as db:
+                    shown = db.execute(f"select {names} from region").fetchall()
+                    (frontier,) = db.execute("select frontier from _sml_published").fetchall()[0]
+            case _:
+                file = sqlite3.connect(self.root / "serving" / "db.sqlite")
+                shown = file.execute(f"select {names} from region").fetchall()
+                (frontier,) = file.execute("select frontier from _sml_published").fetchone()
+                file.close()
+        return frontier, sorted((str(a), int(b), int(c), int(d)) for a, b, c, d in shown)
+
+
+def _order(key: int, dice: random.Random) -> Row:
+    return (key, dice.randint(0, 4), dice.randint(1, 50), f"2024-01-0{dice.randint(1, 4)}")
+
+
+def _arrow(timeline: Timeline, frontier: str, rows: Rows) -> pa.Table:
+    avro = timeline.schema_json(frontier)
+    assert avro is not None
+    schema = pa.schema([column for column in file_schema(avro) if column.name not in META_COLUMNS])
+    names = [name for name in schema.names if not name.startswith("_")]
+    named = [dict(zip([*names, "_hoodie_is_deleted"], row, strict=True)) for row in rows]
+    for row in named:
+        row["_sml_key"] = f"k{row['id']}"
+        row["day"] = row.get("day")
+    values = [[_value(row[column.name], column.type) for row in named] for column in schema]
+    return pa.table([pa.array(each, column.type) for each, column in zip(values, schema, strict=True)], schema=schema)
+
+
+def _value(value: object, type_: pa.DataType) -> object:
+    return pa.scalar(value).cast(type_).as_py() if isinstance(value, str) and pa.types.is_date(type_) else value
+
+
+def recomputed(unique_id: str, inputs: Mapping[str, Rows]) -> Rows:
+    """What a model's query says of these rows of its inputs."""
+    if unique_id == DETAIL:
+        regions = dict(inputs[CUSTOMERS])
+        return sorted((o[0], o[1], o[2], regions[o[1]]) for o in inputs[ORDERS] if o[1] in regions)
+    if unique_id == REGION:
+        groups: dict[str, list[int]] = {}
+        for row in inputs[DETAIL]:
+            groups.setdefault(row[3], []).append(row[2])
+        return sorted((region, len(each), sum(each), max(each)) for region, each in groups.items())
+    orders = inputs[ORDERS]
+    if unique_id == CUSTOMER:
+        days = {(customer, day) for _, customer, _, day in orders}
+        return sorted(Counter(customer for customer, _ in days).items())
+    return sorted((day, key, amount) for key, _, amount, day in orders if amount > 10)

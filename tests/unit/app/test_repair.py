@@ -1,0 +1,121 @@
+"""A source's table that is broken goes back to its last whole commit, so that its source reads the rest again."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from sqlmesh_like.app.invocation import Invocation
+from sqlmesh_like.app.loading.loaded import Loaded, load
+from sqlmesh_like.app.operations.recovery.repair import find_damage, restore_ingested_table
+from sqlmesh_like.app.operations.recovery.rollback import plan_rollback
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.cdc.tables.last_commits import note_last_commits, tables_that_went_back
+from sqlmesh_like.errors import NodeError
+from tests.faults.shop import ORDERS, Shop
+from tests.unit.cdc.test_missing_batches import entry, query
+
+FILES = {
+    "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\nprofile = "lake"\n',
+    "profiles.yml": "lake:\n  target: local\n  outputs:\n    local: {type: spark, warehouse: warehouse, schema: dws}\n",
+    "models/sources.yml": """
+sources:
+  - name: till
+    schema: dws
+    ingest: {format: debezium, files: {path: landing/*}}
+    tables:
+      - {name: orders, ingest: {database: db, primary_key: [id]}}
+""",
+}
+
+
+class Till(Shop):
+    """The orders as a source fills them: three batches of a file each."""
+
+    def loaded(self) -> Loaded:
+        return load(Invocation(project_dir=self.root))
+
+    @property
+    def place(self) -> SourcePaths:
+        loaded = self.loaded()
+        return SourcePaths(loaded.target, loaded.project.sources[0])
+
+    def file_of(self, frontier: str) -> Path:
+        timeline = self.timeline(ORDERS)
+        [path] = [path for path in timeline.data_files if frontier.split("_")[0] in path]
+        return Path(timeline.uri) / path
+
+    @property
+    def frontiers(self) -> list[str]:
+        return [commit.frontier for commit in self.timeline(ORDERS).commit_instants]
+
+
+@pytest.fixture
+def till(tmp_path: Path) -> Till:
+    for path, text in FILES.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    Shop.of_inputs(tmp_path)
+    made, dice = Till(tmp_path), random.Random(7)
+    made.reset()
+    landing = tmp_path / "landing"
+    entries = [entry(landing, f"f{n}", n) for n in range(3)]
+    place = made.place
+    query(
+        Path(place.checkpoint),
+        {n: {"logOffset": n} for n in range(3)},
+        {str(n): entries[n : n + 1] for n in range(3)},
+        2,
+    )
+    for n in range(3):
+        last = (landing / f"f{n}").as_uri()
+        marker = json.dumps({"query": "q", "batch": n, "offsets": {"digest": "d", "last": last}})
+        made.commit(ORDERS, dice, {"ingest": marker})
+        note_last_commits(place, [place.source.tables[0].table])
+    return made
+
+
+def test_it_goes_back_and_the_ingestion_sees_what_it_lacks(till: Till) -> None:
+    known, told = till.frontiers, list[str]()
+    till.file_of(known[3]).unlink()
+    damage = find_damage(till.loaded(), "till.orders")
+    assert damage.source == "till" and damage.health.good == known[2] and "is gone" in (damage.health.problem or "")
+    restore_ingested_table(till.loaded(), damage, told.append)
+    assert till.frontiers == known[:3] and till.stored(ORDERS) == till.rows_at[ORDERS, known[2]]
+    assert told == [f"dws.orders went back to {known[2]}: taken off are {known[3].split('_')[0]}"]
+    [lost] = tables_that_went_back(till.place)
+    assert lost.is_whole and known[3] in lost.problem
+
+
+def test_without_a_whole_commit_it_is_set_aside_and_nothing_is_removed(till: Till) -> None:
+    known, told = till.frontiers, list[str]()
+    timeline = Path(till.timeline(ORDERS).uri)
+    for frontier in known:
+        (timeline / ".hoodie" / "timeline" / f"{frontier}.commit").write_bytes(b"")
+    damage = find_damage(till.loaded(), "till.orders")
+    assert damage.health.good is None
+    restore_ingested_table(till.loaded(), damage, told.append)
+    assert not timeline.exists() and "its folder is now" in told[0]
+    [aside] = timeline.parent.glob("orders__sml_broken_*")
+    assert len(list(aside.glob("*.parquet"))) == 3
+
+
+def test_where_the_source_lost_its_file_nothing_is_touched(till: Till) -> None:
+    known = till.frontiers
+    till.file_of(known[3]).write_bytes(b"PAR1")
+    (till.root / "landing" / "f2").unlink()
+    with pytest.raises(NodeError, match="of which 1 are gone"):
+        restore_ingested_table(till.loaded(), find_damage(till.loaded(), "till.orders"), lambda _: None)
+    assert till.frontiers == known
+
+
+def test_a_rollback_says_what_the_source_reads_again(till: Till) -> None:
+    known = till.frontiers
+    assert plan_rollback(till.loaded(), "till.orders", known[1]).replayed == 2
+    (till.root / "landing" / "f1").unlink()
+    assert plan_rollback(till.loaded(), "till.orders", known[2]).replayed == 1
+    with pytest.raises(NodeError, match="could not be ingested again"):
+        plan_rollback(till.loaded(), "till.orders", known[1])
