@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from sqlmesh_like.project.keys.forms import text
 from sqlmesh_like.project.keys.shape import Key, Shape
+from sqlmesh_like.project.keys.value_types import text
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 DestinationKind = Literal["url", "duckdb", "parquet"]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from sqlmesh_like.errors import Location, ProjectError, nearest
-from sqlmesh_like.project.keys.forms import choice, count, each, text, texts
 from sqlmesh_like.project.keys.shape import Key, Shape
+from sqlmesh_like.project.keys.value_types import choice, count, each, text, texts
 from sqlmesh_like.project.reading.files import read_text
 from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_yaml
 from sqlmesh_like.run.ports import Rows

@@ -9,6 +9,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -16,7 +17,7 @@ from pygls.lsp.server import LanguageServer
 from sqlmesh_like import __version__
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import check_project
-from sqlmesh_like.cli.language_server.answers import declaration_at, hover_text, offers
+from sqlmesh_like.cli.language_server.features import declaration_at, hover_text, offers
 from sqlmesh_like.cli.language_server.project_index import ProjectIndex, build_index
 from sqlmesh_like.cli.printing.diagnostics import Diagnostic, from_error, from_type_warning
 from sqlmesh_like.errors import SeveralErrors, SmlError
@@ -121,7 +122,7 @@ def make_server(load: Callable[[], Loaded]) -> ProjectServer:
 def serve(load: Callable[[], Loaded]) -> None:
     """Speak with the editor over standard input and output, until it says that it ends."""
     assert sys.__stdin__ is not None and sys.__stdout__ is not None
-    make_server(load).start_io(sys.__stdin__.buffer, sys.__stdout__.buffer)
+    make_server(load).start_io(cast(BinaryIO, sys.__stdin__.buffer), cast(BinaryIO, sys.__stdout__.buffer))
 
 
 def _diagnostic(finding: Diagnostic) -> types.Diagnostic:

@@ -26,7 +26,6 @@ _OWN_FOLDER = ".sml_writer"
 """Has a folder for each commit of this writer that is in flight: who holds the table's lock may remove that. It is not
 among the markers, where Hudi would stumble over it."""
 _INSTANT = re.compile(r"\d{17}")
-_COMPLETED = re.compile(r"\d{17}_\d{17}\.")
 _PARTITION_FILE = ".hoodie_partition_metadata"
 
 
@@ -164,7 +163,6 @@ def remove_abandoned(root: Path) -> None:
     if not place.is_dir():
         return
     known = {name[:17] for name in _names(root) if _INSTANT.match(name)}
-    completed = {name[:17] for name in _names(root) if _COMPLETED.match(name)}
     for own_folder in place.iterdir():
         commit = OpenCommit(root, own_folder.name)
         # One that is older than the timeline may have completed, and been archived since.

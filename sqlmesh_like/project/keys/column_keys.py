@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sqlmesh_like.project.keys.config_keys import TEST_CONFIG
-from sqlmesh_like.project.keys.forms import (
+from sqlmesh_like.project.keys.shape import Form, Key, Schema, Shape
+from sqlmesh_like.project.keys.value_types import (
     any_granularity,
     anything,
     data_type,
@@ -14,7 +15,6 @@ from sqlmesh_like.project.keys.forms import (
     text,
     texts,
 )
-from sqlmesh_like.project.keys.shape import Form, Key, Schema, Shape
 
 _ENTRY: Schema = {
     "type": ["object", "null"],

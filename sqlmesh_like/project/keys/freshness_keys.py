@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from sqlmesh_like.project.keys.forms import choice, count, entry, text
 from sqlmesh_like.project.keys.shape import Key, Shape
+from sqlmesh_like.project.keys.value_types import choice, count, entry, text
 
 Period = Literal["minute", "hour", "day"]
 THRESHOLD = Shape("a threshold", {

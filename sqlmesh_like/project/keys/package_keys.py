@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sqlmesh_like.project.keys.forms import anything, each, text
 from sqlmesh_like.project.keys.shape import Key, Shape
+from sqlmesh_like.project.keys.value_types import anything, each, text
 
 _OF_DBT = Key(anything, help="Of dbt; no effect here.")
 PACKAGE = Shape("a package", {

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import get_args
 
-from sqlmesh_like.project.keys.forms import by_name, choice, custom, settings, text
 from sqlmesh_like.project.keys.shape import Form, Key, Schema, Shape
+from sqlmesh_like.project.keys.value_types import by_name, choice, custom, settings, text
 from sqlmesh_like.project.nodes import DeltaEngine, OnUnproven
 from sqlmesh_like.project.publishing import DESTINATION
 from sqlmesh_like.project.reading.yaml_node import YamlNode

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from sqlmesh_like.project.keys.column_keys import COLUMN, data_tests
 from sqlmesh_like.project.keys.config_keys import CONFIG, TEST_CONFIG
-from sqlmesh_like.project.keys.forms import (
+from sqlmesh_like.project.keys.shape import Key, Shape
+from sqlmesh_like.project.keys.source_keys import SOURCE
+from sqlmesh_like.project.keys.unit_test_keys import UNIT_TEST
+from sqlmesh_like.project.keys.value_types import (
     anything,
     choice,
     custom,
@@ -16,9 +19,6 @@ from sqlmesh_like.project.keys.forms import (
     text,
     texts,
 )
-from sqlmesh_like.project.keys.shape import Key, Shape
-from sqlmesh_like.project.keys.source_keys import SOURCE
-from sqlmesh_like.project.keys.unit_test_keys import UNIT_TEST
 from sqlmesh_like.project.semantic.metrics import METRIC
 from sqlmesh_like.project.semantic.saved_queries import SAVED_QUERY
 from sqlmesh_like.project.semantic.semantic_models import SEMANTIC_MODEL

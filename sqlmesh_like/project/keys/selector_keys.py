@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sqlmesh_like.project.keys.forms import anything, choice, count, custom, each, flag, text
 from sqlmesh_like.project.keys.shape import Key, Schema, Shape
+from sqlmesh_like.project.keys.value_types import anything, choice, count, custom, each, flag, text
 from sqlmesh_like.project.selection import INDIRECT, METHODS
 
 

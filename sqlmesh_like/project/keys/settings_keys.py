@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sqlmesh_like.project.keys.config_keys import NODES_BY_FOLDER, TESTS_BY_FOLDER
-from sqlmesh_like.project.keys.forms import anything, each, entry, flag, plain, text, texts
 from sqlmesh_like.project.keys.shape import Key, Shape
+from sqlmesh_like.project.keys.value_types import anything, each, entry, flag, plain, text, texts
 
 DISPATCH = Shape("dispatch", {
     "macro_namespace": Key(text, help="The package whose macros are looked for.", example="dbt_utils"),

@@ -6,7 +6,9 @@ import re
 from typing import get_args
 
 from sqlmesh_like.project.keys.column_keys import COLUMN_KEYS, data_tests
-from sqlmesh_like.project.keys.forms import (
+from sqlmesh_like.project.keys.freshness_keys import FRESHNESS
+from sqlmesh_like.project.keys.shape import Form, Key, Shape
+from sqlmesh_like.project.keys.value_types import (
     anything,
     choice,
     count,
@@ -19,8 +21,6 @@ from sqlmesh_like.project.keys.forms import (
     text,
     texts,
 )
-from sqlmesh_like.project.keys.freshness_keys import FRESHNESS
-from sqlmesh_like.project.keys.shape import Form, Key, Shape
 from sqlmesh_like.project.nodes import CdcFormat, TableType
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 

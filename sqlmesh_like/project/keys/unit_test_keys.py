@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import get_args
 
-from sqlmesh_like.project.keys.forms import anything, choice, custom, each, entry, flag, plain, text, texts
 from sqlmesh_like.project.keys.shape import Key, Schema, Shape
+from sqlmesh_like.project.keys.value_types import anything, choice, custom, each, entry, flag, plain, text, texts
 from sqlmesh_like.project.testing.unit_test_spec import FixtureFormat
 
 _ROWS: Schema = {"type": "array", "items": {"type": "object"}}

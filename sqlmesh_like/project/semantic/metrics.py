@@ -9,7 +9,8 @@ from typing import get_args
 from sqlmesh_like.errors import Location
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.folder_config import FolderConfig
-from sqlmesh_like.project.keys.forms import (
+from sqlmesh_like.project.keys.shape import Key, NamedShape, Shape
+from sqlmesh_like.project.keys.value_types import (
     GRANULARITIES,
     each,
     entry,
@@ -23,7 +24,6 @@ from sqlmesh_like.project.keys.forms import (
     whole_number,
     window,
 )
-from sqlmesh_like.project.keys.shape import Key, NamedShape, Shape
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.project.semantic.config import merged_config
 from sqlmesh_like.project.semantic.declarations import Metric, MetricType, NamedInput

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.folder_config import FolderConfig
-from sqlmesh_like.project.keys.forms import each, entry, filters, plain, text, texts, whole_number
 from sqlmesh_like.project.keys.shape import Key, Shape
+from sqlmesh_like.project.keys.value_types import each, entry, filters, plain, text, texts, whole_number
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.project.semantic.config import Config, merged_config
 from sqlmesh_like.project.semantic.declarations import NamedInput, SavedQuery

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from sqlmesh_like.errors import Location
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.folder_config import FolderConfig
-from sqlmesh_like.project.keys.forms import (
+from sqlmesh_like.project.keys.shape import Key, Shape
+from sqlmesh_like.project.keys.value_types import (
     GRANULARITIES,
     each,
     entry,
@@ -21,7 +22,6 @@ from sqlmesh_like.project.keys.forms import (
     text,
     texts,
 )
-from sqlmesh_like.project.keys.shape import Key, Shape
 from sqlmesh_like.project.reading.yaml_node import YamlNode, plain_node
 from sqlmesh_like.project.semantic.config import Config, merged_config
 from sqlmesh_like.project.semantic.declarations import Metric, NamedInput, SemanticModel

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sqlmesh_like.errors import nearest
-from sqlmesh_like.project.keys.forms import any_granularity, each, text
 from sqlmesh_like.project.keys.shape import Key, Shape
+from sqlmesh_like.project.keys.value_types import any_granularity, each, text
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 _CUSTOM = Shape("a custom granularity", {"name": Key(text, is_required=True), "column_name": Key(text)})

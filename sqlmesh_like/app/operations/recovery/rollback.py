@@ -121,10 +121,10 @@ def replayed_batches(loaded: Loaded, source: Source, table: SourceTable, end: st
 
 
 def _earliest(loaded: Loaded, source: Source, partitions: list[tuple[str, int]]) -> PartitionOffsets:
-    from sqlmesh_like.cdc.sources.event_log_factory import log_of  # needs Spark, which files do not
     from sqlmesh_like.cdc.sources.kafka_log import KafkaLog
+    from sqlmesh_like.cdc.stream.ingest_run import event_log_of  # needs Spark, which files do not
 
-    log = log_of(loaded.project, source)
+    log = event_log_of(loaded.project, source)
     assert isinstance(log, KafkaLog)
     with session_for(loaded, [source]) as spark:
         return log.earliest(spark, partitions)
