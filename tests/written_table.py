@@ -126,10 +126,10 @@ class WrittenTable:
 
 
 @cache
-def _connection() -> duckdb.DuckDBPyConnection:
+def connection() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={"threads": 1})
 
 
 def fetched(query: str) -> list[Row]:
-    with _connection().cursor() as db:
+    with connection().cursor() as db:
         return db.execute(query).fetchall()
