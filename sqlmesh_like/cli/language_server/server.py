@@ -5,7 +5,6 @@ What is found then is that of `sml compile`, of the files as they are on the dis
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -120,8 +119,9 @@ def make_server(load: Callable[[], Loaded]) -> ProjectServer:
 
 def serve(load: Callable[[], Loaded]) -> None:
     """Speak with the editor over standard input and output, until it says that it ends."""
-    assert sys.__stdin__ is not None and sys.__stdout__ is not None
-    make_server(load).start_io(sys.__stdin__.buffer, sys.__stdout__.buffer)
+    # By their numbers: `sys.stdout` is the scrubber's, which has no bytes.
+    with open(0, "rb", closefd=False) as stdin, open(1, "wb", closefd=False) as stdout:
+        make_server(load).start_io(stdin, stdout)
 
 
 def _diagnostic(finding: Diagnostic) -> types.Diagnostic:
