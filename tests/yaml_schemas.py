@@ -34,7 +34,7 @@ def validator(kind: str) -> Draft7Validator:
 
 def faults(root: Path) -> list[str]:
     """What the schemas say against the YAML of a project that loads without a warning; nothing of another."""
-    with _warnings() as warnings:
+    with recorded_warnings() as warnings:
         try:
             project = load_project(root, {})
         except SmlError:
@@ -45,8 +45,8 @@ def faults(root: Path) -> list[str]:
 
 
 @contextmanager
-def _warnings() -> Iterator[list[str]]:
-    """What loading warns of."""
+def recorded_warnings() -> Iterator[list[str]]:
+    """What loading warns of, whether or not an earlier call has taken the logger."""
     texts: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: texts.append(record.getMessage())  # type: ignore[method-assign]
