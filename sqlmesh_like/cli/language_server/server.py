@@ -62,7 +62,7 @@ class ProjectServer(LanguageServer):
                 by_file[self.root / finding.path].append(_diagnostic(finding))
             else:
                 self.window_show_message(types.ShowMessageParams(types.MessageType.Error, scrubbed(str(finding))))
-        for path in self._marked | by_file.keys():  # what is right again loses its marks
+        for path in sorted(self._marked | by_file.keys()):  # what is right again loses its marks
             params = types.PublishDiagnosticsParams(uri=path.as_uri(), diagnostics=by_file.get(path, []))
             self.text_document_publish_diagnostics(params)
         self._marked = set(by_file)
