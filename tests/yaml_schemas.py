@@ -18,6 +18,7 @@ from sqlmesh_like.project.nodes import ParsedProject
 from sqlmesh_like.project.profile import load_target
 from sqlmesh_like.project.reading.project_warnings import LOGGER
 from sqlmesh_like.project.reading.yaml_node import parse_yaml
+from sqlmesh_like.project.selectors import load_selectors
 from sqlmesh_like.project.settings import load_settings
 from sqlmesh_like.report.chart import read_report
 
@@ -33,7 +34,7 @@ def validator(kind: str) -> Draft7Validator:
 
 def faults(root: Path) -> list[str]:
     """What the schemas say against the YAML of a project that loads without a warning; nothing of another."""
-    with _warnings() as warnings:
+    with recorded_warnings() as warnings:
         try:
             project = load_project(root, {})
         except SmlError:
@@ -44,8 +45,8 @@ def faults(root: Path) -> list[str]:
 
 
 @contextmanager
-def _warnings() -> Iterator[list[str]]:
-    """What loading warns of."""
+def recorded_warnings() -> Iterator[list[str]]:
+    """What loading warns of, whether or not an earlier call has taken the logger."""
     texts: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: texts.append(record.getMessage())  # type: ignore[method-assign]
@@ -83,13 +84,22 @@ def _files(root: Path, project: ParsedProject) -> Iterator[tuple[str, Path]]:
         folders = (*settings.model_paths, *settings.seed_paths, *settings.snapshot_paths, *settings.test_paths)
         for folder in folders:
             yield from (("properties", path) for path in sorted((root / folder).rglob("*.y*ml")))
-    for kind, name in (("selectors", "selectors.yml"), ("packages", "packages.yml")):
-        if (root / name).is_file():
-            yield kind, root / name
+    if (root / "selectors.yml").is_file() and _selectors_load(root, project):
+        yield "selectors", root / "selectors.yml"
+    if (root / "packages.yml").is_file():  # a project that loads has read it
+        yield "packages", root / "packages.yml"
     if (root / "profiles.yml").is_file() and _profiles_load(root, project):
         yield "profiles", root / "profiles.yml"
     if (root / "report.yml").is_file() and read_report(root) is not None:
         yield "report", root / "report.yml"
+
+
+def _selectors_load(root: Path, project: ParsedProject) -> bool:
+    try:
+        load_selectors(root, project.vars)
+    except SmlError:
+        return False
+    return True
 
 
 def _profiles_load(root: Path, project: ParsedProject) -> bool:

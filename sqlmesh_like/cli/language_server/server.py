@@ -5,11 +5,9 @@ What is found then is that of `sml compile`, of the files as they are on the dis
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import BinaryIO, cast
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -64,7 +62,7 @@ class ProjectServer(LanguageServer):
                 by_file[self.root / finding.path].append(_diagnostic(finding))
             else:
                 self.window_show_message(types.ShowMessageParams(types.MessageType.Error, scrubbed(str(finding))))
-        for path in self._marked | by_file.keys():  # what is right again loses its marks
+        for path in sorted(self._marked | by_file.keys()):  # what is right again loses its marks
             params = types.PublishDiagnosticsParams(uri=path.as_uri(), diagnostics=by_file.get(path, []))
             self.text_document_publish_diagnostics(params)
         self._marked = set(by_file)
@@ -121,8 +119,9 @@ def make_server(load: Callable[[], Loaded]) -> ProjectServer:
 
 def serve(load: Callable[[], Loaded]) -> None:
     """Speak with the editor over standard input and output, until it says that it ends."""
-    assert sys.__stdin__ is not None and sys.__stdout__ is not None
-    make_server(load).start_io(cast(BinaryIO, sys.__stdin__.buffer), cast(BinaryIO, sys.__stdout__.buffer))
+    # By their numbers: `sys.stdout` is the scrubber's, which has no bytes.
+    with open(0, "rb", closefd=False) as stdin, open(1, "wb", closefd=False) as stdout:
+        make_server(load).start_io(stdin, stdout)
 
 
 def _diagnostic(finding: Diagnostic) -> types.Diagnostic:

@@ -156,9 +156,10 @@ def test_it_marks_what_compile_finds_and_takes_marks_away(project: Path) -> None
         editor.save(path, FILES[path])
         told = await editor.marks.get()
         assert (told.uri, list(told.diagnostics)) == (editor.uri(path), [])
-        editor.save("models/schema.yml", "models:\n  - name: per_code\n    data_tests: 5\n")
+        schema = FILES["models/schema.yml"]
+        editor.save("models/schema.yml", f"{schema}    data_tests: 5\n")
         told = await editor.marks.get()
         assert told.uri == editor.uri("models/schema.yml")
-        assert told.diagnostics[0].range.start.line == 2
+        assert told.diagnostics[0].range.start.line == schema.count("\n")
 
     with_editor(project, story)
