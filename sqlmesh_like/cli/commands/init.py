@@ -1,60 +1,38 @@
-"""`sml init NAME`: a new project that runs as it is. Owns the command and what the project starts with."""
+"""`sml init NAME`: a new project that runs as it is. Owns the command; what a project starts with is in
+`cli/project_templates`, a folder for each `--example`."""
 
 from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Iterator
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import click
 
 from sqlmesh_like.errors import UsageError
 
-_FILES = {
-    "pyproject.toml": """\
-[tool.sqlmesh_like]
-name = "{name}"
-profile = "{name}"
-flags = {{strict_undefined = true}}
-
-[tool.sqlmesh_like.models.{name}.dws]
-"+schema" = "dws"
-""",
-    "profiles.yml": """\
-{name}:
-  target: local
-  outputs:
-    local: {{type: spark, schema: dws, warehouse: warehouse, threads: 2}}
-    test: {{type: duckdb, schema: dws}} # no JVM, nothing is kept: sml build -t test
-""",
-    "seeds/orders.csv": """\
-id,product,amount,ordered_on
-1,tea,5.00,2024-01-02
-2,coffee,7.50,2024-01-02
-3,tea,4.50,2024-02-10
-""",
-    "models/dws/product_sales.sql": """\
-select product, count(*) as orders, sum(cast(amount as decimal(10, 2))) as total
-from {{{{ ref('orders') }}}}
-group by product
-""",
-    "models/dws/product_sales.yml": """\
-version: 2
-models:
-  - name: product_sales
-    description: Orders and their total by product
-    columns:
-      - name: product
-        data_tests: [not_null, unique]
-""",
-    ".gitignore": "target/\nwarehouse/\n",
+EXAMPLES = {
+    "minimal": "sml build (-t test: on DuckDB, in seconds)",
+    "cdc": "sml build -t test (on DuckDB, in seconds), then sml ingest && sml build; README.md goes on",
 }
+"""What there is to start with, and what to call then."""
+_NAME_IN_TEMPLATES = "PROJECT"
+_GIT_IGNORE = "target/\nwarehouse/\n"  # no file of the templates: tools that package us would obey it
 
 
 @click.command("init")
 @click.argument("name")
-def command(name: str) -> None:
-    """Make the folder NAME with a small project: a seed, a model, its tests and a profile."""
+@click.option(
+    "--example",
+    type=click.Choice(list(EXAMPLES)),
+    default="minimal",
+    help="minimal: a seed and a model. cdc: Debezium's events of two tables, two models, a unit test.",
+)
+def command(name: str, example: str) -> None:
+    """Make the folder NAME with a small project, its tests and targets with and without Java. Asks nothing."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise UsageError(f"{name!r} cannot be a project's name", hint="letters, digits and _ only: sml init my_lake")
     folder = Path(name)
@@ -62,8 +40,22 @@ def command(name: str) -> None:
         raise UsageError(f"{name} exists already", hint="choose another name, or remove it")
     with tempfile.TemporaryDirectory(prefix=".sml-init-", dir=folder.parent) as made:  # an end halfway leaves nothing
         beside = Path(made) / name
-        for path, text in _FILES.items():
+        for path, text in _files(example):
             (beside / path).parent.mkdir(parents=True, exist_ok=True)
-            (beside / path).write_text(text.format(name=name), encoding="utf-8")
+            (beside / path).write_text(text.replace(_NAME_IN_TEMPLATES, name), encoding="utf-8")
         beside.rename(folder)
-    click.echo(f"Made {name}. Next: cd {name} && sml build (-t test: on DuckDB, in seconds)")
+    click.echo(f"Made {name}. Next: cd {name} && {EXAMPLES[example]}")
+
+
+def _files(example: str) -> Iterator[tuple[str, str]]:
+    """Path and text of each file that a project starts with."""
+    yield ".gitignore", _GIT_IGNORE
+    yield from _below(files("sqlmesh_like.cli").joinpath("project_templates", example), "")
+
+
+def _below(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _below(entry, f"{prefix}{entry.name}/")
+        else:
+            yield f"{prefix}{entry.name}", entry.read_text(encoding="utf-8")
