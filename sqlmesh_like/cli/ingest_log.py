@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from sqlmesh_like import stop_signals
 from sqlmesh_like.cdc.report import IngestReport, TableReport
 from sqlmesh_like.cli.printing.output import DisplayStatus, Output
 from sqlmesh_like.project.nodes import Source
@@ -90,7 +91,7 @@ def report_end(
     """The end block, with what else was done; the exit code, 0 or 1."""
     tables = [table for report in reports for table in report.tables]
     warnings: list[DisplayStatus] = ["warn" for report in reports if report.dead_letters]
-    if not tables and not warnings:
+    if not tables and not warnings and not stop_signals.is_wished():
         output.line("Nothing new.")
     problems = [*(f"{table.table}: {table.error}" for table in tables if table.error), *problems]
     output.end([*map(_status, tables), *warnings, *others], problems)
