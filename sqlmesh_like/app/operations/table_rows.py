@@ -52,6 +52,7 @@ def changed_rows(loaded: Loaded, name: str, since: str, until: str | None, limit
 
     Raises UsageError where the target has no lake, or `until` lies before `since`.
     """
+    loaded.reporter.phase(f"comparing the commits of {name}")
     lake = open_lake(loaded)
     _, state = built_table(lake, name)
     start, end = _state_at(state, since), _state_at(state, until)

@@ -49,6 +49,10 @@ class Activity:
         self.has_closing_line = True
         return self.seconds
 
+    @property
+    def phase_name(self) -> str:
+        return self._phase
+
     def phase(self, name: str) -> None:
         with self._lock:
             self._phase, self._phase_started, self._is_told = name, perf_counter(), False
@@ -66,13 +70,17 @@ class Activity:
                 self._suspensions -= 1
 
     def end(self) -> None:
-        """Takes the spinner away; on a terminal the time of a call of some length is told, if nobody did."""
+        """Takes the spinner away; the time of a call of some length is told, if nobody did."""
         self._ended.set()
         with self._lock:
             self._clear()
-            if self._is_spinning and not self.has_closing_line and self.seconds >= _AFTER_SECONDS:
-                self._stream.write(f"Finished in {self.seconds:.1f}s\n")
-                self._stream.flush()
+            if self.has_closing_line or self.seconds < _AFTER_SECONDS:
+                return
+            text = f"Finished in {self.seconds:.1f}s"
+            if self._is_spinning:
+                self._draw(f"{text}\n")
+            elif self._logs_json:
+                self._draw(f"{json_line('info', text)}\n")
 
     def _watch(self) -> None:
         while not self._ended.wait(_PERIOD_SECONDS):
