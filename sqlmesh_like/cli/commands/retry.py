@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -10,14 +10,17 @@ import click
 
 from sqlmesh_like.app.loading.loaded import load_parsed
 from sqlmesh_like.app.operations.run_nodes import COMMAND_TYPES
-from sqlmesh_like.artifacts.state import RESULTS, read_artifact, statuses
+from sqlmesh_like.artifacts.json_objects import mapping_of
+from sqlmesh_like.artifacts.state import MANIFEST, RESULTS, read_artifact, statuses
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.run_service import run_selected
 from sqlmesh_like.errors import UsageError
+from sqlmesh_like.plan.graph import Graph
 
 _AGAIN = frozenset({"error", "fail", "skipped", "runtime error"})
 _CHOICE = ("select", "exclude", "selector")
+_TESTS = ("test", "unit_test")
 _PATHS = ("project_dir", "profiles_dir", "state")
 
 
@@ -26,6 +29,7 @@ _PATHS = ("project_dir", "profiles_dir", "state")
 def command(flags: Flags) -> int:
     """Run again what failed or was skipped in the last seed, run, test or build, with the flags of that call.
 
+    After a build those are taken along that test these nodes now, and a test that was changed replaces the old one.
     The call is that of run_results.json in the target folder, or in --state; flags given here win.
     """
     _refuse_choice(flags)
@@ -40,12 +44,15 @@ def command(flags: Flags) -> int:
         raise UsageError(
             f"{folder / RESULTS} is not of a call that can be repeated", hint=f"one of {', '.join(COMMAND_TYPES)}"
         )
-    unique_ids = {unique_id for unique_id, status in statuses(last).items() if status in _AGAIN}
+    last_statuses = statuses(last)
+    unique_ids = {unique_id for unique_id, status in last_statuses.items() if status in _AGAIN}
     if not unique_ids:
         make_output(flags).line(f"Nothing to retry: nothing failed in the last `sml {which}`")
         return 0
     again = _flags(args, replace(flags, state=None))
-    moment, chosen = None if now is None else str(now), _present(again, unique_ids)
+    graph = load(replace(again, quiet=True), broken=True).graph
+    tests = _tests_now(graph, which, unique_ids, last_statuses.keys(), read_artifact(folder / MANIFEST) or {})
+    moment, chosen = None if now is None else str(now), _present(again, graph, unique_ids, tests)
     stores, units_on = bool(args.get("store_failures")), str(args.get("engine") or "duckdb")
     return run_selected(again, which, moment, chosen, store_failures=stores, units_on=units_on)
 
@@ -81,12 +88,33 @@ def _value(name: str, value: object) -> object:
     return Path(str(value)) if name in _PATHS and value is not None else value
 
 
-def _present(flags: Flags, unique_ids: set[str]) -> list[str]:
-    """Those that the project still has. Raises UsageError where it has none."""
-    known = load(replace(flags, quiet=True), broken=True).graph.nodes
+def _tests_now(graph: Graph, which: str, failed: Set[str], known: Set[str], manifest: Mapping[str, object]) -> set[str]:
+    """Tests of what is built again; and those that the last call did not know, of what tests read that are gone.
+
+    A test's id holds what it is called with: whoever repairs one makes another.
+    """
+    if which not in ("build", "test"):
+        return set()
+    entries = mapping_of(manifest.get("nodes"))
+    read: set[object] = set()
+    for unique_id in failed - graph.nodes.keys():
+        inputs = mapping_of(mapping_of(entries.get(unique_id)).get("depends_on")).get("nodes")
+        read.update(inputs if isinstance(inputs, list) else ())
+    tests = [node.unique_id for node in graph.nodes.values() if node.resource_type in _TESTS]
+    return {
+        test
+        for test in tests
+        for parent in graph.parents(test)
+        if (parent in failed and which == "build") or (parent in read and test not in known)
+    }
+
+
+def _present(flags: Flags, graph: Graph, unique_ids: set[str], tests: set[str]) -> list[str]:
+    """Those that the project still has, and the tests. Raises UsageError where there are none."""
+    known = graph.nodes
     gone = sorted(unique_ids - known.keys())
-    if len(gone) == len(unique_ids):
+    if len(gone) == len(unique_ids) and not tests:
         raise UsageError(f"the project no longer has what failed: {', '.join(gone)}", hint="run anew: sml run")
     for unique_id in gone:
         make_output(flags).line(f"warning: {unique_id} failed in the last call and is no longer there", "warn")
-    return sorted(unique_ids & known.keys())
+    return sorted((unique_ids & known.keys()) | tests)
