@@ -46,9 +46,9 @@ def report_batch(report: IngestReport, output: Output) -> None:
         output.line(f"{report.resolved} dead letters resolved")
     if report.dead_letters:
         words = "line" if report.dead_letters == 1 else "lines"
-        output.line(
-            f"warning: {report.dead_letters} bad {words} in {report.dead_letter_table}, with the reason", "warn"
-        )
+        first = f"the first: {report.first_dead_letter}" if report.first_dead_letter else "with the reason"
+        output.line(f"warning: {report.dead_letters} bad {words} in {report.dead_letter_table}, {first}", "warn")
+        output.line(f"  `sml show {report.dead_letter_table}` prints them")
 
 
 def _line(index: int, total: int, table: TableReport, color: bool, seconds: float = 0.0) -> str:

@@ -234,4 +234,5 @@ def _report(place: SourcePaths, batches: Sequence[BatchReport]) -> IngestReport:
         dead_letters=sum(batch.dead_letters for batch in batches),
         dead_letter_table=place.dead_letters,
         seconds=sum(batch.seconds for batch in batches),
+        first_dead_letter=next((batch.first_dead_letter for batch in batches if batch.first_dead_letter), None),
     )
