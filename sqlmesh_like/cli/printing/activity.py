@@ -45,8 +45,10 @@ class Activity:
         return perf_counter() - self.started
 
     def closing_seconds(self) -> float:
-        """For a closing line that somebody else prints."""
-        self.has_closing_line = True
+        """For a closing line that somebody else prints; nothing is drawn after it."""
+        with self._lock:
+            self.has_closing_line = True
+            self._clear()
         return self.seconds
 
     @property
@@ -88,7 +90,7 @@ class Activity:
                 seconds = perf_counter() - self._phase_started
                 if self._ended.is_set() or self.seconds < _AFTER_SECONDS:
                     continue
-                if self._is_spinning and not self._suspensions:
+                if self._is_spinning and not self._suspensions and not self.has_closing_line:
                     frame = _FRAMES[int(seconds / _PERIOD_SECONDS) % len(_FRAMES)]
                     self._draw(f"{_CLEARED}{frame} {self._phase} … {seconds:.0f}s")
                 elif self._logs_json and not self._is_told and seconds >= _AFTER_SECONDS:
