@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from sqlmesh_like.analyze.expressions.types import normalize
 from sqlmesh_like.analyze.nesting import nesting_errors
 from sqlmesh_like.analyze.query_analysis import QueryFacts, analyze
 from sqlmesh_like.classify.strategy import Classification, classify
@@ -86,6 +87,14 @@ def with_versions(model: RenderedModel, schema: Schema | None) -> Schema | None:
 
 
 def declared_schema(ref: InputRef) -> Schema | None:
-    """A source's columns by YAML, where all have a type: a list without types may name some only, for docs."""
+    """A source's columns by YAML, where all have a type: a list without types may name some only, for docs.
+
+    Types are in Spark's short spelling, as rules compare them: `DECIMAL(10, 2)` is `decimal(10,2)`.
+    """
     is_whole = ref.kind == "source" and all(column.type for column in ref.declared)
-    return ref.declared if ref.declared and is_whole else None
+    return tuple(map(_with_short_type, ref.declared)) if ref.declared and is_whole else None
+
+
+def _with_short_type(column: Column) -> Column:
+    type_ = column.type or ""
+    return column if "<" in type_ else Column(column.name, normalize(type_))  # names of fields keep their case

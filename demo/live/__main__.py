@@ -61,7 +61,7 @@ def watching() -> Iterator[subprocess.Popen[bytes]]:
     finally:
         process.send_signal(signal.SIGTERM)
         code = process.wait(timeout=120)
-    if code:
+    if code not in (0, 128 + signal.SIGTERM):
         raise SystemExit(f"sml watch ended with {code}")
 
 

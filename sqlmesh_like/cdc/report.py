@@ -49,7 +49,7 @@ class IngestReport:
 
     `skipped` counts lines by reason (`tombstone`, `undeclared test_db.x`, …). `discovered`: tables ingested undeclared
     for the first time. `resolved`: dead letters that are none any
-    more; `dead_letters` are then those that are left.
+    more; `dead_letters` are then those that are left. `first_dead_letter`: why and where the first of them is one.
     """
 
     source: str
@@ -62,6 +62,7 @@ class IngestReport:
     resolved: int = 0
     discovered: tuple[TableName, ...] = ()
     seconds: float = 0.0
+    first_dead_letter: str | None = None
 
     @property
     def failed(self) -> bool:

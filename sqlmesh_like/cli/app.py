@@ -206,7 +206,7 @@ def _print_unexpected(error: Exception, words: Sequence[str]) -> int:
 
 def _stopping(words: Sequence[str]) -> str:
     """What a signal is answered with where something is to be finished first."""
-    text = "stopping after what is being written (again: at once)"
+    text = "stopping after this commit … (again: at once)"
     return f"{json_line('warn', text) if _is_json(words) else text}\n"
 
 

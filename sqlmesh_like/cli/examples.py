@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 EXAMPLES = {
-    "init": "sml init my_lake",
+    "init": "sml init shop --example cdc",
     "debug": "sml debug -t local",
     "deps": "sml deps --kafka",
     "parse": "sml parse",

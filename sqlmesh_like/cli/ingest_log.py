@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from sqlmesh_like import stop_signals
 from sqlmesh_like.cdc.report import IngestReport, TableReport
 from sqlmesh_like.cli.printing.output import DisplayStatus, Output
 from sqlmesh_like.project.nodes import Source
@@ -45,9 +46,9 @@ def report_batch(report: IngestReport, output: Output) -> None:
         output.line(f"{report.resolved} dead letters resolved")
     if report.dead_letters:
         words = "line" if report.dead_letters == 1 else "lines"
-        output.line(
-            f"warning: {report.dead_letters} bad {words} in {report.dead_letter_table}, with the reason", "warn"
-        )
+        first = f"the first: {report.first_dead_letter}" if report.first_dead_letter else "with the reason"
+        output.line(f"warning: {report.dead_letters} bad {words} in {report.dead_letter_table}, {first}", "warn")
+        output.line(f"  `sml show {report.dead_letter_table}` prints them")
 
 
 def _line(index: int, total: int, table: TableReport, color: bool, seconds: float = 0.0) -> str:
@@ -90,7 +91,7 @@ def report_end(
     """The end block, with what else was done; the exit code, 0 or 1."""
     tables = [table for report in reports for table in report.tables]
     warnings: list[DisplayStatus] = ["warn" for report in reports if report.dead_letters]
-    if not tables and not warnings:
+    if not tables and not warnings and not stop_signals.is_wished():
         output.line("Nothing new.")
     problems = [*(f"{table.table}: {table.error}" for table in tables if table.error), *problems]
     output.end([*map(_status, tables), *warnings, *others], problems)

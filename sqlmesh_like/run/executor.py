@@ -29,7 +29,7 @@ from sqlmesh_like.render.rendered import (
     RenderedUnitTest,
 )
 from sqlmesh_like.run.hooks import Hooks, HookTime
-from sqlmesh_like.run.ports import Engine, NamedColumns, Publisher, PublishResult, WriteResult
+from sqlmesh_like.run.ports import Engine, NamedColumns, Publisher, PublishResult, WriteResult, waited_seconds
 from sqlmesh_like.run.result import (
     ModelResult,
     NodeResult,
@@ -219,15 +219,15 @@ _ALONE = (RenderedSeed, RenderedUnitTest, RenderedExposure, RenderedSemantic)
 
 
 class _Stopwatch:
-    """When a node's work began and how long it has taken."""
+    """When a node's work began and how long it has taken, without waiting for an engine to start."""
 
     def __init__(self) -> None:
         self.started = datetime.now(UTC)
-        self._clock = perf_counter()
+        self._clock, self._waited = perf_counter(), waited_seconds()
 
     @property
     def seconds(self) -> float:
-        return perf_counter() - self._clock
+        return perf_counter() - self._clock - (waited_seconds() - self._waited)
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,18 @@
 """What is needed of an engine, a protocol for each use. Owns them and the outcome of one model.
 
-DuckDB is an `Engine`, Spark over Hudi a `LakeEngine`; who uses one names the smallest protocol that will do.
+DuckDB is an `Engine`, Spark over Hudi a `LakeEngine`; who uses one names the smallest protocol that will do. What an
+engine takes to start, such as Java's, counts for no node: it starts within `starting`, and the executor's stopwatch
+leaves `waited_seconds` out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from threading import local
+from time import perf_counter
 from typing import Any, Literal, Protocol
 
 from sqlglot import exp
@@ -230,3 +234,37 @@ class Engine(ModelWriter, QueryEngine, FailureStore, Protocol):
 
 class LakeEngine(Engine, StatementEngine, ModelVerifier, ChangeReader, ChangeExporter, TableMaintenance, Protocol):
     """An engine whose tables outlive the process and have a past."""
+
+
+class _Waited(local):
+    seconds = 0.0
+    depth = 0
+
+
+_waited = _Waited()
+
+
+@contextmanager
+def starting() -> Iterator[None]:
+    """What goes on in the context counts for no node: an engine starts, or a thread that starts it is waited for."""
+    began = perf_counter()
+    _waited.depth += 1
+    try:
+        yield
+    finally:
+        _waited.depth -= 1
+        if not _waited.depth:
+            _waited.seconds += perf_counter() - began
+
+
+def waited_seconds() -> float:
+    """Seconds that this thread has ever waited for an engine to start.
+
+    >>> import time
+    >>> before = waited_seconds()
+    >>> with starting(), starting():
+    ...     time.sleep(0.01)
+    >>> waited_seconds() - before >= 0.01
+    True
+    """
+    return _waited.seconds

@@ -23,7 +23,15 @@ from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import History, TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.project.nodes import Target
-from sqlmesh_like.run.ports import Export, NamedColumns, Rebucketed, RowDifference, Rows, WriteResult
+from sqlmesh_like.run.ports import (
+    Export,
+    NamedColumns,
+    Rebucketed,
+    RowDifference,
+    Rows,
+    WriteResult,
+    starting,
+)
 from sqlmesh_like.run.seeds import SeedTable
 from sqlmesh_like.spark.change_feed.change_feed import change_feed, described
 from sqlmesh_like.spark.change_feed.shared_changes import SharedChanges
@@ -65,7 +73,7 @@ class SparkEngine:
 
     def session(self) -> SparkSession:
         """A session with its own views, on the one Spark of this process."""
-        with self._lock:
+        with starting(), self._lock:
             if self._shared is None:
                 self._shared = self._start()
         return self._shared.newSession()

@@ -60,6 +60,11 @@ class DemoLake:
                 shutil.copy(REPOSITORY / file, root)
         else:
             shutil.copytree(DEMO / name, root, dirs_exist_ok=True, ignore=ignored)
+        return cls.at(root, spark, monkeypatch)
+
+    @classmethod
+    def at(cls, root: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> DemoLake:
+        """The lake of the project that is there."""
 
         @contextmanager
         def session(*_: object) -> Iterator[SparkSession]:

@@ -43,6 +43,7 @@ def lake_lock(loaded: Loaded, purpose: str) -> Iterator[None]:
         raise RetryableError(
             f"another `sml {purpose}` is writing to {warehouse}{_described(holder)}", hint=hint
         ) from None
+    loaded.reporter.phase("working")
     try:
         with suppress(OSError):  # on a full disk the lock is held all the same
             _note_holder(holder)

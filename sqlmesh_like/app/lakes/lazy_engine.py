@@ -13,7 +13,16 @@ from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
-from sqlmesh_like.run.ports import Export, LakeEngine, NamedColumns, Rebucketed, RowDifference, Rows, WriteResult
+from sqlmesh_like.run.ports import (
+    Export,
+    LakeEngine,
+    NamedColumns,
+    Rebucketed,
+    RowDifference,
+    Rows,
+    WriteResult,
+    starting,
+)
 from sqlmesh_like.run.seeds import SeedTable
 
 Tables = Mapping[TableName, TableState]
@@ -31,7 +40,8 @@ class LazyEngine:
 
     @cached_property
     def _engine(self) -> LakeEngine:
-        return self._make()
+        with starting():  # imports what it needs
+            return self._make()
 
     @property
     def _is_made(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from sqlmesh_like.app.loading.loaded import Loaded
@@ -20,10 +21,12 @@ def start_spark(loaded: Loaded, *, with_kafka: bool = False) -> Session:
     from sqlmesh_like.spark.jvm.session import start_session
 
     log_file = loaded.target_folder / "logs" / "spark.log"
+    began = perf_counter()
     loaded.reporter.phase("starting Spark")
     with loaded.reporter.downloading() as progress:
         session = start_session(loaded.target, log_file=log_file, progress=progress, with_kafka=with_kafka)
-    loaded.reporter.phase("waiting for Spark")
+    loaded.reporter.notify(f"Started Spark in {perf_counter() - began:.1f}s")
+    loaded.reporter.phase("running on Spark")
     return session
 
 

@@ -9,22 +9,30 @@ from typing import Any, TypeVar
 
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.loading.loaded import Loaded, load_parsed
-from sqlmesh_like.artifacts.state import RESULTS, read_artifact, statuses
+from sqlmesh_like.artifacts.json_objects import mapping_of
+from sqlmesh_like.artifacts.state import MANIFEST, RESULTS, read_artifact, statuses
 from sqlmesh_like.errors import UsageError
+from sqlmesh_like.plan.graph import Graph
 
 AnyInvocation = TypeVar("AnyInvocation", bound=Invocation)
 _AGAIN = frozenset({"error", "fail", "skipped", "runtime error"})
 _CHOICE = ("select", "exclude", "selector")
+_TESTS = ("test", "unit_test")
 _PATHS = ("project_dir", "profiles_dir", "state")
 
 
 @dataclass(frozen=True)
 class LastCall:
-    """A call of `run`, `build` and the like that ended. `unfinished`: ids of what failed or was skipped."""
+    """A call of `run`, `build` and the like that ended. `unfinished`: ids of what failed or was skipped.
+
+    `known`: ids of all that it did; `entries`: the nodes of its manifest.
+    """
 
     command: str
     args: Mapping[str, object]
     unfinished: frozenset[str]
+    known: frozenset[str]
+    entries: Mapping[str, object]
 
     def repeated(self, given: AnyInvocation) -> AnyInvocation:
         """Its flags, but for what is given now. Raises UsageError where its --vars are needed."""
@@ -56,12 +64,31 @@ class LastCall:
         return str(self.args.get("engine") or "duckdb")
 
     def present(self, loaded: Loaded) -> list[str]:
-        """What is unfinished and still in the project, in order. Raises UsageError where nothing is."""
-        present = sorted(self.unfinished & loaded.graph.nodes.keys())
+        """What is unfinished and still in the project, and its tests, in order. Raises UsageError where nothing is."""
+        present = (self.unfinished & loaded.graph.nodes.keys()) | self._tests_now(loaded.graph)
         if not present:
             gone = ", ".join(sorted(self.unfinished))
             raise UsageError(f"the project no longer has what failed: {gone}", hint="run anew: sml run")
-        return present
+        return sorted(present)
+
+    def _tests_now(self, graph: Graph) -> set[str]:
+        """Tests of what is built again; and those that the call did not know, of what tests read that are gone.
+
+        A test's id holds what it is called with: whoever repairs one makes another.
+        """
+        if self.command not in ("build", "test"):
+            return set()
+        read: set[object] = set()
+        for unique_id in self.unfinished - graph.nodes.keys():
+            inputs = mapping_of(mapping_of(self.entries.get(unique_id)).get("depends_on")).get("nodes")
+            read.update(inputs if isinstance(inputs, list) else ())
+        tests = [node.unique_id for node in graph.nodes.values() if node.resource_type in _TESTS]
+        return {
+            test
+            for test in tests
+            for parent in graph.parents(test)
+            if (parent in self.unfinished and self.command == "build") or (parent in read and test not in self.known)
+        }
 
 
 def last_call(given: Invocation, commands: Collection[str]) -> LastCall:
@@ -83,8 +110,10 @@ def last_call(given: Invocation, commands: Collection[str]) -> LastCall:
     if command not in commands:
         hint = f"one of {', '.join(commands)}"
         raise UsageError(f"{folder / RESULTS} is not of a call that can be repeated", hint=hint)
-    unfinished = frozenset(unique_id for unique_id, status in statuses(results).items() if status in _AGAIN)
-    return LastCall(command, args, unfinished)
+    ended = statuses(results)
+    unfinished = frozenset(unique_id for unique_id, status in ended.items() if status in _AGAIN)
+    entries = mapping_of((read_artifact(folder / MANIFEST) or {}).get("nodes"))
+    return LastCall(command, args, unfinished, frozenset(ended), entries)
 
 
 def _target_folder(given: Invocation) -> Path:

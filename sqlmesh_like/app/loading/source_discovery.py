@@ -1,4 +1,5 @@
-"""Tables that ingestion discovered, for commands that name any table of the lake. Owns adding them to declared ones.
+"""Tables that ingestion makes without a declaration, for commands that name any table of the lake: those that it
+discovered, and dead letters. Owns adding them to declared ones.
 
 Models read only what is declared, so nobody else asks for them.
 """
@@ -10,6 +11,10 @@ from dataclasses import replace
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.cdc.sources.discover import is_discovered, with_discovered
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import NodeId
+from sqlmesh_like.plan.graph import build_graph
+from sqlmesh_like.project.nodes import Source, SourceTable
 
 
 def with_discovered_tables(loaded: Loaded) -> Loaded:
@@ -28,3 +33,45 @@ def discovered_tables(loaded: Loaded) -> frozenset[str]:
     # Whoever reads one has declared it, without `ingest`: its history is what they have not read yet.
     declared = {table.table for table in tables if not is_discovered(table)}
     return frozenset(table.unique_id for table in tables if is_discovered(table) and table.table not in declared)
+
+
+def with_dead_letters(loaded: Loaded) -> Loaded:
+    """The same with the tables of dead letters that are in the target's lake, under the names that warnings print."""
+    project = loaded.project
+    undeclared = {
+        source.name: table for source in project.sources if (table := _dead_letters(loaded, source)) is not None
+    }
+    if not undeclared:
+        return loaded
+    sources = tuple(
+        replace(source, tables=(*source.tables, undeclared[source.name])) if source.name in undeclared else source
+        for source in project.sources
+    )
+    project = replace(project, sources=sources)
+    return replace(loaded, project=project, graph=build_graph(project, loaded.rendered), cache_path=None)
+
+
+def _dead_letters(loaded: Loaded, source: Source) -> SourceTable | None:
+    """The table of a source's dead letters, where it is there and nobody declared it."""
+    place = SourcePaths(loaded.target, source)
+    is_declared = any(table.table == place.dead_letters for table in source.tables)
+    if loaded.target.type != "spark" or source.ingest is None or is_declared:
+        return None
+    if not Timeline(place.dead_letters_uri).exists:
+        return None
+    package, name = loaded.project.name, place.dead_letters.identifier
+    return SourceTable(
+        unique_id=NodeId("source", package, source.name, name),
+        source_name=source.name,
+        name=name,
+        table=place.dead_letters,
+        location=None,
+        format="hudi",
+        ingest=None,
+        columns=(),
+        description="Lines that could not be ingested, with file, position and reason.",
+        tags=(),
+        meta={},
+        declared_at=source.declared_at,
+        fqn=(package, source.name, name),
+    )

@@ -12,6 +12,7 @@ from sqlmesh_like.analyze.query_analysis import locate, parse
 from sqlmesh_like.app.lakes.lake import Lake, clock, require_built
 from sqlmesh_like.app.lakes.read_session import read_session
 from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.source_discovery import with_dead_letters
 from sqlmesh_like.errors import SqlError, nearest
 from sqlmesh_like.names import NodeId, TableName
 from sqlmesh_like.plan.checks.check import check_models
@@ -24,6 +25,7 @@ from sqlmesh_like.run.ports import Rows
 
 def query_rows(loaded: Loaded, sql: str, limit: int) -> Rows:
     """Rows of a SELECT over the project's tables and views (`limit` -1: all). Raises SqlError, NodeError."""
+    loaded = with_dead_letters(loaded)
     with read_session(loaded, lambda lake: [ref.unique_id for ref in adhoc_model(lake, sql).inputs]) as lake:
         return run_query(lake, adhoc_model(lake, sql), limit)
 

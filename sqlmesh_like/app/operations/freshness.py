@@ -42,6 +42,7 @@ def source_freshness(
     results: list[FreshnessResult] = []
     try:
         for number, table in enumerate(tables, 1):
+            loaded.reporter.phase(f"asking source {number} of {len(tables)}, {table.table}")
             listener.started(number, len(tables), table)
             results.append(_result(lake, table))
             listener.ended(number, len(tables), table, results[-1])

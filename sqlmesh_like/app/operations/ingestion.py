@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from sqlmesh_like import stop_signals
 from sqlmesh_like.app.lakes.lake import require_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.spark_session import session_for
@@ -19,6 +20,10 @@ from sqlmesh_like.project.nodes import Source
 
 if TYPE_CHECKING:
     from sqlmesh_like.spark.jvm.session import Session
+
+
+WAITING = "waiting for events"
+"""The phase of an ingestion that goes on."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +67,10 @@ def ingest(loaded: Loaded, request: IngestRequest, listener: IngestListener) -> 
     with lake_lock(loaded, "ingest"), session_for(loaded, sources) as spark:
         if request.continuous:
             return _run_continuously(spark, loaded, sources, request, listener, metrics)
-        if request.replays_dead_letters:
-            return list(_replay_dead_letters(spark, loaded, sources, listener))
-        return list(_ingest_pending(spark, loaded, sources, request, listener, metrics))
+        with stop_signals.deferred():  # a batch that is under way is finished
+            if request.replays_dead_letters:
+                return list(_replay_dead_letters(spark, loaded, sources, listener))
+            return list(_ingest_pending(spark, loaded, sources, request, listener, metrics))
 
 
 def _selected(loaded: Loaded) -> list[Source]:
@@ -103,6 +109,8 @@ def _ingest_pending(
     from sqlmesh_like.cdc.stream.ingest_run import ingest_source
 
     for source in sources:
+        if stop_signals.is_wished():
+            return
         listener.reading(source)
         loaded.reporter.phase(f"ingesting the events of source {source.name}")
         report = ingest_source(spark, loaded.project, loaded.target, source, request.start, metrics.report)
@@ -117,6 +125,8 @@ def _replay_dead_letters(
     from sqlmesh_like.cdc.stream.replay import replay
 
     for source in sources:
+        if stop_signals.is_wished():
+            return
         listener.reading(source, dead_letters=True)
         loaded.reporter.phase(f"ingesting the dead letters of source {source.name}")
         report = replay(spark, loaded.project, loaded.target, source)
@@ -144,6 +154,7 @@ def _run_continuously(
         metrics.report(report)
 
     runs = [open_run(spark, loaded.project, loaded.target, source, on_batch) for source in sources]
+    loaded.reporter.phase(WAITING)
     return run_until_stopped(runs, triggers(sources, request.trigger), request.start)
 
 

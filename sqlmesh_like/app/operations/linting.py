@@ -23,6 +23,7 @@ class Linted:
 
 def lint_models(loaded: Loaded, off: Collection[str] = ()) -> Linted:
     """Look at the selected models, without the rules that are `off` or that a model's `meta.lint_off` names."""
+    loaded.reporter.phase("compiling the models")
     chosen = {node.unique_id for node in loaded.selected("model", "snapshot")}
     compiler = Compiler(input_schemas(loaded, chosen))
     models: dict[str, RenderedModel] = {model.unique_id: model for model in loaded.rendered.models}

@@ -56,6 +56,7 @@ def maintain(loaded: Loaded, listener: MaintenanceListener, *, rebucket: bool = 
     with lake_lock(loaded, "run"), lake_lock(loaded, "ingest"):
         try:
             for number, place in enumerate(there, 1):
+                loaded.reporter.phase(f"maintaining {number} of {len(there)}, {place.table}")
                 listener.started(number, len(there), place)
                 results.append(_maintain(lake, place, rebucket))
                 listener.ended(number, len(there), results[-1])

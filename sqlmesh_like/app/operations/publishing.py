@@ -53,6 +53,7 @@ def publish_tables(loaded: Loaded, listener: PublishListener) -> tuple[Publicati
     with lake_lock(loaded, "run"):
         try:
             for number, model in enumerate(models, 1):
+                loaded.reporter.phase(f"publishing {number} of {len(models)}, {model.table}")
                 listener.started(number, len(models), model)
                 results.append(_publish(model, publisher))
                 listener.ended(number, len(models), results[-1])

@@ -11,6 +11,7 @@ from sqlmesh_like.app.arrow_rows import arrow_schema, arrow_table
 from sqlmesh_like.app.lakes.lake import Lake, built_table, clock, open_lake
 from sqlmesh_like.app.lakes.read_session import read_session
 from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.source_discovery import with_dead_letters
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.names import Schema, visible
 from sqlmesh_like.plan.history import TableState
@@ -29,7 +30,7 @@ def table_rows(loaded: Loaded, name: str, limit: int, as_of: str | None = None) 
     view = _view(loaded, name)
     if as_of is not None and (view is not None or loaded.target.type != "spark"):
         raise _no_past()
-    with read_session(_with_failures(loaded, name), lambda lake: _read(lake, view, name)) as lake:
+    with read_session(_with_unlisted(loaded, name), lambda lake: _read(lake, view, name)) as lake:
         return _query(lake, view, limit) if view is not None else _rows(lake, name, limit, as_of)
 
 
@@ -39,7 +40,7 @@ def table_arrow(loaded: Loaded, name: str, limit: int, as_of: str | None = None)
     if view is None and loaded.target.type == "spark":
         from sqlmesh_like.hudi.table_reader import read_arrow_table
 
-        lake = open_lake(_with_failures(loaded, name))
+        lake = open_lake(_with_unlisted(loaded, name))
         state = _state_at(built_table(lake, name)[1], as_of)
         table = read_arrow_table(state, limit)  # values do not become Python's on the way
         if table is not None:
@@ -52,7 +53,8 @@ def changed_rows(loaded: Loaded, name: str, since: str, until: str | None, limit
 
     Raises UsageError where the target has no lake, or `until` lies before `since`.
     """
-    lake = open_lake(loaded)
+    loaded.reporter.phase(f"comparing the commits of {name}")
+    lake = open_lake(with_dead_letters(loaded))
     _, state = built_table(lake, name)
     start, end = _state_at(state, since), _state_at(state, until)
     assert start.frontier is not None and end.frontier is not None
@@ -85,7 +87,7 @@ def state_of_table(loaded: Loaded, name: str) -> TableState:
     That of a view has columns alone.
     """
     view = _view(loaded, name)
-    with read_session(loaded, lambda lake: _read(lake, view, name)) as lake:
+    with read_session(_with_unlisted(loaded, name), lambda lake: _read(lake, view, name)) as lake:
         if view is None:
             return lake.catalog.state(lake.catalog.find(name).unique_id)
         return TableState("", "missing", schema=_schema(lake, view))
@@ -113,8 +115,10 @@ def _state_at(state: TableState, as_of: str | None) -> TableState:
     return state if as_of is None else state_at(state, as_of)
 
 
-def _with_failures(loaded: Loaded, name: str) -> Loaded:
-    """Tables of failures are known by their whole name only, whichever call stored them."""
+def _with_unlisted(loaded: Loaded, name: str) -> Loaded:
+    """With tables beside those of nodes: dead letters, and those of failures, which are known by their whole name only,
+    whichever call stored them."""
+    loaded = with_dead_letters(loaded)
     stored = loaded.storing_failures() if "." in name else loaded
     return stored if any(str(test.table) == name for test in stored.rendered.tests) else loaded
 

@@ -12,7 +12,7 @@ from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.spark_session import session_for
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import check_before_run
-from sqlmesh_like.app.operations.ingestion import IngestListener, selected_sources, triggers
+from sqlmesh_like.app.operations.ingestion import WAITING, IngestListener, selected_sources, triggers
 from sqlmesh_like.app.operations.publishing import publisher_of
 from sqlmesh_like.app.operations.watch_loop import WatchLoop
 from sqlmesh_like.app.reporter import RunListener
@@ -96,5 +96,6 @@ def _watch(
     for source in sources:
         listener.reading(source)
     listener.watching(len(models))
+    loaded.reporter.phase(WAITING)
     reports = run_until_stopped(runs, triggers(sources, trigger), between=rounds)
     return WatchResult(tuple(reports), rounds.result)

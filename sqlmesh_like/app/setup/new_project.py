@@ -1,56 +1,27 @@
-"""A new project that runs as it is. Owns what it starts with."""
+"""A new project that runs as it is. Owns making it; what it starts with is in `project_templates`, a folder an example."""
 
 from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Iterator
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from sqlmesh_like.errors import UsageError
 
-_FILES = {
-    "pyproject.toml": """\
-[tool.sqlmesh_like]
-name = "{name}"
-profile = "{name}"
-flags = {{strict_undefined = true}}
-
-[tool.sqlmesh_like.models.{name}.dws]
-"+schema" = "dws"
-""",
-    "profiles.yml": """\
-{name}:
-  target: local
-  outputs:
-    local: {{type: spark, schema: dws, warehouse: warehouse, threads: 2}}
-    test: {{type: duckdb, schema: dws}} # no JVM, nothing is kept: sml build -t test
-""",
-    "seeds/orders.csv": """\
-id,product,amount,ordered_on
-1,tea,5.00,2024-01-02
-2,coffee,7.50,2024-01-02
-3,tea,4.50,2024-02-10
-""",
-    "models/dws/product_sales.sql": """\
-select product, count(*) as orders, sum(cast(amount as decimal(10, 2))) as total
-from {{{{ ref('orders') }}}}
-group by product
-""",
-    "models/dws/product_sales.yml": """\
-version: 2
-models:
-  - name: product_sales
-    description: Orders and their total by product
-    columns:
-      - name: product
-        data_tests: [not_null, unique]
-""",
-    ".gitignore": "target/\nwarehouse/\n",
+EXAMPLES = {
+    "minimal": "sml build (-t test: on DuckDB, in seconds)",
+    "cdc": "sml build -t test (on DuckDB, in seconds), then sml ingest && sml build; README.md goes on",
 }
+"""What there is to start with, and what to call then."""
+_NAME_IN_TEMPLATES = "PROJECT"
+_GIT_IGNORE = "target/\nwarehouse/\n"  # no file of the templates: tools that package us would obey it
 
 
-def make_project(name: str) -> None:
-    """Make the folder `name` with a seed, a model, its tests and a profile.
+def make_project(name: str, example: str) -> None:
+    """Make the folder `name` with the files of an example.
 
     Raises UsageError, and changes nothing, where the name cannot be that of a project or is taken.
     """
@@ -62,7 +33,21 @@ def make_project(name: str) -> None:
     # Made beside it: an end halfway leaves nothing.
     with tempfile.TemporaryDirectory(prefix=".sml-init-", dir=folder.parent) as temporary:
         project = Path(temporary) / name
-        for path, text in _FILES.items():
+        for path, text in _files(example):
             (project / path).parent.mkdir(parents=True, exist_ok=True)
-            (project / path).write_text(text.format(name=name), encoding="utf-8")
+            (project / path).write_text(text.replace(_NAME_IN_TEMPLATES, name), encoding="utf-8")
         project.rename(folder)
+
+
+def _files(example: str) -> Iterator[tuple[str, str]]:
+    """Path and text of each file that a project starts with."""
+    yield ".gitignore", _GIT_IGNORE
+    yield from _below(files("sqlmesh_like.app.setup").joinpath("project_templates", example), "")
+
+
+def _below(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _below(entry, f"{prefix}{entry.name}/")
+        else:
+            yield f"{prefix}{entry.name}", entry.read_text(encoding="utf-8")

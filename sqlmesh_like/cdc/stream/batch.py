@@ -44,7 +44,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What one batch brought. `mark`: which one it was."""
+    """What one batch brought. `mark`: which one it was; `first_dead_letter`: why and where the first letter is one."""
 
     tables: tuple[TableReport, ...]
     skipped: Mapping[str, int] = field(default_factory=dict)
@@ -52,6 +52,7 @@ class BatchReport:
     dead_letters: int = 0
     seconds: float = 0.0
     mark: BatchMarker | None = None
+    first_dead_letter: str | None = None
 
 
 @contextmanager
@@ -94,12 +95,12 @@ def ingest_batch(
         try:
             # What the table's own lines were worth was not known when the batch first came.
             bad_mark = mark if only is None else replace(mark, query=f"{mark.query}/{only}")
-            bad = _write_dead_letters(place, root, events, routing, decoded, bad_mark)
+            bad, first_bad = _write_dead_letters(place, root, events, routing, decoded, bad_mark)
             fault_point("ingest.dead_letters")
             done = side_by_side(place, decoded, lambda each: commit(place, each, mark), lambda each: each.layout.table)
             tables = tuple(_measured(each, routing) for each in (*failed, *done[0], *done[1]))
             fault_point("ingest.batch")
-            return BatchReport(tables, routing.skipped, routing.lines, bad, time.monotonic() - started, mark)
+            return BatchReport(tables, routing.skipped, routing.lines, bad, time.monotonic() - started, mark, first_bad)
         finally:
             for each in decoded:
                 each.release()
@@ -166,13 +167,17 @@ def dead_letters_of(events: DataFrame | None, routing: Routed, decoded: list[Dec
 
 def _write_dead_letters(
     place: SourcePaths, root: Path, events: DataFrame | None, routing: Routed, decoded: list[Decoded], mark: BatchMarker
-) -> int:
+) -> tuple[int, str | None]:
+    """How many letters there are, and in words why and where the first is one."""
     bad = dead_letters_of(events, routing, decoded)
     if bad and place.source.ingest and place.source.ingest.on_bad_record == "fail":
         raise dead_letters.refuse(bad, root)
-    if bad:
-        dead_letters.write_dead_letters(place, bad, mark)
-    return routing.bad + sum(each.counts.bad for each in decoded)
+    count = routing.bad + sum(each.counts.bad for each in decoded)
+    if not bad:
+        return count, None
+    dead_letters.write_dead_letters(place, bad, mark)
+    reason, where = dead_letters.first_reason(bad, root)
+    return count, f"{where}: {reason}"
 
 
 def side_by_side(

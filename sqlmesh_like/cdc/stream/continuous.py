@@ -1,26 +1,15 @@
-"""Sources that are ingested until somebody says stop. Owns the wait and the signals; `ingest_run` runs each source."""
+"""Sources that are ingested until somebody says stop. Owns the wait; `ingest_run` runs each source."""
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
+from sqlmesh_like import stop_signals
 from sqlmesh_like.cdc.report import IngestReport
 from sqlmesh_like.cdc.stream.ingest_run import IngestRun
 
 _POLL_SECONDS = 0.5
-
-
-class _Wish:
-    """Whether somebody asked to stop."""
-
-    def __init__(self) -> None:
-        self.is_there = False
-
-    def __call__(self, *_: object) -> None:
-        self.is_there = True
 
 
 def run_until_stopped(
@@ -29,17 +18,18 @@ def run_until_stopped(
     start: str | None = None,
     between: Callable[[], None] = lambda: None,
 ) -> list[IngestReport]:
-    """Run sources side by side, a batch of each every trigger, until SIGTERM or SIGINT, or until one of them ends.
+    """Run sources side by side, a batch of each every trigger, until a signal that `stop_signals` handles or until
+    one of them ends.
 
     A stop lets the batches that are under way finish. `between` is called time and again, beside the batches. Raises
     what it raises, and what ended a source by itself, all sources having stopped.
     """
-    with _until_signal() as wish:
+    with stop_signals.deferred():
         waiting = dict(zip(runs, triggers, strict=True))
         for run in runs:
             run.prepare(start)
         try:
-            while not wish.is_there:
+            while not stop_signals.is_wished():
                 # Files may still be to come: a folder without any is not a stream yet.
                 begun = [run for run in waiting if run.begin(start, trigger=waiting[run])]
                 waiting = {run: trigger for run, trigger in waiting.items() if run not in begun}
@@ -64,14 +54,3 @@ def _stop_all(runs: Sequence[IngestRun]) -> None:
             errors.append(error)
     if errors:
         raise errors[0]
-
-
-@contextmanager
-def _until_signal() -> Iterator[_Wish]:
-    wish = _Wish()
-    before = {number: signal.signal(number, wish) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield wish
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -18,6 +18,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from sqlmesh_like import stop_signals
 from sqlmesh_like.cdc.report import IngestReport, by_table
 from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
 from sqlmesh_like.cdc.sources.catch_up_queue import note, tables_behind
@@ -157,7 +158,7 @@ class IngestRun:
     def batch(self, lines: DataFrame, number: int) -> None:
         """What the query calls for each batch, and again for one that was cut off."""
         try:
-            if self.is_stopping:
+            if self.is_stopping or stop_signals.is_wished():
                 raise _Stopped
             # A query keeps its id as long as its checkpoint lives.
             query = json.loads(folder(self.place.checkpoint).read("metadata"))["id"]
@@ -199,7 +200,7 @@ class IngestRun:
         """Take in what tables that failed have missed, in the log's order; one that fails again stays behind."""
         for table in self.place.source.tables:
             pending = list(tables_behind(self.place).get(table.name, ()))
-            while pending:
+            while pending and not stop_signals.is_wished():
                 report = self._again(table.name, pending[0])
                 self._add(report)
                 if any(each.error for each in report.tables):
@@ -235,6 +236,7 @@ def _report(place: SourcePaths, batches: Sequence[BatchReport]) -> IngestReport:
         dead_letters=sum(batch.dead_letters for batch in batches),
         dead_letter_table=place.dead_letters,
         seconds=sum(batch.seconds for batch in batches),
+        first_dead_letter=next((batch.first_dead_letter for batch in batches if batch.first_dead_letter), None),
     )
 
 

@@ -110,11 +110,17 @@ def resolve_dead_letters(place: SourcePaths, before: DataFrame, bad: DataFrame, 
     return count
 
 
-def refuse(bad: list[DataFrame], root: Path) -> IngestError:
-    """The error that stops the batch at its first malformed event."""
+def first_reason(bad: list[DataFrame], root: Path) -> tuple[str, Location]:
+    """Why the first of a batch's malformed events is one, and where it lies."""
     first = reduce(DataFrame.unionByName, bad).orderBy("file", "position").first()
     assert first is not None
     path = Path(unquote(urlsplit(first["file"]).path))
     shown = str(path.relative_to(root)) if path.is_relative_to(root) else first["file"]
+    return str(first["reason"]), Location(shown, int(first["position"]))
+
+
+def refuse(bad: list[DataFrame], root: Path) -> IngestError:
+    """The error that stops the batch at its first malformed event."""
+    reason, place = first_reason(bad, root)
     hint = "repair the line, or set on_bad_record: dead_letter; nothing of this batch was written"
-    return IngestError(str(first["reason"]), location=Location(shown, int(first["position"])), hint=hint)
+    return IngestError(reason, location=place, hint=hint)

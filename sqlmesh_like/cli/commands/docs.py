@@ -53,10 +53,11 @@ def serve(flags: Flags, port: int, host: str, browser: bool) -> None:
         raise UsageError(f"there is no {loaded.project.target_path}/{SITE}", hint="run `sml docs generate` first")
     with site_server(site, host, port) as server:
         address = f"http://{server.server_name if host == '0.0.0.0' else host}:{server.server_port}"
-        output.line(f"Serving the site at {address}; Ctrl-C stops it")
-        if browser:
-            webbrowser.open(address)
+        show_phase("serving the site")
         try:
+            output.line(f"Serving the site at {address}; Ctrl-C stops it")
+            if browser:
+                webbrowser.open(address)
             server.serve_forever()
         except KeyboardInterrupt:
             output.line("Stopped")

@@ -45,9 +45,15 @@ class Activity:
         return perf_counter() - self.started
 
     def closing_seconds(self) -> float:
-        """For a closing line that somebody else prints."""
-        self.has_closing_line = True
+        """For a closing line that somebody else prints; nothing is drawn after it."""
+        with self._lock:
+            self.has_closing_line = True
+            self._clear()
         return self.seconds
+
+    @property
+    def phase_name(self) -> str:
+        return self._phase
 
     def phase(self, name: str) -> None:
         with self._lock:
@@ -66,13 +72,17 @@ class Activity:
                 self._suspensions -= 1
 
     def end(self) -> None:
-        """Takes the spinner away; on a terminal the time of a call of some length is told, if nobody did."""
+        """Takes the spinner away; the time of a call of some length is told, if nobody did."""
         self._ended.set()
         with self._lock:
             self._clear()
-            if self._is_spinning and not self.has_closing_line and self.seconds >= _AFTER_SECONDS:
-                self._stream.write(f"Finished in {self.seconds:.1f}s\n")
-                self._stream.flush()
+            if self.has_closing_line or self.seconds < _AFTER_SECONDS:
+                return
+            text = f"Finished in {self.seconds:.1f}s"
+            if self._is_spinning:
+                self._draw(f"{text}\n")
+            elif self._logs_json:
+                self._draw(f"{json_line('info', text)}\n")
 
     def _watch(self) -> None:
         while not self._ended.wait(_PERIOD_SECONDS):
@@ -80,7 +90,7 @@ class Activity:
                 seconds = perf_counter() - self._phase_started
                 if self._ended.is_set() or self.seconds < _AFTER_SECONDS:
                     continue
-                if self._is_spinning and not self._suspensions:
+                if self._is_spinning and not self._suspensions and not self.has_closing_line:
                     frame = _FRAMES[int(seconds / _PERIOD_SECONDS) % len(_FRAMES)]
                     self._draw(f"{_CLEARED}{frame} {self._phase} … {seconds:.0f}s")
                 elif self._logs_json and not self._is_told and seconds >= _AFTER_SECONDS:

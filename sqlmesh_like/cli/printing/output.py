@@ -144,7 +144,8 @@ class Output:
         bad = any(status in ("error", "fail") for status in outcomes)
         words, colour = ("Completed with errors:", "red") if bad else ("Completed successfully", "green")
         if stop_signals.is_wished():
-            words, colour = "Stopped; `sml retry` goes on with what was skipped", "yellow"
+            words = "Stopped; `sml retry` goes on with what was skipped" if "skipped" in outcomes else "Stopped"
+            colour = "yellow"
         self._line(self._coloured(words, colour), "error" if bad else "info")
         for problem in problems:
             self.line()

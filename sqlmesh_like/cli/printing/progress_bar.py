@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TimeElapsedColumn
 from rich.text import Text
 
 from sqlmesh_like.cli.printing.activity import current
@@ -20,7 +20,7 @@ class ProgressBar:
 
     def __init__(self, stream: TextIO, *, color: bool) -> None:
         self._console = Console(file=stream, no_color=not color, highlight=False, markup=False, soft_wrap=True)
-        columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+        columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn(), _Activities())
         self._progress = Progress(*columns, console=self._console, transient=True)
         self._task = self._progress.add_task("", total=None)
         self._running: dict[str, None] = {}
@@ -55,3 +55,12 @@ class ProgressBar:
         names = list(self._running)
         more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
         return f"{', '.join(names[:_MAX_NAMES])}{more}"
+
+
+class _Activities(ProgressColumn):
+    """What is running, and that Spark is being started for it."""
+
+    def render(self, task: Task) -> Text:
+        spinner = current()
+        phase = "" if spinner is None else spinner.phase_name
+        return Text(f"{task.description} ({phase})" if phase.startswith("starting ") else task.description)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from sqlmesh_like import stop_signals
 from sqlmesh_like.cdc.stream import batch
 from sqlmesh_like.cdc.stream.continuous import run_until_stopped
 from sqlmesh_like.errors import IngestError, NodeError, ProjectError
@@ -169,7 +170,8 @@ def test_a_continuous_run_takes_in_what_comes_until_it_is_told_to_stop(
 
     watcher = threading.Thread(target=told_of_two)
     watcher.start()
-    (report,) = run_until_stopped([shop.open(tell)], ["1 second"])
+    with stop_signals.handled():
+        (report,) = run_until_stopped([shop.open(tell)], ["1 second"])
     watcher.join()
     assert (report.batches, told) == (2, [1, 1])
     assert shop.rows("a") == [(1,), (2,)]

@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from demo.retail.dms import FOLDER, LOADED, Chain, documented, write
+from sqlmesh_like.cli.app import main
 from sqlmesh_like.hudi.timeline import Timeline
 from tests.properties.case import DEEP
 from tests.spark.demo_lake import DemoLake
@@ -147,11 +148,11 @@ def test_a_continuous_run_takes_in_the_files_that_appear_until_it_is_told_to_sto
     before = signal.signal(signal.SIGTERM, lambda *_: None)  # the run may have ended by itself when the signal comes
     try:
         watcher.start()
-        retail.sml("ingest", "--continuous", "--trigger", "1 second")
+        code = main(["ingest", "--continuous", "--trigger", "1 second", "--project-dir", str(retail.root)])
         watcher.join()
     finally:
         signal.signal(signal.SIGTERM, before)
-    assert seen == [1, 2]
+    assert (code, seen) == (143, [1, 2])
     numbers = {row[0] for row in retail.rows("retail_transactions", "ods")}
     assert numbers == {*range(1, 16)} - {2}
 

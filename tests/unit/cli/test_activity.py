@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -61,6 +62,7 @@ def test_a_phase_is_named_and_gone_when_a_line_is_printed(monkeypatch: pytest.Mo
 
 def test_a_short_call_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = a_terminal(monkeypatch)
+    monkeypatch.setattr(spinner, "_AFTER_SECONDS", 60.0)
     with activity(quiet=False, log_format="text"):
         show_phase("starting Spark")
     assert terminal.getvalue() == ""
@@ -93,8 +95,20 @@ def test_json_logs_get_an_event_for_each_long_phase(monkeypatch: pytest.MonkeyPa
         show_phase("a moment")
         show_phase("starting Spark")
         time.sleep(0.3)
-    (line,) = capsys.readouterr().err.splitlines()
-    assert json.loads(line)["info"]["msg"] == "starting Spark"
+    told = [json.loads(line)["info"]["msg"] for line in capsys.readouterr().err.splitlines()]
+    assert told[0] == "starting Spark"
+    assert len(told) == 2 and re.fullmatch(r"Finished in 0\.\ds", told[1]), "the end is an event too"
+
+
+def test_a_bar_says_that_spark_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = a_terminal(monkeypatch)
+    with activity(quiet=False, log_format="text"):
+        bar = ProgressBar(sys.stdout, color=False)
+        bar.started("dws.user_agg", 3)
+        show_phase("starting Spark")
+        wait_for(lambda: "dws.user_agg (starting Spark)" in terminal.getvalue())
+        show_phase("running on Spark")
+        bar.close()
 
 
 def test_a_bar_has_the_terminal_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,3 +124,40 @@ def test_a_call_that_cannot_be_repeated_exits_2(capsys: Shown) -> None:
     RESULTS.unlink()
     assert main(["retry"]) == 2
     assert "there is no run_results.json" in capsys.readouterr().err
+
+
+BAD_TEST = "models: [{name: one, columns: [{name: id, data_tests: [{accepted_values: {arguments: {values: [2]}}}]}]}]"
+
+
+@pytest.fixture
+def tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project on DuckDB whose one data test fails, and whose model is built all the same."""
+    (tmp_path / "tested").mkdir()
+    files = {
+        "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\n',
+        "profiles.yml": "lake: {target: t, outputs: {t: {type: duckdb, schema: dws}}}\n",
+        "models/one.sql": "select 1 as id",
+        "models/one.yml": BAD_TEST,
+        "models/broken.sql": "select cast('x' as int) as id",
+    }
+    enter_project(tmp_path / "tested", monkeypatch, files)
+    return tmp_path / "tested"
+
+
+@pytest.mark.parametrize("command", ["build", "test"])
+def test_a_test_that_was_repaired_is_run_as_it_is_now(tested: Path, capsys: Shown, command: str) -> None:
+    (tested / "models/broken.sql").unlink()
+    assert main([command]) == 1
+    (tested / "models/one.yml").write_text(BAD_TEST.replace("[2]", "[1]"))
+    assert main(["retry"]) == 0
+    assert set(outcome().values()) == {"pass"}, "the test that failed has another id now"
+    assert "failed in the last call and is no longer there" in capsys.readouterr().out
+
+
+def test_what_is_built_again_is_tested_by_what_tests_it_now(tested: Path) -> None:
+    assert main(["build", "-s", "broken"]) == 1
+    (tested / "models/broken.sql").write_text("select 3 as id")
+    (tested / "models/broken.yml").write_text("models: [{name: broken, columns: [{name: id, data_tests: [unique]}]}]")
+    assert main(["retry"]) == 0
+    rows = json.loads(RESULTS.read_text())["results"]
+    assert [(row["unique_id"].split(".")[0], row["status"]) for row in rows] == [("model", "success"), ("test", "pass")]

@@ -112,7 +112,7 @@ def test_a_run_finishes_what_it_writes_and_can_be_retried(
     assert main(["run"]) == 128 + number
     shown = capfd.readouterr()
     assert begun == ["a", "b"]
-    assert "stopping after what is being written (again: at once)" in shown.err
+    assert "stopping after this commit … (again: at once)" in shown.err
     assert "OK created sql incremental model dws.b" in shown.out and "SKIP sql incremental model dws.c" in shown.out
     assert "Stopped; `sml retry` goes on" in shown.out and "PASS=2 WARN=0 ERROR=0 SKIP=1" in shown.out
     results = json.loads((project / "target/run_results.json").read_text())["results"]
@@ -128,7 +128,10 @@ def test_json_logs_have_the_wish_as_an_event(
 ) -> None:
     stop_at(monkeypatch, "a", signal.SIGTERM)
     assert main(["run", "--log-format", "json"]) == 143
-    assert json.loads(capfd.readouterr().err)["info"]["level"] == "warn"
+    events = [json.loads(line)["info"] for line in capfd.readouterr().err.splitlines()]
+    assert [event["msg"] for event in events if event["level"] == "warn"] == [
+        "stopping after this commit … (again: at once)"
+    ]
 
 
 def test_before_anything_is_written_a_call_is_interrupted(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
@@ -161,3 +164,24 @@ def test_a_library_call_changes_no_handler() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with stop_signals.deferred():
         assert signal.getsignal(signal.SIGTERM) is before and not stop_signals.is_wished()
+
+
+SERVE = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from sqlmesh_like.cli.app import main
+code = main(["docs", "generate", "-q"])
+assert code == 0, code
+print("up", flush=True)
+sys.exit(main(["docs", "serve", "--port", "0", "--no-browser"]))
+"""
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_served_site_is_stopped(number: int) -> None:
+    with start(SERVE) as call:
+        assert call.stdout is not None and "Serving the site at" in call.stdout.readline()
+        call.send_signal(number)
+        out, err = call.communicate(timeout=60)
+    assert (call.returncode, err) == (128 + number, "")
+    assert out.endswith("Stopped\n")
