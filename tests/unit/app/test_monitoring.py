@@ -21,12 +21,17 @@ from sqlmesh_like.app.monitoring.watch_status import STALE_AFTER, WatchStatus
 from sqlmesh_like.cdc.report import IngestReport, TableReport
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.classify.strategy import Strategy
+from sqlmesh_like.cli.app import main
 from sqlmesh_like.errors import MachineError, UsageError
 from sqlmesh_like.names import TableName
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.run.result import ModelResult, NodeStatus, RunResult
 
 ORDERS = TableName("ods", "orders")
+PROJECT = {
+    "pyproject.toml": '[tool.sqlmesh_like]\nname = "shop"\nprofile = "lake"\n',
+    "profiles.yml": "lake:\n  target: local\n  outputs:\n    local: {type: spark, warehouse: warehouse, schema: dws}\n",
+}
 
 
 def batch(error: str | None = None, lag: float = 1.5, dead_letters: int = 0) -> IngestReport:
@@ -172,3 +177,23 @@ def test_what_is_worth_an_alert() -> None:
 def test_an_empty_hook_is_refused() -> None:
     with pytest.raises(UsageError, match="--alert is empty"):
         check_hooks([" "])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--listen", "nowhere"], "--listen 'nowhere' is not [HOST:]PORT"),
+        (["--alert", " "], "--alert is empty"),
+        (["--alert-again", "-1"], "-1.0 is not in the range"),
+        (["--alert-lag", "-1"], "-1.0 is not in the range"),
+    ],
+)
+def test_bad_options_are_refused_before_anything_starts(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path, text in PROJECT.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert main(["watch", "--project-dir", str(tmp_path), *words]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "warehouse").exists()
