@@ -188,7 +188,7 @@ class Shop:
 
 
 def _order(key: int, dice: random.Random) -> Row:
-    return (key, dice.randint(0, 4), dice.randint(1, 50), f"2024-01-0{dice.randint(1, 4)}")
+    return (key, dice.randint(0, 4), dice.randint(1, 50), f"2024-01-{dice.randint(1, 28):02d}")
 
 
 def _arrow(timeline: Timeline, frontier: str, rows: Rows) -> pa.Table:

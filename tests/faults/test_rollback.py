@@ -10,7 +10,7 @@ import pytest
 
 from sqlmesh_like.cli.app import main
 from tests.faults.calls import finished, start
-from tests.faults.shop import DETAIL, ORDERS, REGION, Shop
+from tests.faults.shop import CUSTOMER, DETAIL, ORDERS, REGION, Shop
 
 
 @pytest.fixture
@@ -55,6 +55,20 @@ def test_a_table_goes_back_with_its_rows_and_files(shop: Shop, capsys: pytest.Ca
     assert len(files) == 3 and len(shop.timeline(ORDERS).data_files) == 1
     shop.commit(ORDERS, random.Random(8))
     assert shop.stored(ORDERS) == shop.recorded(ORDERS)
+
+
+def test_models_that_read_what_is_taken_off_are_named_for_a_full_refresh(
+    shop: Shop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = grown(shop)
+    code, output = finished(start(shop.root, "run", "--select", "customer"))
+    assert code == 0, output
+    assert sml(shop, "rollback", "orders", "--to", known[2]) == 0
+    said = capsys.readouterr().out
+    assert f"{CUSTOMER} has read what is taken off: the next run builds it anew (HIS003)" in said
+    assert f"{DETAIL} has read nothing of what is taken off" in said
+    assert sml(shop, "rollback", "orders", "--to", known[3]) == 0
+    assert f"dws.orders stands at {known[3]} already" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("step", ["rollback.in_flight", "hudi.removal.inflight"])

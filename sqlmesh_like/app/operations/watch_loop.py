@@ -36,6 +36,7 @@ class WatchLoop:
     listener: RunListener
     gates: Callable[[], ExitStack]
     publisher: Publisher | None = None
+    on_round: Callable[[RunResult], None] = lambda _: None
     result: RunResult = field(default_factory=RunResult)
     _changed: Event = field(default_factory=Event)
     _next: float = 0.0
@@ -64,6 +65,7 @@ class WatchLoop:
         executor.publisher = self.publisher
         self.result = executor.run(self._ready())
         self.listener.finished(self.result)
+        self.on_round(self.result)
         if self.result.has_written:
             write_results(lake.loaded, self.result, perf_counter() - started, {"which": "run", "now": now.isoformat()})
             clean_built(lake, self.listener.notify)

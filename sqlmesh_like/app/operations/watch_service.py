@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,6 +12,10 @@ from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.spark_session import session_for
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import check_before_run
+from sqlmesh_like.app.monitoring.alerts import AGAIN_AFTER, Alert, Alerts, check_hooks
+from sqlmesh_like.app.monitoring.status_server import parse_address, serving_status
+from sqlmesh_like.app.monitoring.watch_alerts import WatchAlerts
+from sqlmesh_like.app.monitoring.watch_status import WatchStatus
 from sqlmesh_like.app.operations.ingestion import WAITING, IngestListener, selected_sources, triggers
 from sqlmesh_like.app.operations.publishing import publisher_of
 from sqlmesh_like.app.operations.watch_loop import WatchLoop
@@ -20,7 +24,7 @@ from sqlmesh_like.cdc.report import IngestReport
 from sqlmesh_like.cdc.sources.brokers import check_brokers
 from sqlmesh_like.cdc.sources.source_check import check_source, check_trigger
 from sqlmesh_like.cdc.stream.metrics import Metrics
-from sqlmesh_like.errors import SelectionError
+from sqlmesh_like.errors import SelectionError, SmlError
 from sqlmesh_like.project.nodes import Source
 from sqlmesh_like.run.result import RunResult
 
@@ -28,10 +32,44 @@ if TYPE_CHECKING:
     from sqlmesh_like.spark.jvm.session import Session
 
 
+@dataclass(frozen=True)
+class Monitoring:
+    """What a watch tells of itself. `listen`: [HOST:]PORT of `/health` and `/metrics`; `hooks`: see `Alerts`.
+
+    `again_after`: seconds in which an alert is not repeated; `most_lag`: seconds above which a table's lag is one.
+    """
+
+    listen: str | None = None
+    hooks: tuple[str, ...] = ()
+    again_after: float = AGAIN_AFTER
+    most_lag: float | None = None
+
+
 class WatchListener(IngestListener, RunListener, Protocol):
     """Told of ingestion and of the rounds of models, of which each has an end (`finished`)."""
 
     def watching(self, models: int) -> None: ...
+
+
+_NOT_MONITORED = Monitoring()
+
+
+@dataclass(frozen=True)
+class _Observers:
+    """What hears of batches and rounds besides the listener."""
+
+    metrics: Metrics
+    status: WatchStatus
+    alerts: WatchAlerts
+
+    def batch(self, report: IngestReport) -> None:
+        self.status.note_batch(report)
+        self.alerts.note_batch(report)
+        self.metrics.report(report)
+
+    def round(self, result: RunResult) -> None:
+        self.status.note_round(result)
+        self.alerts.note_round(result)
 
 
 @dataclass(frozen=True)
@@ -42,8 +80,16 @@ class WatchResult:
     last_round: RunResult
 
 
-def watch(loaded: Loaded, trigger: str | None, metrics: tuple[str, ...], listener: WatchListener) -> WatchResult:
+def watch(
+    loaded: Loaded,
+    trigger: str | None,
+    metrics: tuple[str, ...],
+    listener: WatchListener,
+    monitoring: Monitoring = _NOT_MONITORED,
+) -> WatchResult:
     """Ingest events as they arrive and run the models that read them, until SIGTERM or Ctrl-C."""
+    address = None if monitoring.listen is None else parse_address(monitoring.listen)
+    check_hooks(monitoring.hooks)
     models = [node.unique_id for node in loaded.selected("model")]
     sources = _sources(loaded, models)
     for source in sources:
@@ -52,8 +98,21 @@ def watch(loaded: Loaded, trigger: str | None, metrics: tuple[str, ...], listene
     check_before_run(loaded, open_lake(loaded, models).catalog, models).require_sound()
     for source in sources:
         check_brokers(source)
-    with lake_lock(loaded, "ingest"), lake_lock(loaded, "run"), session_for(loaded, sources) as spark:
-        return _watch(spark, open_lake(loaded, models, spark), models, sources, trigger, Metrics(metrics), listener)
+    status = WatchStatus()
+    alerts = Alerts(monitoring.hooks, listener.notify, monitoring.again_after)
+    observers = _Observers(Metrics(metrics), status, WatchAlerts(alerts, monitoring.most_lag))
+    with (
+        serving_status(status, address),
+        closing(alerts),
+        lake_lock(loaded, "ingest"),
+        lake_lock(loaded, "run"),
+        session_for(loaded, sources) as spark,
+    ):
+        try:
+            return _watch(spark, open_lake(loaded, models, spark), models, sources, trigger, observers, listener)
+        except SmlError as error:
+            alerts.send(Alert("failure", "watch", f"it has ended: {error.message}"))
+            raise
 
 
 def _sources(loaded: Loaded, models: Sequence[str]) -> list[Source]:
@@ -73,7 +132,7 @@ def _watch(
     models: Sequence[str],
     sources: list[Source],
     trigger: str | None,
-    metrics: Metrics,
+    observers: _Observers,
     listener: WatchListener,
 ) -> WatchResult:
     from sqlmesh_like.cdc.stream.continuous import run_until_stopped
@@ -81,8 +140,12 @@ def _watch(
 
     def on_batch(report: IngestReport) -> None:
         listener.ingested(report)
-        metrics.report(report)
+        observers.batch(report)
         rounds.on_batch(report)
+
+    def between() -> None:
+        with observers.status.building():
+            rounds()
 
     def gates() -> ExitStack:
         held = ExitStack()
@@ -91,11 +154,11 @@ def _watch(
         return held
 
     loaded = lake.loaded
-    rounds = WatchLoop(lake, models, listener, gates, publisher_of(lake, models))
+    rounds = WatchLoop(lake, models, listener, gates, publisher_of(lake, models), observers.round)
     runs = [open_run(spark, loaded.project, loaded.target, source, on_batch) for source in sources]
     for source in sources:
         listener.reading(source)
     listener.watching(len(models))
     loaded.reporter.phase(WAITING)
-    reports = run_until_stopped(runs, triggers(sources, trigger), between=rounds)
+    reports = run_until_stopped(runs, triggers(sources, trigger), between=between)
     return WatchResult(tuple(reports), rounds.result)

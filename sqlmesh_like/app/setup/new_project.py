@@ -1,4 +1,4 @@
-"""A new project that runs as it is. Owns making it; what it starts with is in `project_templates`, a folder an example."""
+"""A new project that runs as it is. Owns making it; `project_templates` has what it starts with, a folder an example."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import click
 from sqlmesh_like.app.operations.docs_content import write_site
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.options import Flags, shared_options
+from sqlmesh_like.cli.printing.activity import show_phase
 from sqlmesh_like.docs.server import SITE, site_server
 from sqlmesh_like.errors import UsageError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from sqlmesh_like.app.operations.watch_service import watch
+from sqlmesh_like.app.operations.watch_service import Monitoring, watch
 from sqlmesh_like.cli.commands.ingest import METRICS
 from sqlmesh_like.cli.context import load, make_output
 from sqlmesh_like.cli.ingest_log import IngestLog, report_end
@@ -16,12 +16,36 @@ from sqlmesh_like.run.result import RunResult
 @click.command("watch")
 @click.option("--trigger", help="Time between batches, e.g. '5 seconds' (default: each source's).", metavar="TEXT")
 @METRICS
+@click.option("--listen", metavar="[HOST:]PORT", help="Answer /health and /metrics (Prometheus) over HTTP.")
+@click.option("--alert", "hooks", multiple=True, metavar="HOOK", help="Command or https address told of failures.")
+@click.option(
+    "--alert-again",
+    type=click.FloatRange(0),
+    default=3600.0,
+    metavar="SECONDS",
+    help="Time before an alert is repeated.",
+)
+@click.option(
+    "--alert-lag", type=click.FloatRange(0), metavar="SECONDS", help="Lag of a table behind its log that is an alert."
+)
 @shared_options
-def command(flags: Flags, trigger: str | None, metrics: tuple[str, ...]) -> int:
-    """Ingest events as they arrive and update the models that read them, until SIGTERM or Ctrl-C."""
+def command(
+    flags: Flags,
+    trigger: str | None,
+    metrics: tuple[str, ...],
+    listen: str | None,
+    hooks: tuple[str, ...],
+    alert_again: float,
+    alert_lag: float | None,
+) -> int:
+    """Ingest events as they arrive and update the models that read them, until SIGTERM or Ctrl-C.
+
+    An alert is sent for a failure, dead letters, a full refresh that history forced, and lag: a command gets it as JSON
+    on standard input, an address by POST.
+    """
     loaded, output = load(flags), make_output(flags)
-    root = loaded.project.root
-    result = watch(loaded, trigger, metrics, _WatchLog(output, root))
+    root, monitoring = loaded.project.root, Monitoring(listen, hooks, alert_again, alert_lag)
+    result = watch(loaded, trigger, metrics, _WatchLog(output, root), monitoring)
     last = result.last_round
     statuses = [node_result.status for node_result in last.results]
     return report_end(output, result.reports, statuses, problems(last, root))

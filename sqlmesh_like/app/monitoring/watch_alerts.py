@@ -1,0 +1,42 @@
+"""What of a watch is worth an alert. Owns the conditions; `alerts` sends them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlmesh_like.app.monitoring.alerts import Alert, Alerts
+from sqlmesh_like.cdc.report import IngestReport
+from sqlmesh_like.run.result import ModelResult, RunResult
+
+_EXPECTED = frozenset({"HIS001", "CFG001", "CFG002", "CFG003", "CST001"})
+"""Rules of full refreshes that nobody need be woken for: a first build, and what was configured or is cheaper."""
+
+
+@dataclass(frozen=True)
+class WatchAlerts:
+    """`most_lag`: seconds from the log having an event to its table having it, above which that is an alert."""
+
+    alerts: Alerts
+    most_lag: float | None = None
+
+    def note_batch(self, report: IngestReport) -> None:
+        if report.dead_letters:
+            text = f"{report.dead_letters} events could not be ingested, see {report.dead_letter_table}"
+            self.alerts.send(Alert("dead letters", report.source, text))
+        for table in report.tables:
+            if table.error:
+                self.alerts.send(Alert("failure", str(table.table), table.error))
+            if self.most_lag is not None and table.lag is not None and table.lag > self.most_lag:
+                text = f"{table.lag:.0f} seconds behind its log, more than {self.most_lag:.0f}"
+                self.alerts.send(Alert("lag", str(table.table), text))
+
+    def note_round(self, result: RunResult) -> None:
+        for each in result.results:
+            if each.status in ("error", "fail"):
+                self.alerts.send(Alert("failure", each.node.unique_id, each.message))
+            elif isinstance(each, ModelResult) and each.status == "success" and each.strategy == "full_refresh":
+                reasons = [reason for reason in each.reasons if reason.rule not in _EXPECTED]
+                # A model that no rule can follow is rebuilt each time: only its history makes that unexpected.
+                if any(reason.rule.startswith("HIS") for reason in reasons):
+                    text = "; ".join(f"{reason.rule} {reason.message}" for reason in reasons)
+                    self.alerts.send(Alert("full refresh", each.node.unique_id, text))

@@ -1,0 +1,112 @@
+"""The state of a watch, in Prometheus' terms and as one verdict. Owns the names of metrics and what healthy means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+from time import time
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, PlatformCollector, ProcessCollector, generate_latest
+
+from sqlmesh_like.cdc.report import IngestReport
+from sqlmesh_like.run.result import ModelResult, RunResult
+
+STALE_AFTER = 300.0
+"""Seconds without a sign of life of the loop after which a watch counts as stuck, but while models are being built."""
+
+
+@dataclass(frozen=True)
+class Health:
+    """Whether a watch does what it should. `problems`: by the table, model or source that has one; empty: none."""
+
+    problems: dict[str, str]
+    seconds_since_sign: float
+    started: float
+
+    @property
+    def is_healthy(self) -> bool:
+        return not self.problems
+
+
+@dataclass
+class WatchStatus:
+    """Counts since the start of a process, and what is wrong now; called from the threads of sources and models."""
+
+    started: float = field(default_factory=time)
+    _problems: dict[str, str] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+    _last_sign: float = field(default_factory=time)
+    _is_building: bool = False
+
+    def __post_init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        self._rows = self._counter("sml_ingest_rows", "Rows of a table by what happened to them.", "table", "change")
+        self._events = self._counter("sml_ingest_events", "Events that a source brought.", "source")
+        self._letters = self._counter("sml_dead_letters", "Events that could not be ingested.", "source")
+        self._failures = self._counter("sml_failures", "Failures of a table, model or source.", "subject")
+        self._models = self._counter("sml_model_updates", "Updates of a model by strategy.", "model", "strategy")
+        self._lag = self._gauge("sml_ingest_lag_seconds", "From the log having an event to the table.", "table")
+        self._round = self._gauge("sml_last_round_timestamp_seconds", "When models were last brought up to date.")
+        self._healthy = self._gauge("sml_healthy", "1 where nothing is wrong.")
+        self._healthy.set_function(lambda: float(self.health().is_healthy))
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """The loop goes on, and may now build models, which takes as long as it takes."""
+        self._last_sign, self._is_building = time(), True
+        try:
+            yield
+        finally:
+            self._last_sign, self._is_building = time(), False
+
+    def note_batch(self, report: IngestReport) -> None:
+        """A batch of a source has been ingested."""
+        self._events.labels(report.source).inc(report.events)
+        self._letters.labels(report.source).inc(report.dead_letters)
+        for table in report.tables:
+            name = str(table.table)
+            for change, count in (("upsert", table.upserts), ("delete", table.deletes), ("late", table.late)):
+                self._rows.labels(name, change).inc(count)
+            if table.lag is not None:
+                self._lag.labels(name).set(table.lag)
+            self._note(name, table.error)
+
+    def note_round(self, result: RunResult) -> None:
+        """The models were run."""
+        self._round.set(time())
+        for each in result.results:
+            name = each.node.unique_id
+            if isinstance(each, ModelResult) and each.status == "success" and each.strategy is not None:
+                self._models.labels(name, each.strategy).inc()
+            self._note(name, (each.message or "failed") if each.status == "error" else None)
+
+    def health(self) -> Health:
+        """What is wrong now: what failed last time it was tried, and a loop that gives no sign of life."""
+        since = time() - self._last_sign
+        with self._lock:
+            problems = dict(self._problems)
+        if since > STALE_AFTER and not self._is_building:
+            problems["watch"] = f"no sign of life for {since:.0f} seconds"
+        return Health(problems, since, self.started)
+
+    def text(self) -> bytes:
+        """All metrics in the text form of Prometheus."""
+        return generate_latest(self.registry)
+
+    def _note(self, subject: str, problem: str | None) -> None:
+        with self._lock:
+            if problem is None:
+                self._problems.pop(subject, None)
+                return
+            self._problems[subject] = problem
+        self._failures.labels(subject).inc()
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(name, text, labels, registry=self.registry)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(name, text, labels, registry=self.registry)
