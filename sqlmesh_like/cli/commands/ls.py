@@ -9,7 +9,6 @@ import click
 
 from sqlmesh_like.app.invocation import ResourceTypes
 from sqlmesh_like.app.loading.loaded import Loaded
-from sqlmesh_like.app.loading.source_discovery import with_dead_letters
 from sqlmesh_like.artifacts.json_objects import mapping_of
 from sqlmesh_like.cli.context import load
 from sqlmesh_like.cli.options import Flags, shared_options
@@ -33,7 +32,11 @@ _CONFIG = ("enabled", "materialized", "schema", "alias", "tags", "unique_key", "
 @shared_options
 def command(flags: Flags, form: str, keys: tuple[str, ...], types: ResourceTypes) -> None:
     """List the selected nodes, inputs first. Starts no JVM."""
-    loaded = with_dead_letters(load(flags))
+    loaded = load(flags)
+    if any(source.ingest for source in loaded.project.sources):
+        from sqlmesh_like.app.loading.source_discovery import with_dead_letters  # takes longer to import than to list
+
+        loaded = with_dead_letters(loaded)
     wanted = [node for node in loaded.selected() if types.take(node.resource_type)]
     for line in lines(loaded, wanted, form, tuple(word for text in keys for word in text.replace(",", " ").split())):
         click.echo(line)

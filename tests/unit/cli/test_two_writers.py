@@ -52,7 +52,8 @@ HOLDER = """
 import sys, time
 from types import SimpleNamespace as N
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
-with lake_lock(N(target=N(warehouse=sys.argv[1]), invocation=N(lock_timeout=0)), "run"):
+loaded = N(target=N(warehouse=sys.argv[1]), invocation=N(lock_timeout=0), reporter=N(phase=lambda name: None))
+with lake_lock(loaded, "run"):
     print("held", flush=True)
     time.sleep(600)
 """
