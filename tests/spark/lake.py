@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import KEY
+from sqlmesh_like.names import IS_DELETED, KEY
 from sqlmesh_like.plan.catalog import build_catalog
 from sqlmesh_like.plan.graph import build_graph
 from sqlmesh_like.plan.model_plan import PlannedModel
@@ -35,7 +35,7 @@ from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
 from sqlmesh_like.spark.spark_engine import SparkEngine
 from sqlmesh_like.spark.tables import hudi_table
-from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable, Operation
+from sqlmesh_like.spark.tables.hudi_table import HudiTable, Operation
 
 _SETTINGS = '[tool.sqlmesh_like]\nname = "shop"\nprofile = "lake"\n'
 _PROFILE = "lake:\n  target: local\n  outputs:\n    local: {type: spark, warehouse: warehouse, schema: dws}\n"

@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import functions as F
 
 from sqlmesh_like.errors import NodeError
-from sqlmesh_like.names import KEY
+from sqlmesh_like.names import IS_DELETED, KEY
 from sqlmesh_like.spark.tables import hudi_table
-from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable
+from sqlmesh_like.spark.tables.hudi_table import HudiTable
 from tests.spark.lake import ORDERS, Lake, Table
 
 D = Decimal

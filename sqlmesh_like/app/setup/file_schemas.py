@@ -24,7 +24,7 @@ FILES: Mapping[str, tuple[Shape, str]] = {
 """Kinds of files: what each may say, and which it is."""
 
 
-def file_schema(kind: str) -> dict[str, object]:
+def file_json_schema(kind: str) -> dict[str, object]:
     """The schema of one of `FILES`."""
     shape, title = FILES[kind]
     return json_schema(shape, title)

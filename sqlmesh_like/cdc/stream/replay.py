@@ -17,7 +17,6 @@ from pyspark.sql import functions as F
 from sqlmesh_like.cdc.decode.decode import Decoded, with_events
 from sqlmesh_like.cdc.decode.events import events_of, routed, waiting
 from sqlmesh_like.cdc.formats.source_types import sql_literal
-from sqlmesh_like.cdc.merge import merge_sql
 from sqlmesh_like.cdc.merge.tombstones import RETENTION_DAYS, read_floors
 from sqlmesh_like.cdc.report import IngestReport, by_table
 from sqlmesh_like.cdc.schema.ods_layout import POSITION
@@ -30,6 +29,7 @@ from sqlmesh_like.cdc.tables.last_commits import note_last_commits
 from sqlmesh_like.cdc.tables.table_batch import commit_again
 from sqlmesh_like.cdc.tables.truncates import truncates_of
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import KEY
 from sqlmesh_like.project.nodes import ParsedProject, Source, Target
 
 _SAME_PART = "substring_index({0}, '|', 2) = substring_index({1}, '|', 2)"
@@ -112,7 +112,7 @@ def _among_changed(context: IngestContext, decoded: Decoded, events: DataFrame) 
     keyed = events.withColumn("own_key", F.expr(layout.record_key("row")))
     seen = [read_floors(spark, place.tombstones_uri(layout.table))]
     seen += [spark.read.format("hudi").load(uri)] if Timeline(uri).frontier else []
-    known = [frame.select(merge_sql.KEY, POSITION).toDF("own_key", "seen") for frame in seen if frame is not None]
+    known = [frame.select(KEY, POSITION).toDF("own_key", "seen") for frame in seen if frame is not None]
     if not known:
         return events
     latest = reduce(DataFrame.unionByName, known).groupBy("own_key").agg({"seen": "max"}).toDF("own_key", "seen")

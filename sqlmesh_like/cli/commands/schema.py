@@ -6,7 +6,7 @@ import json
 
 import click
 
-from sqlmesh_like.app.setup.file_schemas import FILES, file_schema
+from sqlmesh_like.app.setup.file_schemas import FILES, file_json_schema
 
 
 @click.command("schema")
@@ -16,4 +16,4 @@ def command(kind: str) -> None:
 
     Editors complete and check YAML with it: write it to a file, and name that in VS Code's yaml.schemas.
     """
-    click.echo(json.dumps(file_schema(kind), indent=2, ensure_ascii=False))
+    click.echo(json.dumps(file_json_schema(kind), indent=2, ensure_ascii=False))

@@ -21,7 +21,7 @@ from sqlmesh_like.project.keys.config_values import (
     texts,
     true_or_false,
 )
-from sqlmesh_like.project.keys.shape import Schema, Shape
+from sqlmesh_like.project.keys.shape import JsonSchema, Shape
 from sqlmesh_like.project.nodes import AuthorStrategy, Materialized, Microbatch, ModelConfig, Refresh, TableType
 
 CHECKED: Mapping[str, Setting] = {
@@ -109,9 +109,9 @@ def _count(key: str, value: object) -> object:
     return int(number)
 
 
-_STRING: Schema = {"type": "string"}
-_WORD: Schema = {"type": "string", "pattern": "^([eE][rR][rR][oO][rR]|[wW][aA][rR][nN])$"}
-_DIGITS: Schema = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": r"^\s*\d+\s*$"}]}
+_STRING: JsonSchema = {"type": "string"}
+_WORD: JsonSchema = {"type": "string", "pattern": "^([eE][rR][rR][oO][rR]|[wW][aA][rR][nN])$"}
+_DIGITS: JsonSchema = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": r"^\s*\d+\s*$"}]}
 _OF_TEST = " of a data test"
 TEST_SETTINGS: Mapping[str, Setting] = {
     "severity": Setting(
@@ -145,7 +145,7 @@ def _default(name: str) -> object:
 class ConfigShape(Shape):
     """Keys of `config`, which YAML may write with hyphens: `pre-hook`."""
 
-    def schema(self) -> Schema:
+    def schema(self) -> JsonSchema:
         spelt = {spelling: key.schema() for name, key in self.keys.items() for spelling in _spellings(name)}
         return {"type": "object", "properties": spelt, "additionalProperties": False}
 
@@ -153,7 +153,7 @@ class ConfigShape(Shape):
 class FolderTree(Shape):
     """Settings by folder, of which a plain key is a setting where it is one, else a folder's name; `+key` always is."""
 
-    def schema(self) -> Schema:
+    def schema(self) -> JsonSchema:
         spelt = {
             f"{plus}{spelling}": key.schema()
             for name, key in self.keys.items()
@@ -161,8 +161,8 @@ class FolderTree(Shape):
             for plus in ("", "+")
         }
         known = {"enum": [name for name in spelt if name.startswith("+")]}
-        folders: Schema = {"anyOf": [self]}
-        names: Schema = {"anyOf": [known, {"not": {"pattern": r"^\+"}}]}
+        folders: JsonSchema = {"anyOf": [self]}
+        names: JsonSchema = {"anyOf": [known, {"not": {"pattern": r"^\+"}}]}
         return {"type": "object", "properties": spelt, "propertyNames": names, "additionalProperties": folders}
 
 

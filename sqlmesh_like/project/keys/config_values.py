@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sqlmesh_like.errors import nearest
-from sqlmesh_like.project.keys.shape import Form, Key, Schema
+from sqlmesh_like.project.keys.shape import Form, JsonSchema, Key
 from sqlmesh_like.project.publishing import Publish
 
-Check = Callable[[str, object], object]
+SettingCheck = Callable[[str, object], object]
 """A key and its value → the value in its normal form. Raises ConfigFault."""
-_STRING: Schema = {"type": "string"}
-_STRINGS: Schema = {"type": "array", "items": _STRING}
+_STRING: JsonSchema = {"type": "string"}
+_STRINGS: JsonSchema = {"type": "array", "items": _STRING}
 
 
 class ConfigFault(Exception):
@@ -46,9 +46,9 @@ class UnusedSetting(UnknownSetting):
 class Setting:
     """A key of `config`: its check, its words and JSON Schema, and what readers are told of it."""
 
-    check: Check
+    check: SettingCheck
     words: str
-    schema: Schema
+    schema: JsonSchema
     help: str
     example: object = None
 
@@ -73,15 +73,15 @@ def partitions(help_: str, example: object) -> Setting:
 
 
 def hooks(help_: str, example: object) -> Setting:
-    statement: Schema = {"type": "object", "properties": {"sql": _STRING}, "required": ["sql"]}
+    statement: JsonSchema = {"type": "object", "properties": {"sql": _STRING}, "required": ["sql"]}
     one = {"anyOf": [_STRING, statement]}
     return Setting(_hooks, "SQL or list of SQL", {"anyOf": [one, {"type": "array", "items": one}]}, help_, example)
 
 
 def true_or_false(help_: str, of: str = "") -> Setting:
     word = {"type": "string", "pattern": r"^\s*([tT][rR][uU][eE]|[fF][aA][lL][sS][eE])\s*$"}
-    return Setting(lambda key, value: flag(key, value, of), "true or false", {"anyOf": [{"type": "boolean"}, word]},
-                   help_, True)  # fmt: skip
+    schema: JsonSchema = {"anyOf": [{"type": "boolean"}, word]}
+    return Setting(lambda key, value: parse_boolean(key, value, of), "true or false", schema, help_, True)
 
 
 def mapping(help_: str, example: object) -> Setting:
@@ -90,7 +90,7 @@ def mapping(help_: str, example: object) -> Setting:
 
 def scalars(help_: str, example: object) -> Setting:
     values = {"type": ["string", "number", "boolean"]}
-    schema: Schema = {"type": "object", "additionalProperties": values}
+    schema: JsonSchema = {"type": "object", "additionalProperties": values}
     return Setting(_scalars, "mapping of texts, numbers and booleans", schema, help_, example)
 
 
@@ -106,8 +106,8 @@ def one_of(help_: str, *allowed: str) -> Setting:
 
 def publish(help_: str, example: object) -> Setting:
     place = {"to": {"anyOf": [_STRING, _STRINGS]}, "table": _STRING}
-    entry: Schema = {"type": "object", "properties": place, "additionalProperties": False}
-    schema: Schema = {"anyOf": [{"type": "boolean"}, _STRING, _STRINGS, entry]}
+    entry: JsonSchema = {"type": "object", "properties": place, "additionalProperties": False}
+    schema: JsonSchema = {"anyOf": [{"type": "boolean"}, _STRING, _STRINGS, entry]}
     return Setting(_publish, "true, destinations or {to, table}", schema, help_, example)
 
 
@@ -116,7 +116,7 @@ def taken(help_: str) -> Setting:
     return Setting(lambda _key, value: value, "anything", {}, help_)
 
 
-def flag(key: str, value: object, of: str = "") -> bool:
+def parse_boolean(key: str, value: object, of: str = "") -> bool:
     """A setting `of` something that is true or false, as a word too. Raises ConfigFault."""
     words: Mapping[object, bool] = {True: True, False: False, "true": True, "false": False}
     word = value.strip().lower() if isinstance(value, str) else value

@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.cdc.merge import merge_sql
-from sqlmesh_like.cdc.merge.counts import count
+from sqlmesh_like.cdc.merge.counts import count_events
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.names import Column
 from tests.spark.ingest_lake import BY_MONTH, Lake, event, table
@@ -81,9 +81,9 @@ def test_keys_that_come_once_become_the_same_without_grouping(spark: SparkSessio
     events = events.selectExpr("*", "coalesce(after, before) as row", "before is null as lacks_before_position")
     events = events.selectExpr("*", "cast(null as string) as reason", "cast(array() as array<string>) as missing")
     events = events.selectExpr("*", "cast(null as int) as unsure")
-    counts = count(events, layout)
+    counts = count_events(events, layout)
     assert (counts.good, counts.deletes, counts.moves, counts.rekeyed, counts.of_a_key) == (30, 10, 5, 0, 1)
-    assert count(events.union(events.limit(1)), layout).of_a_key == 2
+    assert count_events(events.union(events.limit(1)), layout).of_a_key == 2
     grouped = spark.sql(
         merge_sql.decisions(layout, with_floors=False, with_places=False),
         versions=spark.sql(merge_sql.versions(layout), events=events),

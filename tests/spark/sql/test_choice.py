@@ -13,11 +13,11 @@ from pyspark.sql import functions as F
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.hudi import file_sizing
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import KEY, PARTITION
+from sqlmesh_like.names import IS_DELETED, KEY, PARTITION
 from sqlmesh_like.plan import cost, model_plan
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.tables import hudi_table
-from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable
+from sqlmesh_like.spark.tables.hudi_table import HudiTable
 from tests.spark.lake import Lake, signed
 
 Cell = tuple[str, str]

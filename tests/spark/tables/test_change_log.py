@@ -26,10 +26,10 @@ from sqlmesh_like.hudi import timeline as timeline_module
 from sqlmesh_like.hudi.change_log import FOLDER, NotLoggedError, log_of, remove_logs
 from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import IS_DELETED
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
 from sqlmesh_like.spark.tables.cleaner import clean_history
-from sqlmesh_like.spark.tables.hudi_table import IS_DELETED
 from tests.spark.ingest_lake import BY_MONTH, event, report_of, table
 from tests.spark.ingest_lake import Lake as IngestLake
 from tests.spark.lake import ORDERS, Lake, signed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sqlmesh_like.cdc.formats.debezium import DEBEZIUM_MESSAGES, PLAIN
-from sqlmesh_like.cdc.formats.row_images import Shape
+from sqlmesh_like.cdc.formats.row_images import EventShape
 from sqlmesh_like.cdc.formats.source_types import SourceField
 from sqlmesh_like.cdc.merge.defaults import _is_before, added
 from sqlmesh_like.cdc.schema.schema_evolution import evolve_schema
@@ -19,7 +19,7 @@ STORED = (Column("_sml_key", "string"), Column("id", "int"), Column("n", "int"))
 
 
 def defaults_of(policy: str, *fields: SourceField) -> dict[str, str]:
-    shape = Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "int"), *fields))
+    shape = EventShape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "int"), *fields))
     settled = evolve_schema(TABLE, INGEST, STORED, [shape], policy)  # type: ignore[arg-type]
     return added(settled.layout, STORED, settled.shapes)
 

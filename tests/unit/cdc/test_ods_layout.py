@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sqlmesh_like.cdc.formats.debezium import DEBEZIUM_MESSAGES, PLAIN
-from sqlmesh_like.cdc.formats.row_images import Shape
+from sqlmesh_like.cdc.formats.row_images import EventShape
 from sqlmesh_like.cdc.formats.source_types import Encoding, SourceField
 from sqlmesh_like.cdc.merge import merge_sql
 from sqlmesh_like.cdc.report import IngestReport, TableReport
@@ -43,7 +43,7 @@ def source(*tables: SourceTable, **stream: Any) -> Source:
 
 def settled(declared: SourceTable, stored: Schema, *fields: SourceField) -> OdsLayout:
     assert declared.ingest is not None
-    return evolve_schema(declared, declared.ingest, stored, [Shape(DEBEZIUM_MESSAGES[PLAIN], fields)]).layout
+    return evolve_schema(declared, declared.ingest, stored, [EventShape(DEBEZIUM_MESSAGES[PLAIN], fields)]).layout
 
 
 FIELDS = (SourceField("id", "int"), SourceField("m", "timestamp"), SourceField("c", "timestamp"))
@@ -219,7 +219,7 @@ def evolved(policy: Policy, *fields: SourceField) -> EvolvedSchema:
         declared,
         declared.ingest,
         STORED,
-        [Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "int"), *fields))],
+        [EventShape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "int"), *fields))],
         policy,
     )
 
@@ -266,7 +266,7 @@ def test_changes_of_columns_are_told_in_words() -> None:
 
 def test_a_lenient_table_takes_both_of_two_types_from_its_first_batch_on() -> None:
     both = (SourceField("n", "binary", Encoding.BASE64), SourceField("n", "date", Encoding.DAYS))
-    shapes = [Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "int"), field)) for field in both]
+    shapes = [EventShape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "int"), field)) for field in both]
     plain = table(columns=(), order_by=(), partition_by=None)
     assert plain.ingest is not None
     found = evolve_schema(plain, plain.ingest, (), shapes, "lenient")
@@ -290,7 +290,7 @@ def renaming(stored: Schema, *fields: SourceField, columns: Schema = (), policy:
         declared,
         declared.ingest,
         stored,
-        [Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "int"), *fields))],
+        [EventShape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "int"), *fields))],
         policy,
     )
 
@@ -322,7 +322,7 @@ def test_a_change_of_case_is_told_once() -> None:
     assert first.changes == ("Name is spelt name in events: the table keeps Name",)
     declared = table(order_by=(), partition_by=None)
     assert declared.ingest is not None
-    shapes = [Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("name", "string"),))]
+    shapes = [EventShape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("name", "string"),))]
     again = evolve_schema(declared, declared.ingest, stored, shapes, "evolve", first.spellings)
     assert (again.changes, again.spellings) == ((), {"Name": "name"})
 
@@ -375,8 +375,8 @@ def test_what_a_table_was_made_with_does_not_change(changed: Any, what: str) -> 
 def test_events_without_any_column_change_no_type() -> None:
     declared = table(order_by=(), partition_by=None)
     assert declared.ingest is not None
-    empty = Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "string", is_inferred=True, is_unseen=True),))
-    whole = Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "bigint", is_inferred=True),))
+    empty = EventShape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "string", is_inferred=True, is_unseen=True),))
+    whole = EventShape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "bigint", is_inferred=True),))
     for stored in ((), (Column("id", "bigint"),)):
         found = evolve_schema(declared, declared.ingest, stored, [empty, whole])
         assert found.layout.columns == (Column("id", "bigint"),)
@@ -386,6 +386,6 @@ def test_events_without_any_column_change_no_type() -> None:
 def test_a_guess_is_no_change_where_changes_are_refused() -> None:
     declared = table(order_by=(), partition_by=None)
     assert declared.ingest is not None
-    shapes = [Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "bigint", is_inferred=True),))]
+    shapes = [EventShape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "bigint", is_inferred=True),))]
     found = evolve_schema(declared, declared.ingest, (Column("id", "int"),), shapes, "fail")
     assert (found.layout.columns, found.changes) == ((Column("id", "int"),), ())
