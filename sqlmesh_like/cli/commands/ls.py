@@ -11,7 +11,7 @@ from sqlmesh_like.app.invocation import ResourceTypes
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.source_discovery import with_dead_letters
 from sqlmesh_like.artifacts.json_objects import mapping_of
-from sqlmesh_like.cli.context import load_project
+from sqlmesh_like.cli.context import open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.resource_types import resource_types
 from sqlmesh_like.plan.graph import BY_NAME, Node
@@ -33,7 +33,7 @@ _CONFIG = ("enabled", "materialized", "schema", "alias", "tags", "unique_key", "
 @shared_options
 def command(flags: Flags, form: str, keys: tuple[str, ...], types: ResourceTypes) -> None:
     """List the selected nodes, inputs first. Starts no JVM."""
-    loaded = with_dead_letters(load_project(flags))
+    loaded = with_dead_letters(open_project(flags))
     wanted = [node for node in loaded.selected() if types.take(node.resource_type)]
     for line in lines(loaded, wanted, form, tuple(word for text in keys for word in text.replace(",", " ").split())):
         click.echo(line)

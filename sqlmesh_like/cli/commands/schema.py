@@ -6,11 +6,11 @@ import json
 
 import click
 
-from sqlmesh_like.app.setup.file_schemas import FILES, file_json_schema
+from sqlmesh_like.app.setup.file_schemas import SCHEMA_FILES, file_json_schema
 
 
 @click.command("schema")
-@click.argument("kind", type=click.Choice(list(FILES)), default="properties")
+@click.argument("kind", type=click.Choice(list(SCHEMA_FILES)), default="properties")
 def command(kind: str) -> None:
     """Print the JSON Schema of a kind of file: its keys, values, defaults and what they mean.
 

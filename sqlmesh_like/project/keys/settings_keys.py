@@ -32,7 +32,7 @@ PATH_DEFAULTS = {
 """Settings that name folders of SQL, and where they are by default."""
 OLD_PATHS = {"source-paths": "model-paths", "data-paths": "seed-paths"}
 """Names that dbt gave them before 1.0, and still takes."""
-SETTINGS = Shape("the project's settings", {
+PROJECT_SETTINGS = Shape("the project's settings", {
     "name": Key(text, help="Name of the project. Default: that of its folder.", example="shop"),
     "version": Key(anything, help="A word for people.", example="1.0"),
     "profile": Key(text, help="The profile of profiles.yml. Default: the only one.", example="lake"),

@@ -85,7 +85,7 @@ STREAM = Shape("ingest", {
                          help="What becomes of an event that cannot be decoded.", example="fail"),
     "discover": Key(flag, False, help="Whether tables that are not declared are ingested too.", example=True),
 })  # fmt: skip
-PARTITION = Shape("partition_by", {
+PARTITION_BY = Shape("partition_by", {
     "column": Key(text, is_required=True, help="The column that it is derived from.", example="create_time"),
     "format": Key(text, help="A date pattern; without it the value itself.", example="yyyyMM"),
     "as": Key(text, help="Name of the partition column; needed with a format.", example="year_month"),
@@ -98,7 +98,7 @@ INGEST_TABLE = Shape("the ingest of a table", {
                        example=["id"]),
     "order_by": Key(texts, help="Columns that say which version of a row is newer; else the order of the log.",
                     example=["modify_time"]),
-    "partition_by": Key(custom("column or mapping", {"type": "string"}, PARTITION), help="Partition of the table.",
+    "partition_by": Key(custom("column or mapping", {"type": "string"}, PARTITION_BY), help="Partition of the table.",
                         example={"column": "create_time", "format": "yyyyMM", "as": "year_month"}),
     "table_type": Key(choice(*get_args(TableType)), "cow", help="Hudi's table type.", example="mor"),
     "deletes": Key(choice("hard", "soft"), "hard",
