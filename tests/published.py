@@ -103,8 +103,8 @@ class Place:
 
     def expect(self, table: Table) -> None:
         """What stands there is the model's table, row by row."""
-        found, wanted = sorted(self.rows(), key=repr), sorted(map(self.spell, table.rows.values()), key=repr)
-        assert found == wanted
+        rows, wanted = sorted(self.rows(), key=repr), sorted(map(self.spell, table.rows.values()), key=repr)
+        assert rows == wanted
 
 
 def send(store: Store, table: Table) -> None:

@@ -38,9 +38,9 @@ def test_a_row_altered_by_raw_hudi_is_found_printed_and_rebuilt(lake: Lake, orde
     lake.run_well()
     lake.assert_maintained()
     alter(lake, "agg")
-    found = lake.verify("agg")
-    assert found.total == 2
-    assert [(sign, dict(row)) for sign, row in found.rows] == [
+    mismatch = lake.verify("agg")
+    assert mismatch.total == 2
+    assert [(sign, dict(row)) for sign, row in mismatch.rows] == [
         (-1, {"city": "y", "total": D("666.00")}),
         (1, {"city": "y", "total": D("7.00")}),
     ]

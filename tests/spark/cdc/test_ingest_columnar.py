@@ -86,10 +86,10 @@ def as_lines(rows: list[RowFiles]) -> DataFrame:
     for files in rows:
         named = {"value": columnar.line(files.schema, "raw."), "logged_at": "modified"}
         frames.append(files.frame.selectExpr(*(f"{named.get(name, name)} as {name}" for name in LINE_COLUMNS)))
-    found = frames[0]
+    union = frames[0]
     for frame in frames[1:]:
-        found = found.unionByName(frame)
-    return found
+        union = union.unionByName(frame)
+    return union
 
 
 def _hudi(lake: Lake, name: str, with_positions: bool) -> DataFrame:
@@ -101,9 +101,9 @@ def _hudi(lake: Lake, name: str, with_positions: bool) -> DataFrame:
 def _letters(lake: Lake) -> list[tuple[Any, ...]]:
     if not Timeline(lake.uri("shop__dead_letters")).frontier:
         return []
-    found = lake.rows("shop__dead_letters", "position", "reason", "text", "place", "log_schema", "row_key")
+    rows = lake.rows("shop__dead_letters", "position", "reason", "text", "place", "log_schema", "row_key")
     # Whose a row of an unknown operation is, its columns say; a text is not looked into.
-    return [(*letter, None if str(letter[1]).startswith("unknown") else key) for *letter, key in found]
+    return [(*letter, None if str(letter[1]).startswith("unknown") else key) for *letter, key in rows]
 
 
 TYPES: dict[str, pa.DataType] = {

@@ -29,21 +29,21 @@ def row(id: int, m: int, month: int) -> Row:
 def history(dice: random.Random) -> tuple[list[tuple[str, Row | None, Row | None]], dict[int, Row]]:
     """What happened to a source's table, in order (op, row after, row before), and its rows in the end."""
     rows: dict[int, Row] = {}
-    found: list[tuple[str, Row | None, Row | None]] = []
+    changes: list[tuple[str, Row | None, Row | None]] = []
     for m in range(1, 90):
         id = dice.randrange(14)
         after, before = row(id, m, dice.randint(1, 3)), rows.get(id)
         if before is not None and dice.random() < 0.3:
-            found.append(("d", None, {**before, "m": m}))
+            changes.append(("d", None, {**before, "m": m}))
             del rows[id]
         elif before is not None and dice.random() < 0.2 and (other := dice.randrange(14)) not in rows:
-            found.append(("u", {**after, "id": other}, {**before, "m": m}))
+            changes.append(("u", {**after, "id": other}, {**before, "m": m}))
             rows[other] = {**after, "id": other}
             del rows[id]
         else:
-            found.append(("u" if before else "c", after, before))
+            changes.append(("u" if before else "c", after, before))
             rows[id] = after
-    return found, rows
+    return changes, rows
 
 
 def test_whatever_order_events_come_in_the_newest_of_a_key_stays(spark: SparkSession, tmp_path: Path) -> None:
@@ -94,5 +94,5 @@ def test_keys_that_come_once_become_the_same_without_grouping(spark: SparkSessio
         merge_sql.net_rows(layout, with_floors=False),
         merge_sql.new_floors(layout).replace("current_timestamp()", "1"),
     ):
-        found = [sorted(map(str, spark.sql(text, decisions=each).collect())) for each in (grouped, single)]
-        assert found[0] == found[1]
+        decided = [sorted(map(str, spark.sql(text, decisions=each).collect())) for each in (grouped, single)]
+        assert decided[0] == decided[1]

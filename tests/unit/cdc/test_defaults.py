@@ -25,10 +25,10 @@ def defaults_of(policy: str, *fields: SourceField) -> dict[str, str]:
 
 
 def test_only_a_new_column_brings_its_default() -> None:
-    found = defaults_of(
+    defaults = defaults_of(
         "evolve", SourceField("n", "int", default="1"), SourceField("age", "int", default="18"), SourceField("x", "int")
     )
-    assert found == {"age": "cast(try_cast('18' as int) as int)"}
+    assert defaults == {"age": "cast(try_cast('18' as int) as int)"}
 
 
 def test_a_column_of_another_type_is_no_new_one() -> None:

@@ -36,11 +36,11 @@ def logged(previous: str, rows: int = 0, *files: LogFile) -> Mapping[str, str]:
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    found = Lake(tmp_path / "t")
+    new_lake = Lake(tmp_path / "t")
     text = "hoodie.table.type=COPY_ON_WRITE\nhoodie.table.recordkey.fields=_sml_key\n"
-    (found.root / ".hoodie" / "hoodie.properties").write_text(text)
-    found.commit(10, ["a"], operation="BULK_INSERT")
-    return found
+    (new_lake.root / ".hoodie" / "hoodie.properties").write_text(text)
+    new_lake.commit(10, ["a"], operation="BULK_INSERT")
+    return new_lake
 
 
 def why_not(lake: Lake, end: str, start: str = FIRST) -> str:
