@@ -10,6 +10,7 @@ from time import perf_counter
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from sqlmesh_like.names import IS_DELETED
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.spark.jvm.session import start_session
 from sqlmesh_like.spark.tables import hudi_table
@@ -38,13 +39,13 @@ def seconds_of(work: Callable[[], object]) -> float:
 
 def bulk_insert(frame: DataFrame, table: HudiTable) -> None:
     """What a job written by hand does with a first load, with our write options."""
-    hudi_table.write(frame.withColumn(hudi_table.IS_DELETED, F.lit(False)), table, "bulk_insert", {})
+    hudi_table.write(frame.withColumn(IS_DELETED, F.lit(False)), table, "bulk_insert", {})
 
 
 def upsert(frame: DataFrame, table: HudiTable) -> None:
     """What a job written by hand does with changes of one row a key; `Op`, if any, says which rows are deleted."""
     if "Op" in frame.columns:
-        frame = frame.withColumn(hudi_table.IS_DELETED, F.col("Op") == "D").drop("Op")
+        frame = frame.withColumn(IS_DELETED, F.col("Op") == "D").drop("Op")
     hudi_table.write(frame, table, "upsert", {}, {"hoodie.combine.before.upsert": "false"})
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from sqlmesh_like.cli.app import COMMANDS, build_app
-from sqlmesh_like.cli.examples import EXAMPLES
+from sqlmesh_like.cli.examples import COMMAND_EXAMPLES
 from sqlmesh_like.cli.options import global_options
 
 HEAD = """# Commands
@@ -60,7 +60,7 @@ def page() -> str:
         parts.append(f"{_sentences(command)}\n")
         if options := own_options(command):
             parts.append(_table(options))
-        parts.append(f"Example: `{EXAMPLES[' '.join(words)]}`\n")
+        parts.append(f"Example: `{COMMAND_EXAMPLES[' '.join(words)]}`\n")
     assert len(parts) > len(COMMANDS)
     return "\n".join(parts)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from sqlmesh_like.app.setup.file_schemas import FILES
+from sqlmesh_like.app.setup.file_schemas import SCHEMA_FILES
 from sqlmesh_like.project.keys.json_schema import shapes_of
 from sqlmesh_like.project.keys.shape import Key, Shape
 
@@ -40,7 +40,7 @@ EMPTY = "–"
 def page() -> str:
     """The whole page: files, and below each the entries that no file before it has."""
     parts, written = [HEAD], set[int]()
-    for kind, (file, title) in FILES.items():
+    for kind, (file, title) in SCHEMA_FILES.items():
         parts.append(f"## {title}\n\n`sml schema {kind}`\n")
         shapes = [shape for shape in shapes_of(file) if shape.keys]
         for shape in shapes:

@@ -14,7 +14,7 @@ from threading import Lock
 
 from sqlmesh_like.errors import UsageError, nearest
 
-VARIABLE = "SML_FAULT"
+FAULT_VARIABLE = "SML_FAULT"
 
 COMMIT_POINTS = (
     "hudi.commit.begin", "hudi.commit.requested", "hudi.commit.inflight", "hudi.commit.marker",
@@ -75,7 +75,7 @@ def fault_point(name: str) -> None:
 
 @cache
 def _wanted() -> tuple[str, int, str] | None:
-    text = os.environ.get(VARIABLE)
+    text = os.environ.get(FAULT_VARIABLE)
     return parsed(text) if text else None
 
 
@@ -88,7 +88,7 @@ def parsed(text: str) -> tuple[str, int, str]:
     name, _, rest = text.partition(":")
     number, _, what = rest.partition(":")
     if name not in POINTS:
-        raise UsageError(f"{VARIABLE}={text}: there is no step {name!r}", hint=nearest(name, sorted(POINTS)))
+        raise UsageError(f"{FAULT_VARIABLE}={text}: there is no step {name!r}", hint=nearest(name, sorted(POINTS)))
     if (number and not (number.isdecimal() and int(number) > 0)) or (what and what not in _SIGNALS):
-        raise UsageError(f"{VARIABLE}={text} is not STEP[:NUMBER[:kill|stop]]", hint="e.g. swap.built:2:kill")
+        raise UsageError(f"{FAULT_VARIABLE}={text} is not STEP[:NUMBER[:kill|stop]]", hint="e.g. swap.built:2:kill")
     return name, int(number or 1), what or "kill"

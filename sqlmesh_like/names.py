@@ -21,6 +21,12 @@ LONGEST_PARTITION = 255 - len(f"{PARTITION}=")
 """Characters of such a value: file systems take names of 255 bytes."""
 ROWS = "_sml_rows"
 """Hidden count of the input rows behind a group."""
+COMMIT_TIME, SEQUENCE, RECORD_KEY = "_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key"
+PARTITION_PATH, FILE_NAME = "_hoodie_partition_path", "_hoodie_file_name"
+HUDI_COLUMNS = (COMMIT_TIME, SEQUENCE, RECORD_KEY, PARTITION_PATH, FILE_NAME)
+"""Columns that Hudi puts before a table's own, in their order."""
+IS_DELETED = "_hoodie_is_deleted"
+"""Hudi's marker column: a row of an upsert in which it is true is deleted, in the same commit."""
 
 
 def is_hidden(column: str) -> bool:

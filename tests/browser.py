@@ -19,7 +19,7 @@ from sqlmesh_like.docs.libraries import site_libraries
 # Tests without a JVM have folders that hold one taken off their PATH: a browser may be there too.
 SYSTEM_PATH = os.pathsep.join([os.environ.get("PATH", ""), os.defpath])
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-_CHROMIUM = next((found for name in _NAMES if (found := shutil.which(name, path=SYSTEM_PATH))), None)
+_CHROMIUM = next((program for name in _NAMES if (program := shutil.which(name, path=SYSTEM_PATH))), None)
 _PATIENCE_MS = 20_000  # a busy machine is no failure
 expect.set_options(timeout=_PATIENCE_MS)
 _IS_DEMANDED = bool(os.environ.get("SML_DEMAND_BROWSER"))

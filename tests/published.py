@@ -16,7 +16,7 @@ import pyarrow as pa
 from sqlalchemy import event
 
 from sqlmesh_like.publish.database import DatabaseStore
-from sqlmesh_like.publish.store import DELETED_COLUMN, KEY_COLUMN, Published, Store, columns_of
+from sqlmesh_like.publish.store import DELETED_COLUMN, KEY_COLUMN, Published, Store, published_columns
 from sqlmesh_like.run.ports import Export
 
 COLUMNS = pa.schema(
@@ -70,7 +70,7 @@ class Table:
 
     @property
     def shown(self) -> Published:
-        return Published("model.shop.t", self.uri, str(len(self.commits)), columns_of(self.schema))
+        return Published("model.shop.t", self.uri, str(len(self.commits)), published_columns(self.schema))
 
     def whole(self) -> Export:
         return self._export(True, [(key, value, False) for key, value in self.rows.items()])
@@ -103,8 +103,8 @@ class Place:
 
     def expect(self, table: Table) -> None:
         """What stands there is the model's table, row by row."""
-        found, wanted = sorted(self.rows(), key=repr), sorted(map(self.spell, table.rows.values()), key=repr)
-        assert found == wanted
+        rows, wanted = sorted(self.rows(), key=repr), sorted(map(self.spell, table.rows.values()), key=repr)
+        assert rows == wanted
 
 
 def send(store: Store, table: Table) -> None:

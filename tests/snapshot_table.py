@@ -59,5 +59,5 @@ class Kept:
     def versions(self, *names: str) -> list[Row]:
         """Values, first and end day of each version (None: it is valid), and other columns asked for."""
         more = "".join(f", {name}" for name in names)
-        found = self.db.execute(f"select id, v, day(dbt_valid_from), day(dbt_valid_to){more} from kept").fetchall()
-        return sorted(found, key=lambda row: (row[0], row[2], row[3] or 99))
+        rows = self.db.execute(f"select id, v, day(dbt_valid_from), day(dbt_valid_to){more} from kept").fetchall()
+        return sorted(rows, key=lambda row: (row[0], row[2], row[3] or 99))

@@ -19,11 +19,10 @@ from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import file_schema
 from sqlmesh_like.hudi.writer.commit_encoding import CommitContent
-from sqlmesh_like.hudi.writer.file_merge import IS_DELETED, META_COLUMNS
 from sqlmesh_like.hudi.writer.instant import open_commit, settled_timeline
 from sqlmesh_like.hudi.writer.table_support import unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, UpsertResult, upsert
-from sqlmesh_like.names import KEY, WEIGHT
+from sqlmesh_like.names import HUDI_COLUMNS, IS_DELETED, KEY, WEIGHT
 
 Row = tuple[object, ...]
 Signed = Counter[Row]
@@ -97,7 +96,7 @@ class WrittenTable:
         )  # fmt: skip
 
     def actions(self, upserts: Iterable[Row], deletes: Iterable[Row]) -> pa.Table:
-        schema = pa.schema([field for field in file_schema(self.avro) if field.name not in META_COLUMNS])
+        schema = pa.schema([field for field in file_schema(self.avro) if field.name not in HUDI_COLUMNS])
         rows = [*((*row, False) for row in upserts), *((*row, True) for row in deletes)]
         columns = list(zip(*rows, strict=True)) if rows else [[] for _ in schema]
         return pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)

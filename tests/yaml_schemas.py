@@ -11,7 +11,7 @@ from pathlib import Path
 
 from jsonschema import Draft7Validator
 
-from sqlmesh_like.app.setup.file_schemas import FILES, file_schema
+from sqlmesh_like.app.setup.file_schemas import SCHEMA_FILES, file_json_schema
 from sqlmesh_like.errors import SmlError
 from sqlmesh_like.project.loader import load_project
 from sqlmesh_like.project.nodes import ParsedProject
@@ -25,9 +25,9 @@ from sqlmesh_like.report.chart import read_report
 
 @cache
 def validator(kind: str) -> Draft7Validator:
-    """That of one of `FILES`; the schema itself is valid."""
-    assert kind in FILES
-    schema = file_schema(kind)
+    """That of one of `SCHEMA_FILES`; the schema itself is valid."""
+    assert kind in SCHEMA_FILES
+    schema = file_json_schema(kind)
     Draft7Validator.check_schema(schema)
     return Draft7Validator(schema)
 

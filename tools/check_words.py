@@ -90,7 +90,7 @@ def wrong_names(retired: Retired) -> Iterator[str]:
             f"{name}:{line}: {word!r} is a retired word" for word, line in names_in(tree) if word in retired.names
         )
         for text, line in texts_in(tree):
-            yield from (f"{name}:{line}: {found!r} is a retired phrase" for found in phrases_in(text, retired))
+            yield from (f"{name}:{line}: {phrase!r} is a retired phrase" for phrase in phrases_in(text, retired))
 
 
 def wrong_documents(retired: Retired) -> Iterator[str]:

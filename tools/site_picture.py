@@ -26,7 +26,7 @@ _MS = 600_000  # a busy machine is no failure
 
 def take(path: Path) -> None:
     """Write the picture. Raises SystemExit where the site cannot be made or no browser is there."""
-    browser = next((found for name in _BROWSERS if (found := shutil.which(name))), None)
+    browser = next((program for name in _BROWSERS if (program := shutil.which(name))), None)
     if browser is None:
         raise SystemExit("no Chromium here; on Debian: apt-get install chromium")
     with tempfile.TemporaryDirectory() as folder:

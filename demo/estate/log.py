@@ -81,11 +81,11 @@ class Developer:
 
     def records(self, count: int, days: float) -> list[Row]:
         """So many records of the next days: mostly new interactions, some corrections of earlier ones."""
-        found = []
+        rows = []
         for _ in range(count):
             self.now += timedelta(days=days / count)
-            found.append(self._correction() if self.sales and self._random.random() < 0.2 else self._interaction())
-        return found
+            rows.append(self._correction() if self.sales and self._random.random() < 0.2 else self._interaction())
+        return rows
 
     def _interaction(self) -> Row:
         return self._record(len(self.sales) + 1, self.now)

@@ -76,23 +76,23 @@ def shown(name: str) -> list[dict[str, Any]]:
 
 def differences(server: Server) -> list[str]:
     """Rows in which an ODS table is not the database's, of all tables."""
-    found = []
+    unequal = []
     for table in database.TABLES:
         theirs, key = database.rows(server, table), database.KEYS[table]
         ours = {
             row[key]: {name: row[name] for name in row if name != "year_month"} for row in shown(f"source:shop.{table}")
         }
         keys = sorted({*ours, *theirs})
-        found += [f"{table} {k}: {ours.get(k)} is not {theirs.get(k)}" for k in keys if ours.get(k) != theirs.get(k)]
-    return found
+        unequal += [f"{table} {k}: {ours.get(k)} is not {theirs.get(k)}" for k in keys if ours.get(k) != theirs.get(k)]
+    return unequal
 
 
 def wait(process: subprocess.Popen[bytes], problems: Callable[[], list[str]]) -> float:
     """Seconds until there are no problems left; the demo ends where they stay."""
     started = time.monotonic()
-    while found := problems():
+    while open_problems := problems():
         if process.poll() is not None or time.monotonic() - started > _WAIT_SECONDS:
-            raise SystemExit("\n".join(["the lake did not follow:", *found[:10]]))
+            raise SystemExit("\n".join(["the lake did not follow:", *open_problems[:10]]))
         time.sleep(0.5)
     return time.monotonic() - started
 

@@ -77,8 +77,8 @@ def rows(server: Server, table: str) -> dict[Any, dict[str, Any]]:
     with server.connect("test_db") as connection, connection.cursor() as cursor:
         cursor.execute(f"select * from `{table}`")
         names = [column[0] for column in cursor.description or ()]
-        found = [dict(zip(names, map(plain, row), strict=True)) for row in cursor.fetchall()]
-    return {row[KEYS[table]]: row for row in found}
+        records = [dict(zip(names, map(plain, row), strict=True)) for row in cursor.fetchall()]
+    return {row[KEYS[table]]: row for row in records}
 
 
 def devices(server: Server) -> dict[str, int]:

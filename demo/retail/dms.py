@@ -49,15 +49,15 @@ def _typed(row: Mapping[str, str]) -> Row:
 
 def write(root: Path, rows: Iterable[Row], received: datetime) -> Path:
     """One file of DMS below a project: the full load where rows have no `Op`."""
-    found = [{"dms_received_ts": received.replace(tzinfo=None), **row} for row in rows]
-    has_op = any("Op" in row for row in found)
+    records = [{"dms_received_ts": received.replace(tzinfo=None), **row} for row in rows]
+    has_op = any("Op" in row for row in records)
     schema = pa.schema([("Op", pa.string()), *_COLUMNS] if has_op else _COLUMNS)
     name = f"{received:%Y%m%d-%H%M%S}000.parquet" if has_op else "LOAD00000001.parquet"
     path = root / FOLDER / name
     path.parent.mkdir(parents=True, exist_ok=True)
     # A file must be complete when it appears; names that start with `_` are not looked at.
     unfinished = path.with_name(f"_{name}")
-    pq.write_table(pa.Table.from_pylist(found, schema), unfinished)
+    pq.write_table(pa.Table.from_pylist(records, schema), unfinished)
     return unfinished.rename(path)
 
 

@@ -37,8 +37,8 @@ class Shop:
     changed: int = 0
 
     def rows(self, table: str) -> dict[int, Row]:
-        found = {"user": self.user, "product": self.product, "user_order": self.user_order}
-        return found[table]
+        tables = {"user": self.user, "product": self.product, "user_order": self.user_order}
+        return tables[table]
 
 
 def generate(out: Path, *, users: int, products: int, orders: int, changes: int, seed: int = 0) -> Shop:

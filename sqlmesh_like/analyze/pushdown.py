@@ -18,7 +18,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Filter,
     Join,
     NodeNumbers,
-    Project,
+    Projection,
     Relation,
     Scan,
     UnionAll,
@@ -74,7 +74,7 @@ def _over(relation: Relation, below: tuple[Relation, ...]) -> Relation:
             return replace(relation, branches=below)
         case Join():
             return replace(relation, left=below[0], right=below[1])
-        case Filter() | Project() | Explode() | Windowed() | Distinct() | Aggregate():
+        case Filter() | Projection() | Explode() | Windowed() | Distinct() | Aggregate():
             return replace(relation, child=below[0])
 
 

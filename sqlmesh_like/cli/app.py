@@ -17,7 +17,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from sqlmesh_like import __version__, stop_signals
-from sqlmesh_like.cli.examples import EXAMPLES
+from sqlmesh_like.cli.examples import COMMAND_EXAMPLES
 from sqlmesh_like.cli.help import GroupedContext, command_groups
 from sqlmesh_like.cli.options import global_options, spread
 from sqlmesh_like.cli.printing.output import json_line
@@ -116,7 +116,7 @@ def _with_help(command: click.Command, words: str) -> None:
         for name, below in command.commands.items():
             _with_help(below, f"{words} {name}")
     else:
-        command.epilog = f"Example: {EXAMPLES[words]}"
+        command.epilog = f"Example: {COMMAND_EXAMPLES[words]}"
         command.context_class = GroupedContext
 
 

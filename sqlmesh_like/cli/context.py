@@ -38,8 +38,8 @@ class TerminalReporter:
         return show_progress()
 
 
-def load(flags: Flags, *, now: datetime.datetime | None = None, broken: bool = False) -> Loaded:
-    """Reads and renders the project, as `loading.load` does. `now` is the clock of templates."""
+def open_project(flags: Flags, *, now: datetime.datetime | None = None, broken: bool = False) -> Loaded:
+    """Reads and renders the project, as `loaded.load` does. `now` is the clock of templates."""
     with staying():
         project = loaded.load(flags, now=now, reporter=TerminalReporter(flags), broken=broken)
     show_phase("working")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-EXAMPLES = {
+COMMAND_EXAMPLES = {
     "init": "sml init shop --example cdc",
     "debug": "sml debug -t local",
     "deps": "sml deps --kafka",

@@ -8,7 +8,7 @@ from time import perf_counter
 from sqlmesh_like.app.invocation import ALL_TYPES, ResourceTypes
 from sqlmesh_like.app.lakes.lake import clock
 from sqlmesh_like.app.operations.run_nodes import RunRequest, run_nodes
-from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags
 from sqlmesh_like.cli.run_log import RunLog
 
@@ -25,7 +25,7 @@ def run_selected(
 ) -> int:
     """Run what is selected for a command, or `only` these nodes; the exit code, 0 or 1."""
     started, request = perf_counter(), RunRequest(command, now, only, store_failures, units_on, types)
-    loaded, output = load(flags, now=clock(now), broken=True), make_output(flags, bar=True)
+    loaded, output = open_project(flags, now=clock(now), broken=True), make_output(flags, bar=True)
     try:
         result = run_nodes(loaded, request, RunLog(output, loaded.project.root), started)
     finally:

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import Filter, Join, Project, Relation, columns
+from sqlmesh_like.analyze.algebra.relation import Filter, Join, Projection, Relation, columns
 from sqlmesh_like.analyze.binding.expression_copies import operand, replaced
 from sqlmesh_like.analyze.binding.joining import conjuncts
 from sqlmesh_like.analyze.expressions.clock import clock_calls
@@ -176,7 +176,7 @@ def flatten(source: Relation, *, splits_clock: bool = False) -> JoinGraph:
                 below = visit(node.child)
                 predicates = (*below.predicates, *_parts(node.condition, below.known))
                 return _Flat(below.known, predicates, (_key(below.keys),))  # the key that it has as a leaf
-            case Project():
+            case Projection():
                 below = visit(node.child)
                 return replace(
                     below, known={i.name.lower(): substituted(i.expression, below.known) for i in node.items}

@@ -16,7 +16,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Explode,
     Filter,
     Join,
-    Project,
+    Projection,
     Relation,
     Scan,
     UnionAll,
@@ -38,7 +38,7 @@ _LEFT, _RIGHT = "_sml_l", "_sml_r"
 def rows(source: Relation) -> exp.Select:
     """SELECT of a relation's columns and `_sml_key`, over the inputs as they are."""
     match source:
-        case Filter() | Project() | Join(kind="inner"):
+        case Filter() | Projection() | Join(kind="inner"):
             graph = flatten(source)
             return graph.select([from_item(leaf) for leaf in graph.leaves])
         case Scan():

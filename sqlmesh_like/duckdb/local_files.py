@@ -14,17 +14,15 @@ from pathlib import Path
 
 from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type
 from sqlmesh_like.duckdb.exact_sql import Unproven
-from sqlmesh_like.hudi.change_log import ChangeLog, NotLoggedError, columns_of, logs_between
+from sqlmesh_like.hudi.change_log import ChangeLog, NotLoggedError, logged_columns, logs_between
 from sqlmesh_like.hudi.commits import Commit, Slice
 from sqlmesh_like.hudi.file_schemas import paths_by_schema, spark_schema_of
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import KEY, WEIGHT, Column, Schema
+from sqlmesh_like.names import COMMIT_TIME, KEY, PARTITION_PATH, RECORD_KEY, SEQUENCE, WEIGHT, Column, Schema
 from sqlmesh_like.sql_text import standard_literal
 
 _LOG = logging.getLogger(__name__)
-_TIME, _SEQUENCE = "_hoodie_commit_time", "_hoodie_commit_seqno"
-_RECORD_KEY, _PATH = "_hoodie_record_key", "_hoodie_partition_path"
 FILE, ROW = "_sml_file", "_sml_row"
 """Where a row stands: the file, and its number in it."""
 _WIDER = {
@@ -68,7 +66,7 @@ class LocalTable:
         by_columns: dict[str, list[str]] = defaultdict(list)
         for log in logs:
             if log.rows:
-                by_columns[columns_of(self.timeline, log)] += [file.path for file in log.files]
+                by_columns[logged_columns(self.timeline, log)] += [file.path for file in log.files]
         parts = [self._read(self._logged_items(columns), paths) for columns, paths in by_columns.items()]
         return " UNION ALL ".join(parts) if parts else _no_rows(self.change_schema)
 
@@ -87,7 +85,7 @@ class LocalTable:
             self._require(frontier, touched)
         old, new = (self._of(at, touched) for at in (start, end))
         shown = ", ".join(duck_quoted(column.name) for column in self.schema)
-        is_new = f"{_TIME} > '{self.timeline.standing(start)}'"
+        is_new = f"{COMMIT_TIME} > '{self.timeline.standing(start)}'"
         added = f"SELECT * FROM ({self._select(new.values(), end, meta=True)}) WHERE {is_new}"
         kept = self._select(new.values(), end, meta=True)
         unsure = _where_rows_may_leave(commits)
@@ -96,10 +94,10 @@ class LocalTable:
         parts = [f"SELECT {shown}, CAST(1 AS BIGINT) AS {WEIGHT} FROM added"]
         if sure:
             # No row can have left without a newer one of the same key.
-            parts.append(self._removed(shown, sure, end, f"SEMI JOIN added AS n ON {same(_RECORD_KEY, _PATH)}"))
+            parts.append(self._removed(shown, sure, end, f"SEMI JOIN added AS n ON {same(RECORD_KEY, PARTITION_PATH)}"))
         if rest:
-            parts.append(self._removed(shown, rest, end, f"ANTI JOIN kept AS n ON {same(_RECORD_KEY, _SEQUENCE)}"))
-        columns = f"SELECT {_RECORD_KEY}, {_SEQUENCE} FROM ({kept})"
+            parts.append(self._removed(shown, rest, end, f"ANTI JOIN kept AS n ON {same(RECORD_KEY, SEQUENCE)}"))
+        columns = f"SELECT {RECORD_KEY}, {SEQUENCE} FROM ({kept})"
         return f"WITH added AS MATERIALIZED ({added}), kept AS ({columns}) {' UNION ALL '.join(parts)}"
 
     def _removed(self, shown: str, slices: Iterable[Slice], end: str, join: str) -> str:
@@ -114,7 +112,7 @@ class LocalTable:
 
     def _select(self, slices: Iterable[Slice], frontier: str, *, meta: bool = False, places: bool = False) -> str:
         """Rows of base files; those of different writer schemas are read apart and cast."""
-        extra = (_TIME, _SEQUENCE, _RECORD_KEY, _PATH) if meta else ()
+        extra = (COMMIT_TIME, SEQUENCE, RECORD_KEY, PARTITION_PATH) if meta else ()
         at = (FILE, f"file_row_number AS {ROW}") if places else ()
         options = f", filename = '{FILE}', file_row_number = true" if places else ""
         parts = []
@@ -153,9 +151,9 @@ class LocalTable:
 
     def _row_key(self, frontier: str) -> str:
         """As `cow_change_feed` makes it."""
-        path = f"coalesce({_PATH}, '')"
-        number = f" || '/' || {_SEQUENCE}" if self.timeline.repeats_keys(frontier) else ""
-        return f"CAST(length({path}) AS VARCHAR) || '/' || {path} || '/' || {_RECORD_KEY}{number}"
+        path = f"coalesce({PARTITION_PATH}, '')"
+        number = f" || '/' || {SEQUENCE}" if self.timeline.repeats_keys(frontier) else ""
+        return f"CAST(length({path}) AS VARCHAR) || '/' || {path} || '/' || {RECORD_KEY}{number}"
 
     def _require(self, frontier: str, groups: Collection[tuple[str, str]] | None) -> None:
         if not self.timeline.holds(frontier) or self.timeline.missing(frontier, groups):

@@ -45,13 +45,12 @@ from sqlmesh_like.duckdb.merge_on_read_files import local_table
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.duckdb.shared_lookups import LookupTable, SharedLookups, lookup_pairs, shared_columns
 from sqlmesh_like.hudi.change_log import ChangeLog, new_log
-from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden
+from sqlmesh_like.names import IS_DELETED, KEY, WEIGHT, Column, Schema, is_hidden
 from sqlmesh_like.plan.model_plan import SMALL_INPUT, InputVersion, PlannedModel
 from sqlmesh_like.run.ports import NamedColumns
 from sqlmesh_like.sql_text import standard_literal
 
 _LOG = logging.getLogger(__name__)
-DELETED = "_hoodie_is_deleted"
 _MEMORY_SHARE = "25%"
 
 
@@ -244,20 +243,19 @@ class _Run:
             tag: ", ".join(f"{tag}.{duck_quoted(c.name)} AS {duck_quoted(c.name)}" for c in columns) for tag in "no"
         }
         entering = (
-            f"SELECT {items['n']}, false AS {DELETED} FROM {new} AS n LEFT JOIN {old} AS o ON {same} WHERE {differs}"
+            f"SELECT {items['n']}, false AS {IS_DELETED} FROM {new} AS n LEFT JOIN {old} AS o ON {same} WHERE {differs}"
         )
-        leaving = f"SELECT {items['o']}, true AS {DELETED} FROM {old} AS o ANTI JOIN {new} AS n ON {same}"
+        leaving = f"SELECT {items['o']}, true AS {IS_DELETED} FROM {old} AS o ANTI JOIN {new} AS n ON {same}"
         self.db.execute(f"CREATE TEMP TABLE _sml_actions AS {entering} UNION ALL {leaving}")
-        counts = self.db.execute(f"SELECT count(*), count(*) FILTER ({DELETED}) FROM _sml_actions").fetchall()
+        counts = self.db.execute(f"SELECT count(*), count(*) FILTER ({IS_DELETED}) FROM _sml_actions").fetchall()
         total, deletes = map(int, counts[0])
         if total > deletes and self._breaks_unique_key():
             return None
         path = self.programs.new_file()
         if total:
             casts = ", ".join(_parquet_item(column) for column in columns)
-            self.db.execute(
-                f"COPY (SELECT {casts}, {DELETED} FROM _sml_actions) TO {standard_literal(str(path))} (FORMAT parquet)"
-            )
+            actions = f"SELECT {casts}, {IS_DELETED} FROM _sml_actions"
+            self.db.execute(f"COPY ({actions}) TO {standard_literal(str(path))} (FORMAT parquet)")
         log = self._log(columns, same, old) if total and self.logged else None
         return LocalActions(path, columns, total - deletes, deletes, log)
 
@@ -270,7 +268,7 @@ class _Run:
         items = {tag: ", ".join(_parquet_item(column, tag) for column in shown) for tag in "ao"}
         leaving = f"SELECT {items['o']}, CAST(-1 AS BIGINT) AS {WEIGHT} FROM {old} AS o"
         left = f"{leaving} SEMI JOIN _sml_actions AS n ON {same}"
-        entered = f"SELECT {items['a']}, CAST(1 AS BIGINT) FROM _sml_actions AS a WHERE NOT {DELETED}"
+        entered = f"SELECT {items['a']}, CAST(1 AS BIGINT) FROM _sml_actions AS a WHERE NOT {IS_DELETED}"
         return new_log(
             timeline, frontier, (*shown, Column(WEIGHT, "bigint")),
             lambda path, metadata: self._copied(f"{left} UNION ALL {entered}", path, metadata),
@@ -289,7 +287,7 @@ class _Run:
             return False
         own = ", ".join(duck_quoted(name) for name in names)
         target, _ = self._view("target", TARGET)
-        entering = f"SELECT {own}, true AS is_new FROM _sml_actions WHERE NOT {DELETED}"
+        entering = f"SELECT {own}, true AS is_new FROM _sml_actions WHERE NOT {IS_DELETED}"
         staying = f"SELECT {own}, false FROM {target} AS t ANTI JOIN _sml_actions AS a ON t.{KEY} = a.{KEY}"
         nulls = " OR ".join(f"{duck_quoted(name)} IS NULL" for name in names)
         bad = f"HAVING bool_or(is_new) AND (count(*) > 1 OR bool_or({nulls}))"

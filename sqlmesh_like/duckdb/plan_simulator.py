@@ -87,11 +87,11 @@ class PlanSimulator:
         for input_id, schema in schemas.items():
             self._create_input("current", input_id, schema)
             self._create_input("changes", input_id, (*schema, Column(WEIGHT, "bigint")))
-        self._texts: dict[tuple[int, datetime, datetime, frozenset[str]], str | None] = {}
-        self._written: dict[tuple[int, datetime], str] = {}
-        self._reads: dict[int, frozenset[str]] = {}
+        self._model: CompiledModel | None = None  # whose texts are remembered
+        self._texts: dict[tuple[Moves, str, datetime, datetime, frozenset[str]], str | None] = {}
+        self._reads: dict[tuple[Moves, str], frozenset[str]] = {}
+        self._written: dict[datetime, str] = {}
         self._empty = set[str]()  # relations and steps that are known to have no rows
-        self._kept: list[object] = []
 
     def close(self) -> None:
         self._db.close()
@@ -126,6 +126,7 @@ class PlanSimulator:
 
         `now` moves the clock of the lake on; without it, it stands still. `strategy` takes another way than the plan's.
         """
+        self._remember_only(compiled)
         self._then, self._now = self._now, now or self._now
         self._load_changes(before, after)
         self._load("current", after)
@@ -139,9 +140,10 @@ class PlanSimulator:
         if chosen == "recompute_merge" and compiled.table.build is not None:
             return self._recompute(compiled.table.build)
         moved = frozenset(input_id for input_id in self._schemas if f"changes.{input_id}" not in self._empty)
-        program = compiled.table.program_for(Moves(moved, self._small - moved))
+        moves = Moves(moved, self._small - moved)
+        program = compiled.table.program_for(moves)
         if chosen != "full_refresh" and program is not None:
-            return self._merge(program)
+            return self._merge(program, moves)
         self.build(compiled, after)
         return RowActions(len(self.rows()), 0)
 
@@ -176,7 +178,7 @@ class PlanSimulator:
 
     def check(self, compiled: CompiledModel, tree: exp.Expr) -> None:
         """Run another spelling of the model's own query over the current inputs, for its errors."""
-        self._db.execute(self._as_written(compiled, tree)).fetchall()
+        self._db.execute(self._over_current(compiled, tree)).fetchall()
 
     def types(self) -> list[str]:
         """DuckDB's types of the visible columns of the target."""
@@ -195,10 +197,10 @@ class PlanSimulator:
         stored = _counted(self._db.execute(f"SELECT {plain} FROM {_TARGET}").fetchall())
         return StateMismatch(tuple((stored - expected).elements()), tuple((expected - stored).elements()))
 
-    def _merge(self, program: DeltaProgram) -> RowActions:
+    def _merge(self, program: DeltaProgram, moves: Moves) -> RowActions:
         pending: dict[str, ProgramStep] = {}
         for step in program.steps:
-            text = None if step.unless_empty in self._empty else self._text(step.query, step.prunes)
+            text = None if step.unless_empty in self._empty else self._text(step, moves)
             if text is None:
                 self._empty.add(step.name)
                 pending[step.name] = step
@@ -237,7 +239,7 @@ class PlanSimulator:
         for name in sorted(read):
             if (step := pending.pop(name, None)) is None:
                 continue  # perhaps made for another one of them, which reads it too
-            self._keep_empty(self._tables_of(step.query), pending)
+            self._keep_empty(_tables_of(step.query), pending)
             self._keep(name, f"SELECT * FROM ({self._whole(step.query)}) LIMIT 0")
 
     def _rescan(self, rescan: RescanProgram) -> RowActions:
@@ -260,16 +262,27 @@ class PlanSimulator:
     def _is_empty(self, step: str) -> bool:
         return self._db.execute(f"SELECT 1 FROM {step} LIMIT 1").fetchone() is None
 
-    def _text(self, query: exp.Query, prunes: Sequence[Prune] = ()) -> str | None:
-        """The query in DuckDB's dialect without what can have no rows, None where that is all of it.
+    def _remember_only(self, compiled: CompiledModel) -> None:
+        """Steps are known by the program's moves and their names, which those of another model have too."""
+        if compiled is not self._model:
+            self._model = compiled
+            self._texts.clear()
+            self._reads.clear()
+            self._written.clear()
+
+    def _text(self, step: ProgramStep, moves: Moves) -> str | None:
+        """A step in DuckDB's dialect without what can have no rows, None where that is all of it.
 
         Made once, for generating text costs more than running it.
         """
-        known = (id(query), self._then, self._now, frozenset(self._empty & self._tables_of(query)))
+        if (moves, step.name) not in self._reads:
+            self._reads[moves, step.name] = _tables_of(step.query)
+        empty = frozenset(self._empty & self._reads[moves, step.name])
+        known = (moves, step.name, self._then, self._now, empty)
         if known not in self._texts:
-            self._kept.append(query)  # an id is only unique among the living
-            live = without_empty(at_clocks(query, self._now, self._then), lambda table: name_of(table) in self._empty)
-            self._texts[known] = None if live is None else self._bound(live, prunes)
+            query = at_clocks(step.query, self._now, self._then)
+            live = without_empty(query, lambda table: name_of(table) in self._empty)
+            self._texts[known] = None if live is None else self._bound(live, step.prunes)
         return self._texts[known]
 
     def _whole(self, query: exp.Query) -> str:
@@ -282,20 +295,20 @@ class PlanSimulator:
 
         return duck_text(query.transform(bind, copy=False))
 
-    def _tables_of(self, query: exp.Query) -> frozenset[str]:
-        """Outside relations and steps that a query reads."""
-        if id(query) not in self._reads:
-            self._reads[id(query)] = frozenset(map(name_of, query.find_all(exp.Table)))
-            self._kept.append(query)
-        return self._reads[id(query)]
-
-    def _left(self, step: ProgramStep) -> set[str]:
+    def _left(self, step: ProgramStep) -> frozenset[str]:
         """Tables that a step reads after what is empty has gone."""
         live = without_empty(step.query.copy(), lambda table: name_of(table) in self._empty)
-        return set(map(name_of, live.find_all(exp.Table))) if live is not None else set()
+        return _tables_of(live) if live is not None else frozenset()
 
-    def _as_written(self, compiled: CompiledModel, tree: exp.Expr | None = None) -> str:
+    def _as_written(self, compiled: CompiledModel) -> str:
         """The model's own query over the visible columns of the current inputs."""
+        self._remember_only(compiled)
+        if self._now not in self._written:
+            self._written[self._now] = self._over_current(compiled, compiled.facts.tree)
+        return self._written[self._now]
+
+    def _over_current(self, compiled: CompiledModel, tree: exp.Expr) -> str:
+        """A spelling of the model's query over the visible columns of the current inputs."""
         by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in compiled.facts.inputs}
 
         def bind(node: exp.Expr) -> exp.Expr:
@@ -306,12 +319,7 @@ class PlanSimulator:
             query = exp.select(*shown).from_(relation("current", ref.unique_id))
             return query.subquery(exp.to_identifier(node.alias or node.name, quoted=True))
 
-        tree = compiled.facts.tree if tree is None else tree
-        known = (id(tree), self._now)
-        if known not in self._written:
-            self._written[known] = duck_text(frozen(tree, self._now).transform(bind, copy=False))
-            self._kept.append(tree)
-        return self._written[known]
+        return duck_text(frozen(tree, self._now).transform(bind, copy=False))
 
     def _columns(self) -> list[tuple[str, str]]:
         return [(row[0], row[1]) for row in self._db.execute(f"DESCRIBE {_TARGET}").fetchall()]
@@ -350,6 +358,11 @@ class PlanSimulator:
 
 
 _TARGET = f"target.{TARGET}"
+
+
+def _tables_of(query: exp.Query) -> frozenset[str]:
+    """Outside relations and steps that a query reads."""
+    return frozenset(map(name_of, query.find_all(exp.Table)))
 
 
 def _changes(before: SimulatedRows, after: SimulatedRows) -> list[tuple[Value, ...]]:

@@ -121,7 +121,7 @@ def logs_between(timeline: Timeline, start: str, end: str) -> tuple[ChangeLog, .
     return chained(timeline.between(start, end), start)
 
 
-def columns_of(timeline: Timeline, log: ChangeLog) -> str:
+def logged_columns(timeline: Timeline, log: ChangeLog) -> str:
     """Columns of a log's files (JSON of Spark), which are there as they were written.
 
     Raises NotLoggedError where one is gone, has another size, other columns, or other rows than the commit says.
@@ -130,7 +130,7 @@ def columns_of(timeline: Timeline, log: ChangeLog) -> str:
     for file in log.files:
         result = read_footer(timeline, file)
         rows, columns = rows + result.rows, result.columns
-        if fingerprint(columns) != log.columns:
+        if columns_fingerprint(columns) != log.columns:
             raise NotLoggedError(f"the change log {file.path} has other columns than its commit says")
     if rows != log.rows:
         path = log.files[0].path if log.files else "without files"
@@ -191,10 +191,10 @@ def new_log(
     timeline.folder.fs.makedirs(whole.rpartition("/")[0], exist_ok=True)
     rows = write(whole, {_COLUMNS.decode(): described})
     size = int(str(timeline.folder.fs.info(whole)["size"]))
-    return ChangeLog(previous, rows, (LogFile(path, size),), fingerprint(described))
+    return ChangeLog(previous, rows, (LogFile(path, size),), columns_fingerprint(described))
 
 
-def fingerprint(columns: str) -> str:
+def columns_fingerprint(columns: str) -> str:
     return hashlib.sha256(columns.encode()).hexdigest()[:16]
 
 

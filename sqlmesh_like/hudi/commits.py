@@ -141,7 +141,7 @@ def _to_commit(instant: Instant, record: object) -> Commit:
     if not isinstance(record, dict):
         raise TypeError("no record")
     names = ("partitionToWriteStats", "partitionToReplaceFileIds", "extraMetadata")
-    stats, replaced, extra = (mapping(record.get(name)) for name in names)
+    stats, replaced, extra = (mapping_member(record.get(name)) for name in names)
     return Commit(
         instant=instant,
         operation=str(record.get("operationType") or "UNKNOWN"),
@@ -151,7 +151,7 @@ def _to_commit(instant: Instant, record: object) -> Commit:
     )
 
 
-def mapping(value: object) -> Mapping[str, Any]:
+def mapping_member(value: object) -> Mapping[str, Any]:
     """A member of a record that is a mapping or not there. Raises TypeError."""
     if value is None:
         return {}
@@ -161,7 +161,7 @@ def mapping(value: object) -> Mapping[str, Any]:
 
 
 def _to_write(partition: str, entry: object) -> FileWrite:
-    stat = mapping(entry)
+    stat = mapping_member(entry)
 
     def number(key: str) -> int:
         value = stat.get(key)

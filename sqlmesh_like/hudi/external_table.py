@@ -7,15 +7,13 @@ from typing import Literal
 
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import TableName
+from sqlmesh_like.names import HUDI_COLUMNS, TableName
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.sql_text import hive_literal
 from sqlmesh_like.sql_text import spark_identifier as _quoted
 
 DdlDialect = Literal["hive", "athena"]
 
-HUDI_COLUMNS = ("_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path",
-        "_hoodie_file_name")  # fmt: skip
 _SERDE = "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe"
 _OUTPUT = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat"
 _INPUT = {

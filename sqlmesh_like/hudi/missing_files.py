@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from sqlmesh_like.hudi.commits import mapping, read_metadata
+from sqlmesh_like.hudi.commits import mapping_member, read_metadata
 from sqlmesh_like.hudi.timeline import Timeline
 
 FileGroup = tuple[str, str]
@@ -132,7 +132,7 @@ def _cleans(timeline: Timeline) -> dict[str, Mapping[str, object]]:
     for requested, name in sorted(names.items()):
         path = f".hoodie/timeline/{name}"
         if raw := timeline.folder.read(path):
-            entries[requested] = read_metadata(raw, f"{timeline.uri}/{path}", mapping)
+            entries[requested] = read_metadata(raw, f"{timeline.uri}/{path}", mapping_member)
     return entries
 
 

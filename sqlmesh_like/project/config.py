@@ -7,6 +7,7 @@ merge by key.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from sqlmesh_like.errors import nearest
 from sqlmesh_like.project.keys.config_keys import CHECKED, SETTINGS
@@ -16,6 +17,7 @@ from sqlmesh_like.project.nodes import ModelConfig
 ConfigValues = Mapping[str, object]
 _ADDING = frozenset({"tags", "pre_hook", "post_hook"})
 _MERGING = frozenset({"meta", "hudi"})
+HookTime = Literal["pre_hook", "post_hook"]
 HOOKS = frozenset({"pre_hook", "post_hook", "pre-hook", "post-hook"})
 
 

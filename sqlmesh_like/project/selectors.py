@@ -23,7 +23,7 @@ from sqlmesh_like.project.selection import (
     unknown_method,
 )
 
-FILES = ("selectors.yml", "selectors.yaml")
+SELECTOR_FILES = ("selectors.yml", "selectors.yaml")
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class NamedSelectors:
 
 def load_selectors(root: Path, variables: Mapping[str, object]) -> NamedSelectors:
     """The selectors of a project's folder; none where there is no such file. Raises ProjectError with its place."""
-    path = next((root / name for name in FILES if (root / name).is_file()), None)
+    path = next((root / name for name in SELECTOR_FILES if (root / name).is_file()), None)
     if path is None:
         return NamedSelectors({})
     node = ValueRenderer(variables, secrets=False).render(parse_yaml(read_text(path, root), relative(path, root)))

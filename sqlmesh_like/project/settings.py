@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.project.config import HOOKS, canonical, check_setting, is_config_key, merge_config
 from sqlmesh_like.project.keys.config_values import ConfigFault, UnknownSetting
-from sqlmesh_like.project.keys.settings_keys import DISPATCH, FLAGS, OLD_PATHS, PATH_DEFAULTS, SETTINGS
+from sqlmesh_like.project.keys.settings_keys import DISPATCH, FLAGS, OLD_PATHS, PATH_DEFAULTS, PROJECT_SETTINGS
 from sqlmesh_like.project.nodes import ProjectFlags
 from sqlmesh_like.project.paths import leads_out
 from sqlmesh_like.project.reading.file_dependencies import record_file
@@ -149,7 +149,7 @@ def load_settings(root: Path, cli_vars: Mapping[str, object], shown: str = DBT_F
 
 
 def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object]) -> Settings:
-    SETTINGS.check_keys(node)
+    PROJECT_SETTINGS.check_keys(node)
     node = _with_new_names(node)
     variables = {**_vars(node), **cli_vars}
     comment = node.get("query-comment")
@@ -157,7 +157,7 @@ def _read(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str, object])
         warn(comment.key_location, "query-comment is ignored: statements get no comment")
     trees = frozenset({*_TREES, "vars", "on-run-start", "on-run-end", "query-comment"})
     node = ValueRenderer(variables, secrets=False).render(node, skip=trees)
-    SETTINGS.check(node)
+    PROJECT_SETTINGS.check(node)
     target_path = _text(node, "target-path") or "target"
     paths = {key: _texts(node, key, (default,)) for key, default in PATH_DEFAULTS.items()}
     _refuse_ways_out(node)

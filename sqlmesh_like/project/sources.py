@@ -15,7 +15,7 @@ from sqlmesh_like.project.keys.source_keys import (
     FILES,
     INGEST_TABLE,
     KAFKA,
-    PARTITION,
+    PARTITION_BY,
     SOURCE,
     SOURCE_COLUMN,
     STREAM,
@@ -179,7 +179,7 @@ def _ingest_table(node: YamlNode, name: str) -> IngestTable:
 def _partition(node: YamlNode) -> PartitionBy:
     if isinstance(node.value, str):
         return PartitionBy(node.value, None, node.value)
-    PARTITION.check(node)
+    PARTITION_BY.check(node)
     column = required(node, "column", "partition_by")
     form = optional(node, "format")
     if form is not None and optional(node, "as") is None:

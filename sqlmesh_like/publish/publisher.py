@@ -17,7 +17,7 @@ from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.project.publishing import Destination
-from sqlmesh_like.publish.store import Published, Store, columns_of
+from sqlmesh_like.publish.store import Published, Store, published_columns
 from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.run.ports import ChangeExporter, Export, PublishResult
 
@@ -102,9 +102,9 @@ class LakePublisher:
         fault_point("publish.begin")
         export = exports.of(state, since)
         fault_point("publish.read")
-        if not export.whole and (old is None or old.columns != columns_of(export.schema)):
+        if not export.whole and (old is None or old.columns != published_columns(export.schema)):
             export = exports.of(state, None)  # columns came, went or changed
-        new = Published(model.unique_id, state.uri, state.frontier, columns_of(export.schema))
+        new = Published(model.unique_id, state.uri, state.frontier, published_columns(export.schema))
         result = _written(store, to, table, export, old, new)
         fault_point("publish.end")
         return result

@@ -40,7 +40,7 @@ def columns_from(text: str | None) -> tuple[tuple[str, str], ...]:
     return tuple((str(name), str(type_)) for name, type_ in json.loads(text or "[]"))
 
 
-def columns_of(schema: Any) -> tuple[tuple[str, str], ...]:
+def published_columns(schema: Any) -> tuple[tuple[str, str], ...]:
     """Names and types of a published table's own columns, out of the Arrow schema of an export."""
     return tuple((field.name, str(field.type)) for field in schema if field.name not in (DELETED_COLUMN, KEY_COLUMN))
 

@@ -7,11 +7,10 @@ they run, and may themselves ask the lake.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal
 
 from sqlmesh_like.errors import UsageError, nearest
 from sqlmesh_like.names import NodeId, TableName
-from sqlmesh_like.project.config import check_setting
+from sqlmesh_like.project.config import HookTime, check_setting
 from sqlmesh_like.project.nodes import ParsedProject, SeedFile, Target
 from sqlmesh_like.project.testing.generic_tests import jinja_literal
 from sqlmesh_like.render.adapter_functions import LakeQueries
@@ -21,8 +20,6 @@ from sqlmesh_like.render.library.node import Entries
 from sqlmesh_like.render.macros import TemplateScope
 from sqlmesh_like.render.placement import by_id
 from sqlmesh_like.render.renderer import Renderer
-
-HookTime = Literal["pre_hook", "post_hook"]
 
 
 class Operations:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlmesh_like.errors import nearest
 from sqlmesh_like.render.jinja.template_errors import TemplateFault
-
-TemplateScope = dict[str, object]
+from sqlmesh_like.render.macros import TemplateScope
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from sqlmesh_like.plan.explain import explain_estimate
 from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.plan.history import CommitSummary, TableState
 from sqlmesh_like.plan.planner import Planner
+from sqlmesh_like.project.config import HookTime
 from sqlmesh_like.project.semantic.declarations import SavedQuery
 from sqlmesh_like.render.rendered import (
     RenderedExposure,
@@ -28,7 +29,7 @@ from sqlmesh_like.render.rendered import (
     RenderedTest,
     RenderedUnitTest,
 )
-from sqlmesh_like.run.hooks import Hooks, HookTime
+from sqlmesh_like.run.hooks import Hooks
 from sqlmesh_like.run.ports import Engine, NamedColumns, Publisher, PublishResult, WriteResult, waited_seconds
 from sqlmesh_like.run.result import (
     ModelResult,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from sqlmesh_like.errors import NodeError, SmlError
 from sqlmesh_like.names import NodeId
-
-HookTime = Literal["pre_hook", "post_hook"]
+from sqlmesh_like.project.config import HookTime
 
 
 class HookStatements(Protocol):

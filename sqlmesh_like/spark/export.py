@@ -20,11 +20,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import KEY, WEIGHT
+from sqlmesh_like.names import IS_DELETED, KEY, WEIGHT
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.run.ports import Export
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
-from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable
+from sqlmesh_like.spark.tables.hudi_table import HudiTable
 from sqlmesh_like.spark.writer.upsert import BEFORE, TableSpec, one_action_a_key
 
 GONE = "_sml_deleted"

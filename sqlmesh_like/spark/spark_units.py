@@ -22,7 +22,7 @@ from sqlmesh_like.delta.affected_keys import key_columns
 from sqlmesh_like.delta.partitions import AFFECTED
 from sqlmesh_like.delta.program import DeltaProgram, RelationRole, RescanProgram
 from sqlmesh_like.errors import NodeError
-from sqlmesh_like.names import KEY, WEIGHT, Column, Schema
+from sqlmesh_like.names import IS_DELETED, KEY, WEIGHT, Column, Schema
 from sqlmesh_like.plan.history import TableRecord, TableState
 from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
 from sqlmesh_like.run.ports import Rows
@@ -32,7 +32,7 @@ from sqlmesh_like.spark.frames.content_key import keyed_by_content
 from sqlmesh_like.spark.jvm.spark_errors import failing
 from sqlmesh_like.spark.program.program_runner import run_program
 from sqlmesh_like.spark.program.view_bindings import Bindings, visible_rows
-from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable
+from sqlmesh_like.spark.tables.hudi_table import HudiTable
 from sqlmesh_like.spark.writer import upsert as sinks
 from sqlmesh_like.spark.writer.upsert import TableSpec
 

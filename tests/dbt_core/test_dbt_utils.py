@@ -81,5 +81,5 @@ def test_its_macros_and_tests_do_what_they_say(capsys: Shown) -> None:
     assert "PASS=19 WARN=1 ERROR=0" in capsys.readouterr().out
     for model, rows in ROWS.items():
         assert main(["show", model, "--output", "csv"]) == 0
-        header, *found = capsys.readouterr().out.replace("\r", "").strip().split("\n")
-        assert "\n".join([header, *sorted(found)]) == rows
+        header, *lines = capsys.readouterr().out.replace("\r", "").strip().split("\n")
+        assert "\n".join([header, *sorted(lines)]) == rows

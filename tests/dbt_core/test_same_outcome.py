@@ -78,7 +78,7 @@ def test_a_build_ends_as_it_does_in_dbt(cafe: Path, capsys: Shown) -> None:
         mine = ended(capsys, words)
         # Here a unit test needs no model above its own: it runs where dbt skips it, and tells more.
         unrun = {one[1] for one in theirs if one[0] == "unit_test" and one[2] == "skipped"}
-        both = [{one[:3] for one in found if one[1] not in unrun} for found in (mine, theirs)]
+        both = [{one[:3] for one in outcome if one[1] not in unrun} for outcome in (mine, theirs)]
         assert both[0] == both[1], f"{words}: only here {both[0] - both[1]}, only dbt {both[1] - both[0]}"
         if words == ["test"]:
             tests = [one for one in theirs if one[0] == "test"]

@@ -107,9 +107,9 @@ def spelt(rows: list[Row] | list[list[str | None]]) -> list[tuple[str, ...]]:
 
 
 def test_the_rows_after_six_runs_are_dbts(project: Path) -> None:
-    found = theirs(project)
+    by_snapshot = theirs(project)
     differing = {}
-    for name, rows in found.items():
+    for name, rows in by_snapshot.items():
         mine, dbts = spelt(ours(name)), spelt(rows)
         if mine != dbts:
             differing[name] = (sorted(set(mine) - set(dbts)), sorted(set(dbts) - set(mine)))

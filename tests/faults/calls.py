@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from sqlmesh_like.fault_points import VARIABLE
+from sqlmesh_like.fault_points import FAULT_VARIABLE
 
 LIMIT = 600.0
 """Seconds after which a call counts as stuck."""
@@ -17,8 +17,8 @@ LIMIT = 600.0
 
 def start(root: Path, *words: str, fault: str | None = None) -> subprocess.Popen[str]:
     """A call of `sml` in a session of its own, which dies or stops at `fault`."""
-    environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
-    environment |= {VARIABLE: fault} if fault else {}
+    environment = {name: value for name, value in os.environ.items() if name != FAULT_VARIABLE}
+    environment |= {FAULT_VARIABLE: fault} if fault else {}
     return subprocess.Popen(
         [sys.executable, "-m", "sqlmesh_like", *words], cwd=root, env=environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,

@@ -24,8 +24,8 @@ from sqlmesh_like.hudi.history import record_of, table_state
 from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import file_schema
-from sqlmesh_like.hudi.writer.file_merge import META_COLUMNS
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
+from sqlmesh_like.names import HUDI_COLUMNS
 from tests.faults.first_tables import make_inputs, make_tables
 
 Row = tuple[Any, ...]
@@ -194,7 +194,7 @@ def _order(key: int, dice: random.Random) -> Row:
 def _arrow(timeline: Timeline, frontier: str, rows: Rows) -> pa.Table:
     avro = timeline.schema_json(frontier)
     assert avro is not None
-    schema = pa.schema([column for column in file_schema(avro) if column.name not in META_COLUMNS])
+    schema = pa.schema([column for column in file_schema(avro) if column.name not in HUDI_COLUMNS])
     names = [name for name in schema.names if not name.startswith("_")]
     named = [dict(zip([*names, "_hoodie_is_deleted"], row, strict=True)) for row in rows]
     for row in named:

@@ -50,7 +50,7 @@ class Case:
     @cached_property
     def schemas(self) -> dict[str, Schema]:
         """Columns by input id."""
-        return {_id(t): tuple(Column(name, type_) for name, type_ in found) for t, found in self.tables.items()}
+        return {_id(t): tuple(Column(name, type_) for name, type_ in columns) for t, columns in self.tables.items()}
 
     @cached_property
     def plan(self) -> CompiledModel:
@@ -67,11 +67,11 @@ class Case:
     def path(self) -> list[LakeSnapshot]:
         """States of the inputs, each a batch after the one before."""
         rows: dict[str, dict[str, Row]] = {_id(t): {} for t in self.tables}
-        found: list[LakeSnapshot] = []
+        snapshots: list[LakeSnapshot] = []
         for batch in self.batches:
             rows = {_id(t): _after(rows[_id(t)], batch.get(t, {})) for t in self.tables}
-            found.append(rows)
-        return found
+            snapshots.append(rows)
+        return snapshots
 
     def lake(self, threads: int = 1) -> closing[PlanSimulator]:
         """An empty lake of this case's tables, to be closed."""
@@ -118,8 +118,8 @@ def travelled(case: Case, path: Sequence[LakeSnapshot], threads: int = 1) -> lis
 
 def require_equal(lake: PlanSimulator, plan: CompiledModel, when: str) -> None:
     """The table is what a recompute gives: visible rows as the query is written, and all of it as a fresh build."""
-    for kind, found in (("rows", lake.verify(plan)), ("state", lake.verify_state(plan))):
-        assert not found, f"{kind} after {when} of {plan.model.sql}\n{found}"
+    for kind, mismatch in (("rows", lake.verify(plan)), ("state", lake.verify_state(plan))):
+        assert not mismatch, f"{kind} after {when} of {plan.model.sql}\n{mismatch}"
 
 
 def _after(rows: Mapping[str, Row], batch: Mapping[str, Row | None]) -> dict[str, Row]:

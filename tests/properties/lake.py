@@ -46,19 +46,19 @@ def check(compiled_model: CompiledModel, columns: Schema, snapshots: Sequence[La
 
 
 def compare(lake: PlanSimulator, compiled_model: CompiledModel, past: Sequence[LakeSnapshot]) -> None:
-    for kind, found in (("rows", lake.verify(compiled_model)), ("state", lake.verify_state(compiled_model))):
-        told = f"{kind} after {len(past) - 1} batches of {compiled_model.model.sql}\n{found}\n{list(past[-2:])}"
-        assert not found, told
+    for kind, mismatch in (("rows", lake.verify(compiled_model)), ("state", lake.verify_state(compiled_model))):
+        told = f"{kind} after {len(past) - 1} batches of {compiled_model.model.sql}\n{mismatch}\n{list(past[-2:])}"
+        assert not mismatch, told
 
 
 def states(*batches: Mapping[str, Sequence[object] | None]) -> list[LakeSnapshot]:
     """Snapshots of table `t` from batches of changes: a row by its key, None for a delete. The first is the start."""
     rows: dict[str, Sequence[object]] = {}
-    found: list[LakeSnapshot] = []
+    snapshots: list[LakeSnapshot] = []
     for batch in batches:
         rows = {key: row for key, row in {**rows, **batch}.items() if row is not None}
-        found.append({T: dict(rows)})
-    return found
+        snapshots.append({T: dict(rows)})
+    return snapshots
 
 
 def final_rows(

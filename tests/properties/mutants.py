@@ -28,7 +28,7 @@ def visible_sum_only(patch: pytest.MonkeyPatch) -> None:
         query = signed(aggregate, *steps)
         sums = [state.name for state in states_of(aggregate) if state.kind == "sum"]
         for where in list(query.find_all(exp.Where)) if sums else []:
-            if any(found.name == ROWS for found in where.find_all(exp.Column)):
+            if any(each.name == ROWS for each in where.find_all(exp.Column)):
                 where.set("this", exp.NEQ(this=column(sums[0]), expression=exp.Literal.number(0)))
         return query
 
@@ -242,10 +242,10 @@ def not_in_by_key(patch: pytest.MonkeyPatch) -> None:
     membership = subqueries.Subqueries._membership
 
     def naive(self: subqueries.Subqueries, scope: Scope, part: exp.Expr, number: int) -> Relation | None:
-        found = part.this.unnest() if isinstance(part, exp.Not) else None
-        if not isinstance(found, exp.In) or found.args.get("query") is None:
+        membership_test = part.this.unnest() if isinstance(part, exp.Not) else None
+        if not isinstance(membership_test, exp.In) or membership_test.args.get("query") is None:
             return membership(self, scope, part, number)
-        joined = self._in(scope, found, f"_sml_e{number}")
+        joined = self._in(scope, membership_test, f"_sml_e{number}")
         assert isinstance(joined, Join)
         return replace(joined, kind="anti")
 

@@ -88,12 +88,12 @@ PINNED = {
 def steps(draw: Draw) -> list[tuple[datetime, LakeSnapshot]]:
     """States of both tables with the clock of the run that finds them; a batch moves either of the two, or none."""
     start = st.dictionaries(st.sampled_from(KEYS), ROWS, min_size=3, max_size=5)
-    found: list[tuple[datetime, LakeSnapshot]] = [(START, {T: draw(start), U: draw(start)})]
+    path: list[tuple[datetime, LakeSnapshot]] = [(START, {T: draw(start), U: draw(start)})]
     for _ in range(draw(st.integers(2, 3))):
-        now, last = found[-1]
+        now, last = path[-1]
         now += timedelta(hours=draw(st.sampled_from([0, 0, 1, 13, 24, 24, 72, -24, -1])))
-        found.append((now, {table: _after(draw, last[table]) for table in (T, U)}))
-    return found
+        path.append((now, {table: _after(draw, last[table]) for table in (T, U)}))
+    return path
 
 
 def _after(draw: Draw, before: SimulatedRows) -> SimulatedRows:
@@ -148,7 +148,7 @@ def test_rows_that_cross_the_clock_are_part_of_the_change(name: str) -> None:
         sql = filled(data.draw, MODELS[name])
         plan = compiled(sql, COLUMNS, ["k"] if data.draw(st.booleans()) and "k" in sql.split(" from ")[0] else [])
         assert plan.table.program is not None, (sql, plan.classification.reasons)
-        assert "CLK002" in {found.rule for found in plan.classification.reasons}
+        assert "CLK002" in {reason.rule for reason in plan.classification.reasons}
         seen["crossed"] += follow(plan, data.draw(steps()))
 
     for number in range(ROUNDS):
@@ -165,7 +165,7 @@ def test_a_value_of_the_clock_is_kept_while_it_stays_and_rebuilt_when_it_moves(n
     def every_case(data: st.DataObject) -> None:
         plan = compiled(filled(data.draw, PINNED[name]), COLUMNS)
         assert plan.table.program is not None
-        assert "CLK001" in {found.rule for found in plan.classification.reasons}
+        assert "CLK001" in {reason.rule for reason in plan.classification.reasons}
         follow(plan, data.draw(steps()))
 
     every_case()
@@ -224,6 +224,6 @@ def test_on_the_same_day_rows_that_stay_are_not_read() -> None:
 
 
 def left(query: exp.Query) -> str:
-    found = without_empty(query, lambda _: False)
-    assert found is not None
-    return found.sql("spark")
+    simplified = without_empty(query, lambda _: False)
+    assert simplified is not None
+    return simplified.sql("spark")

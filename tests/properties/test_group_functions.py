@@ -57,9 +57,9 @@ def test_every_function_of_a_group_equals_a_recompute_after_every_batch(
         group = f" group by {key}" if data.draw(st.booleans()) else ""
         changes = data.draw(batches({"t": columns}))
         case = Case(f"select {', '.join(items)} from ods.t{group}", {"t": columns}, changes)
-        found = case.plan.classification
-        assert found.strategy == strategy, (case.sql, found.reasons)
-        assert not rule or rule in {reason.rule for reason in found.reasons}
+        classification = case.plan.classification
+        assert classification.strategy == strategy, (case.sql, classification.reasons)
+        assert not rule or rule in {reason.rule for reason in classification.reasons}
         case.follow()
 
     every_case()

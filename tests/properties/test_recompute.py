@@ -35,11 +35,11 @@ class Tally:
 @cache
 def tally(construct: str) -> Tally:
     """Run the cases whose outermost operator has a construct, once for all tests that ask."""
-    found = Tally()
+    totals = Tally()
     for number in range(ROUNDS):
-        if found.moved < ENOUGH and found.failure is None:
-            _run(construct, number, found)
-    return found
+        if totals.moved < ENOUGH and totals.failure is None:
+            _run(construct, number, totals)
+    return totals
 
 
 def _run(construct: str, number: int, found: Tally) -> None:
@@ -62,10 +62,10 @@ def _run(construct: str, number: int, found: Tally) -> None:
 @pytest.mark.checklist(60, 61, 62, 63)
 @pytest.mark.parametrize("construct", CONSTRUCTS)
 def test_a_maintained_table_equals_a_recompute_after_every_batch(construct: str) -> None:
-    found = tally(construct)
-    if found.failure is not None:
-        raise found.failure
-    assert found.moved >= ENOUGH, f"{construct}: only {found.moved} cases changed the table: {found.strategies}"
+    totals = tally(construct)
+    if totals.failure is not None:
+        raise totals.failure
+    assert totals.moved >= ENOUGH, f"{construct}: only {totals.moved} cases changed the table: {totals.strategies}"
 
 
 @pytest.mark.parametrize("construct", CONSTRUCTS)

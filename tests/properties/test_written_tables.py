@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from sqlmesh_like.hudi.change_log import logs_between
 from sqlmesh_like.hudi.writer import file_merge, upsert
-from sqlmesh_like.hudi.writer.file_merge import IS_DELETED, GroupMerge, MergedFile
+from sqlmesh_like.hudi.writer.file_merge import GroupMerge, MergedFile
+from sqlmesh_like.names import IS_DELETED, SEQUENCE
 from tests.properties.case import DEEP
 from tests.properties.cases import examples
 from tests.written_table import Row, Signed, WrittenTable
@@ -182,7 +183,7 @@ def _sequences_of_every_commit_alike(patch: pytest.MonkeyPatch) -> None:
 
     def naive(self: file_merge._Merge) -> pa.Table:
         rows = entering(self)
-        index = rows.schema.get_field_index(file_merge.SEQUENCE)
+        index = rows.schema.get_field_index(SEQUENCE)
         return rows.set_column(index, rows.schema.field(index), pa.repeat("1", rows.num_rows))
 
     patch.setattr(file_merge._Merge, "_entering", naive)

@@ -57,12 +57,12 @@ def states(seed: int, batches: int) -> list[LakeSnapshot]:
     for name, count in ROWS.items():
         for _ in range(count):
             _insert(random, name, tables)
-    found = [_snapshot(tables)]
+    snapshots = [_snapshot(tables)]
     for number in range(batches):
         for name in ROWS if number % 2 == 0 else random.sample(sorted(ROWS), 3):
             _change(random, name, tables)
-        found.append(_snapshot(tables))
-    return found
+        snapshots.append(_snapshot(tables))
+    return snapshots
 
 
 def _snapshot(tables: Tables) -> LakeSnapshot:

@@ -49,13 +49,13 @@ def batches(draw: DrawFn, schemas: dict[str, Columns]) -> list[Batch]:
         table: draw(st.dictionaries(st.sampled_from(KEYS), rows, min_size=3, max_size=6))
         for table, rows in drawn.items()
     }
-    found: list[Batch] = [start]
+    path: list[Batch] = [start]
     states = [start]
     for _ in range(draw(st.sampled_from([3, 3, 3, 4, 4, 5, 6]))):
         batch = {table: draw(_batch([state[table] for state in states], rows)) for table, rows in drawn.items()}
-        found.append(batch)
+        path.append(batch)
         states.append({table: _applied(states[-1][table], batch[table]) for table in drawn})
-    return found
+    return path
 
 
 def _rows(columns: Columns) -> SearchStrategy[Row]:

@@ -38,20 +38,20 @@ def lake(root: Path) -> SourcePaths:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_discovered_table_takes_its_own_events_and_no_others(name: str, tmp_path: Path) -> None:
-    found = discover(lake(tmp_path), {("db", None, name): ("id",), ("db", None, "orders_secret"): ("id",)})
-    mine, other = route(found.source, "db", None, name), route(found.source, "db", None, "orders_secret")
+    discovered = discover(lake(tmp_path), {("db", None, name): ("id",), ("db", None, "orders_secret"): ("id",)})
+    mine, other = route(discovered.source, "db", None, name), route(discovered.source, "db", None, "orders_secret")
     assert mine is not None and other is not None and mine.name != other.name
     for stranger in ("a", "b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!", "orders", name + "x", name.upper() + "y"):
-        assert route(found.source, "db", None, stranger) is None
-    assert route(found.source, "other", None, name) is None
+        assert route(discovered.source, "db", None, stranger) is None
+    assert route(discovered.source, "other", None, name) is None
     assert TableName(mine.table.schema, mine.table.identifier).is_path_safe()
     assert len(mine.table.identifier) <= 210
-    assert mine.table.identifier.lower() != found.dead_letters.identifier.lower()
+    assert mine.table.identifier.lower() != discovered.dead_letters.identifier.lower()
 
 
 def test_all_of_them_at_once_have_tables_of_their_own(tmp_path: Path) -> None:
-    found = discover(lake(tmp_path), {("db", None, name): ("id",) for name in NAMES})
-    tables = [route(found.source, "db", None, name) for name in dict.fromkeys(NAMES)]
+    discovered = discover(lake(tmp_path), {("db", None, name): ("id",) for name in NAMES})
+    tables = [route(discovered.source, "db", None, name) for name in dict.fromkeys(NAMES)]
     names = [table.table.identifier.lower() for table in tables if table is not None]
     assert len(names) == len(set(names)) == len(set(NAMES))
 

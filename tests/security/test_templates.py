@@ -92,9 +92,9 @@ def reachable(sandbox: SandboxedEnvironment, start: Mapping[str, object]) -> Ite
         elif isinstance(value, list | tuple | set | frozenset):
             waiting += [(f"{way}.[{number}]", each) for number, each in enumerate(value)]
         for name in dir(value):
-            found = sandbox.getattr(value, name)
-            if not isinstance(found, Undefined):
-                waiting.append((f"{way}.{name}", found))
+            member = sandbox.getattr(value, name)
+            if not isinstance(member, Undefined):
+                waiting.append((f"{way}.{name}", member))
 
 
 def is_outside(value: object) -> bool:
@@ -113,16 +113,16 @@ def test_nothing_within_reach_of_a_model_is_an_engine_a_session_a_path_or_a_modu
     answers = scope["run_query"]
     assert callable(answers)
     start = {**scope, "table": answers("select 1"), "missing": sandbox.undefined(name="x")}
-    found = dict(reachable(sandbox, start))
-    assert len(found) > 300
-    assert [way for way, value in found.items() if is_outside(value)] == []
+    members = dict(reachable(sandbox, start))
+    assert len(members) > 300
+    assert [way for way, value in members.items() if is_outside(value)] == []
 
 
 def test_nothing_within_reach_of_yaml_is_a_path_or_a_module() -> None:
     renderer = ValueRenderer({"day": "d1"}, secrets=True)
     sandbox = renderer._environment
-    found = dict(reachable(sandbox, sandbox.globals))
-    assert "var" in found and [way for way, value in found.items() if is_outside(value)] == []
+    members = dict(reachable(sandbox, sandbox.globals))
+    assert "var" in members and [way for way, value in members.items() if is_outside(value)] == []
 
 
 def test_variables_are_the_same_for_every_template() -> None:

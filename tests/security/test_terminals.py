@@ -48,16 +48,16 @@ def rows(text: str) -> Rows:
 def test_a_row_is_shown_with_its_control_characters_spelt_out(text: str) -> None:
     table = as_table(rows(text), title="t")
     assert not BAD & set(table) and shown(text) in table and len(table.splitlines()) == 7
-    found = as_json(rows(text))
-    assert not BAD & set(found)
-    name, values = f"c{text}", [row[f"c{text}"] for row in json.loads(found)]
-    assert values == [text, f"x{text}"] and name in json.loads(found)[0]
+    json_text = as_json(rows(text))
+    assert not BAD & set(json_text)
+    name, values = f"c{text}", [row[f"c{text}"] for row in json.loads(json_text)]
+    assert values == [text, f"x{text}"] and name in json.loads(json_text)[0]
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
 def test_csv_holds_what_the_rows_do(text: str) -> None:
-    found = list(csv.reader(io.StringIO(as_csv(rows(text)), newline="")))
-    assert found == [[f"c{text}", "n"], [text, "1"], [f"x{text}", "2"]]
+    records = list(csv.reader(io.StringIO(as_csv(rows(text)), newline="")))
+    assert records == [[f"c{text}", "n"], [text, "1"], [f"x{text}", "2"]]
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)

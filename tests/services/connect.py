@@ -117,8 +117,8 @@ def _is_running(status: str) -> bool:
         answer = requests.get(status, timeout=5)
     except requests.ConnectionError:
         return False
-    found = answer.json() if answer.ok else {}
-    states = [found.get("connector", {}).get("state"), *(task["state"] for task in found.get("tasks", ()))]
+    answered = answer.json() if answer.ok else {}
+    states = [answered.get("connector", {}).get("state"), *(task["state"] for task in answered.get("tasks", ()))]
     if "FAILED" in states:
-        raise RuntimeError(f"the connector failed: {found}")
+        raise RuntimeError(f"the connector failed: {answered}")
     return len(states) > 1 and set(states) == {"RUNNING"}

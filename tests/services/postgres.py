@@ -66,5 +66,5 @@ def postgres(folder: Path) -> Iterator[Server]:
 
 def _program(name: str) -> str:
     """Where a program is: Debian keeps servers below their version."""
-    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    return shutil.which(name) or (str(found[-1]) if found else "")
+    paths = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return shutil.which(name) or (str(paths[-1]) if paths else "")

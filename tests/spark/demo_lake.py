@@ -92,18 +92,18 @@ class DemoLake:
         """What a command prints with `--output json --limit -1`."""
         with redirect_stdout(StringIO()) as printed:
             self.sml(*words, "--output", "json", "--limit", "-1")
-        found = json.loads(printed.getvalue())
-        assert isinstance(found, list)
-        return found
+        document = json.loads(printed.getvalue())
+        assert isinstance(document, list)
+        return document
 
     def history(self, name: str) -> list[dict[str, object]]:
         """What `sml history` tells of a table's commits that change rows."""
         return [row for row in self.json("history", name) if row["kind"] in ("bulk_insert", "upsert")]
 
     def frontier(self, name: str, schema: str = "dws") -> str:
-        found = Timeline(self.uri(name, schema)).frontier
-        assert found is not None
-        return found
+        newest = Timeline(self.uri(name, schema)).frontier
+        assert newest is not None
+        return newest
 
     def commits(self, name: str, schema: str = "dws") -> int:
         return len(Timeline(self.uri(name, schema)).data_commits)

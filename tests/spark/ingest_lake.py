@@ -133,8 +133,8 @@ class Lake:
         return len(Timeline(self.uri(name)).data_commits)
 
     def dead_letters(self) -> list[tuple[Any, ...]]:
-        found = self.rows("shop__dead_letters", "file", "position", "reason", "text")
-        return [(Path(file).name, position, reason, text) for file, position, reason, text in found]
+        rows = self.rows("shop__dead_letters", "file", "position", "reason", "text")
+        return [(Path(file).name, position, reason, text) for file, position, reason, text in rows]
 
 
 def report_of(report: IngestReport, name: str = "t") -> TableReport:

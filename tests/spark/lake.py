@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import KEY
+from sqlmesh_like.names import IS_DELETED, KEY
 from sqlmesh_like.plan.catalog import build_catalog
 from sqlmesh_like.plan.graph import build_graph
 from sqlmesh_like.plan.model_plan import PlannedModel
@@ -35,7 +35,7 @@ from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
 from sqlmesh_like.spark.spark_engine import SparkEngine
 from sqlmesh_like.spark.tables import hudi_table
-from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable, Operation
+from sqlmesh_like.spark.tables.hudi_table import HudiTable, Operation
 
 _SETTINGS = '[tool.sqlmesh_like]\nname = "shop"\nprofile = "lake"\n'
 _PROFILE = "lake:\n  target: local\n  outputs:\n    local: {type: spark, warehouse: warehouse, schema: dws}\n"
@@ -71,9 +71,9 @@ class Table:
         return Timeline(self.uri)
 
     def frontier(self) -> str:
-        found = self.timeline.frontier
-        assert found is not None
-        return found
+        newest = self.timeline.frontier
+        assert newest is not None
+        return newest
 
     def upsert(self, *rows: Row, delete: Iterable[Row] = (), **options: str) -> str:
         """One commit of upserts and deletes; returns the frontier after it."""
@@ -153,15 +153,15 @@ class Lake:
         """Run models (default: all) and return their results by name."""
         planner, executor = self._loaded(full_refresh, threads, fail_fast)
         names = [m.unique_id for m in planner.rendered.models if not selected or m.name in selected]
-        self.results = {found.model.name: found for found in executor.run(names).results}
+        self.results = {result.model.name: result for result in executor.run(names).results}
         return self.results
 
     def run_well(self, *selected: str, threads: int = THREADS) -> dict[str, str]:
         """Run, insist on success, and return the strategy each model took."""
         results = self.run(*selected, threads=threads)
-        failed = {name: found.message for name, found in results.items() if found.status not in ("success", "no-op")}
+        failed = {name: result.message for name, result in results.items() if result.status not in ("success", "no-op")}
         assert not failed, failed
-        return {name: str(found.strategy) for name, found in results.items()}
+        return {name: str(result.strategy) for name, result in results.items()}
 
     def plan(self, name: str) -> PlannedModel:
         planner = self.planner()
@@ -175,8 +175,8 @@ class Lake:
         planner, engine = self.planner(), self.engine()
         models = [m for m in planner.rendered.models if not names or m.name in names]
         with ThreadPoolExecutor(THREADS) as pool:
-            found = pool.map(lambda model: engine.verify(planner.plan(model, {}), 10), models)
-        unequal = {model.name: one.rows for model, one in zip(models, found, strict=True) if one.total}
+            mismatches = pool.map(lambda model: engine.verify(planner.plan(model, {}), 10), models)
+        unequal = {model.name: one.rows for model, one in zip(models, mismatches, strict=True) if one.total}
         assert models and not unequal, unequal
 
     def compaction(self, uri: str, step: Literal["schedule", "run"]) -> str:
@@ -200,7 +200,7 @@ class Lake:
 
     def rules(self, name: str) -> set[str]:
         """Rule ids of a model in the last run."""
-        return {found.rule for found in self.results[name].reasons}
+        return {reason.rule for reason in self.results[name].reasons}
 
     def hudi(self, name: str) -> DataFrame:
         """A model's table as any reader of Hudi sees it, bookkeeping removed."""

@@ -55,7 +55,7 @@ def test_the_four_strategies_bring_in_what_the_branch_gives(lake: Lake, orders: 
         "swapped_near",
     ):  # as in dbt: the predicates hide the stored 1, so that it is there twice
         assert lake.rows(name) == [(1, D(1)), (1, D(10)), (2, D(2)), (3, D(3)), (4, D(40))]
-    assert {found.rule for found in lake.results["added"].reasons} == {"CFG005"}
+    assert {reason.rule for reason in lake.results["added"].reasons} == {"CFG005"}
     ids = [row[0] for row in lake.rows("added")]
     assert ids == [1, 2, 3, 4, 6] and lake.rows("added")[0] == (1, D(1))  # a watermark does not see that 1 changed
     assert [row[0] for row in lake.rows("copied")] == ["Oslo"] * 5 + ["Rome"] * 2  # equal rows are rows of their own
@@ -90,7 +90,7 @@ def test_columns_come_and_go_as_the_author_asks(lake: Lake, orders: Table) -> No
     lake.model("fails", config("append", on_schema_change="'fail'") + query.replace("COLUMNS", "amount, city"))
     lake.model("turned", config("merge", unique_key="'id'") + query.replace("COLUMNS", "'x' as amount"))
     results = lake.run()
-    assert {name: found.status for name, found in results.items()} == {
+    assert {name: result.status for name, result in results.items()} == {
         "grows": "success", "stays": "success", "fails": "error", "turned": "error",
     }  # fmt: skip
     assert lake.rows("grows")[-2:] == [(4, D(4), None), (5, None, "Rome")]

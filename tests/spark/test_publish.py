@@ -45,9 +45,11 @@ def rows_of(url: str, table: str) -> list[Row]:
     """Rows of a published table, without its key."""
     engine = sa.create_engine(url, poolclass=sa.NullPool)
     with engine.connect() as db:
-        found = db.execute(sa.text(f"select * from {table}"))
-        names = list(found.keys())
-        return [tuple(value for name, value in zip(names, each, strict=True) if name != KEY_COLUMN) for each in found]
+        selected = db.execute(sa.text(f"select * from {table}"))
+        names = list(selected.keys())
+        return [
+            tuple(value for name, value in zip(names, each, strict=True) if name != KEY_COLUMN) for each in selected
+        ]
 
 
 def _spelt(is_post: bool) -> Callable[[Row], Row]:
@@ -168,10 +170,10 @@ def _is_killed(*_: object) -> None:
 def _all_rows(name: str, root: Path, urls: dict[str, str], table: str) -> list[Row]:
     if name == "file":
         with duckdb.connect(str(root / "serving.duckdb"), read_only=True) as db:
-            found = db.execute(f"select * exclude ({KEY_COLUMN}) from {table}").fetchall()
+            rows = db.execute(f"select * exclude ({KEY_COLUMN}) from {table}").fetchall()
     elif name == "files":
         whole = parquet.ParquetFile(root / "shown" / f"{table}.parquet").read().drop_columns([KEY_COLUMN])
-        found = [tuple(each.values()) for each in whole.to_pylist()]
+        rows = [tuple(each.values()) for each in whole.to_pylist()]
     else:
-        found = rows_of(urls[name], f"lake.{table}" if name == "post" else table)
-    return sorted(map(tuple, found), key=repr)
+        rows = rows_of(urls[name], f"lake.{table}" if name == "post" else table)
+    return sorted(map(tuple, rows), key=repr)

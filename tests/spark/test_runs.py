@@ -66,8 +66,8 @@ def test_an_incremental_run_reads_nothing_of_untouched_partitions(lake: Lake, or
     stored = lake.spark.read.parquet(f"{lake.uri('months')}/{newest}")
     assert [tuple(row) for row in stored.select("ym", "total", "hi").collect()] == [("m1", D("11.50"), D("7.00"))]
     refreshed = lake.run(full_refresh=True)
-    assert {found.status for found in refreshed.values()} == {"error"}
-    assert all("not a Parquet file" in found.message for found in refreshed.values()), refreshed["flat"].message
+    assert {result.status for result in refreshed.values()} == {"error"}
+    assert all("not a Parquet file" in result.message for result in refreshed.values()), refreshed["flat"].message
 
 
 def poison_rows(uri: str, keep: Callable[[str], bool]) -> int:
@@ -111,7 +111,7 @@ def test_a_failing_model_skips_its_descendants_and_the_others_go_on(lake: Lake, 
     lake.model("grandchild", "select n + 1 as m from {{ ref('child') }}")
     lake.model("well", "select count(*) as n from @orders")
     results = lake.run()
-    assert {name: found.status for name, found in results.items()} == {
+    assert {name: result.status for name, result in results.items()} == {
         "bad": "error", "child": "skipped", "grandchild": "skipped", "well": "success",
     }  # fmt: skip
     assert "model.shop.bad" in results["child"].message
@@ -122,7 +122,7 @@ def test_fail_fast_skips_what_has_not_started(lake: Lake, orders: Table) -> None
     lake.model("a_bad", "{{ config(unique_key='buyer') }} select id, buyer from @orders")
     lake.model("b_well", "select count(*) as n from @orders")
     results = lake.run(threads=1, fail_fast=True)
-    assert {name: found.status for name, found in results.items()} == {"a_bad": "error", "b_well": "skipped"}
+    assert {name: result.status for name, result in results.items()} == {"a_bad": "error", "b_well": "skipped"}
     assert "fail-fast" in results["b_well"].message
 
 
@@ -180,7 +180,7 @@ def test_history_that_was_cleaned_means_a_full_refresh_with_the_reason(lake: Lak
     results = lake.run()
     assert results["flat"].strategy == "full_refresh"
     assert "HIS003" in lake.rules("flat")
-    assert "cleaned" in next(found.message for found in results["flat"].reasons if found.rule == "HIS003")
+    assert "cleaned" in next(reason.message for reason in results["flat"].reasons if reason.rule == "HIS003")
     lake.assert_maintained("flat")
     assert results["strict"].status == "error"
     assert "HIS003" in results["strict"].message

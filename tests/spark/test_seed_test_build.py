@@ -50,8 +50,8 @@ def commits(project: Path, name: str) -> int:
 
 
 def results(project: Path) -> dict[str, dict[str, Any]]:
-    found = json.loads((project / "target" / "run_results.json").read_text())["results"]
-    return {row["unique_id"].split(".")[2]: row for row in found}
+    run_results = json.loads((project / "target" / "run_results.json").read_text())["results"]
+    return {row["unique_id"].split(".")[2]: row for row in run_results}
 
 
 def statuses(project: Path) -> dict[str, str]:
@@ -60,9 +60,9 @@ def statuses(project: Path) -> dict[str, str]:
 
 def test_a_seed_becomes_a_table_of_inferred_types(spark: SparkSession, project: Path) -> None:
     assert main(["seed"]) == 0
-    found = rows(spark, "orders")
-    assert [str(value) for value in found[0]] == ["1", "tea", "5.00", "2024-01-02", "None"]
-    assert [row[3:] for row in found] == [(date(2024, 1, 2), None), (date(2024, 1, 2), "ü 🛒"), (None, "x")]
+    stored = rows(spark, "orders")
+    assert [str(value) for value in stored[0]] == ["1", "tea", "5.00", "2024-01-02", "None"]
+    assert [row[3:] for row in stored] == [(date(2024, 1, 2), None), (date(2024, 1, 2), "ü 🛒"), (None, "x")]
 
 
 def test_an_unchanged_seed_makes_no_commit(project: Path) -> None:
@@ -168,9 +168,9 @@ def test_a_warning_fails_nothing(project: Path) -> None:
 def test_a_failed_test_skips_what_reads_its_model(project: Path) -> None:
     put(project, {"models/t.yml": TESTS, "models/aside.sql": "select id from {{ ref('orders') }}"})
     assert main(["build"]) == 1
-    found = statuses(project)
-    assert found["accepted_values_sales_product__tea"] == "fail"
-    assert (found["top"], found["not_null_top_best"], found["aside"]) == ("skipped", "skipped", "success")
+    by_node = statuses(project)
+    assert by_node["accepted_values_sales_product__tea"] == "fail"
+    assert (by_node["top"], by_node["not_null_top_best"], by_node["aside"]) == ("skipped", "skipped", "success")
     assert not (project / "warehouse/dws/top").exists()
 
 

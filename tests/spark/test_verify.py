@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import functions as F
 
 from sqlmesh_like.errors import NodeError
-from sqlmesh_like.names import KEY
+from sqlmesh_like.names import IS_DELETED, KEY
 from sqlmesh_like.spark.tables import hudi_table
-from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable
+from sqlmesh_like.spark.tables.hudi_table import HudiTable
 from tests.spark.lake import ORDERS, Lake, Table
 
 D = Decimal
@@ -38,9 +38,9 @@ def test_a_row_altered_by_raw_hudi_is_found_printed_and_rebuilt(lake: Lake, orde
     lake.run_well()
     lake.assert_maintained()
     alter(lake, "agg")
-    found = lake.verify("agg")
-    assert found.total == 2
-    assert [(sign, dict(row)) for sign, row in found.rows] == [
+    mismatch = lake.verify("agg")
+    assert mismatch.total == 2
+    assert [(sign, dict(row)) for sign, row in mismatch.rows] == [
         (-1, {"city": "y", "total": D("666.00")}),
         (1, {"city": "y", "total": D("7.00")}),
     ]

@@ -52,7 +52,7 @@ class World:
 def world(number: int, models: int, changes: int) -> World:
     """The world of a number: always the same one, with so many models (one may be rebuilt each time) and batches."""
     constructs = random.Random(number).sample(CONSTRUCTS, models)
-    found: list[World] = []
+    worlds: list[World] = []
 
     @seed(number)
     @settings(
@@ -61,10 +61,10 @@ def world(number: int, models: int, changes: int) -> World:
     )  # fmt: skip
     @given(drawn=_worlds(constructs, changes))
     def collect(drawn: World) -> None:
-        found.append(drawn)
+        worlds.append(drawn)
 
     collect()
-    return max(found[1:], key=_worth)  # the first one is the simplest there is
+    return max(worlds[1:], key=_worth)  # the first one is the simplest there is
 
 
 def _worth(drawn: World) -> int:

@@ -75,11 +75,11 @@ def page(suite: str, plans: Mapping[str, Classification]) -> str:
 
 def _blocked(plans: dict[str, Classification]) -> dict[str, list[str]]:
     """Queries that are rebuilt in full, by the rule of the first reason."""
-    found: dict[str, list[str]] = {}
+    by_rule: dict[str, list[str]] = {}
     for name, plan in plans.items():
         if plan.strategy == "full_refresh":
-            found.setdefault(plan.reasons[0].rule, []).append(name)
-    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+            by_rule.setdefault(plan.reasons[0].rule, []).append(name)
+    return dict(sorted(by_rule.items(), key=lambda item: -len(item[1])))
 
 
 def _block(name: str, plan: Classification) -> str:

@@ -103,15 +103,15 @@ def _star_edits(
 
 def _aliases(columns: Sequence[exp.Expr], names: _Names) -> list[str | None]:
     """The alias that each column needs, None where it has a name of its own."""
-    found: list[str | None] = []
+    aliases: list[str | None] = []
     seen: set[str] = set()
     for number, column in enumerate(columns, 1):
         inner = column.unnest()
         name = inner.alias_or_name if isinstance(inner, exp.Alias | exp.Column) else ""
         is_its_own = bool(name) and name.lower() not in seen
-        found.append(None if is_its_own else names.unused(name or f"column_{number}"))
+        aliases.append(None if is_its_own else names.unused(name or f"column_{number}"))
         seen.add(name.lower())
-    return found
+    return aliases
 
 
 def _relation_edits(tree: exp.Query, tables: Mapping[str, Table], relation: Callable[[str], str]) -> Iterator[Edit]:
@@ -134,9 +134,9 @@ class _Names:
 
     def unused(self, wanted: str) -> str:
         candidates = (wanted if number == 1 else f"{wanted}_{number}" for number in count(1))
-        found = next(name for name in candidates if name.lower() not in self._taken)
-        self._taken.add(found.lower())
-        return found
+        unused_name = next(name for name in candidates if name.lower() not in self._taken)
+        self._taken.add(unused_name.lower())
+        return unused_name
 
 
 def _parsed(sql: str) -> exp.Query:

@@ -47,15 +47,15 @@ def queries(suite: str, relation: Callable[[str], str], *, without_limit: bool =
 
     `relation` says how a table is written, e.g. as a call of `source()`. `without_limit` cuts the LIMIT at the end.
     """
-    found = {}
+    texts = {}
     with zipfile.ZipFile(jar()) as archive:
         for path in map(PurePosixPath, archive.namelist()):
             if str(path.parent) == SUITES[suite].queries and path.suffix == ".sql":
                 sql = archive.read(str(path)).decode()
                 if without_limit:
                     sql = query_text.without_limit(sql) or sql
-                found[_padded(path.stem)] = query_text.model_text(sql.rstrip(), TABLES[suite], relation)
-    return dict(sorted(found.items()))
+                texts[_padded(path.stem)] = query_text.model_text(sql.rstrip(), TABLES[suite], relation)
+    return dict(sorted(texts.items()))
 
 
 def write_project(

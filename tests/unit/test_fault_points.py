@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlmesh_like.fault_points import POINTS, VARIABLE
+from sqlmesh_like.fault_points import FAULT_VARIABLE, POINTS
 
 CODE = Path(__file__).parents[2] / "sqlmesh_like"
 
@@ -20,7 +20,7 @@ CODE = Path(__file__).parents[2] / "sqlmesh_like"
 def run(fault: str, *names: str) -> int:
     """The exit code of a process that gets to these steps."""
     text = "import sys\nfrom sqlmesh_like.fault_points import fault_point\n[fault_point(n) for n in sys.argv[1:]]"
-    environment = {**os.environ, VARIABLE: fault, "PYTHONPATH": str(CODE.parent)}
+    environment = {**os.environ, FAULT_VARIABLE: fault, "PYTHONPATH": str(CODE.parent)}
     return subprocess.run([sys.executable, "-c", text, *names], env=environment, check=False).returncode
 
 
@@ -45,7 +45,7 @@ def test_a_process_ends_the_time_that_is_wanted_and_not_before() -> None:
 
 @pytest.mark.parametrize("fault", ["hudi.commit.staggered", "swap.built:0", "swap.built:x", "swap.built:1:burn"])
 def test_what_is_not_a_step_is_refused_before_anything_is_done(fault: str, tmp_path: Path) -> None:
-    environment = {**os.environ, VARIABLE: fault}
+    environment = {**os.environ, FAULT_VARIABLE: fault}
     call = subprocess.run(
         [sys.executable, "-m", "sqlmesh_like", "run"], env=environment, cwd=tmp_path, capture_output=True, text=True,
         check=False,

@@ -55,12 +55,12 @@ def sold(dice: random.Random, now: datetime) -> Row:
 
 def total(rows: Mapping[str, Row], today: date) -> list[tuple[object, ...]]:
     """Contracts by agent, added up by Python over what was signed in the 365 days that end today."""
-    found: dict[int, list[Decimal]] = {}
+    by_agent: dict[int, list[Decimal]] = {}
     for _, _, status, value, signed, agent, _, _ in rows.values():
         assert isinstance(signed, datetime) and isinstance(value, Decimal) and isinstance(agent, int)
         if status == 3 and timedelta(0) <= today - signed.date() < timedelta(days=365):
-            found.setdefault(agent, []).append(value)
-    return sorted((agent, sum(values), len(values)) for agent, values in found.items())
+            by_agent.setdefault(agent, []).append(value)
+    return sorted((agent, sum(values), len(values)) for agent, values in by_agent.items())
 
 
 @pytest.mark.checklist(74, 75)

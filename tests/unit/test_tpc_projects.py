@@ -112,5 +112,5 @@ def test_every_table_has_a_primary_key(suite: str) -> None:
 
 @pytest.mark.parametrize("name", ["query_text", "suites", "tables"])
 def test_examples_in_docstrings_are_true(name: str) -> None:
-    found = doctest.testmod(importlib.import_module(f"tests.tpc.{name}"))
-    assert found.attempted and not found.failed
+    outcome = doctest.testmod(importlib.import_module(f"tests.tpc.{name}"))
+    assert outcome.attempted and not outcome.failed

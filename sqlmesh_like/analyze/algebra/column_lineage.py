@@ -17,7 +17,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Filter,
     Join,
     Named,
-    Project,
+    Projection,
     Relation,
     Scan,
     UnionAll,
@@ -85,7 +85,7 @@ def _trace(relation: Relation) -> _Traced:
             return _Traced(below.values, _influenced(below, below.values, [relation.condition], "filters"))
         case Distinct():
             return _trace(relation.child)
-        case Project() | Windowed():
+        case Projection() | Windowed():
             below = _trace(relation.child)
             return _Traced(_items(relation.items, below.values), below.influences)
         case Aggregate():

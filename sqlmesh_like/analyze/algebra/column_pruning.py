@@ -16,7 +16,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Explode,
     Filter,
     Join,
-    Project,
+    Projection,
     Relation,
     Scan,
     UnionAll,
@@ -65,7 +65,7 @@ def _reads(node: Relation, needed: set[str]) -> list[tuple[Relation, set[str]]]:
             return []
         case Filter():
             return [(node.child, needed | _names([node.condition]))]
-        case Project():
+        case Projection():
             return [(node.child, _names([i.expression for i in node.items if i.name.lower() in needed]))]
         case Explode():
             return [(node.child, (needed & _all(node.child)) | _names([node.array]))]
@@ -88,7 +88,7 @@ def _narrowed(node: Relation, needed: set[str]) -> Relation:
     match node:
         case Scan():
             return replace(node, schema=tuple(c for c in node.schema if c.name.lower() in needed))
-        case Project():
+        case Projection():
             return replace(node, items=tuple(item for item in node.items if item.name.lower() in needed))
     return node
 

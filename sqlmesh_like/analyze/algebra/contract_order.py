@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import Aggregate, Named, Project, Relation, Windowed, columns
+from sqlmesh_like.analyze.algebra.relation import Aggregate, Named, Projection, Relation, Windowed, columns
 from sqlmesh_like.render.rendered import RenderedModel
 
 
@@ -43,7 +43,7 @@ def _relation_in_order(relation: Relation, wanted: list[str]) -> Relation:
     def rank(item: Named) -> int:
         return wanted.index(item.name.lower())
 
-    if isinstance(relation, Project | Windowed | Aggregate):
+    if isinstance(relation, Projection | Windowed | Aggregate):
         return replace(relation, items=tuple(sorted(relation.items, key=rank)))
     items = (Named(column.name, exp.column(column.name, quoted=True), column.type) for column in columns(relation))
-    return Project(relation, tuple(sorted(items, key=rank)))
+    return Projection(relation, tuple(sorted(items, key=rank)))

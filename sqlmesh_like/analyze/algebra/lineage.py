@@ -13,7 +13,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Filter,
     Join,
     Named,
-    Project,
+    Projection,
     Relation,
     Scan,
     UnionAll,
@@ -37,7 +37,7 @@ def split_columns(relation: Relation) -> Origins:
             return {column.name.lower(): {relation.input_id: column.name} for column in relation.schema}
         case Filter() | Distinct() | Explode():
             return split_columns(relation.child)
-        case Project():
+        case Projection():
             return _copied(relation.items, split_columns(relation.child))
         case Windowed():
             below = split_columns(relation.child)

@@ -54,7 +54,7 @@ class Filter:
 
 
 @dataclass(frozen=True)
-class Project(_Listing):
+class Projection(_Listing):
     """One output row for each row of the child; no window functions, no aggregates."""
 
     child: Relation
@@ -172,7 +172,7 @@ class NodeNumbers:
         return self._numbers.setdefault(id(node), (len(self._numbers), node))[0]
 
 
-Relation = Scan | Filter | Project | Explode | Windowed | UnionAll | Join | Distinct | Aggregate
+Relation = Scan | Filter | Projection | Explode | Windowed | UnionAll | Join | Distinct | Aggregate
 
 
 def columns(relation: Relation) -> Schema:
@@ -188,7 +188,7 @@ def columns(relation: Relation) -> Schema:
             return columns(relation.left)
         case Join():
             return columns(relation.left) + columns(relation.right)
-        case Project() | Windowed() | Aggregate():
+        case Projection() | Windowed() | Aggregate():
             return relation.schema
 
 
@@ -200,7 +200,7 @@ def children(relation: Relation) -> tuple[Relation, ...]:
             return branches
         case Join():
             return (relation.left, relation.right)
-        case Filter() | Project() | Explode() | Windowed() | Distinct() | Aggregate():
+        case Filter() | Projection() | Explode() | Windowed() | Distinct() | Aggregate():
             return (relation.child,)
 
 
@@ -209,7 +209,7 @@ def expressions(relation: Relation) -> list[exp.Expr]:
     match relation:
         case Filter():
             return [relation.condition]
-        case Project() | Windowed():
+        case Projection() | Windowed():
             return [item.expression for item in relation.items]
         case Join():
             return [relation.condition] if relation.condition is not None else []
@@ -235,7 +235,7 @@ def inputs(relation: Relation) -> tuple[str, ...]:
 
 def is_linear_node(node: Relation) -> bool:
     """Whether the change of a node's result is a sum over the changes of its children."""
-    return isinstance(node, Scan | Filter | Project | Explode | UnionAll) or (
+    return isinstance(node, Scan | Filter | Projection | Explode | UnionAll) or (
         isinstance(node, Join) and node.kind == "inner"
     )
 
@@ -284,7 +284,7 @@ def _collect(relation: Relation, needed: set[str] | None, used: dict[str, set[st
         case UnionAll():
             for branch in relation.branches:
                 _collect(branch, None, used)
-        case Project() | Windowed():
+        case Projection() | Windowed():
             items = [i.expression for i in relation.items if needed is None or i.name.lower() in needed]
             _collect(relation.child, _names(items), used)
         case Aggregate():

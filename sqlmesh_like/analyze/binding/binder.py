@@ -16,7 +16,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Filter,
     JoinKind,
     Named,
-    Project,
+    Projection,
     Relation,
     UnionAll,
     Windowed,
@@ -237,12 +237,14 @@ def _read_projection(select: exp.Select, items: list[exp.Alias], scope: Scope) -
     if not windows:
         if qualify:
             raise UnknownName("QUALIFY needs a window function", qualify)
-        return Project(scope.relation, outputs)
+        return Projection(scope.relation, outputs)
     whole = Windowed(scope.relation, outputs, tuple(_partition_list(window, scope) for window in windows))
     if not qualify:
         return whole
     kept = Filter(whole, exp.column(_QUALIFY, quoted=True))
-    return Project(kept, tuple(replace(n, expression=exp.column(n.name, quoted=True)) for n in outputs[: len(items)]))
+    return Projection(
+        kept, tuple(replace(n, expression=exp.column(n.name, quoted=True)) for n in outputs[: len(items)])
+    )
 
 
 def _with_aliases(condition: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Expr:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import Named, Project, columns
+from sqlmesh_like.analyze.algebra.relation import Named, Projection, columns
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported
 
 
@@ -17,7 +17,7 @@ def renamed(scope: Scope, prefix: str) -> Scope:
         for source in scope.sources
     )
     merged = tuple((name, f"{prefix}.{output}") for name, output in scope.merged)
-    return Scope(Project(scope.relation, items), sources, merged)
+    return Scope(Projection(scope.relation, items), sources, merged)
 
 
 def resolved_inside_out(part: exp.Expr, inner: Scope, outer: Scope) -> exp.Expr:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import Distinct, JoinKind, Named, Project, Relation, Windowed, columns
+from sqlmesh_like.analyze.algebra.relation import Distinct, JoinKind, Named, Projection, Relation, Windowed, columns
 from sqlmesh_like.analyze.binding.joining import make_join
 
 COPY = "_sml_copy"
@@ -18,7 +18,7 @@ _RIGHT = "_sml_r."
 
 def distinct_difference(left: Relation, right: Relation, kind: JoinKind, offset: int | None) -> Relation:
     """Distinct rows of the left side with (`semi`) or without (`anti`) an equal row on the right."""
-    return make_join(Distinct(left, offset), Project(right, _named(right)), kind, _equal(left, right))
+    return make_join(Distinct(left, offset), Projection(right, _named(right)), kind, _equal(left, right))
 
 
 def counted_difference(left: Relation, right: Relation, kind: JoinKind, offset: int | None) -> Relation:
@@ -27,7 +27,7 @@ def counted_difference(left: Relation, right: Relation, kind: JoinKind, offset: 
     copies = Windowed(left, (*shown, _numbered(left, COPY, offset)), (_keys(left),))
     others = Windowed(right, (*_named(right), _numbered(right, _RIGHT + COPY, offset)), (_keys(right),))
     same_copy = exp.EQ(this=_column(COPY), expression=_column(_RIGHT + COPY))
-    return Project(make_join(copies, others, kind, exp.and_(_equal(left, right), same_copy)), shown)
+    return Projection(make_join(copies, others, kind, exp.and_(_equal(left, right), same_copy)), shown)
 
 
 def _numbered(side: Relation, name: str, offset: int | None) -> Named:

@@ -14,7 +14,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Join,
     JoinKind,
     Named,
-    Project,
+    Projection,
     Relation,
     Scan,
     columns,
@@ -183,4 +183,4 @@ def _qualified(alias: str, relation: Relation) -> Scope:
         Named(output, exp.column(column.name, quoted=True), column.type)
         for (_, output), column in zip(outputs, columns(relation), strict=True)
     )
-    return Scope(Project(relation, items), (ScopeSource(alias, outputs),))
+    return Scope(Projection(relation, items), (ScopeSource(alias, outputs),))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import Explode, Named, Project, Relation, columns
+from sqlmesh_like.analyze.algebra.relation import Explode, Named, Projection, Relation, columns
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, named, require_pure
 from sqlmesh_like.analyze.expressions import types
 from sqlmesh_like.analyze.expressions.nested_types import element_of, fields_of
@@ -96,7 +96,7 @@ def _generated(scope: Scope, generator: exp.Expr, written: list[str], prefix: st
         Named(f"{prefix}.{name}", expression, type_) for name, (_, expression, type_) in zip(names, made, strict=True)
     ]
     outputs = tuple((name, one.name) for name, one in zip(names, added, strict=True))
-    return _Made(Project(exploded, (*kept, *added)), outputs)
+    return _Made(Projection(exploded, (*kept, *added)), outputs)
 
 
 # No user's column is named so: the columns of the array itself must not hide those made of them.

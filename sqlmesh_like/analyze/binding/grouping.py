@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import Aggregate, Call, Filter, Named, Project, Relation
+from sqlmesh_like.analyze.algebra.relation import Aggregate, Call, Filter, Named, Projection, Relation
 from sqlmesh_like.analyze.binding.grouping_sets import GroupingSets, has_sets, read_sets
 from sqlmesh_like.analyze.binding.scope import (
     AGGREGATES,
@@ -64,7 +64,7 @@ def read_aggregate(select: exp.Select, scope: Scope, items: list[exp.Alias]) -> 
         return aggregate
     kept = Filter(aggregate, exp.column(HAVING, quoted=True))
     shown = outputs[: len(items)]
-    return Project(kept, tuple(Named(o.name, exp.column(o.name, quoted=True), o.type) for o in shown))
+    return Projection(kept, tuple(Named(o.name, exp.column(o.name, quoted=True), o.type) for o in shown))
 
 
 def _having(condition: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Expr:

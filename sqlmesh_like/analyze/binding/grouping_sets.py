@@ -14,7 +14,7 @@ from math import prod
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import Explode, Named, Project, Relation, columns
+from sqlmesh_like.analyze.algebra.relation import Explode, Named, Projection, Relation, columns
 from sqlmesh_like.analyze.binding.scope import Unsupported
 from sqlmesh_like.analyze.expressions.types import is_exact_key
 from sqlmesh_like.names import Column
@@ -40,7 +40,7 @@ class GroupingSets:
         copies = Explode(relation, numbers, _SET, Column(_UNUSED, "int"))
         kept = [Named(c.name, exp.column(c.name, quoted=True), c.type) for c in columns(relation)]
         made = [Named(key.name, self._in_its_sets(text, key), key.type) for text, key in self.keys.items()]
-        return Project(copies, (*kept, *made, Named(_SET, exp.column(_SET, quoted=True), "int")))
+        return Projection(copies, (*kept, *made, Named(_SET, exp.column(_SET, quoted=True), "int")))
 
     def columns(self) -> tuple[Named, ...]:
         """What the expanded rows are grouped by."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import Aggregate, Call, Join, Named, Project, Relation
+from sqlmesh_like.analyze.algebra.relation import Aggregate, Call, Join, Named, Projection, Relation
 from sqlmesh_like.analyze.binding.correlation import renamed, resolved_inside_out
 from sqlmesh_like.analyze.binding.from_clause import FromReader
 from sqlmesh_like.analyze.binding.grouping import aggregate_calls, call_type, read_aggregate
@@ -71,7 +71,7 @@ class ScalarSubqueries:
         if not isinstance(relation, Aggregate) or relation.keys or len(relation.items) != 1:
             raise Unsupported("QRY005", "a subquery that is not known to have exactly one row", query, "SELECT")
         item = relation.items[0]
-        one = Project(relation, (Named(name, exp.column(item.name, quoted=True), item.type),))
+        one = Projection(relation, (Named(name, exp.column(item.name, quoted=True), item.type),))
         cross_join = make_join(scope.relation, one, "inner", None)
         return _with_values(scope, cross_join, name, (name,)), exp.column(name, table=name, quoted=True)
 

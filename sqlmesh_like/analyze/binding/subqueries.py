@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.relation import JoinKind, Named, Project, Relation, columns
+from sqlmesh_like.analyze.algebra.relation import JoinKind, Named, Projection, Relation, columns
 from sqlmesh_like.analyze.binding.correlation import renamed, resolved_inside_out
 from sqlmesh_like.analyze.binding.expression_copies import operand
 from sqlmesh_like.analyze.binding.from_clause import FromReader
@@ -79,7 +79,7 @@ class Subqueries:
             raise Unsupported("QRY005", "IN of a query with several columns", membership)
         only = columns(relation)[0]
         name = f"{alias}.{only.name}"
-        right = Project(relation, (Named(name, exp.column(only.name, quoted=True), only.type),))
+        right = Projection(relation, (Named(name, exp.column(only.name, quoted=True), only.type),))
         value = outer.resolve(membership.this)
         require_pure(value)
         condition = exp.EQ(this=operand(value), expression=exp.column(name, quoted=True))

@@ -13,11 +13,12 @@ from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.reporter import Notify
 from sqlmesh_like.errors import SmlError, UsageError
 from sqlmesh_like.names import NodeId
+from sqlmesh_like.project.config import HookTime
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.render.library.call import TemplateCall
 from sqlmesh_like.render.operations import Operations
-from sqlmesh_like.run.hooks import Hooks, HookTime
+from sqlmesh_like.run.hooks import Hooks
 from sqlmesh_like.run.lake_query import LakeQuery
 from sqlmesh_like.run.result import RunResult
 

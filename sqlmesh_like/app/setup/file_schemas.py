@@ -9,12 +9,12 @@ from sqlmesh_like.project.keys.package_keys import PACKAGES
 from sqlmesh_like.project.keys.profile_keys import PROFILES
 from sqlmesh_like.project.keys.property_keys import PROPERTIES
 from sqlmesh_like.project.keys.selector_keys import SELECTORS
-from sqlmesh_like.project.keys.settings_keys import SETTINGS
+from sqlmesh_like.project.keys.settings_keys import PROJECT_SETTINGS
 from sqlmesh_like.project.keys.shape import Shape
 from sqlmesh_like.report.chart import REPORT
 
-FILES: Mapping[str, tuple[Shape, str]] = {
-    "project": (SETTINGS, "dbt_project.yml, and [tool.sqlmesh_like] of pyproject.toml"),
+SCHEMA_FILES: Mapping[str, tuple[Shape, str]] = {
+    "project": (PROJECT_SETTINGS, "dbt_project.yml, and [tool.sqlmesh_like] of pyproject.toml"),
     "properties": (PROPERTIES, "Properties: models, sources, tests and the like"),
     "profiles": (PROFILES, "profiles.yml"),
     "report": (REPORT, "report.yml"),
@@ -24,7 +24,7 @@ FILES: Mapping[str, tuple[Shape, str]] = {
 """Kinds of files: what each may say, and which it is."""
 
 
-def file_schema(kind: str) -> dict[str, object]:
-    """The schema of one of `FILES`."""
-    shape, title = FILES[kind]
+def file_json_schema(kind: str) -> dict[str, object]:
+    """The schema of one of `SCHEMA_FILES`."""
+    shape, title = SCHEMA_FILES[kind]
     return json_schema(shape, title)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sqlmesh_like.errors import UsageError
 
-EXAMPLES = {
+EXAMPLE_PROJECTS = {
     "minimal": "sml build (-t test: on DuckDB, in seconds)",
     "cdc": "sml build -t test (on DuckDB, in seconds), then sml ingest && sml build; README.md goes on",
 }

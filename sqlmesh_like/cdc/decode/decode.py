@@ -22,7 +22,7 @@ from sqlmesh_like.cdc.formats.message import CHANGES
 from sqlmesh_like.cdc.formats.row_images import (
     IMAGES,
     NO_SHAPE,
-    Shape,
+    EventShape,
     has_member,
     image_rows,
     image_texts,
@@ -34,7 +34,7 @@ from sqlmesh_like.cdc.formats.row_images import (
     unreadable,
 )
 from sqlmesh_like.cdc.formats.source_types import SourceField, quoted_name, sql_literal
-from sqlmesh_like.cdc.merge.counts import EventCounts, count
+from sqlmesh_like.cdc.merge.counts import EventCounts, count_events
 from sqlmesh_like.cdc.merge.defaults import added, given
 from sqlmesh_like.cdc.merge.unchanged_value_backfill import with_unchanged_values
 from sqlmesh_like.cdc.merge.unsure_placement import unsure_rows
@@ -128,13 +128,15 @@ def decode(
     is_read_twice = bool(stored) or events is not None
     held = _held(reduce(DataFrame.unionByName, judged), is_read_twice=is_read_twice)
     decoded = Decoded(
-        *(layout, held, count(held.frame, layout), settled, truncates, defaults if stored else {}),
+        *(layout, held, count_events(held.frame, layout), settled, truncates, defaults if stored else {}),
         *(share.bytes, events is None),
     )
     return _completed(decoded, shapes, uri if stored else None, letter_rows)
 
 
-def _completed(decoded: Decoded, shapes: Sequence[Shape], uri: str | None, letter_rows: DataFrame | None) -> Decoded:
+def _completed(
+    decoded: Decoded, shapes: Sequence[EventShape], uri: str | None, letter_rows: DataFrame | None
+) -> Decoded:
     """Events that had to be looked at again: what was read in haste, what they leave out, where their rows stand.
 
     `uri`: of the table, None where it is not there yet.
@@ -199,7 +201,7 @@ def _by_names(frame: DataFrame, variant: Variant, table: SourceTable) -> Sequenc
 def with_events(decoded: Decoded, events: DataFrame) -> Decoded:
     """The same with other events of the same columns, which are in memory from now on."""
     kept = cached(events)
-    counts = count(kept.frame, decoded.layout)
+    counts = count_events(kept.frame, decoded.layout)
     decoded.release()
     return replace(decoded, held=kept, counts=counts)
 
@@ -207,7 +209,7 @@ def with_events(decoded: Decoded, events: DataFrame) -> Decoded:
 _IS_CHANGE = f"kind in ({', '.join(map(sql_literal, CHANGES))})"
 
 
-def _shape(group: _Group, share: Share, stored: Schema) -> Shape | None:
+def _shape(group: _Group, share: Share, stored: Schema) -> EventShape | None:
     """How the events are laid out; None where the schema that they state makes no sense."""
     ingest, variant, frame = share.table.ingest, group.variant, group.frame
     assert ingest is not None
@@ -245,7 +247,7 @@ def _stored_columns(uri: str) -> Schema:
     return schema_of(next(text for text in texts if text))
 
 
-def _judged(number: int, group: _Group, shape: Shape, layout: OdsLayout) -> DataFrame:
+def _judged(number: int, group: _Group, shape: EventShape, layout: OdsLayout) -> DataFrame:
     if group.schema is None:
         return validate_events(_read(number, group.frame, shape, layout), layout)
     own = tuple(column for column in layout.columns if column.name != layout.ingest.origin)
@@ -261,7 +263,7 @@ def _judged(number: int, group: _Group, shape: Shape, layout: OdsLayout) -> Data
     return validate_events(row.selectExpr("*", *_named(images), _SURE), layout, value)
 
 
-def _read(number: int, frame: DataFrame, shape: Shape, layout: OdsLayout) -> DataFrame:
+def _read(number: int, frame: DataFrame, shape: EventShape, layout: OdsLayout) -> DataFrame:
     """The events of the shape of this number as images; `unsure` has the number where one must be read again."""
     if not typed_parse.can_be_typed(shape, partial=layout.ingest.updates == "partial"):
         return _images(frame, shape, layout).selectExpr("*", _SURE)
@@ -280,7 +282,7 @@ def _read(number: int, frame: DataFrame, shape: Shape, layout: OdsLayout) -> Dat
     return frame.selectExpr("*", *_named(entries))
 
 
-def _reread(judged: DataFrame, shapes: Sequence[Shape], layout: OdsLayout) -> DataFrame:
+def _reread(judged: DataFrame, shapes: Sequence[EventShape], layout: OdsLayout) -> DataFrame:
     """The events (grain: event), those that are `unsure` read again value by value."""
     partial = layout.ingest.updates == "partial"
     typed_once = (each for each in enumerate(shapes) if typed_parse.can_be_typed(each[1], partial=partial))
@@ -292,7 +294,7 @@ def _reread(judged: DataFrame, shapes: Sequence[Shape], layout: OdsLayout) -> Da
 _SURE = "cast(null as int) as unsure"
 
 
-def _images(frame: DataFrame, shape: Shape, layout: OdsLayout) -> DataFrame:
+def _images(frame: DataFrame, shape: EventShape, layout: OdsLayout) -> DataFrame:
     """Adds the typed rows before and after, what of them cannot be read and what of them is missing."""
     partial = layout.ingest.updates == "partial"
     read = frame.selectExpr(*LINE, *_named(parsed_images(shape, partial=partial)))

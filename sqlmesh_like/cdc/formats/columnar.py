@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlmesh_like.cdc.formats.dms import OP, OPS, ROW_OPS
 from sqlmesh_like.cdc.formats.message import op_of
-from sqlmesh_like.cdc.formats.row_images import NO_SHAPE, Shape, advice
+from sqlmesh_like.cdc.formats.row_images import NO_SHAPE, EventShape, advice
 from sqlmesh_like.cdc.formats.source_types import (
     MAX_DAYS,
     MAX_MILLIS,
@@ -91,7 +91,7 @@ def _whens(values: Mapping[str, str]) -> str:
     return " ".join(f"when {sql_literal(name)} then {sql_literal(value)}" for name, value in values.items())
 
 
-def images(shape: Shape, schema: FileSchema, columns: Schema, *, partial: bool) -> dict[str, str]:
+def images(shape: EventShape, schema: FileSchema, columns: Schema, *, partial: bool) -> dict[str, str]:
     """Spark SQL over `RAW` and `envelope`: rows before and after, what cannot be read, what an update leaves out."""
     kinds = dict(schema)
     fields = {field.name.lower(): field for field in shape.fields if field.member in kinds}
@@ -111,7 +111,7 @@ def images(shape: Shape, schema: FileSchema, columns: Schema, *, partial: bool) 
     }
 
 
-def _absent(shape: Shape, column: Column) -> str:
+def _absent(shape: EventShape, column: Column) -> str:
     return shape.absent.get(column.name, f"cast(null as {column.type})")
 
 

@@ -32,7 +32,7 @@ UNAVAILABLE = (_MARK, "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==", f'["{_MARK}"]'
 
 
 @dataclass(frozen=True)
-class Shape:
+class EventShape:
     """How a group of events of one table is laid out: its message and its columns.
 
     `clashes` are members that would be a column which another member is: no table can hold both. `absent`: Spark SQL of
@@ -45,7 +45,7 @@ class Shape:
     absent: Mapping[str, str] = dataclass_field(default_factory=dict)
 
 
-def shape_of(message: Message, fields: Sequence[SourceField], known: Collection[str]) -> Shape:
+def shape_of(message: Message, fields: Sequence[SourceField], known: Collection[str]) -> EventShape:
     """A shape in which no two members are one column; of such, one with a `known` name stays, else the last.
 
     >>> shape = shape_of(Message("row"), [SourceField("ID", "int"), SourceField("id", "int")], ())
@@ -59,10 +59,10 @@ def shape_of(message: Message, fields: Sequence[SourceField], known: Collection[
         kept[safe_name(field.name).lower()] = field
     stay = {field.name for field in kept.values()}
     clashes = tuple(field.member for field in fields if field.name not in stay)
-    return Shape(message, tuple(field for field in fields if field.name in stay), clashes)
+    return EventShape(message, tuple(field for field in fields if field.name in stay), clashes)
 
 
-def parsed_images(shape: Shape, *, partial: bool = False) -> dict[str, str]:
+def parsed_images(shape: EventShape, *, partial: bool = False) -> dict[str, str]:
     """Spark SQL of the message's members: `all_t` (as texts), `all_x` (decimals), `all_k` (which values are there)."""
     texts = [(field.member, "STRING") for field in shape.fields]
     parsed = {"all_t": _from_json(shape.message, struct_of(texts))}
@@ -93,14 +93,14 @@ def within_path(message: Message, row: str, beside: str = "") -> str:
     return f"STRUCT<{members}{beside}>"
 
 
-def items(shape: Shape) -> str:
+def items(shape: EventShape) -> str:
     """Spark SQL that makes one line of each row of a message, numbered `item` from 0."""
     if shape.message.is_list:
         return f"posexplode(all_t.{quoted_name(shape.message.new or '')}) as (item, ignored)"
     return "0 as item"
 
 
-def image_rows(shape: Shape, *, partial: bool = False) -> dict[str, str]:
+def image_rows(shape: EventShape, *, partial: bool = False) -> dict[str, str]:
     """Spark SQL of one row's members: `new_t`, `old_t`, the same with `_x`; `changed`, `mentioned`: names in each."""
     message = shape.message
     suffixes = [name.removeprefix("all_") for name in parsed_images(shape, partial=partial)]
@@ -116,14 +116,14 @@ def image_rows(shape: Shape, *, partial: bool = False) -> dict[str, str]:
     return entries
 
 
-def image_texts(shape: Shape) -> dict[str, str]:
+def image_texts(shape: EventShape) -> dict[str, str]:
     """Spark SQL of `t` and `x`: the row before and the row after, with every value as text and as exact decimal."""
     exact = [field.member for field in shape.fields if exact_type(field)]
     entries = {"t": _pair(shape, "t", [field.member for field in shape.fields])}
     return entries | {"x": _pair(shape, "x", exact)} if exact else entries
 
 
-def _pair(shape: Shape, suffix: str, members: Sequence[str]) -> str:
+def _pair(shape: EventShape, suffix: str, members: Sequence[str]) -> str:
     new, old = f"new_{suffix}", f"old_{suffix}"
     match shape.message.style:
         case "pair":
@@ -141,7 +141,7 @@ def _former(column: str, name: str, new: str, old: str) -> str:
     return f"if(array_contains(changed, {sql_literal(name)}), {old}.{column}, {new}.{column})"
 
 
-def row_image(shape: Shape, name: str, columns: Schema) -> str:
+def row_image(shape: EventShape, name: str, columns: Schema) -> str:
     """Spark SQL of one row image as a struct of these columns (NULL where the event has no such image)."""
     fields = {field.name.lower(): field for field in shape.fields}
     values = (
@@ -151,11 +151,11 @@ def row_image(shape: Shape, name: str, columns: Schema) -> str:
     return f"if(t.{name} is null, null, named_struct({', '.join(values)}))"
 
 
-def _absent(shape: Shape, column: Column) -> str:
+def _absent(shape: EventShape, column: Column) -> str:
     return shape.absent.get(column.name, f"cast(null as {column.type})")
 
 
-def _value(shape: Shape, field: SourceField | None, name: str) -> str | None:
+def _value(shape: EventShape, field: SourceField | None, name: str) -> str | None:
     if field is None:
         return None
     text = f"t.{name}.{quoted_name(field.member)}"
@@ -167,7 +167,7 @@ def _is_unavailable(text: str) -> str:
     return f"coalesce({text} in ({', '.join(map(sql_literal, UNAVAILABLE))}), false)"
 
 
-def unreadable(shape: Shape) -> str:
+def unreadable(shape: EventShape) -> str:
     """Spark SQL that names the values which could not be read, or NULL; uses `t` and the typed `before` and `after`."""
     checks = [
         f"if(t.{name}.{member} is not null and {name}.{column} is null{_but_available(shape, f't.{name}.{member}')}, "
@@ -193,7 +193,7 @@ def _path(message: Message, name: str, member: str) -> str:
     return f"${parts}{'[*]' if message.is_list else ''}['{member}']"
 
 
-def _clash(shape: Shape, name: str, member: str) -> str:
+def _clash(shape: EventShape, name: str, member: str) -> str:
     """Spark SQL of why an event with this member cannot be ingested, or NULL where it has none."""
     # A JSON path cannot name every member.
     rows = _from_json(shape.message, "MAP<STRING, STRING>") + (f".{quoted_name(name)}" if name else "")
@@ -203,7 +203,7 @@ def _clash(shape: Shape, name: str, member: str) -> str:
     return f"if({is_there}, {sql_literal(why)}, null)"
 
 
-def _but_available(shape: Shape, text: str) -> str:
+def _but_available(shape: EventShape, text: str) -> str:
     return f" and not {_is_unavailable(text)}" if shape.message.marks_unavailable else ""
 
 
@@ -215,7 +215,7 @@ def advice(field: SourceField, text: str) -> str:
     return f"if({text} rlike '^[A-Za-z0-9+/]+={{0,2}}$', {advice}, '')"
 
 
-def missing(shape: Shape, columns: Schema, *, partial: bool) -> str:
+def missing(shape: EventShape, columns: Schema, *, partial: bool) -> str:
     """Spark SQL: of which columns the row after brings no value because it had not changed (array; empty: of none).
 
     `partial`: an update mentions only what changed; else only a mark of the format says so.

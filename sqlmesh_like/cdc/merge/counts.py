@@ -35,7 +35,7 @@ class EventCounts:
     of_a_key: int
 
 
-def count(events: DataFrame, layout: OdsLayout) -> EventCounts:
+def count_events(events: DataFrame, layout: OdsLayout) -> EventCounts:
     """Count the events of a table (`Decoded.events`)."""
     conditions = {
         "good": "reason is null",

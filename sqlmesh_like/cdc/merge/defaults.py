@@ -10,17 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sqlmesh_like.cdc.formats.row_images import Shape
+from sqlmesh_like.cdc.formats.row_images import EventShape
 from sqlmesh_like.cdc.formats.source_types import SourceField, decoder, exact_type, quoted_name, sql_literal
-from sqlmesh_like.cdc.merge.merge_sql import DELETED_FLAG, KEY
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
-from sqlmesh_like.names import Schema
+from sqlmesh_like.names import IS_DELETED, KEY, Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def added(layout: OdsLayout, stored: Schema, shapes: Sequence[Shape]) -> dict[str, str]:
+def added(layout: OdsLayout, stored: Schema, shapes: Sequence[EventShape]) -> dict[str, str]:
     """Columns that the table does not have yet, by name, with Spark SQL of the default that events state for them."""
     known = {column.name.lower() for column in stored}
     types = {column.name: column.type or "string" for column in layout.columns if column.name.lower() not in known}
@@ -33,7 +32,9 @@ def _value(field: SourceField) -> str:
     return decoder(field, text, f"try_cast({text} as {exact_type(field) or 'string'})")
 
 
-def given(frames: Sequence[tuple[DataFrame, Shape]], defaults: Mapping[str, str], *, in_order: bool) -> list[Shape]:
+def given(
+    frames: Sequence[tuple[DataFrame, EventShape]], defaults: Mapping[str, str], *, in_order: bool
+) -> list[EventShape]:
     """The shapes; those without an added column have its default in the events before the first that has it.
 
     `in_order`: the whole log has one order; else only what shares a partition of it. After such an event a column that
@@ -85,7 +86,7 @@ def backfilled(rows: DataFrame, stored: DataFrame, layout: OdsLayout, defaults: 
         newest = rows.join(stands, at, "left").where(f"coalesce({order} >= stands, true)")
         rows = newest.select(*rows.columns)
     left = stored.join(rows.select(*at), at, "left_anti")
-    values = {**{name: quoted_name(name) for name in stored.columns}, **defaults, DELETED_FLAG: "false"}
+    values = {**{name: quoted_name(name) for name in stored.columns}, **defaults, IS_DELETED: "false"}
     columns = (
         f"cast({values.get(field.name, 'null')} as {field.dataType.simpleString()}) as {quoted_name(field.name)}"
         for field in rows.schema.fields

@@ -14,10 +14,8 @@ from collections.abc import Collection
 
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.schema.ods_layout import LINE_DIGITS, POSITION, SOFT_DELETED, OdsLayout
+from sqlmesh_like.names import IS_DELETED, KEY
 
-KEY = "_sml_key"
-"""Record key: see `Layout.record_key`."""
-DELETED_FLAG = "_hoodie_is_deleted"
 IS_REMEMBERED = "not is_late and (w.removed or size(parts) > 1)"
 """Of a decision: its key was deleted or moved."""
 
@@ -164,7 +162,7 @@ def loaded(layout: OdsLayout, *, by_file: bool) -> str:
     is_soft = layout.ingest.deletes == "soft"
     if is_soft:
         columns.append(f"kind = 'delete' as {SOFT_DELETED}")
-    columns.append(f"false as {DELETED_FLAG}")
+    columns.append(f"false as {IS_DELETED}")
     kept = "" if is_soft else " where kind <> 'delete'"
     return f"select {', '.join(columns)} from {{events}}{kept}"
 
@@ -180,9 +178,9 @@ def net_rows(layout: OdsLayout, *, with_floors: bool) -> str:
     # By its order the newest row stays whatever is deleted; without one, a late event must touch nothing.
     late = "is_late and place <=> floor_part" if layout.order_columns else "is_late"
     if layout.ingest.deletes == "soft":
-        columns += [f"{is_own} and w.removed as {SOFT_DELETED}", f"not ({is_own}) as {DELETED_FLAG}"]
+        columns += [f"{is_own} and w.removed as {SOFT_DELETED}", f"not ({is_own}) as {IS_DELETED}"]
     else:
-        columns.append(f"not ({is_own}) or w.removed as {DELETED_FLAG}")
+        columns.append(f"not ({is_own}) or w.removed as {IS_DELETED}")
     # Without partitions every row stands in the same place.
     place = "explode(parts)" if layout.partition_field else "''"
     return f"""
@@ -196,7 +194,7 @@ def new_floors(layout: OdsLayout) -> str:
     gone = "w.removed" if layout.ingest.deletes == "hard" else "false"
     return f"""
 select {KEY}, {_each("w.{0} as {0}", layout)}, if({gone}, null, w.part) as part, array_join(parts, '/') as parts,
-  current_timestamp() as noted_at, false as {DELETED_FLAG}
+  current_timestamp() as noted_at, false as {IS_DELETED}
 from {{decisions}} where {IS_REMEMBERED}"""
 
 

@@ -13,6 +13,7 @@ from sqlmesh_like.cdc.formats.literal_frame import frame_query
 from sqlmesh_like.cdc.merge import merge_sql
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import IS_DELETED, KEY
 from sqlmesh_like.spark.tables.hudi_table import HudiTable, write
 
 RETENTION_DAYS = 30
@@ -39,11 +40,11 @@ def write_floors(
     fresh = frame_query(spark, merge_sql.new_floors(layout), decisions=decisions)
     if floors is not None:
         fresh = fresh.unionByName(_expired(floors, fresh))
-    table = HudiTable(uri, f"tombstones_{layout.table.name}", (merge_sql.KEY,), options=_HOUSEKEEPING)
+    table = HudiTable(uri, f"tombstones_{layout.table.name}", (KEY,), options=_HOUSEKEEPING)
     write(fresh, table, "upsert", {})
 
 
 def _expired(floors: DataFrame, fresh: DataFrame) -> DataFrame:
     limit = f"noted_at < current_timestamp() - interval {RETENTION_DAYS} days"
-    old = floors.where(limit).join(fresh, merge_sql.KEY, "left_anti")
-    return old.selectExpr(*(c if c != merge_sql.DELETED_FLAG else f"true as {c}" for c in fresh.columns))
+    old = floors.where(limit).join(fresh, KEY, "left_anti")
+    return old.selectExpr(*(c if c != IS_DELETED else f"true as {c}" for c in fresh.columns))

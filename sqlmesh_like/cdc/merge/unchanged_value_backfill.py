@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame
 
 from sqlmesh_like.cdc.formats.literal_frame import frame_query
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
-from sqlmesh_like.cdc.merge.merge_sql import KEY
 from sqlmesh_like.cdc.schema.ods_layout import POSITION, OdsLayout
+from sqlmesh_like.names import KEY
 
 _GONE = ": the source did not log this value, and no earlier version of the row is known"
 # PostgreSQL logs the delete of the old key first: by the time the new row comes, what it had is gone.

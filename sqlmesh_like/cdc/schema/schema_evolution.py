@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
-from sqlmesh_like.cdc.formats.row_images import Shape
+from sqlmesh_like.cdc.formats.row_images import EventShape
 from sqlmesh_like.cdc.formats.source_types import SourceField, decimal_parts, normal_type, safe_name, widen
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.errors import IngestError
@@ -29,7 +29,7 @@ class EvolvedSchema:
     """
 
     layout: OdsLayout
-    shapes: tuple[Shape, ...]
+    shapes: tuple[EventShape, ...]
     changes: tuple[str, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
     spellings: Mapping[str, str] = field(default_factory=dict)
@@ -39,7 +39,7 @@ def evolve_schema(
     table: SourceTable,
     ingest: IngestTable,
     stored: Schema,
-    shapes: Sequence[Shape],
+    shapes: Sequence[EventShape],
     policy: Policy = "evolve",
     spelt: Mapping[str, str] = _NO_SPELLINGS,
 ) -> EvolvedSchema:

@@ -7,7 +7,7 @@ could have been altered, is `unsure`; `row_images` then reads it once more.
 
 from __future__ import annotations
 
-from sqlmesh_like.cdc.formats.row_images import IMAGES, Shape, struct_of, within_path
+from sqlmesh_like.cdc.formats.row_images import IMAGES, EventShape, struct_of, within_path
 from sqlmesh_like.cdc.formats.source_types import (
     COUNTS,
     Encoding,
@@ -26,7 +26,7 @@ _AS_THEY_ARE = {"int", "bigint", "double", "boolean"}
 _LARGEST = "1.7976931348623157E308D"
 
 
-def can_be_typed(shape: Shape, *, partial: bool) -> bool:
+def can_be_typed(shape: EventShape, *, partial: bool) -> bool:
     """Whether the events have a row before and one after under names of their own, each with all of its values."""
     message = shape.message
     is_plain = message.style == "pair" and not message.is_list and not message.marks_unavailable
@@ -45,14 +45,14 @@ def member_type(field: SourceField) -> str:
     return exact_type(field) or (field.type if field.type in _AS_THEY_ARE else "STRING")
 
 
-def read_typed(shape: Shape) -> str:
+def read_typed(shape: EventShape) -> str:
     """Spark SQL of an event's text (`value`) as a struct that holds both rows."""
     row = struct_of([(field.member, member_type(field)) for field in shape.fields])
     schema = within_path(shape.message, row, f", {_CORRUPT}: STRING")
     return f"from_json(value, {sql_literal(schema)}, map('columnNameOfCorruptRecord', {sql_literal(_CORRUPT)}))"
 
 
-def typed_rows(shape: Shape) -> dict[str, str]:
+def typed_rows(shape: EventShape) -> dict[str, str]:
     """Spark SQL over `read_typed`, as `all_f`: the rows `before` and `after` in `f`, and whether all were read."""
     message = shape.message
     at = "".join(f".{name}" for name in ("all_f", *message.path))[1:]
@@ -64,7 +64,7 @@ def typed_rows(shape: Shape) -> dict[str, str]:
     }
 
 
-def typed_image(shape: Shape, name: str, columns: Schema) -> str:
+def typed_image(shape: EventShape, name: str, columns: Schema) -> str:
     """Spark SQL over `typed_rows`: one row image as a struct of these columns (NULL without such an image)."""
     fields = {field.name.lower(): field for field in shape.fields}
     values = []
@@ -81,7 +81,7 @@ def _value(field: SourceField, name: str) -> str:
     return read if is_value else decoder(field, read, read)
 
 
-def unsure(shape: Shape) -> str:
+def unsure(shape: EventShape) -> str:
     """Spark SQL over `typed_rows` and the images: whether the event must be read again."""
     checks = ["not is_read"]
     for name in IMAGES:

@@ -14,12 +14,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TypeVar
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from sqlmesh_like.cdc.decode.decode import Decoded, decode
 from sqlmesh_like.cdc.decode.events import Routed, events_for, events_of, routed, routed_files
@@ -29,6 +28,7 @@ from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
 from sqlmesh_like.cdc.sources.event_log import LogLines
 from sqlmesh_like.cdc.sources.offset_range import Files
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.cdc.stream.ingest_context import IngestContext
 from sqlmesh_like.cdc.tables import dead_letters
 from sqlmesh_like.cdc.tables.dead_letters import stored_dead_letters
 from sqlmesh_like.cdc.tables.table_batch import commit
@@ -65,9 +65,7 @@ def in_memory(frame: DataFrame) -> Iterator[DataFrame]:
 
 
 def ingest_batch(
-    spark: SparkSession,
-    place: SourcePaths,
-    root: Path,
+    context: IngestContext,
     lines: LogLines,
     mark_of: Callable[[DataFrame | None], BatchMarker],
     *,
@@ -80,6 +78,7 @@ def ingest_batch(
     are in memory. Raises ProjectError, and IngestError under `on_bad_record: fail`.
     """
     started = time.monotonic()
+    place = context.place
     files = lines if isinstance(lines, list) else []
     with _events(place, lines) as events:
         mark = mark_of(events)
@@ -90,12 +89,12 @@ def ingest_batch(
         routing = replace(
             routing, shares={name: share for name, share in routing.shares.items() if name not in without}
         )
-        letter_rows = stored_dead_letters(spark, place)
+        letter_rows = stored_dead_letters(context.spark, place)
         decoded, failed = decode_all(place, events, routing, letter_rows, in_order=isinstance(mark.extent, Files))
         try:
             # What the table's own lines were worth was not known when the batch first came.
             bad_mark = mark if only is None else replace(mark, query=f"{mark.query}/{only}")
-            bad, first_bad = _write_dead_letters(place, root, events, routing, decoded, bad_mark)
+            bad, first_bad = _write_dead_letters(context, events, routing, decoded, bad_mark)
             fault_point("ingest.dead_letters")
             done = side_by_side(place, decoded, lambda each: commit(place, each, mark), lambda each: each.layout.table)
             tables = tuple(_measured(each, routing) for each in (*failed, *done[0], *done[1]))
@@ -166,17 +165,18 @@ def dead_letters_of(events: DataFrame | None, routing: Routed, decoded: list[Dec
 
 
 def _write_dead_letters(
-    place: SourcePaths, root: Path, events: DataFrame | None, routing: Routed, decoded: list[Decoded], mark: BatchMarker
+    context: IngestContext, events: DataFrame | None, routing: Routed, decoded: list[Decoded], mark: BatchMarker
 ) -> tuple[int, str | None]:
     """How many letters there are, and in words why and where the first is one."""
     bad = dead_letters_of(events, routing, decoded)
-    if bad and place.source.ingest and place.source.ingest.on_bad_record == "fail":
-        raise dead_letters.refuse(bad, root)
+    ingest = context.place.source.ingest
+    if bad and ingest and ingest.on_bad_record == "fail":
+        raise dead_letters.refuse(bad, context.root)
     count = routing.bad + sum(each.counts.bad for each in decoded)
     if not bad:
         return count, None
-    dead_letters.write_dead_letters(place, bad, mark)
-    reason, where = dead_letters.first_reason(bad, root)
+    dead_letters.write_dead_letters(context.place, bad, mark)
+    reason, where = dead_letters.first_reason(bad, context.root)
     return count, f"{where}: {reason}"
 
 

@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from threading import Lock
 
 from pyspark.errors import StreamingQueryException
@@ -30,6 +29,7 @@ from sqlmesh_like.cdc.sources.parquet_log import ParquetLog
 from sqlmesh_like.cdc.sources.source_check import check_source, files_glob
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.stream.batch import BatchReport, ingest_batch
+from sqlmesh_like.cdc.stream.ingest_context import IngestContext
 from sqlmesh_like.cdc.stream.table_replay import queue_what_is_missing
 from sqlmesh_like.cdc.tables.last_commits import forget_last_commits, note_last_commits
 from sqlmesh_like.errors import IngestError
@@ -73,21 +73,18 @@ def open_run(
 ) -> IngestRun:
     """A run of a source that has not begun. Raises UsageError for what is not supported."""
     check_source(project, source)
-    return IngestRun(
-        spark, with_discovered(SourcePaths(target, source)), project.root, event_log_of(project, source), on_batch
-    )
+    place = with_discovered(SourcePaths(target, source))
+    return IngestRun(IngestContext(spark, place, project.root, event_log_of(project, source)), on_batch)
 
 
 class IngestRun:
     """One run of a source's query: what its batches did, and the error that ended it.
 
-    `tell` hears of each batch. Who holds `gate` has the source's tables for himself.
+    `on_batch` hears of each batch. Who holds `gate` has the source's tables for himself.
     """
 
-    def __init__(
-        self, spark: SparkSession, place: SourcePaths, root: Path, log: Log, on_batch: OnBatch | None = None
-    ) -> None:
-        self.spark, self.place, self.root, self.log, self.tell = spark, place, root, log, on_batch
+    def __init__(self, context: IngestContext, on_batch: OnBatch | None = None) -> None:
+        self.context, self.on_batch = context, on_batch
         self.batches: list[BatchReport] = []
         self.discovered: list[TableName] = []
         self.failure: Exception | None = None
@@ -96,13 +93,18 @@ class IngestRun:
         self.query: StreamingQuery | None = None
         self.gate = Lock()
 
+    @property
+    def place(self) -> SourcePaths:
+        """The source's paths; its tables are those declared and those discovered so far."""
+        return self.context.place
+
     def prepare(self, start: str | None = None) -> None:
         """What comes before the first batch: forget what was read, or see that it is there still; then catch up.
 
         Raises IngestError where a table lost what it held, and the log has it no more.
         """
         if start is None:
-            queue_what_is_missing(self.spark, self.place, self.log)
+            queue_what_is_missing(self.context)
         else:
             self._forget()
         self.catch_up()
@@ -116,7 +118,7 @@ class IngestRun:
 
     def begin(self, start: str | None = None, *, trigger: str | None = None) -> bool:
         """Start the query, with a batch each `trigger` (None: all there is, then end). False where nothing is there."""
-        lines = self.log.stream(self.spark, start)
+        lines = self.context.log.stream(self.context.spark, start)
         if lines is None:
             return False
         writer = lines.writeStream.foreachBatch(self.batch).queryName(f"ingest_{self.place.source.name}")
@@ -172,12 +174,13 @@ class IngestRun:
 
     def _take(self, batch: DataFrame, query: str, number: int) -> None:
         behind = tables_behind(self.place)
-        with self.log.lines(batch) as (lines, extent_of):
+        with self.context.log.lines(batch) as (lines, extent_of):
 
             def mark_of(events: DataFrame | None) -> BatchMarker:
                 return BatchMarker(query, number, extent_of(events))
 
-            report = ingest_batch(batch.sparkSession, self.place, self.root, lines, mark_of, without=frozenset(behind))
+            context = replace(self.context, spark=batch.sparkSession)  # a query runs in a clone of its session
+            report = ingest_batch(context, lines, mark_of, without=frozenset(behind))
         mark = report.mark
         assert mark is not None
         discovered = self._look_around()
@@ -191,7 +194,7 @@ class IngestRun:
     def _look_around(self) -> tuple[TableName, ...]:
         """Take note of the tables that the batch discovered."""
         before = {table.name for table in self.place.source.tables}
-        self.place = with_discovered(self.place)
+        self.context = replace(self.context, place=with_discovered(self.place))
         result = tuple(table.table for table in self.place.source.tables if table.name not in before)
         self.discovered += result
         return result
@@ -208,14 +211,15 @@ class IngestRun:
                 note(self.place, table, pending := pending[1:])
 
     def _again(self, name: str, mark: BatchMarker) -> BatchReport:
-        with self.log.lines(self.log.read(self.spark, mark.extent)) as (lines, _):
-            return ingest_batch(self.spark, self.place, self.root, lines, lambda _: mark, only=name)
+        log = self.context.log
+        with log.lines(log.read(self.context.spark, mark.extent)) as (lines, _):
+            return ingest_batch(self.context, lines, lambda _: mark, only=name)
 
     def _add(self, report: BatchReport, discovered: tuple[TableName, ...] = ()) -> None:
         note_last_commits(self.place, [each.table for each in report.tables if not each.error])
         self.batches.append(report)
-        if self.tell is not None:
-            self.tell(replace(_report(self.place, [report]), discovered=discovered))
+        if self.on_batch is not None:
+            self.on_batch(replace(_report(self.place, [report]), discovered=discovered))
 
     def report(self) -> IngestReport:
         """What all batches of the run brought."""

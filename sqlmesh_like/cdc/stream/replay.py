@@ -17,19 +17,19 @@ from pyspark.sql import functions as F
 from sqlmesh_like.cdc.decode.decode import Decoded, with_events
 from sqlmesh_like.cdc.decode.events import events_of, routed, waiting
 from sqlmesh_like.cdc.formats.source_types import sql_literal
-from sqlmesh_like.cdc.merge import merge_sql
 from sqlmesh_like.cdc.merge.tombstones import RETENTION_DAYS, read_floors
 from sqlmesh_like.cdc.report import IngestReport, by_table
 from sqlmesh_like.cdc.schema.ods_layout import POSITION
 from sqlmesh_like.cdc.sources.catch_up_queue import tables_behind
-from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.stream.batch import dead_letters_of, decode_all, in_memory, side_by_side
+from sqlmesh_like.cdc.stream.ingest_context import IngestContext
 from sqlmesh_like.cdc.stream.ingest_run import open_run
 from sqlmesh_like.cdc.tables import dead_letters
 from sqlmesh_like.cdc.tables.last_commits import note_last_commits
 from sqlmesh_like.cdc.tables.table_batch import commit_again
 from sqlmesh_like.cdc.tables.truncates import truncates_of
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import KEY
 from sqlmesh_like.project.nodes import ParsedProject, Source, Target
 
 _SAME_PART = "substring_index({0}, '|', 2) = substring_index({1}, '|', 2)"
@@ -43,19 +43,20 @@ def replay(spark: SparkSession, project: ParsedProject, target: Target, source: 
     """
     run = open_run(spark, project, target, source)
     run.prepare()
-    place, caught_up = run.place, run.report()
-    kept = dead_letters.stored_dead_letters(spark, place)
+    context, caught_up = run.context, run.report()
+    kept = dead_letters.stored_dead_letters(spark, context.place)
     if kept is None:
         return caught_up
     with in_memory(kept) as letter_rows:
-        report = _taken_in(spark, place, letter_rows)
+        report = _ingest_letters(context, letter_rows)
     written = [each.table for each in report.tables if not each.error]
-    note_last_commits(place, written, dead_letters=True)
+    note_last_commits(context.place, written, dead_letters=True)
     both = by_table((*caught_up.tables, *report.tables))
     return replace(report, tables=tuple(both.values()), batches=caught_up.batches + report.batches)
 
 
-def _taken_in(spark: SparkSession, place: SourcePaths, letter_rows: DataFrame) -> IngestReport:
+def _ingest_letters(context: IngestContext, letter_rows: DataFrame) -> IngestReport:
+    place = context.place
     assert place.source.ingest is not None
     in_order = in_one_order(place.source)
     is_young = f"place is not null and ingested_at > current_timestamp() - interval {RETENTION_DAYS} days"
@@ -66,7 +67,7 @@ def _taken_in(spark: SparkSession, place: SourcePaths, letter_rows: DataFrame) -
         routing = replace(routing, shares={name: share for name, share in routing.shares.items() if name not in behind})
         decoded, unfit = decode_all(place, events, routing, in_order=in_order)
         try:
-            decoded = [_in_time(spark, place, each, in_order=in_order) for each in decoded]
+            decoded = [_in_time(context, each, in_order=in_order) for each in decoded]
             again = partial(commit_again, place, in_order=in_order)
             done, failed = side_by_side(place, decoded, again, lambda each: each.layout.table)
             unwritten = {each.table for each in (*unfit, *failed)}
@@ -90,27 +91,28 @@ def in_one_order(source: Source) -> bool:
     return source.ingest is not None and source.ingest.files is not None
 
 
-def _in_time(spark: SparkSession, place: SourcePaths, decoded: Decoded, *, in_order: bool) -> Decoded:
+def _in_time(context: IngestContext, decoded: Decoded, *, in_order: bool) -> Decoded:
     """Without the events that a truncate made void; those of which nobody knows what came first become bad."""
     layout, events = decoded.layout, decoded.events
-    truncates = truncates_of(place, layout.table)
+    truncates = truncates_of(context.place, layout.table)
     for origin, at in truncates.items():
         of = f"origin = {sql_literal(origin)} and " if origin else ""
         same = "true" if in_order else _SAME_PART.format("position", sql_literal(at))
         events = events.where(f"not ({of}{same} and position < {sql_literal(at)})")
         events = _doubted(events, f"{of}not ({same})")
     if not in_order and not layout.order_columns and layout.ingest.primary_key:
-        events = _among_changed(spark, place, decoded, events)
+        events = _among_changed(context, decoded, events)
     return decoded if events is decoded.events else with_events(decoded, events)
 
 
-def _among_changed(spark: SparkSession, place: SourcePaths, decoded: Decoded, events: DataFrame) -> DataFrame:
+def _among_changed(context: IngestContext, decoded: Decoded, events: DataFrame) -> DataFrame:
     """Offsets of two partitions have no order: events of keys that were last changed from another are bad."""
-    layout, uri = decoded.layout, place.table_uri(decoded.layout.table)
+    spark, place, layout = context.spark, context.place, decoded.layout
+    uri = place.table_uri(decoded.layout.table)
     keyed = events.withColumn("own_key", F.expr(layout.record_key("row")))
     seen = [read_floors(spark, place.tombstones_uri(layout.table))]
     seen += [spark.read.format("hudi").load(uri)] if Timeline(uri).frontier else []
-    known = [frame.select(merge_sql.KEY, POSITION).toDF("own_key", "seen") for frame in seen if frame is not None]
+    known = [frame.select(KEY, POSITION).toDF("own_key", "seen") for frame in seen if frame is not None]
     if not known:
         return events
     latest = reduce(DataFrame.unionByName, known).groupBy("own_key").agg({"seen": "max"}).toDF("own_key", "seen")

@@ -9,11 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from pyspark.sql import SparkSession
-
 from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
 from sqlmesh_like.cdc.sources.catch_up_queue import note, tables_behind
-from sqlmesh_like.cdc.sources.event_log import Log
 from sqlmesh_like.cdc.sources.kafka_log import KafkaLog
 from sqlmesh_like.cdc.sources.missing_batches import (
     TablePosition,
@@ -24,6 +21,7 @@ from sqlmesh_like.cdc.sources.missing_batches import (
 from sqlmesh_like.cdc.sources.parquet_log import ParquetLog
 from sqlmesh_like.cdc.sources.query_log import QueryLog, read_query_log
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.cdc.stream.ingest_context import IngestContext
 from sqlmesh_like.cdc.tables.last_commits import WentBack, note_replayed, tables_that_went_back, was_restarted
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.hudi.timeline import Timeline
@@ -32,14 +30,15 @@ from sqlmesh_like.hudi.unfinished_table import clear_without_commit, rows_withou
 _log = logging.getLogger("sqlmesh_like.cdc")
 
 
-def queue_what_is_missing(spark: SparkSession, place: SourcePaths, log: Log) -> None:
+def queue_what_is_missing(context: IngestContext) -> None:
     """Queue for each table that went back all that the source has read since.
 
     Raises IngestError, nothing being queued for any table, where one cannot be healed so.
     """
+    place = context.place
     lost = tables_that_went_back(place)
     query = read_query_log(place.checkpoint) if lost else None
-    queued = [(each, _missing(spark, place, log, query, each)) for each in lost]
+    queued = [(each, _missing(context, query, each)) for each in lost]
     for each, marks in queued:
         count = f"{len(marks)} batch{'es' * (len(marks) != 1)}"
         _log.warning("warning: %s; what it lacks is ingested again: %s", each.summary, count)
@@ -53,19 +52,18 @@ def queue_what_is_missing(spark: SparkSession, place: SourcePaths, log: Log) -> 
         note_replayed(place, each.table)
 
 
-def _missing(
-    spark: SparkSession, place: SourcePaths, log: Log, query: QueryLog | None, lost: WentBack
-) -> Sequence[BatchMarker]:
+def _missing(context: IngestContext, query: QueryLog | None, lost: WentBack) -> Sequence[BatchMarker]:
     if not lost.is_whole:
         raise lost.error()
     if query is None:
         raise lost.error("what its source has read is not known: it has no checkpoint")
+    place, log = context.place, context.log
     position = table_position(Timeline(place.table_uri(lost.table)))
     try:
         if lost.lacks_dead_letters or position.query is None:
             position = _beginning(place, query, position)
         if isinstance(log, KafkaLog):
-            return missing_offsets(query, position, lambda partitions: log.earliest(spark, partitions))
+            return missing_offsets(query, position, lambda partitions: log.earliest(context.spark, partitions))
         return missing_files_of_log(query, position, _spelt if isinstance(log, ParquetLog) else str)
     except IngestError as error:
         raise lost.error(error.message) from error

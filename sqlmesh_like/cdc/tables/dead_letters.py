@@ -14,7 +14,6 @@ from urllib.parse import unquote, urlsplit
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from sqlmesh_like import names
 from sqlmesh_like.cdc.formats.source_types import sql_literal
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.cdc.sources.batch_marker import MARKER_KEY, BatchMarker
@@ -24,7 +23,8 @@ from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import IngestError, Location
 from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable, write
+from sqlmesh_like.names import IS_DELETED, KEY
+from sqlmesh_like.spark.tables.hudi_table import HudiTable, write
 
 OPEN = "open"
 """Metadata of the table's commits: whether letters are left in it."""
@@ -32,7 +32,7 @@ OPEN = "open"
 _TEXT = "decode(cast(value as binary), 'UTF-8')"
 _COLUMNS = (
     # A message of many rows can have many bad ones.
-    f"sha2(concat_ws('/', file, line, nullif(item, 0)), 256) as {names.KEY}",
+    f"sha2(concat_ws('/', file, line, nullif(item, 0)), 256) as {KEY}",
     *("file", "line as position", "reason", f"{_TEXT} as text", "current_timestamp() as ingested_at"),
     f"if(encode({_TEXT}, 'UTF-8') = cast(value as binary), null, cast(value as binary)) as raw",
     *("table_name", "row_key", "position as place", *LOG_COLUMNS, f"false as {IS_DELETED}"),
@@ -72,7 +72,7 @@ def write_dead_letters(place: SourcePaths, bad: list[DataFrame], mark: BatchMark
 
 
 def _write(place: SourcePaths, rows: DataFrame, metadata: Mapping[str, str]) -> None:
-    table = HudiTable(place.dead_letters_uri, place.dead_letters.identifier, (names.KEY,))
+    table = HudiTable(place.dead_letters_uri, place.dead_letters.identifier, (KEY,))
     write(rows, table, "upsert", metadata)
 
 
@@ -85,7 +85,7 @@ def stored_dead_letters(spark: SparkSession, place: SourcePaths) -> DataFrame | 
     """The letters as they are kept, None where none are."""
     if not are_open(place):
         return None
-    return spark.read.format("hudi").load(place.dead_letters_uri).select(*_NAMES, names.KEY)
+    return spark.read.format("hudi").load(place.dead_letters_uri).select(*_NAMES, KEY)
 
 
 def lines_of(letter_rows: DataFrame) -> DataFrame:
@@ -101,8 +101,8 @@ def resolve_dead_letters(place: SourcePaths, before: DataFrame, bad: DataFrame, 
     first = before.groupBy("file", "position").agg({"ingested_at": "min"}).toDF("file", "position", "came")
     again = bad.join(first, ["file", "position"]).withColumn("ingested_at", F.col("came")).drop("came")
     again = again.select(*before.columns)
-    left = stay.unionByName(again).select(names.KEY).distinct()
-    gone = before.join(left, names.KEY, "left_anti").withColumn(IS_DELETED, F.lit(True))
+    left = stay.unionByName(again).select(KEY).distinct()
+    gone = before.join(left, KEY, "left_anti").withColumn(IS_DELETED, F.lit(True))
     count = left.count()
     known = Timeline(place.dead_letters_uri).extra(STATE_PREFIX + MARKER_KEY)
     metadata = {OPEN: str(count > 0).lower(), **({MARKER_KEY: known} if known else {})}

@@ -30,10 +30,11 @@ from sqlmesh_like.hudi.bucket_count import BUCKETS_KEY
 from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.file_sizing import buckets_for, fits_in_a_file, tasks_for
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import IS_DELETED, KEY
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.frames.cached_frame import cached
 from sqlmesh_like.spark.tables.catalog_sync import sync
-from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable, write
+from sqlmesh_like.spark.tables.hudi_table import HudiTable, write
 from sqlmesh_like.spark.writer.local_commit import commit_locally
 
 _KEY_BYTES = 24
@@ -169,7 +170,7 @@ def _decisions(
         versions = _truncated(spark, decoded, uri, versions, in_order=in_order)
     inputs: dict[str, DataFrame] = {"versions": versions}
     if is_looked_up:
-        keys = (versions if again else versions.where("lacks_before_position")).select(merge_sql.KEY).distinct()
+        keys = (versions if again else versions.where("lacks_before_position")).select(KEY).distinct()
         is_ranked = bool(layout.order_columns) or again
         stored = _stored(spark, uri, hidden=is_ranked)
         stored = stored if again else within_ranges(stored, decoded.events, layout)
@@ -240,7 +241,7 @@ def _hudi_table(
     table = HudiTable(
         uri=uri,
         name=layout.table.table.identifier,
-        key=(merge_sql.KEY,),
+        key=(KEY,),
         partition_field=layout.partition_field,
         ordering=layout.order_columns,
         table_type=layout.ingest.table_type,

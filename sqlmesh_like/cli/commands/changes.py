@@ -7,7 +7,7 @@ import click
 from sqlmesh_like.app.operations.table_rows import changed_rows
 from sqlmesh_like.cli.commands.show import print_rows
 from sqlmesh_like.cli.completion import complete_names
-from sqlmesh_like.cli.context import load
+from sqlmesh_like.cli.context import open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 
 
@@ -20,5 +20,5 @@ from sqlmesh_like.cli.options import Flags, shared_options
 @shared_options
 def command(flags: Flags, table: str, since: str, until: str | None, output: str, limit: int) -> int:
     """Print what changed in a table since a commit or time: inserts, deletes, and updates before and after."""
-    print_rows(changed_rows(load(flags), table, since, until or None, limit), output, limit, flags)
+    print_rows(changed_rows(open_project(flags), table, since, until or None, limit), output, limit, flags)
     return 0

@@ -8,7 +8,7 @@ from dataclasses import replace
 import click
 
 from sqlmesh_like.app.operations.compiling import compile_project
-from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.diagnostics import FORMS, formatted, from_error, from_type_warning
 from sqlmesh_like.errors import SeveralErrors, SmlError
@@ -29,7 +29,7 @@ def command(flags: Flags, no_check: bool, form: str, inline: str | None) -> int:
     json, github or sarif all errors and warnings go to standard output in that form; errors end with code 2 as well.
     """
     if inline is not None:
-        loaded = load(flags)
+        loaded = open_project(flags)
         click.echo(render_inline(loaded.project, loaded.target, inline, now=loaded.now).sql.strip())
         return 0
     if form == "text":
@@ -49,7 +49,7 @@ def command(flags: Flags, no_check: bool, form: str, inline: str | None) -> int:
 
 
 def _compile(flags: Flags, no_check: bool, *, prints: bool = True) -> tuple[TypeWarning, ...]:
-    loaded = load(flags, broken=True)
+    loaded = open_project(flags, broken=True)
     compiled = compile_project(loaded, checks=not no_check)
     rendered, output = compiled.rendered, make_output(flags)
     if flags.select and prints:

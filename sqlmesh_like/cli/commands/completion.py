@@ -7,7 +7,7 @@ from click.shell_completion import get_completion_class
 
 from sqlmesh_like.errors import MachineError
 
-VARIABLE = "_SML_COMPLETE"
+COMPLETION_VARIABLE = "_SML_COMPLETE"
 _FILES = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/sml.fish"}
 
 
@@ -21,6 +21,6 @@ def command(shell: str) -> None:
     made = get_completion_class(shell)
     assert made is not None
     try:
-        click.echo(made(click.Command("sml"), {}, "sml", VARIABLE).source())
+        click.echo(made(click.Command("sml"), {}, "sml", COMPLETION_VARIABLE).source())
     except RuntimeError as error:  # click asks the machine's bash for its version
         raise MachineError(str(error), hint="bash 4.4 or newer completes; zsh and fish of any age do") from error

@@ -8,7 +8,7 @@ import click
 
 from sqlmesh_like.app.lakes.table_history import table_ddl
 from sqlmesh_like.cli.completion import complete_names
-from sqlmesh_like.cli.context import load
+from sqlmesh_like.cli.context import open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.hudi.external_table import DdlDialect
 
@@ -19,6 +19,6 @@ from sqlmesh_like.hudi.external_table import DdlDialect
 @shared_options
 def command(flags: Flags, table: str, dialect: str) -> int:
     """Print the DDL of an external table over a Hudi table, with Hudi's metadata columns and its partitions."""
-    for statement in table_ddl(load(flags), table, cast(DdlDialect, dialect)):
+    for statement in table_ddl(open_project(flags), table, cast(DdlDialect, dialect)):
         click.echo(f"{statement};\n")
     return 0

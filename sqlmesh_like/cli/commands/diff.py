@@ -10,7 +10,7 @@ import click
 
 from sqlmesh_like.app.operations.state_diff import require_state, state_diff
 from sqlmesh_like.artifacts.change_impact import AffectedNode, ChangedNode
-from sqlmesh_like.cli.context import load
+from sqlmesh_like.cli.context import open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.names import NodeId
 
@@ -31,7 +31,7 @@ _WORDS = {
 def command(flags: Flags, output: str) -> int:
     """Show nodes that changed since --state, how, which changes force a rebuild, and what they touch downstream."""
     require_state(flags)
-    diff = state_diff(load(flags))
+    diff = state_diff(open_project(flags))
     if output == "json":
         click.echo(json.dumps({"state": str(flags.state), **asdict(diff)}, indent=2))
     else:

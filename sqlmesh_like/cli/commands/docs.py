@@ -7,7 +7,7 @@ import webbrowser
 import click
 
 from sqlmesh_like.app.operations.docs_content import write_site
-from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.activity import show_phase
 from sqlmesh_like.docs.server import SITE, site_server
@@ -32,7 +32,7 @@ def generate(flags: Flags, no_compile: bool, empty_catalog: bool, static: bool) 
     As in dbt a selection limits catalog.json alone. A model that cannot be compiled is there without its plan, with a
     warning, and the exit code is 1.
     """
-    loaded, output = load(flags), make_output(flags)
+    loaded, output = open_project(flags), make_output(flags)
     site = write_site(loaded, compiles=not no_compile, asks_lake=not empty_catalog, static=static)
     for warning in site.warnings:
         output.line(f"warning: {warning}", "warn")
@@ -48,7 +48,7 @@ def generate(flags: Flags, no_compile: bool, empty_catalog: bool, static: bool) 
 @shared_options
 def serve(flags: Flags, port: int, host: str, browser: bool) -> None:
     """Serve the site that `sml docs generate` wrote, until stopped with Ctrl-C."""
-    loaded, output = load(flags), make_output(flags)
+    loaded, output = open_project(flags), make_output(flags)
     site = loaded.target_folder / SITE
     if not site.is_file():
         raise UsageError(f"there is no {loaded.project.target_path}/{SITE}", hint="run `sml docs generate` first")

@@ -9,7 +9,7 @@ import click
 
 from sqlmesh_like.app.operations.planning import plan_models
 from sqlmesh_like.cli.completion import complete_names
-from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.plan_tree import plan_summary, plan_tree, write_costs_text
 
@@ -21,7 +21,7 @@ from sqlmesh_like.cli.printing.plan_tree import plan_summary, plan_tree, write_c
 @shared_options
 def command(flags: Flags, models: tuple[str, ...], output: str, with_sql: bool) -> int:
     """Show strategy, each aggregate's class, reasons, pending change and what a run would do."""
-    plan = plan_models(load(replace(flags, select=(*flags.select, *models))))
+    plan = plan_models(open_project(replace(flags, select=(*flags.select, *models))))
     if output == "json":
         click.echo(json.dumps(plan.to_dict(), indent=2))
         return 0

@@ -9,7 +9,7 @@ import click
 
 from sqlmesh_like.app.operations.freshness import source_freshness
 from sqlmesh_like.artifacts.sources import FreshnessResult
-from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.output import DisplayStatus, LogStep, Output
 from sqlmesh_like.project.nodes import SourceTable
@@ -20,7 +20,7 @@ from sqlmesh_like.project.nodes import SourceTable
 @shared_options
 def command(flags: Flags, path: str | None) -> int:
     """Compare the age of the newest rows of sources with their `freshness`. Exit code 1 where one is stale."""
-    started, loaded, output = perf_counter(), load(flags), make_output(flags)
+    started, loaded, output = perf_counter(), open_project(flags), make_output(flags)
     results = source_freshness(loaded, _Log(output), None if path is None else Path(path), started)
     if not results:
         output.line("Nothing to do: no selected source table has `freshness`.")

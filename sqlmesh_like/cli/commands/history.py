@@ -9,7 +9,7 @@ import click
 
 from sqlmesh_like.app.lakes.table_history import table_commits
 from sqlmesh_like.cli.completion import complete_names
-from sqlmesh_like.cli.context import load
+from sqlmesh_like.cli.context import open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.output import size
 from sqlmesh_like.cli.printing.rows import as_table
@@ -33,7 +33,7 @@ def command(flags: Flags, table: str, output: str, limit: int) -> int:
 
     A time or an instant of it can be given to `show --as-of` and `changes --since`.
     """
-    name, commits = table_commits(load(flags), table, limit)
+    name, commits = table_commits(open_project(flags), table, limit)
     entries = [asdict(commit) for commit in commits]
     if output == "json":
         click.echo(json.dumps(entries, indent=2))

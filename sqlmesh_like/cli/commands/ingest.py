@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from sqlmesh_like.app.operations.ingestion import IngestRequest, ingest
-from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.ingest_log import IngestLog, report_end
 from sqlmesh_like.cli.options import Flags, shared_options
 
@@ -25,6 +25,6 @@ def command(
     flags: Flags, continuous: bool, trigger: str | None, start: str | None, again: bool, metrics: tuple[str, ...]
 ) -> int:
     """Ingest all pending events, then stop. A selected table selects its whole source."""
-    loaded, output = load(flags), make_output(flags)
+    loaded, output = open_project(flags), make_output(flags)
     reports = ingest(loaded, IngestRequest(continuous, trigger, start, again, metrics), IngestLog(output))
     return report_end(output, reports)

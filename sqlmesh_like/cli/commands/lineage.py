@@ -9,7 +9,7 @@ import click
 
 from sqlmesh_like.app.operations.column_trace import trace_columns
 from sqlmesh_like.cli.completion import complete_names
-from sqlmesh_like.cli.context import load
+from sqlmesh_like.cli.context import open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.plan.lineage import TracedColumn
 
@@ -20,7 +20,7 @@ from sqlmesh_like.plan.lineage import TracedColumn
 @shared_options
 def command(flags: Flags, name: str, output: str) -> int:
     """Show the columns that a model's columns are computed from, up to the sources. Starts no JVM."""
-    traced = trace_columns(load(flags), name)
+    traced = trace_columns(open_project(flags), name)
     if output == "json":
         click.echo(
             json.dumps({"unique_id": traced.model.unique_id, "columns": list(map(_record, traced.columns))}, indent=2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from sqlmesh_like.app.operations.linting import lint_models
-from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.diagnostics import FORMS, Diagnostic, formatted
 from sqlmesh_like.errors import UsageError
@@ -24,7 +24,7 @@ def command(flags: Flags, form: str, off: tuple[str, ...]) -> int:
     known = {rule.id for rule in LINT_RULES}
     if unknown := set(off) - known:
         raise UsageError(f"there is no rule {sorted(unknown)[0]!r}", hint=f"rules: {', '.join(sorted(known))}")
-    linted = lint_models(load(flags), off)
+    linted = lint_models(open_project(flags), off)
     diagnostics = [_diagnostic(warning) for warning in linted.warnings]
     if diagnostics or form in ("json", "sarif"):
         click.echo(formatted(diagnostics, form))

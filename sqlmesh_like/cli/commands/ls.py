@@ -10,7 +10,7 @@ import click
 from sqlmesh_like.app.invocation import ResourceTypes
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.artifacts.json_objects import mapping_of
-from sqlmesh_like.cli.context import load
+from sqlmesh_like.cli.context import open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.resource_types import resource_types
 from sqlmesh_like.plan.graph import BY_NAME, Node
@@ -32,7 +32,7 @@ _CONFIG = ("enabled", "materialized", "schema", "alias", "tags", "unique_key", "
 @shared_options
 def command(flags: Flags, form: str, keys: tuple[str, ...], types: ResourceTypes) -> None:
     """List the selected nodes, inputs first. Starts no JVM."""
-    loaded = load(flags)
+    loaded = open_project(flags)
     if any(source.ingest for source in loaded.project.sources):
         from sqlmesh_like.app.loading.source_discovery import with_dead_letters  # takes longer to import than to list
 

@@ -19,8 +19,8 @@ def command(flags: Flags) -> None:
     strategy, and marks what compile finds in files as they are saved. Needs pip install 'sqlmesh_like[lsp]'.
     """
     try:
-        from sqlmesh_like.cli.language_server.server import serve
+        from sqlmesh_like.cli.language_server.server import serve_editor
     except ImportError as error:
         hint = "pip install 'sqlmesh_like[lsp]'"
         raise MachineError("the language server's library, pygls, is not installed", hint=hint) from error
-    serve(lambda: load(flags, reporter=TerminalReporter(flags), broken=True))
+    serve_editor(lambda: load(flags, reporter=TerminalReporter(flags), broken=True))

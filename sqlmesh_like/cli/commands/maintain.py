@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from sqlmesh_like.app.operations.maintenance import MaintenanceResult, maintain
-from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.output import LogStep, Output
 from sqlmesh_like.plan.catalog import TablePlace
@@ -21,7 +21,7 @@ def command(flags: Flags, rebucket: bool) -> int:
     that `sml` writes have a fixed number of files in each partition, so there is nothing to cluster. With `--rebucket`
     a table whose partitions would better be in another number of files is rewritten in one commit, every row as it is.
     """
-    loaded, output = load(flags), make_output(flags)
+    loaded, output = open_project(flags), make_output(flags)
     statuses = [each.status for each in maintain(loaded, _Log(output), rebucket=rebucket)]
     output.end(statuses)
     return 0 if "error" not in statuses else 1

@@ -7,7 +7,7 @@ from collections import Counter
 import click
 
 from sqlmesh_like.artifacts.manifest import write_manifest
-from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.counts import counted_nodes
 from sqlmesh_like.plan.graph import SEMANTIC_TYPES
@@ -17,7 +17,7 @@ from sqlmesh_like.plan.graph import SEMANTIC_TYPES
 @shared_options
 def command(flags: Flags) -> None:
     """Read the project and write manifest.json; `compile` checks its SQL. Starts no JVM."""
-    loaded = load(flags)
+    loaded = open_project(flags)
     path = loaded.target_folder / "manifest.json"
     write_manifest(path, loaded.project, loaded.manifest_text())
     nodes, output = loaded.graph.nodes, make_output(flags)

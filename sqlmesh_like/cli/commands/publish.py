@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from sqlmesh_like.app.operations.publishing import Publication, publish_tables
-from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.output import DisplayStatus, LogStep, Output
 from sqlmesh_like.render.rendered import RenderedModel
@@ -19,7 +19,7 @@ def command(flags: Flags) -> int:
     For tables that are there: after a failure, or where another destination was declared. What is up to date costs a
     look. With --full-refresh tables are sent whole.
     """
-    loaded, output = load(flags), make_output(flags, bar=True)
+    loaded, output = open_project(flags), make_output(flags, bar=True)
     results = publish_tables(loaded, _Log(output))
     problems = [f"{each.model.name}: {each.error}" for each in results if each.error is not None]
     output.end(map(_status, results), problems)

@@ -9,7 +9,7 @@ import click
 from sqlmesh_like.app.operations.ingestion import IngestRequest, ingest
 from sqlmesh_like.app.operations.recovery.repair import command_for, find_damage, restore_ingested_table
 from sqlmesh_like.cli.completion import complete_names
-from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.ingest_log import IngestLog, report_end
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.run_service import run_selected
@@ -24,7 +24,7 @@ def command(flags: Flags, table: str) -> int:
     A model or seed is built anew beside and swapped, although its history cannot be read. A table of a source goes back
     to its last commit that is whole, and its source is ingested, which reads the rest again.
     """
-    loaded, output = load(flags, broken=True), make_output(flags)
+    loaded, output = open_project(flags, broken=True), make_output(flags)
     damage = find_damage(loaded, table)
     output.line(f"{damage.place.table}: {damage.health.problem or 'its metadata and files are whole'}")
     if damage.source is None:
@@ -33,4 +33,4 @@ def command(flags: Flags, table: str) -> int:
     if not damage.health.is_whole:
         restore_ingested_table(loaded, damage, output.line)
     sources = replace(flags, select=(f"source:{damage.source}",), exclude=())
-    return report_end(output, ingest(load(sources), IngestRequest(), IngestLog(output)))
+    return report_end(output, ingest(open_project(sources), IngestRequest(), IngestLog(output)))

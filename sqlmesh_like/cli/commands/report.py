@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from sqlmesh_like.app.operations.report_setup import write_report
-from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 
 
@@ -20,6 +20,6 @@ def command(flags: Flags, path: Path | None) -> int:
     report.yml declares the charts; without it each table of a model that no other model reads gets the chart that
     fits its rows. A JVM starts only for what DuckDB cannot read.
     """
-    written, size = write_report(load(flags), path)
+    written, size = write_report(open_project(flags), path)
     make_output(flags).line(f"Wrote {written} ({size / 1000:,.0f} kB)")
     return 0

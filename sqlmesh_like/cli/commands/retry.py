@@ -8,7 +8,7 @@ import click
 
 from sqlmesh_like.app.loading.last_call import last_call
 from sqlmesh_like.app.operations.run_nodes import COMMAND_TYPES
-from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.run_service import run_selected
 
@@ -26,7 +26,7 @@ def command(flags: Flags) -> int:
         make_output(flags).line(f"Nothing to retry: nothing failed in the last `sml {last.command}`")
         return 0
     again = last.repeated(flags)
-    present = last.present(load(replace(again, quiet=True), broken=True))
+    present = last.present(open_project(replace(again, quiet=True), broken=True))
     for unique_id in sorted(last.unfinished.difference(present)):
         make_output(again).line(f"warning: {unique_id} failed in the last call and is no longer there", "warn")
     return run_selected(

@@ -8,7 +8,7 @@ import click
 
 from sqlmesh_like.app.operations.recovery.rollback import Effect, Rollback, plan_rollback, roll_back
 from sqlmesh_like.cli.completion import complete_names
-from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 
 _EFFECTS: dict[Effect, str] = {
@@ -29,7 +29,7 @@ def command(flags: Flags, table: str, when: str, yes: bool) -> int:
     Commits after WHEN are taken off the table with their files. A model's next run follows its inputs from there; a
     table of a source is ingested again from its log, and is left alone where the log does not have all of it any more.
     """
-    loaded, output = load(flags), make_output(flags)
+    loaded, output = open_project(flags), make_output(flags)
     rollback = roll_back(loaded, table, when) if yes else plan_rollback(loaded, table, when)
     for line in _lines(rollback, done=yes):
         output.line(line)

@@ -6,7 +6,7 @@ import click
 
 from sqlmesh_like.app.lakes.lake import clock
 from sqlmesh_like.app.operations.hooks import run_operation
-from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.activity import show_phase
 from sqlmesh_like.project.reading.values import parse_vars
@@ -18,7 +18,7 @@ from sqlmesh_like.project.reading.values import parse_vars
 @shared_options
 def command(flags: Flags, macro: str, arguments: str) -> int:
     """Call a macro, `name` or `package.name`; it may query and change the lake by run_query and statement."""
-    loaded = load(flags, now=clock(None))
+    loaded = open_project(flags, now=clock(None))
     show_phase(f"calling {macro}")
     said = run_operation(loaded, macro, parse_vars(arguments))
     if said:

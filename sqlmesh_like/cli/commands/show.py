@@ -11,7 +11,7 @@ import click
 
 from sqlmesh_like.app.operations.table_rows import inline_rows, table_rows
 from sqlmesh_like.cli.completion import complete_names
-from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.rows import as_csv, as_json, as_table
 from sqlmesh_like.control_characters import shown_lines
@@ -31,7 +31,7 @@ def command(flags: Flags, model: str | None, inline: str | None, output: str, li
     name = model or (flags.select[0] if len(flags.select) == 1 else None)
     if (name is None) == (inline is None):
         raise UsageError("name one model, or give --inline SQL", hint="e.g. sml show user_agg")
-    loaded = load(replace(flags, select=()))
+    loaded = open_project(replace(flags, select=()))
     if inline is not None:
         rows = inline_rows(loaded, inline, limit, as_of)
     else:

@@ -8,7 +8,7 @@ import click
 
 from sqlmesh_like.app.operations.adhoc_query import query_rows
 from sqlmesh_like.cli.commands.show import print_rows
-from sqlmesh_like.cli.context import load
+from sqlmesh_like.cli.context import open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.errors import UsageError
 
@@ -28,5 +28,5 @@ def command(flags: Flags, query: str, output: str, limit: int) -> int:
     text = sys.stdin.read() if query == "-" else query
     if not text.strip():
         raise UsageError("there is no query", hint='e.g. sml sql "select * from dws.user_agg"')
-    print_rows(query_rows(load(flags), text, limit), output, limit, flags)
+    print_rows(query_rows(open_project(flags), text, limit), output, limit, flags)
     return 0

@@ -7,7 +7,7 @@ from dataclasses import replace
 import click
 
 from sqlmesh_like.app.operations.verification import Verification, verify_tables
-from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.printing.output import LogStep, Output
 from sqlmesh_like.run.plain_values import plain
@@ -23,7 +23,7 @@ def command(flags: Flags, models: tuple[str, ...], limit: int) -> int:
 
     Of models that are brought up to date by their author's incremental SQL it shows what that lost.
     """
-    loaded, output = load(replace(flags, select=(*flags.select, *models))), make_output(flags)
+    loaded, output = open_project(replace(flags, select=(*flags.select, *models))), make_output(flags)
     results = verify_tables(loaded, limit, lambda number, total, each: _print(output, number, total, each))
     output.end([each.status for each in results])
     return 0 if all(each.status == "pass" for each in results) else 1

@@ -6,7 +6,7 @@ import click
 
 from sqlmesh_like.app.operations.watch_service import Monitoring, watch
 from sqlmesh_like.cli.commands.ingest import METRICS
-from sqlmesh_like.cli.context import load, make_output
+from sqlmesh_like.cli.context import make_output, open_project
 from sqlmesh_like.cli.ingest_log import IngestLog, report_end
 from sqlmesh_like.cli.options import Flags, shared_options
 from sqlmesh_like.cli.run_log import RunLog, problems
@@ -43,7 +43,7 @@ def command(
     An alert is sent for a failure, dead letters, a full refresh that history forced, and lag: a command gets it as JSON
     on standard input, an address by POST.
     """
-    loaded, output = load(flags), make_output(flags)
+    loaded, output = open_project(flags), make_output(flags)
     root, monitoring = loaded.project.root, Monitoring(listen, hooks, alert_again, alert_lag)
     result = watch(loaded, trigger, metrics, _WatchLog(output, root), monitoring)
     last = result.last_round

@@ -117,7 +117,7 @@ def make_server(load: Callable[[], Loaded]) -> ProjectServer:
     return server
 
 
-def serve(load: Callable[[], Loaded]) -> None:
+def serve_editor(load: Callable[[], Loaded]) -> None:
     """Speak with the editor over standard input and output, until it says that it ends."""
     # By their numbers: `sys.stdout` is the scrubber's, which has no bytes.
     with open(0, "rb", closefd=False) as stdin, open(1, "wb", closefd=False) as stdout:

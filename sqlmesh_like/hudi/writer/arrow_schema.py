@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from sqlmesh_like.hudi.writer.file_merge import META_COLUMNS, UnsupportedRowsError
+from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
+from sqlmesh_like.names import HUDI_COLUMNS
 
 _PRIMITIVES = {
     "int": pa.int32(), "long": pa.int64(), "float": pa.float32(), "double": pa.float64(), "boolean": pa.bool_(),
@@ -26,14 +27,14 @@ def file_schema(avro: str) -> pa.Schema:
     >>> file_schema('{"type":"record","name":"r","fields":[{"name":"a","type":["null","int"]}]}').field("a")
     pyarrow.Field<a: int32>
     """
-    own = [pa.field(name, pa.string()) for name in META_COLUMNS]
+    own = [pa.field(name, pa.string()) for name in HUDI_COLUMNS]
     return pa.schema([*own, *(_field(field) for field in json.loads(avro)["fields"])])
 
 
 def file_footer(avro: str) -> dict[str, str]:
     """What a data file says of its schema: the record with Hudi's columns, as its own writers put it."""
     record = json.loads(avro)
-    meta = [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in META_COLUMNS]
+    meta = [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in HUDI_COLUMNS]
     return {"parquet.avro.schema": json.dumps({**record, "fields": [*meta, *record["fields"]]}, separators=(",", ":"))}
 
 

@@ -15,10 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-IS_DELETED = "_hoodie_is_deleted"
-COMMIT_TIME, SEQUENCE, RECORD_KEY = "_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key"
-PARTITION_PATH, FILE_NAME = "_hoodie_partition_path", "_hoodie_file_name"
-META_COLUMNS = (COMMIT_TIME, SEQUENCE, RECORD_KEY, PARTITION_PATH, FILE_NAME)
+from sqlmesh_like.names import COMMIT_TIME, FILE_NAME, HUDI_COLUMNS, IS_DELETED, PARTITION_PATH, RECORD_KEY, SEQUENCE
+
 _PIECE = 262_144
 """Rows that are read at once."""
 _ROW_GROUP = 1_000_000
@@ -112,7 +110,7 @@ class _Merge:
     left: list[pa.Table] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.names = [name for name in self.schema.names if name not in META_COLUMNS]
+        self.names = [name for name in self.schema.names if name not in HUDI_COLUMNS]
         self.keys = self.merge.actions.column(self.merge.key).combine_chunks()
         self.entering = self._entering()
 

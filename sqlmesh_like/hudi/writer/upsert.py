@@ -23,15 +23,9 @@ from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import file_footer, file_schema
 from sqlmesh_like.hudi.writer.bucket_hash import buckets_of
 from sqlmesh_like.hudi.writer.commit_encoding import CommitContent
-from sqlmesh_like.hudi.writer.file_merge import (
-    META_COLUMNS,
-    GroupMerge,
-    MergedFile,
-    UnsupportedRowsError,
-    merge_file,
-)
+from sqlmesh_like.hudi.writer.file_merge import GroupMerge, MergedFile, UnsupportedRowsError, merge_file
 from sqlmesh_like.hudi.writer.instant import OpenCommit, open_commit
-from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, is_hidden
+from sqlmesh_like.names import HUDI_COLUMNS, KEY, WEIGHT, Column, Schema, is_hidden
 
 _THREADS = min(8, os.cpu_count() or 1)
 
@@ -91,7 +85,7 @@ def upsert(work: Upsert) -> UpsertResult:
 
 def _conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows with exactly the table's columns. Raises UnsupportedRowsError where one has another type."""
-    wanted = [field for field in schema if field.name not in META_COLUMNS]
+    wanted = [field for field in schema if field.name not in HUDI_COLUMNS]
     if set(rows.column_names) != {field.name for field in wanted}:
         raise UnsupportedRowsError("other columns than the table's")
     columns = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sqlmesh_like.project.keys.config_keys import TEST_CONFIG
-from sqlmesh_like.project.keys.shape import Form, Key, Schema, Shape
+from sqlmesh_like.project.keys.shape import Form, JsonSchema, Key, Shape
 from sqlmesh_like.project.keys.value_types import (
     any_granularity,
     anything,
@@ -11,12 +11,12 @@ from sqlmesh_like.project.keys.value_types import (
     each,
     entry,
     flag,
-    plain,
+    plain_mapping,
     text,
     texts,
 )
 
-_ENTRY: Schema = {
+_ENTRY: JsonSchema = {
     "type": ["object", "null"],
     "properties": {
         "arguments": {"type": ["object", "null"]},
@@ -26,15 +26,15 @@ _ENTRY: Schema = {
     },
 }
 """What stands under a test's name: its arguments, which are the macro's, and settings."""
-_NAMED: Schema = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": _ENTRY}
-_BY_TEST_NAME: Schema = {**_ENTRY, "type": "object", "required": ["test_name"]}
+_NAMED: JsonSchema = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": _ENTRY}
+_BY_TEST_NAME: JsonSchema = {**_ENTRY, "type": "object", "required": ["test_name"]}
 data_tests = Form(
     lambda node, _key: [element.value for element in node.sequence("data_tests")],
     "list: name of a test, or {name: {arguments, config}}",
     {"type": "array", "items": {"anyOf": [{"type": "string"}, _NAMED, _BY_TEST_NAME]}},
 )
 _OF_DBT = Key(anything, help="Of dbt; taken as it is.")
-_META = Key(plain, help="Whatever the project wants to say.", example={"pii": True})
+_META = Key(plain_mapping, help="Whatever the project wants to say.", example={"pii": True})
 _TAGS = Key(texts, help="Words to select by; its data tests have them too.", example=["pii"])
 CONSTRAINT = Shape("a constraint", {
     "type": Key(text, help="not_null, primary_key …", example="not_null"),

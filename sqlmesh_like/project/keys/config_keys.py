@@ -10,51 +10,57 @@ from sqlmesh_like.errors import nearest
 from sqlmesh_like.project.keys.config_values import (
     ConfigFault,
     Setting,
-    hooks,
-    mapping,
-    one_of,
-    partitions,
-    publish,
-    scalars,
-    taken,
-    text,
-    texts,
-    true_or_false,
+    boolean_setting,
+    hooks_setting,
+    mapping_setting,
+    one_of_setting,
+    partitions_setting,
+    publish_setting,
+    scalars_setting,
+    text_setting,
+    texts_setting,
+    unchecked_setting,
 )
-from sqlmesh_like.project.keys.shape import Schema, Shape
+from sqlmesh_like.project.keys.shape import JsonSchema, Shape
 from sqlmesh_like.project.nodes import AuthorStrategy, Materialized, Microbatch, ModelConfig, Refresh, TableType
 
 CHECKED: Mapping[str, Setting] = {
-    "materialized": one_of("What the model becomes.", *get_args(Materialized)),
-    "unique_key": texts("Columns that identify a row; without it the program finds them.", ["order_id"]),
-    "partition_by": partitions("Columns by which the table's files are partitioned.", ["year_month"]),
-    "table_type": one_of("Hudi's table type: copy-on-write or merge-on-read.", *get_args(TableType)),
-    "refresh": one_of("How the table follows its inputs.", *get_args(Refresh)),
-    "tags": texts("Words to select by; those of all levels add up.", ["nightly"]),
-    "schema": text("Schema of the table, after that of the target where dbt's own rule applies.", "dws"),
-    "alias": text("Name of the table, where it is not that of the file.", "orders"),
-    "enabled": true_or_false("Whether the node is part of the project."),
-    "full_refresh": true_or_false("Whether --full-refresh rebuilds it: true always, false never."),
-    "incremental_strategy": one_of(
+    "materialized": one_of_setting("What the model becomes.", *get_args(Materialized)),
+    "unique_key": texts_setting("Columns that identify a row; without it the program finds them.", ["order_id"]),
+    "partition_by": partitions_setting("Columns by which the table's files are partitioned.", ["year_month"]),
+    "table_type": one_of_setting("Hudi's table type: copy-on-write or merge-on-read.", *get_args(TableType)),
+    "refresh": one_of_setting("How the table follows its inputs.", *get_args(Refresh)),
+    "tags": texts_setting("Words to select by; those of all levels add up.", ["nightly"]),
+    "schema": text_setting("Schema of the table, after that of the target where dbt's own rule applies.", "dws"),
+    "alias": text_setting("Name of the table, where it is not that of the file.", "orders"),
+    "enabled": boolean_setting("Whether the node is part of the project."),
+    "full_refresh": boolean_setting("Whether --full-refresh rebuilds it: true always, false never."),
+    "incremental_strategy": one_of_setting(
         "How an is_incremental() model's own rows are written.", *get_args(AuthorStrategy), *get_args(Microbatch)
     ),
-    "merge_update_columns": texts("Of strategy merge: the only columns that a match changes.", ["amount"]),
-    "merge_exclude_columns": texts("Of strategy merge: columns that a match leaves as they are.", ["created_at"]),
-    "incremental_predicates": texts("Conditions on the rows of the table that are compared.", ["day > '2024-01-01'"]),
-    "on_schema_change": one_of(
+    "merge_update_columns": texts_setting("Of strategy merge: the only columns that a match changes.", ["amount"]),
+    "merge_exclude_columns": texts_setting(
+        "Of strategy merge: columns that a match leaves as they are.", ["created_at"]
+    ),
+    "incremental_predicates": texts_setting(
+        "Conditions on the rows of the table that are compared.", ["day > '2024-01-01'"]
+    ),
+    "on_schema_change": one_of_setting(
         "What an is_incremental() model does when its columns change.",
         *("ignore", "fail", "append_new_columns", "sync_all_columns"),
     ),
-    "pre_hook": hooks("Statements before the model; those of all levels add up.", "delete from audit"),
-    "post_hook": hooks("Statements after the model; those of all levels add up.", "analyze table {{ this }}"),
-    "publish": publish("Where the table is sent to after each change of it.", {"to": "bi", "table": "orders"}),
-    "hudi": scalars("Options of Hudi's writer; merges by key.", {"hoodie.parquet.compression.codec": "zstd"}),
-    "contract": mapping("`enforced: true`: the query must have the columns that YAML declares.", {"enforced": True}),
-    "meta": mapping("Whatever the project wants to say; merges by key.", {"owner": "sales"}),
-    "group": text("Group of the model.", "finance"),
-    "access": one_of("Who may ref() it.", "private", "protected", "public"),
-    "docs": mapping("Of dbt's site, e.g. `show`.", {"show": False}),
-    "persist_docs": mapping("Of dbt; here it decides what `state:` compares.", {"relation": True}),
+    "pre_hook": hooks_setting("Statements before the model; those of all levels add up.", "delete from audit"),
+    "post_hook": hooks_setting("Statements after the model; those of all levels add up.", "analyze table {{ this }}"),
+    "publish": publish_setting("Where the table is sent to after each change of it.", {"to": "bi", "table": "orders"}),
+    "hudi": scalars_setting("Options of Hudi's writer; merges by key.", {"hoodie.parquet.compression.codec": "zstd"}),
+    "contract": mapping_setting(
+        "`enforced: true`: the query must have the columns that YAML declares.", {"enforced": True}
+    ),
+    "meta": mapping_setting("Whatever the project wants to say; merges by key.", {"owner": "sales"}),
+    "group": text_setting("Group of the model.", "finance"),
+    "access": one_of_setting("Who may ref() it.", "private", "protected", "public"),
+    "docs": mapping_setting("Of dbt's site, e.g. `show`.", {"show": False}),
+    "persist_docs": mapping_setting("Of dbt; here it decides what `state:` compares.", {"relation": True}),
 }
 _OF_SNAPSHOTS: Mapping[str, str] = {
     "strategy": "Of a snapshot: timestamp or check.",
@@ -78,8 +84,8 @@ _OF_DBT = (
 """Keys of dbt (and dbt-spark) that change nothing here: taken as they are, so that an existing project compiles."""
 SETTINGS: Mapping[str, Setting] = {
     **CHECKED,
-    **{name: taken(help_) for name, help_ in {**_OF_SNAPSHOTS, **_OF_SEEDS}.items()},
-    **{name: taken("Of dbt; taken as it is.") for name in _OF_DBT},
+    **{name: unchecked_setting(help_) for name, help_ in {**_OF_SNAPSHOTS, **_OF_SEEDS}.items()},
+    **{name: unchecked_setting("Of dbt; taken as it is.") for name in _OF_DBT},
 }
 _SEVERITIES = ("error", "warn")
 
@@ -109,27 +115,27 @@ def _count(key: str, value: object) -> object:
     return int(number)
 
 
-_STRING: Schema = {"type": "string"}
-_WORD: Schema = {"type": "string", "pattern": "^([eE][rR][rR][oO][rR]|[wW][aA][rR][nN])$"}
-_DIGITS: Schema = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": r"^\s*\d+\s*$"}]}
+_STRING: JsonSchema = {"type": "string"}
+_WORD: JsonSchema = {"type": "string", "pattern": "^([eE][rR][rR][oO][rR]|[wW][aA][rR][nN])$"}
+_DIGITS: JsonSchema = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": r"^\s*\d+\s*$"}]}
 _OF_TEST = " of a data test"
 TEST_SETTINGS: Mapping[str, Setting] = {
     "severity": Setting(
         _severity, "`error` | `warn`", {"anyOf": [{"enum": list(_SEVERITIES)}, _WORD]}, "What a failure is.", "warn"
     ),
-    "enabled": true_or_false("Whether the test is part of the project.", _OF_TEST),
+    "enabled": boolean_setting("Whether the test is part of the project.", _OF_TEST),
     "tags": Setting(_tags, "text or list of texts", {}, "Words to select by.", ["nightly"]),
     "where": Setting(_text, "SQL", _STRING, "The rows that are tested.", "day > current_date() - 7"),
     "limit": Setting(_count, "whole number", _DIGITS, "So many failing rows are read.", 100),
-    "store_failures": true_or_false("Whether failing rows are kept in a table.", _OF_TEST),
+    "store_failures": boolean_setting("Whether failing rows are kept in a table.", _OF_TEST),
     "error_if": Setting(_text, "comparison", _STRING, "When the number of failing rows is an error.", "> 10"),
     "warn_if": Setting(_text, "comparison", _STRING, "When the number of failing rows is a warning.", "> 0"),
     "fail_calc": Setting(_text, "SQL", _STRING, "What is computed of the failing rows.", "count(*)"),
-    "store_failures_as": taken("`table`, `view` or `ephemeral`: how failing rows are kept."),
-    "meta": taken("Whatever the project wants to say; merges by key."),
-    "schema": taken("Schema of the table of failing rows."),
-    "alias": taken("Name of the table of failing rows."),
-    **{name: taken("Of dbt; taken as it is.")
+    "store_failures_as": unchecked_setting("`table`, `view` or `ephemeral`: how failing rows are kept."),
+    "meta": unchecked_setting("Whatever the project wants to say; merges by key."),
+    "schema": unchecked_setting("Schema of the table of failing rows."),
+    "alias": unchecked_setting("Name of the table of failing rows."),
+    **{name: unchecked_setting("Of dbt; taken as it is.")
        for name in ("database", "group", "materialized", "sql_header", "static_analysis")},
 }  # fmt: skip
 _TEST_DEFAULTS: Mapping[str, object] = {"severity": "error", "enabled": True, "fail_calc": "count(*)",
@@ -145,7 +151,7 @@ def _default(name: str) -> object:
 class ConfigShape(Shape):
     """Keys of `config`, which YAML may write with hyphens: `pre-hook`."""
 
-    def schema(self) -> Schema:
+    def schema(self) -> JsonSchema:
         spelt = {spelling: key.schema() for name, key in self.keys.items() for spelling in _spellings(name)}
         return {"type": "object", "properties": spelt, "additionalProperties": False}
 
@@ -153,7 +159,7 @@ class ConfigShape(Shape):
 class FolderTree(Shape):
     """Settings by folder, of which a plain key is a setting where it is one, else a folder's name; `+key` always is."""
 
-    def schema(self) -> Schema:
+    def schema(self) -> JsonSchema:
         spelt = {
             f"{plus}{spelling}": key.schema()
             for name, key in self.keys.items()
@@ -161,8 +167,8 @@ class FolderTree(Shape):
             for plus in ("", "+")
         }
         known = {"enum": [name for name in spelt if name.startswith("+")]}
-        folders: Schema = {"anyOf": [self]}
-        names: Schema = {"anyOf": [known, {"not": {"pattern": r"^\+"}}]}
+        folders: JsonSchema = {"anyOf": [self]}
+        names: JsonSchema = {"anyOf": [known, {"not": {"pattern": r"^\+"}}]}
         return {"type": "object", "properties": spelt, "propertyNames": names, "additionalProperties": folders}
 
 

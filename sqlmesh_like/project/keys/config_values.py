@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sqlmesh_like.errors import nearest
-from sqlmesh_like.project.keys.shape import Form, Key, Schema
+from sqlmesh_like.project.keys.shape import Form, JsonSchema, Key
 from sqlmesh_like.project.publishing import Publish
 
-Check = Callable[[str, object], object]
+SettingCheck = Callable[[str, object], object]
 """A key and its value → the value in its normal form. Raises ConfigFault."""
-_STRING: Schema = {"type": "string"}
-_STRINGS: Schema = {"type": "array", "items": _STRING}
+_STRING: JsonSchema = {"type": "string"}
+_STRINGS: JsonSchema = {"type": "array", "items": _STRING}
 
 
 class ConfigFault(Exception):
@@ -46,9 +46,9 @@ class UnusedSetting(UnknownSetting):
 class Setting:
     """A key of `config`: its check, its words and JSON Schema, and what readers are told of it."""
 
-    check: Check
+    check: SettingCheck
     words: str
-    schema: Schema
+    schema: JsonSchema
     help: str
     example: object = None
 
@@ -58,43 +58,43 @@ class Setting:
         return Key(form, default, help=self.help, example=self.example)
 
 
-def text(help_: str, example: object) -> Setting:
+def text_setting(help_: str, example: object) -> Setting:
     return Setting(_text, "text", _STRING, help_, example)
 
 
-def texts(help_: str, example: object) -> Setting:
+def texts_setting(help_: str, example: object) -> Setting:
     return Setting(_texts, "text or list of texts", {"anyOf": [_STRING, _STRINGS]}, help_, example)
 
 
-def partitions(help_: str, example: object) -> Setting:
+def partitions_setting(help_: str, example: object) -> Setting:
     return Setting(
         _partitions, "column or list of columns", {"anyOf": [_STRING, _STRINGS, {"type": "object"}]}, help_, example
     )
 
 
-def hooks(help_: str, example: object) -> Setting:
-    statement: Schema = {"type": "object", "properties": {"sql": _STRING}, "required": ["sql"]}
+def hooks_setting(help_: str, example: object) -> Setting:
+    statement: JsonSchema = {"type": "object", "properties": {"sql": _STRING}, "required": ["sql"]}
     one = {"anyOf": [_STRING, statement]}
     return Setting(_hooks, "SQL or list of SQL", {"anyOf": [one, {"type": "array", "items": one}]}, help_, example)
 
 
-def true_or_false(help_: str, of: str = "") -> Setting:
+def boolean_setting(help_: str, of: str = "") -> Setting:
     word = {"type": "string", "pattern": r"^\s*([tT][rR][uU][eE]|[fF][aA][lL][sS][eE])\s*$"}
-    return Setting(lambda key, value: flag(key, value, of), "true or false", {"anyOf": [{"type": "boolean"}, word]},
-                   help_, True)  # fmt: skip
+    schema: JsonSchema = {"anyOf": [{"type": "boolean"}, word]}
+    return Setting(lambda key, value: parse_boolean(key, value, of), "true or false", schema, help_, True)
 
 
-def mapping(help_: str, example: object) -> Setting:
+def mapping_setting(help_: str, example: object) -> Setting:
     return Setting(_mapping, "mapping", {"type": "object"}, help_, example)
 
 
-def scalars(help_: str, example: object) -> Setting:
+def scalars_setting(help_: str, example: object) -> Setting:
     values = {"type": ["string", "number", "boolean"]}
-    schema: Schema = {"type": "object", "additionalProperties": values}
+    schema: JsonSchema = {"type": "object", "additionalProperties": values}
     return Setting(_scalars, "mapping of texts, numbers and booleans", schema, help_, example)
 
 
-def one_of(help_: str, *allowed: str) -> Setting:
+def one_of_setting(help_: str, *allowed: str) -> Setting:
     def check(key: str, value: object) -> str:
         if value not in allowed:
             hint = nearest(value, allowed) if isinstance(value, str) else None
@@ -104,19 +104,19 @@ def one_of(help_: str, *allowed: str) -> Setting:
     return Setting(check, " | ".join(f"`{word}`" for word in allowed), {"enum": list(allowed)}, help_, allowed[0])
 
 
-def publish(help_: str, example: object) -> Setting:
+def publish_setting(help_: str, example: object) -> Setting:
     place = {"to": {"anyOf": [_STRING, _STRINGS]}, "table": _STRING}
-    entry: Schema = {"type": "object", "properties": place, "additionalProperties": False}
-    schema: Schema = {"anyOf": [{"type": "boolean"}, _STRING, _STRINGS, entry]}
+    entry: JsonSchema = {"type": "object", "properties": place, "additionalProperties": False}
+    schema: JsonSchema = {"anyOf": [{"type": "boolean"}, _STRING, _STRINGS, entry]}
     return Setting(_publish, "true, destinations or {to, table}", schema, help_, example)
 
 
-def taken(help_: str) -> Setting:
+def unchecked_setting(help_: str) -> Setting:
     """Of dbt: taken as it is."""
     return Setting(lambda _key, value: value, "anything", {}, help_)
 
 
-def flag(key: str, value: object, of: str = "") -> bool:
+def parse_boolean(key: str, value: object, of: str = "") -> bool:
     """A setting `of` something that is true or false, as a word too. Raises ConfigFault."""
     words: Mapping[object, bool] = {True: True, False: False, "true": True, "false": False}
     word = value.strip().lower() if isinstance(value, str) else value

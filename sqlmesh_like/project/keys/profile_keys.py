@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import get_args
 
-from sqlmesh_like.project.keys.shape import Form, Key, Schema, Shape
+from sqlmesh_like.project.keys.shape import Form, JsonSchema, Key, Shape
 from sqlmesh_like.project.keys.value_types import by_name, choice, custom, settings, text
 from sqlmesh_like.project.nodes import DeltaEngine, OnUnproven
 from sqlmesh_like.project.publishing import DESTINATION
@@ -31,7 +31,7 @@ class OutputShape(Shape):
                 shown = key.partition(":")[0]  # `password:word` is one key
                 raise child.error(f"unknown key {shown!r} in {self.what}", f"did you mean {close[0]!r}?")
 
-    def schema(self) -> Schema:
+    def schema(self) -> JsonSchema:
         slips = "|".join(dict.fromkeys(pattern for name in self.keys for pattern in _slips(name)))
         known = "|".join(self.keys)
         return {**super().schema(), "patternProperties": {f"^(?!(?:{known})$)(?:{slips})$": False}}
@@ -92,7 +92,7 @@ PROFILE = Shape("a profile", {
 class ProfilesShape(Shape):
     """Profiles by name, and dbt's `config:`."""
 
-    def schema(self) -> Schema:
+    def schema(self) -> JsonSchema:
         return {"type": "object", "properties": {"config": {}}, "additionalProperties": {"anyOf": [PROFILE]}}
 
 

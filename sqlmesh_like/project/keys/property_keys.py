@@ -15,7 +15,7 @@ from sqlmesh_like.project.keys.value_types import (
     entry,
     flag,
     list_of_texts,
-    plain,
+    plain_mapping,
     text,
     texts,
 )
@@ -26,7 +26,7 @@ from sqlmesh_like.project.semantic.time_spines import TIME_SPINE
 
 _NAME = Key(text, is_required=True, help="Its name.", example="orders")
 _DESCRIPTION = Key(text, help="What it is, in Markdown; `{{ doc('name') }}` quotes a doc block.", example="Orders.")
-_META = Key(plain, help="Whatever the project wants to say.", example={"owner": "sales"})
+_META = Key(plain_mapping, help="Whatever the project wants to say.", example={"owner": "sales"})
 _TAGS = Key(texts, help="Words to select by.", example=["nightly"])
 _OF_DBT = Key(anything, help="Of dbt; taken as it is.")
 _TESTS = Key(data_tests, help="Data tests of the table.", example=[{"unique": {"arguments": {"column_name": "id"}}}])

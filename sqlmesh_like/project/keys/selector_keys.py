@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlmesh_like.project.keys.shape import Key, Schema, Shape
+from sqlmesh_like.project.keys.shape import JsonSchema, Key, Shape
 from sqlmesh_like.project.keys.value_types import anything, choice, count, custom, each, flag, text
 from sqlmesh_like.project.selection import INDIRECT, METHODS
 
@@ -10,16 +10,16 @@ from sqlmesh_like.project.selection import INDIRECT, METHODS
 class DefinitionShape(Shape):
     """A text of the command line's grammar, a union, an intersection, one `method: value`, or these keys."""
 
-    def schema(self) -> Schema:
-        parts: Schema = {"type": "array", "items": {"anyOf": [self, _EXCLUDE]}}
+    def schema(self) -> JsonSchema:
+        parts: JsonSchema = {"type": "array", "items": {"anyOf": [self, _EXCLUDE]}}
         both = [{"type": "object", "properties": {key: parts}, "required": [key], "additionalProperties": False}
                 for key in ("union", "intersection")]  # fmt: skip
         methods = f"^({'|'.join((*METHODS, 'selector'))})([.].*)?$"
-        short: Schema = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False,
+        short: JsonSchema = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False,
                          "patternProperties": {methods: {}}}  # fmt: skip
         return {"anyOf": [{"type": "string"}, self._by_method(), *both, short]}
 
-    def _by_method(self) -> Schema:
+    def _by_method(self) -> JsonSchema:
         schema = super().schema()
         properties = schema["properties"]
         assert isinstance(properties, dict)
@@ -38,7 +38,7 @@ _DEFINITION_KEYS = {
     "indirect_selection": Key(choice(*INDIRECT), help="Which tests come along.", example="cautious"),
 }  # fmt: skip
 DEFINITION = DefinitionShape("a definition", {**_DEFINITION_KEYS, "exclude": _EXCLUSION})
-_EXCLUDE: Schema = {"type": "object", "required": ["exclude"], "additionalProperties": False,
+_EXCLUDE: JsonSchema = {"type": "object", "required": ["exclude"], "additionalProperties": False,
                     "properties": {"exclude": {"type": "array", "items": DEFINITION}}}  # fmt: skip
 SELECTOR = Shape("a selector", {
     "name": Key(text, is_required=True, help="Its name, for --selector.", example="nightly"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlmesh_like.project.keys.config_keys import NODES_BY_FOLDER, TESTS_BY_FOLDER
 from sqlmesh_like.project.keys.shape import Key, Shape
-from sqlmesh_like.project.keys.value_types import anything, each, entry, flag, plain, text, texts
+from sqlmesh_like.project.keys.value_types import anything, each, entry, flag, plain_mapping, text, texts
 
 DISPATCH = Shape("dispatch", {
     "macro_namespace": Key(text, help="The package whose macros are looked for.", example="dbt_utils"),
@@ -15,7 +15,7 @@ FLAGS = Shape("flags", {
     "python_model_packages": Key(texts, help="Packages whose Python models may be run.", example=["forecasts"]),
 }, others="take")  # fmt: skip
 _OF_DBT = Key(anything, help="Of dbt; no effect here.")
-_BY_FOLDER = Key(plain, help="Settings by folder.", example={"shop": {"+enabled": False}})
+_BY_FOLDER = Key(plain_mapping, help="Settings by folder.", example={"shop": {"+enabled": False}})
 _IGNORED = (
     *("asset-paths", "log-path", "config-version", "require-dbt-version", "quoting", "restrict-access", "functions"),
     *("profiles", "analyses", "function-paths", "dbt-cloud"),
@@ -32,7 +32,7 @@ PATH_DEFAULTS = {
 """Settings that name folders of SQL, and where they are by default."""
 OLD_PATHS = {"source-paths": "model-paths", "data-paths": "seed-paths"}
 """Names that dbt gave them before 1.0, and still takes."""
-SETTINGS = Shape("the project's settings", {
+PROJECT_SETTINGS = Shape("the project's settings", {
     "name": Key(text, help="Name of the project. Default: that of its folder.", example="shop"),
     "version": Key(anything, help="A word for people.", example="1.0"),
     "profile": Key(text, help="The profile of profiles.yml. Default: the only one.", example="lake"),
@@ -42,7 +42,7 @@ SETTINGS = Shape("the project's settings", {
     "target-path": Key(text, "target", help="Folder of what commands write.", example="target"),
     "clean-targets": Key(texts, help="What `sml clean` removes. Default: target-path.", example=["target"]),
     "packages-install-path": Key(text, "dbt_packages", help="Folder of packages.", example="packages"),
-    "vars": Key(plain, help="Variables, for var() of templates; below a package's name those of that package.",
+    "vars": Key(plain_mapping, help="Variables, for var() of templates; below a package's name those of that package.",
                 example={"least": 3}),
     "models": Key(_MODELS, help="Settings of models by folder.", example={"shop": {"dws": {"+schema": "dws"}}}),
     "seeds": Key(_MODELS, help="Settings of seeds by folder.", example={"shop": {"+schema": "dim"}}),

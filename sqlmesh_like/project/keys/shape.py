@@ -13,12 +13,12 @@ from sqlmesh_like.project.reading.yaml_node import YamlNode
 
 Reader = Callable[[YamlNode, str], object]
 """A value and the key that names it → plain data. Raises ProjectError at its place."""
-Schema = Mapping[str, object]
+JsonSchema = Mapping[str, object]
 """JSON Schema, in which a `Shape` stands for its own."""
 Others = Literal["refuse", "warn", "take"]
 """What becomes of keys that are not declared; `take`: they are the project's own, or another tool's."""
-TEMPLATE: Schema = {"type": "string", "pattern": r"\{\{|\{%"}
-NULL: Schema = {"type": "null"}
+TEMPLATE: JsonSchema = {"type": "string", "pattern": r"\{\{|\{%"}
+NULL: JsonSchema = {"type": "null"}
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Form:
 
     read: Reader
     words: str
-    schema: Schema
+    schema: JsonSchema
     hint: str = "…"
     is_nested: bool = False  # entries of their own shape, to which the loader comes by itself
     example: object = None
@@ -48,7 +48,7 @@ class Key:
         """A value that it may have; None where nothing is looked at."""
         return self.form.example if self.example is None else self.example
 
-    def schema(self) -> Schema:
+    def schema(self) -> JsonSchema:
         """A key may be null, as if it were not there, and a template instead of what it renders to."""
         schemas = [self.form.schema]
         if self.form.schema:
@@ -104,7 +104,7 @@ class Shape:
             raise node.error(f"{self.what} needs {name!r}", f"add {name}: {key.form.hint}")
         return key.default
 
-    def schema(self) -> Schema:
+    def schema(self) -> JsonSchema:
         """JSON Schema of an entry."""
         required = [name for name, key in self.keys.items() if key.is_required]
         return {
@@ -123,7 +123,7 @@ class NamedShape(Shape):
             return super().read(node, key)
         return {name: node.value if name == "name" else one.default for name, one in self.keys.items()}
 
-    def schema(self) -> Schema:
+    def schema(self) -> JsonSchema:
         return {"anyOf": [{"type": "string"}, super().schema()]}
 
 

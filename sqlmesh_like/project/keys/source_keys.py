@@ -16,7 +16,7 @@ from sqlmesh_like.project.keys.value_types import (
     each,
     entry,
     flag,
-    plain,
+    plain_mapping,
     settings,
     text,
     texts,
@@ -27,7 +27,7 @@ from sqlmesh_like.project.reading.yaml_node import YamlNode
 TRIGGER = re.compile(r"\d+ (?:second|minute|hour)s?")
 _NAME = Key(text, is_required=True, help="Its name.", example="shop")
 _DESCRIPTION = Key(text, help="What it is, in Markdown; `{{ doc('name') }}` quotes a doc block.", example="Orders.")
-_META = Key(plain, help="Whatever the project wants to say.", example={"owner": "sales"})
+_META = Key(plain_mapping, help="Whatever the project wants to say.", example={"owner": "sales"})
 _TAGS = Key(texts, help="Words to select by.", example=["nightly"])
 _OF_DBT = Key(anything, help="Of dbt; taken as it is.")
 _TESTS = Key(data_tests, help="Data tests, as of models.", example=["unique"])
@@ -67,7 +67,7 @@ KAFKA = Shape("kafka", {
         Form(_offsets, "`earliest` | `latest` | offsets", {"anyOf": [{"enum": ["earliest", "latest"]},
                                                                      {"type": "object"}]}),
         help="Where the first run begins: offsets by partition, by topic.", example="earliest"),
-    "options": Key(plain, help="Of the Kafka client, or of Spark's Kafka source.",
+    "options": Key(plain_mapping, help="Of the Kafka client, or of Spark's Kafka source.",
                    example={"security.protocol": "SSL"}),
 })  # fmt: skip
 STREAM = Shape("ingest", {
@@ -85,7 +85,7 @@ STREAM = Shape("ingest", {
                          help="What becomes of an event that cannot be decoded.", example="fail"),
     "discover": Key(flag, False, help="Whether tables that are not declared are ingested too.", example=True),
 })  # fmt: skip
-PARTITION = Shape("partition_by", {
+PARTITION_BY = Shape("partition_by", {
     "column": Key(text, is_required=True, help="The column that it is derived from.", example="create_time"),
     "format": Key(text, help="A date pattern; without it the value itself.", example="yyyyMM"),
     "as": Key(text, help="Name of the partition column; needed with a format.", example="year_month"),
@@ -98,7 +98,7 @@ INGEST_TABLE = Shape("the ingest of a table", {
                        example=["id"]),
     "order_by": Key(texts, help="Columns that say which version of a row is newer; else the order of the log.",
                     example=["modify_time"]),
-    "partition_by": Key(custom("column or mapping", {"type": "string"}, PARTITION), help="Partition of the table.",
+    "partition_by": Key(custom("column or mapping", {"type": "string"}, PARTITION_BY), help="Partition of the table.",
                         example={"column": "create_time", "format": "yyyyMM", "as": "year_month"}),
     "table_type": Key(choice(*get_args(TableType)), "cow", help="Hudi's table type.", example="mor"),
     "deletes": Key(choice("hard", "soft"), "hard",

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import get_args
 
-from sqlmesh_like.project.keys.shape import Key, Schema, Shape
-from sqlmesh_like.project.keys.value_types import anything, choice, custom, each, entry, flag, plain, text, texts
+from sqlmesh_like.project.keys.shape import JsonSchema, Key, Shape
+from sqlmesh_like.project.keys.value_types import (
+    anything,
+    choice,
+    custom,
+    each,
+    entry,
+    flag,
+    plain_mapping,
+    text,
+    texts,
+)
 from sqlmesh_like.project.testing.unit_test_spec import FixtureFormat
 
-_ROWS: Schema = {"type": "array", "items": {"type": "object"}}
+_ROWS: JsonSchema = {"type": "array", "items": {"type": "object"}}
 _FIXTURE = {
     "rows": Key(custom("list of mappings, or CSV or SQL", _ROWS, {"type": "string"}),
                 help="The rows, in the form that `format` says.", example=[{"id": 1, "amount": 12.5}]),
@@ -26,14 +36,14 @@ CHANGE = Shape("an entry of changes", {
     "key": Key(texts, help="Columns that identify a row.", example=["id"]),
 })  # fmt: skip
 OVERRIDES = Shape("overrides", {
-    "macros": Key(plain, help="What calls of macros give.", example={"is_incremental": False}),
-    "vars": Key(plain, help="Variables.", example={"least": 3}),
-    "env_vars": Key(plain, help="Environment variables.", example={"REGION": "eu"}),
+    "macros": Key(plain_mapping, help="What calls of macros give.", example={"is_incremental": False}),
+    "vars": Key(plain_mapping, help="Variables.", example={"least": 3}),
+    "env_vars": Key(plain_mapping, help="Environment variables.", example={"REGION": "eu"}),
     "now": Key(anything, help="What the clock says.", example="2024-01-31 12:00:00"),
 })  # fmt: skip
 UNIT_CONFIG = Shape("the config of a unit test", {
     "tags": Key(texts, help="Words to select by.", example=["nightly"]),
-    "meta": Key(plain, help="Whatever the project wants to say.", example={"owner": "sales"}),
+    "meta": Key(plain_mapping, help="Whatever the project wants to say.", example={"owner": "sales"}),
     "enabled": Key(flag, True, help="Whether it is part of the project.", example=False),
     "static_analysis": Key(anything, help="Of dbt; no effect here."),
 })  # fmt: skip

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from sqlmesh_like.errors import ProjectError
-from sqlmesh_like.project.keys.shape import Form, NamedShape, Reader, Schema, Shape
+from sqlmesh_like.project.keys.shape import Form, JsonSchema, NamedShape, Reader, Shape
 from sqlmesh_like.project.reading.column_types import type_fault
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
@@ -14,10 +14,10 @@ GRANULARITIES = (
     *("nanosecond", "microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter"),
     "year",
 )
-TEXT: Schema = {"type": ["string", "number"]}
-_TEXTS: Schema = {"anyOf": [TEXT, {"type": "array", "items": TEXT}]}
-_OBJECT: Schema = {"type": "object"}
-_SCALARS: Schema = {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}
+TEXT: JsonSchema = {"type": ["string", "number"]}
+_TEXTS: JsonSchema = {"anyOf": [TEXT, {"type": "array", "items": TEXT}]}
+_OBJECT: JsonSchema = {"type": "object"}
+_SCALARS: JsonSchema = {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}
 
 
 def _whole_number(node: YamlNode, key: str) -> int:
@@ -74,7 +74,7 @@ expression = Form(
 """SQL, which may be as short as `1` or `true`."""
 whole_number = Form(_whole_number, "whole number", {"type": "integer"}, example=10)
 number = Form(_number, "number", {"type": "number"}, example=0.5)
-plain = Form(lambda node, key: node.mapping(key).value, "mapping", _OBJECT, example={"owner": "sales"})
+plain_mapping = Form(lambda node, key: node.mapping(key).value, "mapping", _OBJECT, example={"owner": "sales"})
 """A mapping as it stands."""
 settings = Form(lambda node, key: node.settings(key), "mapping of texts, numbers and booleans", _SCALARS)
 meta_alone = Form(
@@ -136,7 +136,7 @@ def custom(words: str, *schemas: object) -> Form:
     return Form(lambda node, _key: node.value, words, {"anyOf": list(schemas)}, is_nested=True)
 
 
-def _as_schema(shape: Shape) -> Schema:
+def _as_schema(shape: Shape) -> JsonSchema:
     return {"anyOf": [shape]}
 
 

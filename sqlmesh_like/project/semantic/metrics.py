@@ -18,7 +18,7 @@ from sqlmesh_like.project.keys.value_types import (
     filters,
     flag,
     one_of,
-    plain,
+    plain_mapping,
     text,
     texts,
     whole_number,
@@ -58,7 +58,7 @@ METRIC = Shape("a metric", {
     "name": _NAME, "label": _NAME, "type": Key(one_of(*_TYPES), is_required=True),
     "type_params": Key(entry(_TYPE_PARAMS), is_required=True, example={"measure": "sales"}),
     "description": Key(text, ""), "filter": Key(filters),
-    "time_granularity": _TEXT, "meta": Key(plain, {}), "tags": Key(texts, ()), "config": Key(plain, {}),
+    "time_granularity": _TEXT, "meta": Key(plain_mapping, {}), "tags": Key(texts, ()), "config": Key(plain_mapping, {}),
 })  # fmt: skip
 _NEEDED: Mapping[MetricType, tuple[str, ...]] = {
     "simple": ("measure",),

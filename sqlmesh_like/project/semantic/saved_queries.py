@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.keys.shape import Key, Shape
-from sqlmesh_like.project.keys.value_types import each, entry, filters, plain, text, texts, whole_number
+from sqlmesh_like.project.keys.value_types import each, entry, filters, plain_mapping, text, texts, whole_number
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 from sqlmesh_like.project.semantic.config import Config, merged_config
 from sqlmesh_like.project.semantic.declarations import NamedInput, SavedQuery
@@ -18,11 +18,11 @@ _QUERY = Shape("query_params", {
     "metrics": Key(texts, ()), "group_by": Key(texts, ()), "where": Key(filters), "order_by": Key(texts, ()),
     "limit": Key(whole_number),
 })  # fmt: skip
-_EXPORT = Shape("an export", {"name": _NAME, "config": Key(plain, {})})
+_EXPORT = Shape("an export", {"name": _NAME, "config": Key(plain_mapping, {})})
 SAVED_QUERY = Shape("a saved query", {
     "name": _NAME, "query_params": Key(entry(_QUERY), is_required=True, example={"metrics": ["sales"]}),
     "description": _TEXT, "label": _TEXT,
-    "exports": Key(each(_EXPORT), ()), "tags": Key(texts, ()), "config": Key(plain, {}),
+    "exports": Key(each(_EXPORT), ()), "tags": Key(texts, ()), "config": Key(plain_mapping, {}),
 })  # fmt: skip
 _DEFAULTS: Config = {"export_as": None, "schema": None, "cache": {"enabled": False}}
 _DESTINATIONS = ("table", "view")

@@ -18,7 +18,7 @@ from sqlmesh_like.project.keys.value_types import (
     meta_alone,
     number,
     one_of,
-    plain,
+    plain_mapping,
     text,
     texts,
 )
@@ -59,7 +59,7 @@ _DEFAULTS = Shape("defaults", {"agg_time_dimension": _TEXT})
 SEMANTIC_MODEL = Shape("a semantic model", {
     "name": _NAME, "model": _NAME, "description": _TEXT, "label": _TEXT, "defaults": Key(entry(_DEFAULTS)),
     "entities": Key(each(_ENTITY), ()), "measures": Key(each(_MEASURE), ()), "dimensions": Key(each(_DIMENSION), ()),
-    "primary_entity": _TEXT, "config": Key(plain, {}),
+    "primary_entity": _TEXT, "config": Key(plain_mapping, {}),
 })  # fmt: skip
 _PARTS: Mapping[str, Config] = {"entities": {}, "measures": {"create_metric": False}, "dimensions": {"metadata": None}}
 """What a semantic model consists of, each with keys that the manifest has besides; `create_metric` is used up."""

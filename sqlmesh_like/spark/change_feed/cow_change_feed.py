@@ -21,15 +21,11 @@ from sqlmesh_like.hudi.change_log import NotLoggedError, logs_between
 from sqlmesh_like.hudi.commits import Commit, Slice
 from sqlmesh_like.hudi.file_schemas import paths_by_schema
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import KEY, WEIGHT, Schema, visible
+from sqlmesh_like.names import COMMIT_TIME, KEY, PARTITION_PATH, RECORD_KEY, SEQUENCE, WEIGHT, Schema, visible
 from sqlmesh_like.spark.change_feed.logged_changes import read_logs
 from sqlmesh_like.spark.frames.type_promotion import promoted_type
 
-COMMIT_TIME = "_hoodie_commit_time"
-SEQUENCE = "_hoodie_commit_seqno"
-RECORD_KEY_COLUMN = "_hoodie_record_key"
-PARTITION_PATH = "_hoodie_partition_path"
-META_COLUMNS = (COMMIT_TIME, SEQUENCE, RECORD_KEY_COLUMN, PARTITION_PATH)
+_META_COLUMNS = (COMMIT_TIME, SEQUENCE, RECORD_KEY, PARTITION_PATH)
 FEW = 500_000
 """Up to this many keys are sent to where a table is read."""
 
@@ -88,11 +84,9 @@ class CopyOnWriteFeed:
         added = new.where(F.col(COMMIT_TIME) > self._timeline.standing(start))
         if all(map(_is_plain_upsert, commits)):
             # No row can have left without a newer one of the same key: a join with the few new keys is enough.
-            removed = old.join(
-                added.select(RECORD_KEY_COLUMN, PARTITION_PATH), [RECORD_KEY_COLUMN, PARTITION_PATH], "left_semi"
-            )
+            removed = old.join(added.select(RECORD_KEY, PARTITION_PATH), [RECORD_KEY, PARTITION_PATH], "left_semi")
         else:
-            removed = lacking(old, new, [RECORD_KEY_COLUMN, SEQUENCE], most_left(commits))
+            removed = lacking(old, new, [RECORD_KEY, SEQUENCE], most_left(commits))
         return self._signed(removed, added, schema, end)
 
     def _signed(self, removed: DataFrame, added: DataFrame, schema: Schema, end: str) -> DataFrame:
@@ -174,8 +168,8 @@ def lacking(rows: DataFrame, others: DataFrame, by: list[str], most: int | None)
 
 def typed_frame(schema: Schema) -> list[tuple[str, str]]:
     """Names and types of the meta columns that are read and of all others."""
-    others = [(column.name, column.type or "string") for column in schema if column.name not in META_COLUMNS]
-    return [*[(name, "string") for name in META_COLUMNS], *others]
+    others = [(column.name, column.type or "string") for column in schema if column.name not in _META_COLUMNS]
+    return [*[(name, "string") for name in _META_COLUMNS], *others]
 
 
 def _ddl(schema: Schema) -> str:
@@ -190,4 +184,4 @@ def _row_key(repeats: bool) -> SparkColumn:
     """
     path = F.coalesce(F.col(PARTITION_PATH), F.lit(""))
     number = [F.col(SEQUENCE)] if repeats else []
-    return F.concat_ws("/", F.length(path).cast("string"), path, F.col(RECORD_KEY_COLUMN), *number)
+    return F.concat_ws("/", F.length(path).cast("string"), path, F.col(RECORD_KEY), *number)

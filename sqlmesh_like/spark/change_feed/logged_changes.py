@@ -20,18 +20,18 @@ from sqlmesh_like.hudi.change_log import (
     UNSURE,
     ChangeLog,
     LogFile,
-    columns_of,
-    fingerprint,
+    columns_fingerprint,
     log_folder,
+    logged_columns,
     read_footer,
 )
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.merge_mode import merges_as_declared
-from sqlmesh_like.names import KEY, WEIGHT, Schema, is_hidden
+from sqlmesh_like.names import IS_DELETED, KEY, WEIGHT, Schema, is_hidden
 from sqlmesh_like.spark.frames.cached_frame import cached
 from sqlmesh_like.spark.frames.local_frame import local_frame
 from sqlmesh_like.spark.frames.type_promotion import promoted_type
-from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable, without_small_integers
+from sqlmesh_like.spark.tables.hudi_table import HudiTable, without_small_integers
 
 ROWS_A_FILE = 1_000_000
 _FEW = 500_000
@@ -64,7 +64,7 @@ def _written(timeline: Timeline, path: str, previous: str) -> ChangeLog | None:
         folder.fs.rm(f"{folder.path}/{path}", recursive=True)
         return ChangeLog(previous) if is_sure else None
     kept = tuple(file for file in log_file if footers[file].rows)
-    return ChangeLog(previous, rows, kept, fingerprint(footers[kept[0]].columns))
+    return ChangeLog(previous, rows, kept, columns_fingerprint(footers[kept[0]].columns))
 
 
 def read_logs(session: SparkSession, timeline: Timeline, logs: Collection[ChangeLog], schema: Schema) -> DataFrame:
@@ -75,7 +75,7 @@ def read_logs(session: SparkSession, timeline: Timeline, logs: Collection[Change
     paths: dict[str, list[str]] = defaultdict(list)
     for log in logs:
         if log.rows:
-            paths[columns_of(timeline, log)] += [f"{timeline.uri}/{file.path}" for file in log.files]
+            paths[logged_columns(timeline, log)] += [f"{timeline.uri}/{file.path}" for file in log.files]
     names = [(column.name, column.type or "string") for column in schema if not is_hidden(column.name)]
     names += [(KEY, "string"), (WEIGHT, "bigint")]
     empty = session.range(0).select(*[F.lit(None).cast(type_).alias(name) for name, type_ in names])

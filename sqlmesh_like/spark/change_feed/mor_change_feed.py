@@ -25,17 +25,8 @@ from sqlmesh_like.hudi.commits import Commit
 from sqlmesh_like.hudi.history import path_columns
 from sqlmesh_like.hudi.logged_slices import LoggedSlices, logged_slices
 from sqlmesh_like.hudi.missing_files import missing_files
-from sqlmesh_like.names import KEY, WEIGHT, Schema, is_hidden
-from sqlmesh_like.spark.change_feed.cow_change_feed import (
-    COMMIT_TIME,
-    FEW,
-    PARTITION_PATH,
-    RECORD_KEY_COLUMN,
-    SEQUENCE,
-    CopyOnWriteFeed,
-    lacking,
-    most_left,
-)
+from sqlmesh_like.names import COMMIT_TIME, KEY, PARTITION_PATH, RECORD_KEY, SEQUENCE, WEIGHT, Schema, is_hidden
+from sqlmesh_like.spark.change_feed.cow_change_feed import FEW, CopyOnWriteFeed, lacking, most_left
 from sqlmesh_like.spark.change_feed.logged_changes import read_logs
 from sqlmesh_like.spark.frames.type_promotion import promoted_type
 
@@ -43,7 +34,7 @@ MAX_PARTITIONS = 2_000
 """Above this many partitions none is left out: the list of them becomes part of the query."""
 
 _NUMBER, _AT = "_sml_number", "_sml_at"
-_ROW = [PARTITION_PATH, RECORD_KEY_COLUMN, SEQUENCE]
+_ROW = [PARTITION_PATH, RECORD_KEY, SEQUENCE]
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _PLAIN = re.compile(r"[A-Za-z0-9_.=/-]+")
 _NUMBERED = ("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING")

@@ -32,9 +32,6 @@ _PLAIN_MERGE = "org.apache.hudi.io.HoodieWriteMergeHandle"
 """Hudi 1.2.0's default handle builds a map of the schema's fields for each row of a file that it rewrites: twice the
 time of the plain one, which leaves the same rows where the last commit wins. By an order it deletes other rows."""
 
-IS_DELETED = "_hoodie_is_deleted"
-"""Hudi's marker column: a row of an upsert in which it is true is deleted, in the same commit."""
-
 
 @dataclass(frozen=True)
 class HudiTable:

@@ -18,14 +18,13 @@ from pyspark.sql import functions as F
 from sqlmesh_like.analyze.expressions.clock import frozen
 from sqlmesh_like.analyze.expressions.predicates import read_predicate
 from sqlmesh_like.errors import Location, NodeError
-from sqlmesh_like.names import KEY, PARTITION, is_hidden
+from sqlmesh_like.names import IS_DELETED, KEY, PARTITION, is_hidden
 from sqlmesh_like.plan.history import RECORD_KEY
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.run.ports import WriteResult
 from sqlmesh_like.spark.frames.content_key import keyed_by_content
 from sqlmesh_like.spark.frames.partition_paths import target_paths
 from sqlmesh_like.spark.program.view_bindings import visible_rows
-from sqlmesh_like.spark.tables.hudi_table import IS_DELETED
 from sqlmesh_like.spark.writer import upsert as sinks
 from sqlmesh_like.spark.writer.schema_reconciliation import reconciled_schema
 from sqlmesh_like.spark.writer.upsert import TableSpec

@@ -18,7 +18,7 @@ from sqlmesh_like.duckdb.local_program import LocalActions
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.hudi.file_sizing import buckets_for, tasks_for
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import KEY, PARTITION, WEIGHT, is_hidden, visible
+from sqlmesh_like.names import IS_DELETED, KEY, PARTITION, WEIGHT, is_hidden, visible
 from sqlmesh_like.plan.checks.contracts import refuse_breach
 from sqlmesh_like.plan.frontier_advance import must_advance_frontier
 from sqlmesh_like.plan.history import AS_WRITTEN, RECORD_KEY, History, Volume
@@ -29,7 +29,7 @@ from sqlmesh_like.spark.frames.content_key import keyed_by_content
 from sqlmesh_like.spark.frames.partition_paths import target_paths
 from sqlmesh_like.spark.program.program_runner import run_program
 from sqlmesh_like.spark.program.view_bindings import Bindings
-from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable
+from sqlmesh_like.spark.tables.hudi_table import HudiTable
 from sqlmesh_like.spark.tables.table_swap import recover
 from sqlmesh_like.spark.writer import upsert as sinks
 from sqlmesh_like.spark.writer.author_incremental import write_branch

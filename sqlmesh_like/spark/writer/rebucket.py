@@ -19,11 +19,11 @@ from sqlmesh_like.hudi.commits import REWRITE, STATE_PREFIX
 from sqlmesh_like.hudi.file_sizing import tasks_for
 from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import KEY
+from sqlmesh_like.names import IS_DELETED, KEY
 from sqlmesh_like.plan.history import RECORD_KEY, TableRecord
 from sqlmesh_like.run.ports import Rebucketed
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
-from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable, write
+from sqlmesh_like.spark.tables.hudi_table import HudiTable, write
 
 
 def rebucket(session: SparkSession, uri: str, options: Mapping[str, str]) -> Rebucketed | None:

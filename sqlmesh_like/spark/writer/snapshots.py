@@ -12,13 +12,12 @@ from sqlmesh_like.delta.snapshot import SOURCE, STORED, snapshot_program
 from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import KEY, Schema
+from sqlmesh_like.names import IS_DELETED, KEY, Schema
 from sqlmesh_like.plan.history import RECORD_KEY
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.run.ports import WriteResult
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.program.view_bindings import Bindings, visible_rows
-from sqlmesh_like.spark.tables.hudi_table import IS_DELETED
 from sqlmesh_like.spark.tables.table_swap import recover
 from sqlmesh_like.spark.writer import upsert as sinks
 from sqlmesh_like.spark.writer.upsert import TableSpec

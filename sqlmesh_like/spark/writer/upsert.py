@@ -13,12 +13,12 @@ from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.change_log import ChangeLog
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.merge_mode import merges_as_declared
-from sqlmesh_like.names import KEY, PARTITION, WEIGHT, Column, Schema, visible
+from sqlmesh_like.names import IS_DELETED, KEY, PARTITION, WEIGHT, Column, Schema, visible
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.spark.change_feed.logged_changes import log_of_images, log_of_upsert
 from sqlmesh_like.spark.frames.partition_paths import encoded
 from sqlmesh_like.spark.tables import hudi_table
-from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable
+from sqlmesh_like.spark.tables.hudi_table import HudiTable
 from sqlmesh_like.spark.tables.table_swap import replace_table
 from sqlmesh_like.spark.writer.local_commit import commit_locally
 

@@ -26,7 +26,7 @@ def test_tables_are_found_by_the_keys_of_their_events(spark: SparkSession, tmp_p
         canal("found", ["id"], {"id": "1", "v": "a"}, {"id": "1", "v": "b"}),
         canal("keyless", None, {"id": "1", "v": "a"}),
     )
-    assert [str(found) for found in report.discovered] == ["ods.found"]
+    assert [str(each) for each in report.discovered] == ["ods.found"]
     assert report.skipped == {"undeclared db.keyless (no key in its events)": 1}
     assert (shop.rows(), shop.rows("found")) == ([(1, "a")], [(1, "b")])
     # Its key is known from now on, and a declaration may take it over.

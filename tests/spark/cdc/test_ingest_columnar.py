@@ -22,6 +22,7 @@ from sqlmesh_like.cdc.sources.parquet_log import ParquetLog
 from sqlmesh_like.cdc.sources.row_files import RowFiles
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.stream.batch import BatchReport, ingest_batch
+from sqlmesh_like.cdc.stream.ingest_context import IngestContext
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.project.nodes import PartitionBy
 from tests.spark.ingest_lake import Lake, table
@@ -56,7 +57,7 @@ class Both:
 
     def take(self, *files: tuple[int, str]) -> tuple[BatchReport, BatchReport]:
         """One batch of files, both ways."""
-        found = []
+        reports = []
         for lake, as_text in zip(self.lakes, (False, True), strict=True):
             _, target, source = lake.declared()
             log = ParquetLog(f"{self.root}/landing/*/*/*.parquet")
@@ -65,10 +66,9 @@ class Both:
                 assert isinstance(rows, list)
                 lines = as_lines(rows) if as_text else rows
                 mark = BatchMarker("q", self.number, extent)
-                found.append(
-                    ingest_batch(self.spark, SourcePaths(target, source), lake.root, lines, lambda _, mark=mark: mark)
-                )
-        return found[0], found[1]
+                context = IngestContext(self.spark, SourcePaths(target, source), lake.root, log)
+                reports.append(ingest_batch(context, lines, lambda _, mark=mark: mark))
+        return reports[0], reports[1]
 
     def assert_equal(self, *, with_positions: bool = True) -> list[tuple[Any, ...]]:
         """Both tables and their dead letters are the same, row for row; the rows of the typed one."""
@@ -86,10 +86,10 @@ def as_lines(rows: list[RowFiles]) -> DataFrame:
     for files in rows:
         named = {"value": columnar.line(files.schema, "raw."), "logged_at": "modified"}
         frames.append(files.frame.selectExpr(*(f"{named.get(name, name)} as {name}" for name in LINE_COLUMNS)))
-    found = frames[0]
+    union = frames[0]
     for frame in frames[1:]:
-        found = found.unionByName(frame)
-    return found
+        union = union.unionByName(frame)
+    return union
 
 
 def _hudi(lake: Lake, name: str, with_positions: bool) -> DataFrame:
@@ -101,9 +101,9 @@ def _hudi(lake: Lake, name: str, with_positions: bool) -> DataFrame:
 def _letters(lake: Lake) -> list[tuple[Any, ...]]:
     if not Timeline(lake.uri("shop__dead_letters")).frontier:
         return []
-    found = lake.rows("shop__dead_letters", "position", "reason", "text", "place", "log_schema", "row_key")
+    rows = lake.rows("shop__dead_letters", "position", "reason", "text", "place", "log_schema", "row_key")
     # Whose a row of an unknown operation is, its columns say; a text is not looked into.
-    return [(*letter, None if str(letter[1]).startswith("unknown") else key) for *letter, key in found]
+    return [(*letter, None if str(letter[1]).startswith("unknown") else key) for *letter, key in rows]
 
 
 TYPES: dict[str, pa.DataType] = {

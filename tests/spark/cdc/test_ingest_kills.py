@@ -131,9 +131,9 @@ def _file_number(recorded: dict[str, Any]) -> int:
 def rows_of(timeline: Timeline) -> list[tuple[Any, ...]]:
     if timeline.frontier is None:
         return []
-    found = read_table_rows(table_state(timeline), -1)
-    assert found is not None
-    return sorted(found.rows)  # type: ignore[type-var]
+    stored = read_table_rows(table_state(timeline), -1)
+    assert stored is not None
+    return sorted(stored.rows)  # type: ignore[type-var]
 
 
 @pytest.mark.checklist(6, 15, 39, 56)

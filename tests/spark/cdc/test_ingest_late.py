@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.cdc.merge import merge_sql
-from sqlmesh_like.cdc.merge.counts import count
+from sqlmesh_like.cdc.merge.counts import count_events
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.names import Column
 from tests.spark.ingest_lake import BY_MONTH, Lake, event, table
@@ -29,21 +29,21 @@ def row(id: int, m: int, month: int) -> Row:
 def history(dice: random.Random) -> tuple[list[tuple[str, Row | None, Row | None]], dict[int, Row]]:
     """What happened to a source's table, in order (op, row after, row before), and its rows in the end."""
     rows: dict[int, Row] = {}
-    found: list[tuple[str, Row | None, Row | None]] = []
+    changes: list[tuple[str, Row | None, Row | None]] = []
     for m in range(1, 90):
         id = dice.randrange(14)
         after, before = row(id, m, dice.randint(1, 3)), rows.get(id)
         if before is not None and dice.random() < 0.3:
-            found.append(("d", None, {**before, "m": m}))
+            changes.append(("d", None, {**before, "m": m}))
             del rows[id]
         elif before is not None and dice.random() < 0.2 and (other := dice.randrange(14)) not in rows:
-            found.append(("u", {**after, "id": other}, {**before, "m": m}))
+            changes.append(("u", {**after, "id": other}, {**before, "m": m}))
             rows[other] = {**after, "id": other}
             del rows[id]
         else:
-            found.append(("u" if before else "c", after, before))
+            changes.append(("u" if before else "c", after, before))
             rows[id] = after
-    return found, rows
+    return changes, rows
 
 
 def test_whatever_order_events_come_in_the_newest_of_a_key_stays(spark: SparkSession, tmp_path: Path) -> None:
@@ -81,9 +81,9 @@ def test_keys_that_come_once_become_the_same_without_grouping(spark: SparkSessio
     events = events.selectExpr("*", "coalesce(after, before) as row", "before is null as lacks_before_position")
     events = events.selectExpr("*", "cast(null as string) as reason", "cast(array() as array<string>) as missing")
     events = events.selectExpr("*", "cast(null as int) as unsure")
-    counts = count(events, layout)
+    counts = count_events(events, layout)
     assert (counts.good, counts.deletes, counts.moves, counts.rekeyed, counts.of_a_key) == (30, 10, 5, 0, 1)
-    assert count(events.union(events.limit(1)), layout).of_a_key == 2
+    assert count_events(events.union(events.limit(1)), layout).of_a_key == 2
     grouped = spark.sql(
         merge_sql.decisions(layout, with_floors=False, with_places=False),
         versions=spark.sql(merge_sql.versions(layout), events=events),
@@ -94,5 +94,5 @@ def test_keys_that_come_once_become_the_same_without_grouping(spark: SparkSessio
         merge_sql.net_rows(layout, with_floors=False),
         merge_sql.new_floors(layout).replace("current_timestamp()", "1"),
     ):
-        found = [sorted(map(str, spark.sql(text, decisions=each).collect())) for each in (grouped, single)]
-        assert found[0] == found[1]
+        decided = [sorted(map(str, spark.sql(text, decisions=each).collect())) for each in (grouped, single)]
+        assert decided[0] == decided[1]

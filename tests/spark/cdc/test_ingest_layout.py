@@ -40,16 +40,16 @@ def test_buckets_come_from_the_bytes_of_a_partition(spark: SparkSession, tmp_pat
     lake.ingest(
         *events, *(text.replace('"table": "t"', f'"table": "{name}"') for name in ("t2", "t3", "t4") for text in events)
     )
-    found = {name: known_buckets(Timeline(lake.uri(name))) for name in ("t", "whole", "few", "asked")}
-    assert found == {"t": 4, "whole": 4, "few": 1, "asked": 3}
+    buckets = {name: known_buckets(Timeline(lake.uri(name))) for name in ("t", "whole", "few", "asked")}
+    assert buckets == {"t": 4, "whole": 4, "few": 1, "asked": 3}
     assert len(Timeline(lake.uri()).sizes(frontier(lake))) == 12
     assert len(lake.rows("t")) == 3000
 
 
 def frontier(lake: IngestLake, name: str = "t") -> str:
-    found = Timeline(lake.uri(name)).frontier
-    assert found is not None
-    return found
+    newest = Timeline(lake.uri(name)).frontier
+    assert newest is not None
+    return newest
 
 
 @pytest.mark.parametrize("table_type", ["cow", "mor"])
@@ -64,8 +64,8 @@ def test_a_rewrite_with_other_buckets_keeps_every_row_and_what_is_known_of_it(
     lake.ingest(event("u", row(3, 6), row(3, 5)), event("d", None, row(4, 7)), event("c", row(60, 1)))
     before = lake.rows()
     at, marks = frontier(lake), Timeline(lake.uri()).extra(f"{STATE_PREFIX}ingest")
-    found = rebucket(spark, lake.uri(), {BUCKETS: "4"})
-    assert found is not None and (found.buckets, found.files) == ((1, 4), (3, 12))
+    outcome = rebucket(spark, lake.uri(), {BUCKETS: "4"})
+    assert outcome is not None and (outcome.buckets, outcome.files) == ((1, 4), (3, 12))
     assert (lake.rows(), frontier(lake)) == (before, at), "no row changed, so no frontier moved"
     after = Timeline(lake.uri())
     assert after.extra(f"{STATE_PREFIX}ingest") == marks and known_buckets(after) == 4
@@ -80,7 +80,9 @@ def test_a_rewrite_with_other_buckets_keeps_every_row_and_what_is_known_of_it(
         event("u", row(8, 4), row(8, 3)),
         event("c", row(61, 1)),
     )
-    rows = {each["id"]: each for each in (dict(zip(COLUMNS, found, strict=True)) for found in lake.rows("t", *COLUMNS))}
+    rows = {
+        each["id"]: each for each in (dict(zip(COLUMNS, values, strict=True)) for values in lake.rows("t", *COLUMNS))
+    }
     assert len(lake.rows()) == len(rows) == 60
     assert {id: rows[id]["v"] for id in (3, 5, 6, 8, 61)} == {3: 6, 5: 8, 6: 9, 8: 5, 61: 1}
     assert not {4, 7} & rows.keys() and rows[6]["year_month"] == "202402"
@@ -169,8 +171,8 @@ def test_record_keys_are_texts_that_no_two_primary_keys_share(spark: SparkSessio
     lake.ingest(*(event("c", {"a": a, "b": b, "v": 1}) for a, b in keys))
     lake.ingest(*(event("u", {"a": a, "b": b, "v": 2}, {"a": a, "b": b, "v": 1}) for a, b in keys))
     assert lake.rows("t", "a", "b", "v") == sorted(((a, b, 2) for a, b in keys), key=str)
-    found = {key for (key,) in lake.rows("t", "_sml_key")}
-    assert len(found) == len(keys) and not any(":" in key or "," in key for key in found)
+    stored = {key for (key,) in lake.rows("t", "_sml_key")}
+    assert len(stored) == len(keys) and not any(":" in key or "," in key for key in stored)
     pairs = "(cast(null as string), 'x'), ('NULL', 'x'), ('%0', 'x'), ('', 'x')"
     frame = spark.sql(f"select {_parts()} as k from values {pairs} as t(a, b)")
     assert len({row["k"] for row in frame.collect()}) == 4, "a NULL is no text"

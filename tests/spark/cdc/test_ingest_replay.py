@@ -29,12 +29,12 @@ def _assert_is(lake: Lake, shop: Any) -> None:
     for name, key in COLUMNS.items():
         expected = shop.rows(name)
         columns = sorted({column for row in expected.values() for column in row})
-        found = lake.rows(name, *columns, "year_month")
+        rows = lake.rows(name, *columns, "year_month")
         wanted = [
             (*(_plain(row.get(column)) for column in columns), f"{row['create_time']:%Y%m}")
             for row in expected.values()
         ]
-        assert found == sorted(wanted, key=str), f"{name} by {key}"
+        assert rows == sorted(wanted, key=str), f"{name} by {key}"
 
 
 def _plain(value: Any) -> Any:

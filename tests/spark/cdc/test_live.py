@@ -51,9 +51,9 @@ class Shop:
         names = ", ".join(f"`{column.name}`" for column in own.columns)
         with self.server.connect("shop") as connection, connection.cursor() as cursor:
             cursor.execute(f"select {names} from `{name}`")
-            found = cursor.fetchall()
+            records = cursor.fetchall()
         kinds = [column.spark for column in own.columns]
-        return sorted((tuple(map(plain, row, kinds)) for row in found), key=str)
+        return sorted((tuple(map(plain, row, kinds)) for row in records), key=str)
 
 
 @pytest.fixture(scope="module")
@@ -64,11 +64,11 @@ def live(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession, kafka: s
         server = services.enter_context(mariadb(folder))
         with server.connect() as connection, connection.cursor() as cursor:
             cursor.execute("create database shop")
-        found = Shop(spark, server, kafka)
-        found.run("create table marker (n int primary key)", *(each.create() for each in found.tables.values()))
-        found.run(*statements(found.tables, found.random, 300))
+        shop = Shop(spark, server, kafka)
+        shop.run("create table marker (n int primary key)", *(each.create() for each in shop.tables.values()))
+        shop.run(*statements(shop.tables, shop.random, 300))
         services.enter_context(debezium(folder, kafka, of_mariadb(server, kafka, TOPIC, "shop"), "mariadb"))
-        yield found
+        yield shop
 
 
 def lake_of(live: Shop, root: Path) -> Lake:
@@ -98,8 +98,8 @@ def test_ods_tables_hold_what_the_database_shows(live: Shop, tmp_path: Path) -> 
     live.mark()
     check(live, lake)
     for each in live.tables.values():
-        found = lake.types(safe_name(each.name))
-        assert {name: found.get(name) for name in wanted_types(each)} == wanted_types(each)
+        types = lake.types(safe_name(each.name))
+        assert {name: types.get(name) for name in wanted_types(each)} == wanted_types(each)
 
 
 def wanted_types(own: Table) -> dict[str, str]:

@@ -48,11 +48,11 @@ _STORED = (
 def server(tmp_path_factory: pytest.TempPathFactory, kafka: str) -> Iterator[Server]:
     need(find_server, connect_jars, lambda: plugin("postgres"))
     folder = tmp_path_factory.mktemp("pg")
-    with postgres(folder) as found:
-        found.run(*SCHEMA, *(_ROW.format(n) for n in range(1, 6)), "insert into doc (id) values (6)")
-        found.run("insert into gone values (1), (2)")
-        with debezium(folder, kafka, of_postgres(found, TOPIC), "postgres"):
-            yield found
+    with postgres(folder) as service:
+        service.run(*SCHEMA, *(_ROW.format(n) for n in range(1, 6)), "insert into doc (id) values (6)")
+        service.run("insert into gone values (1), (2)")
+        with debezium(folder, kafka, of_postgres(service, TOPIC), "postgres"):
+            yield service
 
 
 @pytest.mark.checklist(1)

@@ -78,8 +78,8 @@ def test_models_are_built_followed_and_verified_by_the_executors_of_a_cluster(
     write_orders(root, FIRST)
     sml(root, "build")
     write_orders(root, THEN)
-    found = sml(root, "build")
-    assert {name: found[name] for name in MODELS} == {
+    strategies = sml(root, "build")
+    assert {name: strategies[name] for name in MODELS} == {
         "paid": "row_based", "by_city": "aggregate_merge", "buyers": "group_recompute", "best": "group_recompute",
     }  # fmt: skip
     sml(root, "verify")

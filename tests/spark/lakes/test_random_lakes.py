@@ -59,14 +59,14 @@ def test_every_model_equals_its_query_after_every_batch(lake: Lake, number: int)
 def _tables(lake: Lake, drawn: World, number: int) -> dict[str, Table]:
     """`t` is partitioned by a column that models do not see, `u` by one that they do, `w` by none."""
     partitions = {"t": "_sml_part", "u": drawn.tables["u"][0][0], "w": None}
-    found = {}
+    sources = {}
     for place, (name, columns) in enumerate(drawn.tables.items()):
         kept = (("_sml_row", "string"), ("_sml_part", "string"), *columns)
         ddl = ", ".join(f"`{column}` {type_}" for column, type_ in kept)
-        found[name] = lake.source(
+        sources[name] = lake.source(
             name, ddl, ("_sml_row",), partitions[name], table_type="mor" if (place + number) % 2 else "cow"
         )
-    return found
+    return sources
 
 
 def _declare(lake: Lake, drawn: World) -> None:
@@ -121,26 +121,26 @@ def _require_equal(lake: Lake, drawn: World, tables: Mapping[str, Table], rows: 
         expected = lake.spark.sql(re.sub(_TABLE, r"truth_\1", drawn.models[name].sql))
         pairs[name] = lake.hudi(name).select(*[f"`{column}`" for column in expected.columns]), expected
     for name in sorted(_unequal(pairs)):
-        found = difference(*pairs[name], 5)  # which forgives the last digits of doubles
-        assert found.total == 0, f"{name} after {when}: {found.rows}\nTo have it again:\n{drawn.models.get(name)}"
+        mismatch = difference(*pairs[name], 5)  # which forgives the last digits of doubles
+        assert mismatch.total == 0, f"{name} after {when}: {mismatch.rows}\nTo have it again:\n{drawn.models.get(name)}"
     for name in sorted(tied):
         assert lake.verify(name).total == 0, f"{name} after {when}\nTo have it again:\n{drawn.models[name]}"
 
 
 def _is_tied(case: Case) -> bool:
     """Whether tied rows are ordered by their keys, which the query alone does not know."""
-    return any(found.rule in TIED for found in case.plan.classification.reasons)
+    return any(reason.rule in TIED for reason in case.plan.classification.reasons)
 
 
 def _unequal(pairs: Mapping[str, tuple[DataFrame, DataFrame]]) -> set[str]:
     """Names of tables that are another multiset of rows than expected: one job for all of them."""
-    found = []
+    differences = []
     for name, (stored, expected) in pairs.items():
         alike = expected.select(*[F.col(f"`{f.name}`").cast(f.dataType) for f in stored.schema.fields])
         signed = stored.withColumn("_sign", F.lit(1)).unionByName(alike.withColumn("_sign", F.lit(-1)))
         grouped = signed.groupBy(*[f"`{column}`" for column in stored.columns]).agg(F.sum("_sign").alias("_sum"))
-        found.append(grouped.where("_sum <> 0").select(F.lit(name).alias("name")))
-    return {row[0] for row in reduce(DataFrame.union, found).collect()}
+        differences.append(grouped.where("_sum <> 0").select(F.lit(name).alias("name")))
+    return {row[0] for row in reduce(DataFrame.union, differences).collect()}
 
 
 def _view(lake: Lake, name: str, columns: Sequence[str], rows: Sequence[Row]) -> None:

@@ -131,9 +131,9 @@ def test_a_continuous_run_takes_in_the_files_that_appear_until_it_is_told_to_sto
 
     def wait_for(commits: int) -> None:
         limit = time.monotonic() + 200
-        while (found := retail.commits("retail_transactions", "ods")) < commits and time.monotonic() < limit:
+        while (number := retail.commits("retail_transactions", "ods")) < commits and time.monotonic() < limit:
             time.sleep(0.2)
-        seen.append(found)
+        seen.append(number)
 
     def outside() -> None:
         try:

@@ -30,9 +30,9 @@ def devices(lake: DemoLake) -> dict[object, object]:
 
 
 def users(lake: DemoLake, *columns: str) -> list[tuple[object, ...]]:
-    found = lake.spark.read.format("hudi").load(lake.uri("user", "ods"))
+    stored = lake.spark.read.format("hudi").load(lake.uri("user", "ods"))
     return sorted(
-        tuple(row) for row in found.select("id", "name", "device_model", "email", "phone", *columns).collect()
+        tuple(row) for row in stored.select("id", "name", "device_model", "email", "phone", *columns).collect()
     )
 
 
@@ -153,10 +153,10 @@ def test_a_large_shop_is_followed_round_by_round(shop: DemoLake) -> None:
 
 def assert_followed(lake: DemoLake, made: Shop) -> None:
     """Sums over the shop's database as Python adds them up."""
-    found: dict[object, int] = {}
+    counts: dict[object, int] = {}
     for user in made.user.values():
-        found[user["device_model"]] = found.get(user["device_model"], 0) + 1
-    assert devices(lake) == found
+        counts[user["device_model"]] = counts.get(user["device_model"], 0) + 1
+    assert devices(lake) == counts
     prices = {number: D(str(product["pprice"])) for number, product in made.product.items()}
     total = sum(int(str(order["onum"])) * prices[int(str(order["pid"]))] for order in made.user_order.values())
     for name in ("revenue_by_user", *(("revenue_by_product", "revenue_by_month") if DEEP else ())):

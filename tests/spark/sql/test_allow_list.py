@@ -138,11 +138,11 @@ def test_both_engines_give_the_same(spark: SparkSession) -> None:
             expected = session.sql(sqlglot.parse_one(query, dialect="spark").sql("spark"))  # which knows no QUALIFY
             items = ", ".join(cast_item(name, type_) for name, type_ in expected.dtypes)
             tree = sqlglot.parse_one(query, dialect="spark")
-            found = db.execute(f"SELECT {items} FROM ({duck_text(guarded(tree).transform(without_zone))})").fetchall()
+            values = db.execute(f"SELECT {items} FROM ({duck_text(guarded(tree).transform(without_zone))})").fetchall()
             rows = [tuple(row) for row in expected.collect()]
-            unlike = [(name, *pair) for row in zip(sorted(found, key=repr), sorted(rows, key=repr), strict=True)
+            unlike = [(name, *pair) for row in zip(sorted(values, key=repr), sorted(rows, key=repr), strict=True)
                       for name, *pair in zip(expected.columns, *row, strict=True) if pair[0] != pair[1]]  # fmt: skip
-            assert Counter(found) == Counter(rows), (query, unlike)
+            assert Counter(values) == Counter(rows), (query, unlike)
 
 
 def test_every_listed_function_and_form_is_tried() -> None:

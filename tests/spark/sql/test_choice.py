@@ -13,11 +13,11 @@ from pyspark.sql import functions as F
 from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.hudi import file_sizing
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import KEY, PARTITION
+from sqlmesh_like.names import IS_DELETED, KEY, PARTITION
 from sqlmesh_like.plan import cost, model_plan
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.tables import hudi_table
-from sqlmesh_like.spark.tables.hudi_table import IS_DELETED, HudiTable
+from sqlmesh_like.spark.tables.hudi_table import HudiTable
 from tests.spark.lake import Lake, signed
 
 Cell = tuple[str, str]
@@ -139,7 +139,7 @@ def test_a_model_is_maintained_by_either_strategy_in_turn(lake: Lake, monkeypatc
     orders.upsert((0, 9, "w", "m0"), (30, 2, "w", "m2"), delete=[(2, 2, "z", "m0")])
     gifts.upsert((3, 2, "mug", "m2"), (2, 4, "pen", "m0"))
     follow("group_recompute")
-    assert {found.rule for name in MODELS for found in lake.results[name].reasons} == {"CST002"}
+    assert {reason.rule for name in MODELS for reason in lake.results[name].reasons} == {"CST002"}
     told = lake.results["met"].estimate
     assert told is not None
     assert isinstance(told["strategies"], dict)
@@ -193,7 +193,7 @@ def test_the_whole_query_and_deltas_take_turns_on_one_table(
     orders.upsert((0, 9, "w", "m0"), (30, 2, "w", "m2"), delete=[(2, 2, "z", "m0")])
     gifts.upsert((3, 3, "mug"), (2, 4, "pen"))
     follow(whole=True)
-    assert {found.rule for name in WHOLE for found in lake.results[name].reasons} == {"CST003"}
+    assert {reason.rule for name in WHOLE for reason in lake.results[name].reasons} == {"CST003"}
     changed = {name: lake.results[name].rows for name in WHOLE}
     assert changed["rows_of"] == 3, "two upserts and a delete, whatever the table holds"
     assert {lake.results[name].engine for name in WHOLE} == ({"spark"} if engine == "spark" else {"duckdb", "spark"})

@@ -46,11 +46,11 @@ def test_values_and_types_are_those_of_dbt_spark(
         f"select {number} as c, cast(v as string) as v, typeof(v) as t from ({text}) as q(v)"
         for number, text in enumerate(rendered.split("\n;;\n"))
     )
-    found = session.sql(union).collect()
+    records = session.sql(union).collect()
     for number, case in enumerate(queries):
-        values = sorted(str(row.v) for row in found if row.c == number)
+        values = sorted(str(row.v) for row in records if row.c == number)
         assert values == sorted(map(str, case.values)), case.call
-        assert {row.t for row in found if row.c == number} == {case.type}, case.call
+        assert {row.t for row in records if row.c == number} == {case.type}, case.call
 
 
 def _table(case: MacroCase) -> tuple[str, str]:

@@ -111,10 +111,10 @@ def compare(spark: SparkSession, duck: duckdb.DuckDBPyConnection, items: list[st
     rows = [row.asDict() for row in shown.collect()]
     failed = 0
     for number, (item, sql, type_) in enumerate(proven):
-        found = types[f"x{number}"]
-        assert type_ in (found, "null"), (item, type_, found)
-        value = "x" if found == "void" else f"CAST(x AS {duck_type(found)})"
-        value = {"date": f"{value} - DATE '1970-01-01'", "timestamp": f"epoch_us({value})"}.get(found, value)
+        stored_type = types[f"x{number}"]
+        assert type_ in (stored_type, "null"), (item, type_, stored_type)
+        value = "x" if stored_type == "void" else f"CAST(x AS {duck_type(stored_type)})"
+        value = {"date": f"{value} - DATE '1970-01-01'", "timestamp": f"epoch_us({value})"}.get(stored_type, value)
         try:
             mine = duck.execute(f"SELECT {'k, ' if keys else ''}{value} FROM ({sql})").fetchall()
         except duckdb.Error:

@@ -124,8 +124,8 @@ def test_a_run_that_needs_no_commit_starts_no_spark(spark: SparkSession, tmp_pat
         raise AssertionError("Spark was started")
 
     without = Lake(spark, tmp_path, start=never, fresh=False)
-    found = without.run()["large"]
-    assert (found.status, found.engine, found.rows) == ("success", "duckdb", 0)
+    result = without.run()["large"]
+    assert (result.status, result.engine, result.rows) == ("success", "duckdb", 0)
     assert first.commits("large") == 1
     for id in range(4, 15):
         orders.upsert((id, 1, D("5.00"), 0.5, "x", None))
@@ -186,6 +186,6 @@ def test_what_cannot_be_read_here_is_left_to_spark_which_says_why(spark: SparkSe
     orders.upsert((1, 1, D("6.00"), 0.5, "x", None), (2, 1, D("7.00"), 0.5, "x", None))
     newest = max(Path(orders.uri).rglob("*.parquet"), key=lambda path: path.stat().st_mtime)
     newest.unlink()
-    found = lake.run()["flat"]
-    assert found.status == "error"
-    assert "1 data files of" in found.message and "are missing" in found.message
+    result = lake.run()["flat"]
+    assert result.status == "error"
+    assert "1 data files of" in result.message and "are missing" in result.message

@@ -39,12 +39,12 @@ def tables(lake: Lake, *, backwards: bool) -> dict[str, list[tuple[object, ...]]
     strategies = lake.run_well()
     assert "full_refresh" not in strategies.values(), strategies
     lake.assert_maintained()
-    found = {}
+    rows = {}
     for name in MODELS:
         timeline = lake.timeline(name)
         assert timeline.frontier is not None
-        found[name] = ordered(CopyOnWriteFeed(lake.spark, timeline).current(timeline.frontier, hidden=True))
-    return found
+        rows[name] = ordered(CopyOnWriteFeed(lake.spark, timeline).current(timeline.frontier, hidden=True))
+    return rows
 
 
 @pytest.mark.checklist(16)
@@ -52,7 +52,7 @@ def test_other_shuffle_partitions_and_row_orders_give_identical_tables(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = SparkEngine.session
-    found = []
+    outcomes = []
     for partitions, adaptive, backwards in (("1", "false", False), ("7", "true", True)):
 
         def session(engine: SparkEngine, partitions: str = partitions, adaptive: str = adaptive) -> SparkSession:
@@ -64,6 +64,6 @@ def test_other_shuffle_partitions_and_row_orders_give_identical_tables(
         monkeypatch.setattr(SparkEngine, "session", session)
         root = tmp_path / partitions
         root.mkdir()
-        found.append(tables(Lake(spark, root), backwards=backwards))
-    assert found[0] == found[1]
-    assert all(found[0].values())
+        outcomes.append(tables(Lake(spark, root), backwards=backwards))
+    assert outcomes[0] == outcomes[1]
+    assert all(outcomes[0].values())

@@ -33,9 +33,9 @@ def test_a_query_has_the_same_rows_with_spark_and_without(
 
     def answer(text: str) -> list[dict[str, object]]:
         assert main(["sql", text, "--output", "json", "--project-dir", str(lake.root)]) == 0
-        found = json.loads(capsys.readouterr().out)
-        assert isinstance(found, list)
-        return found
+        document = json.loads(capsys.readouterr().out)
+        assert isinstance(document, list)
+        return document
 
     with monkeypatch.context() as without:
         without.setattr(cli_lake, "spark_engine", lambda *_: pytest.fail("Spark was asked"))
@@ -53,5 +53,5 @@ def test_a_query_has_the_same_rows_with_spark_and_without(
 
     by_city = pa.Table.from_batches(HudiTableBuilder.from_base_uri(lake.uri("by_city")).build().read())
     assert by_city.num_rows == 2
-    found = duckdb.sql("select city, total, n from by_city order by city").fetchall()
-    assert found == [("Bonn", D("2.00"), 1), ("Ulm", D("11.00"), 2)]
+    rows = duckdb.sql("select city, total, n from by_city order by city").fetchall()
+    assert rows == [("Bonn", D("2.00"), 1), ("Ulm", D("11.00"), 2)]

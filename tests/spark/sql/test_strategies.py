@@ -188,7 +188,7 @@ def test_nothing_changed_means_no_commit_and_no_spark(lake: Lake, orders: Table)
 
     lake.start = refuse
     results = lake.run()
-    assert {found.status for found in results.values()} == {"no-op"}
+    assert {result.status for result in results.values()} == {"no-op"}
     assert (lake.commits("flat"), lake.commits("agg")) == commits
 
 
@@ -204,7 +204,7 @@ def test_an_input_rewritten_with_the_same_content_makes_no_commit(lake: Lake, or
     orders.upsert(order(1, 1, "5", "x", "m1"), order(2, 99, None, None, "m1"))  # the buyer is read by no model
     lake.run_well()
     assert [lake.commits(name) for name in ("flat", "agg", "months")] == before
-    assert sum(found.rows for found in lake.results.values()) == 0
+    assert sum(result.rows for result in lake.results.values()) == 0
     lake.assert_maintained()
 
 

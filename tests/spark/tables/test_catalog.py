@@ -49,9 +49,9 @@ def asked(uri: str, *questions: str) -> list[Any]:
     """What Spark SQL answers in a process of its own, which has the metastore and nothing else."""
     jars = ",".join(map(str, ensure_jars()))
     command = [sys.executable, "-c", READER, uri, jars, json.dumps(questions)]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False, env={**os.environ})
-    lines = [line for line in found.stdout.splitlines() if line.startswith("ANSWERS ")]
-    assert lines, found.stderr[-3000:]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False, env={**os.environ})
+    lines = [line for line in process.stdout.splitlines() if line.startswith("ANSWERS ")]
+    assert lines, process.stderr[-3000:]
     return json.loads(lines[0].removeprefix("ANSWERS "))  # type: ignore[no-any-return]
 
 
@@ -87,7 +87,7 @@ def test_tables_partitions_and_new_columns_are_seen(spark: SparkSession, tmp_pat
     people.write((1, "a"), (2, "b"))
     models.model("folk", "{{ config(partition_by='ym') }} select id, ym from @people")
     models.run_well()
-    found = asked(
+    answers = asked(
         hive,
         "select id, note from ods.flat order by id",
         "select id, cast(create_time as string), age from ods.parted order by id",
@@ -95,8 +95,8 @@ def test_tables_partitions_and_new_columns_are_seen(spark: SparkSession, tmp_pat
         "select id from ods.parted where year_month = '202402'",
         "select id, ym from dws.folk order by id",
     )
-    found[2].sort()
-    assert found == [
+    answers[2].sort()
+    assert answers == [
         [["1", "None"], ["2", "new"]],
         [["1", "2024-01-05 00:00:00", "None"], ["2", "2024-02-05 10:00:00", "7"]],
         [["year_month=202401"], ["year_month=202402"]],

@@ -26,10 +26,10 @@ from sqlmesh_like.hudi import timeline as timeline_module
 from sqlmesh_like.hudi.change_log import FOLDER, NotLoggedError, log_of, remove_logs
 from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import IS_DELETED
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
 from sqlmesh_like.spark.tables.cleaner import clean_history
-from sqlmesh_like.spark.tables.hudi_table import IS_DELETED
 from tests.spark.ingest_lake import BY_MONTH, event, report_of, table
 from tests.spark.ingest_lake import Lake as IngestLake
 from tests.spark.lake import ORDERS, Lake, signed
@@ -268,12 +268,12 @@ def test_commits_of_others_in_between_are_compared(
     shop.ingest(event("u", row(3, 3, 1)), event("d", None, row(1, 3, 1)))
     first, second, theirs, last = frontiers(shop.uri())
     assert require_logged_as_compared(spark, shop.uri(), since=2) == 1
-    found = feed(spark, shop.uri())
+    changes = feed(spark, shop.uri())
     for pair in [(first, last), (second, theirs), (second, last)]:
         with pytest.raises(NotLoggedError, match="has no change log"):
-            found.logged_changes(*pair)
-        assert signed(found.changes(*pair)) == signed(found.compared_changes(*pair))
-    assert [(each[0], each[4]) for each in signed(found.changes(second, theirs))] == [(-1, None), (1, "theirs")]
+            changes.logged_changes(*pair)
+        assert signed(changes.changes(*pair)) == signed(changes.compared_changes(*pair))
+    assert [(each[0], each[4]) for each in signed(changes.changes(second, theirs))] == [(-1, None), (1, "theirs")]
     change = LakeHistory().change(shop.uri(), first, last)
     assert change.compared == f"commit {theirs.split('_')[0]} has no change log"
     assert LakeHistory().change(shop.uri(), first, second).compared is None
@@ -290,10 +290,10 @@ def test_tables_of_before_get_logs_from_their_next_commit_on(
     shop.ingest(event("d", None, row(1, 3, 1)), event("u", row(2, 3, 1)))
     first, old, new = frontiers(shop.uri())
     assert require_logged_as_compared(spark, shop.uri(), since=1) == 1
-    found = feed(spark, shop.uri())
-    assert signed(found.changes(first, new)) == signed(found.compared_changes(first, new))
+    changes = feed(spark, shop.uri())
+    assert signed(changes.changes(first, new)) == signed(changes.compared_changes(first, new))
     with pytest.raises(NotLoggedError, match=old.split("_")[0]):
-        found.logged_changes(first, new)
+        changes.logged_changes(first, new)
 
 
 def test_logs_go_with_their_commits_and_left_ones_after_a_day(

@@ -254,9 +254,9 @@ def test_a_table_of_plain_hudi_defaults_is_followed(lake: Lake) -> None:
         frame = lake.spark.createDataFrame(rows, "shop string, id int, ts bigint, region string, day date, v int")
         writer = frame.write.format("hudi").options(**options)
         writer.option("hoodie.datasource.write.operation", operation).mode("append").save(uri)
-        found = Timeline(uri).frontier
-        assert found is not None
-        return found
+        frontier = Timeline(uri).frontier
+        assert frontier is not None
+        return frontier
 
     day = date(2024, 1, 2)
     start = commit(("s", 1, 1, "eu", day, 10), ("s", 2, 1, "us", day, 20), ("s", 3, 5, "us", day, 30))

@@ -23,14 +23,14 @@ SIMPLE = {"hoodie__index__type": "SIMPLE"}
 
 
 def codecs(uri: str) -> set[str]:
-    found = (parquet.ParquetFile(Path(uri) / file).metadata for file in live(uri))
-    return {footer.row_group(0).column(0).compression for footer in found}
+    footers = (parquet.ParquetFile(Path(uri) / file).metadata for file in live(uri))
+    return {footer.row_group(0).column(0).compression for footer in footers}
 
 
 def live(uri: str) -> list[str]:
     """Paths of the files that hold the table's rows now."""
     timeline = Timeline(uri)
-    return [found.path for found in timeline.slices(timeline.frontier or "").values()]
+    return [file_slice.path for file_slice in timeline.slices(timeline.frontier or "").values()]
 
 
 @pytest.mark.checklist(43, 44, 50)

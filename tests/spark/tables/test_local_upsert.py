@@ -17,17 +17,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.errors import RetryableError
-from sqlmesh_like.hudi.change_log import columns_of, logs_between
+from sqlmesh_like.hudi.change_log import logged_columns, logs_between
 from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.hudi.writer import upsert as local_writer
 from sqlmesh_like.hudi.writer.arrow_schema import file_schema
 from sqlmesh_like.hudi.writer.bucket_hash import bucket_of
-from sqlmesh_like.hudi.writer.file_merge import META_COLUMNS, UnsupportedRowsError
+from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.instant import OpenCommit, open_commit, settled_timeline
 from sqlmesh_like.hudi.writer.partition_names import partition_names
 from sqlmesh_like.hudi.writer.table_support import unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, UpsertResult, upsert
-from sqlmesh_like.names import WEIGHT
+from sqlmesh_like.names import HUDI_COLUMNS, WEIGHT
 from sqlmesh_like.spark.frames.partition_paths import encoded
 from sqlmesh_like.spark.tables.cleaner import clean_history
 from tests.spark.lake import Lake, Table
@@ -64,7 +64,7 @@ def written_here(table: Table, upserts: Sequence[Row], deletes: Sequence[Row]) -
     assert unsupported_reason(timeline, layout.ordering, layout.partition_field, {}) is None
     avro = timeline.schema_json(table.frontier())
     assert avro is not None
-    schema = pa.schema([field for field in file_schema(avro) if field.name not in META_COLUMNS])
+    schema = pa.schema([field for field in file_schema(avro) if field.name not in HUDI_COLUMNS])
     values = list(zip(*[(*r, False) for r in upserts], *[(*r, True) for r in deletes], strict=True))
     rows = pa.table([pa.array(column, field.type) for column, field in zip(values, schema, strict=True)], schema=schema)
     columns = LakeHistory().state(table.uri).stored
@@ -79,7 +79,7 @@ def written_here(table: Table, upserts: Sequence[Row], deletes: Sequence[Row]) -
 def shown(table: Table) -> Counter[str]:
     """The rows that Hudi's own reader shows."""
     frame = table.lake.spark.read.format("hudi").load(table.uri)
-    names = [name for name in frame.columns if name not in META_COLUMNS]
+    names = [name for name in frame.columns if name not in HUDI_COLUMNS]
     return Counter(repr(tuple(r)) for r in frame.select(*[f"`{name}`" for name in names]).collect())
 
 
@@ -140,7 +140,7 @@ def test_commits_of_both_writers_in_turn_leave_what_hudis_alone_leave(
             expected = len(written - before.keys()), len(written & before.keys()), len(before.keys() - after.keys())
             assert (result.inserts, result.updates, result.deletes) == expected == counts(ours)
             logs = logs_between(ours.timeline, since[0], ours.frontier())
-            assert all(columns_of(ours.timeline, log) for log in logs)
+            assert all(logged_columns(ours.timeline, log) for log in logs)
             logged += len(logs)
         assert shown(ours) == shown(twin), number
         assert change(ours, since[0]) == change(twin, since[1]), number

@@ -267,9 +267,9 @@ def test_a_table_of_plain_hudi_defaults_that_sql_updates_is_followed(lake: Lake)
 
         def commit(statement: str) -> None:
             lake.spark.sql(statement)
-            found = Timeline(uri).frontier
-            assert found is not None
-            frontiers.append(found)
+            frontier = Timeline(uri).frontier
+            assert frontier is not None
+            frontiers.append(frontier)
 
         commit("insert into plain_mor values (1, 10, 'a', 'eu'), (2, 20, 'b', 'us'), (3, 30, 'c', 'us')")
         commit(

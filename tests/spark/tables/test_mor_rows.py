@@ -56,9 +56,9 @@ def row(random_: random.Random, id: int) -> tuple[object, ...]:
 
 
 def read_here(uri: str, merged: MergedSlices) -> LocalMergedTable:
-    found = local_table(LakeHistory().state(uri), merged, hidden=False)
-    assert isinstance(found, LocalMergedTable)
-    return found
+    table = local_table(LakeHistory().state(uri), merged, hidden=False)
+    assert isinstance(table, LocalMergedTable)
+    return table
 
 
 def counted(rows: list[tuple[object, ...]]) -> Counter[str]:

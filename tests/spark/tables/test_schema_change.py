@@ -48,8 +48,8 @@ def test_a_changed_query_is_rebuilt_with_its_new_schema(
     lake.model("m", changed.replace("{f}", "from @orders"))
     assert lake.run_well() == {"m": "full_refresh"}
     assert "HIS002" in lake.rules("m")
-    found = lake.hudi("m")
-    assert ", ".join(f"{name} {type_}" for name, type_ in found.dtypes) == columns
+    stored = lake.hudi("m")
+    assert ", ".join(f"{name} {type_}" for name, type_ in stored.dtypes) == columns
     assert lake.rows("m") == rows
     assert sorted(path.name for path in Path(lake.uri("m")).parent.iterdir()) == ["m"]
     orders.upsert((3, 3, D("7.00"), "y", "m1"), delete=[(2, 2, D("6.00"), None, "m2")])

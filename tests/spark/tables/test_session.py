@@ -23,8 +23,8 @@ def write(spark: SparkSession, path: Path, rows: list[tuple[object, ...]]) -> No
 
 
 def test_the_fixed_settings_hold_in_the_running_session(spark: SparkSession) -> None:
-    found = dict(spark.sparkContext.getConf().getAll())
-    assert {name: found.get(name) for name in FIXED} == dict(FIXED)
+    conf = dict(spark.sparkContext.getConf().getAll())
+    assert {name: conf.get(name) for name in FIXED} == dict(FIXED)
 
 
 def test_a_hudi_table_round_trips_and_upserts(spark: SparkSession, warehouse: Path) -> None:

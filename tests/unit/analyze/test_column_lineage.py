@@ -27,36 +27,36 @@ def influences(column: ColumnLineage) -> dict[str, str]:
 
 
 def test_a_value_is_copied_computed_or_aggregated_through_subqueries() -> None:
-    found = traced(
+    lineage = traced(
         "with c as (select a, d + 1 as e, s from ods.t where dt > date'2024-01-01') "
         "select c.s, sum(e) * 2 as total, count(*) as n, max(u.a) as m, 1 as one "
         "from c join ods.u u on c.a = u.a group by c.s"
     )
-    assert origins(found["s"]) == {"t.s": "copied"}
-    assert origins(found["total"]) == {"t.d": "aggregated"}
-    assert origins(found["m"]) == {"u.a": "aggregated"}
-    assert origins(found["n"]) == origins(found["one"]) == {}
-    assert influences(found["total"]) == {"t.dt": "filters", "t.a": "joins", "u.a": "joins", "t.s": "groups"}
+    assert origins(lineage["s"]) == {"t.s": "copied"}
+    assert origins(lineage["total"]) == {"t.d": "aggregated"}
+    assert origins(lineage["m"]) == {"u.a": "aggregated"}
+    assert origins(lineage["n"]) == origins(lineage["one"]) == {}
+    assert influences(lineage["total"]) == {"t.dt": "filters", "t.a": "joins", "u.a": "joins", "t.s": "groups"}
 
 
 def test_windows_are_told_from_what_they_are_over() -> None:
-    found = traced(
+    lineage = traced(
         "select s, sum(d) over (partition by a) as w, rank() over (partition by a order by dt) as r from ods.t"
     )
-    assert origins(found["w"]) == {"t.d": "aggregated", "t.a": "computed"}
-    assert origins(found["r"]) == {"t.a": "computed", "t.dt": "computed"}
+    assert origins(lineage["w"]) == {"t.d": "aggregated", "t.a": "computed"}
+    assert origins(lineage["r"]) == {"t.a": "computed", "t.dt": "computed"}
 
 
 def test_the_branches_of_a_union_are_merged_by_position() -> None:
-    found = traced("select a, s from ods.t where d > 0 union all select a + 1 as x, s from ods.u")
-    assert origins(found["a"]) == {"t.a": "copied", "u.a": "computed"}
-    assert influences(found["a"]) == {"t.d": "filters"}
+    lineage = traced("select a, s from ods.t where d > 0 union all select a + 1 as x, s from ods.u")
+    assert origins(lineage["a"]) == {"t.a": "copied", "u.a": "computed"}
+    assert influences(lineage["a"]) == {"t.d": "filters"}
 
 
 def test_a_semi_join_decides_rows_and_gives_no_value() -> None:
-    found = traced("select s from ods.t where exists (select 1 from ods.u where u.a = t.a)")
-    assert origins(found["s"]) == {"t.s": "copied"}
-    assert influences(found["s"]) == {"t.a": "joins", "u.a": "joins"}
+    lineage = traced("select s from ods.t where exists (select 1 from ods.u where u.a = t.a)")
+    assert origins(lineage["s"]) == {"t.s": "copied"}
+    assert influences(lineage["s"]) == {"t.a": "joins", "u.a": "joins"}
 
 
 def test_every_output_column_has_a_lineage_in_its_place() -> None:
@@ -71,12 +71,12 @@ def test_names_of_a_query_outside_the_algebra_are_traced_through_its_text(known:
         "with c as (select t.a, upper(t.s) as s, t.d from ods.t t limit 10) "
         "select a, s, sum(d) + 1 as total, count(*) as n from c group by a, s"
     )
-    found = trace_text(model(sql), {T: COLUMNS if known else None})
-    assert found is not None
-    assert {column.name: origins(column) for column in found} == {
+    lineage = trace_text(model(sql), {T: COLUMNS if known else None})
+    assert lineage is not None
+    assert {column.name: origins(column) for column in lineage} == {
         "a": {"t.a": "copied"}, "s": {"t.s": "computed"}, "total": {"t.d": "aggregated"}, "n": {},
     }  # fmt: skip
-    assert all(column.is_complete for column in found)
+    assert all(column.is_complete for column in lineage)
 
 
 def test_what_the_text_does_not_tell_is_said_to_be_incomplete() -> None:

@@ -28,8 +28,8 @@ PURE = (
 
 @pytest.mark.parametrize("expression", PURE)
 def test_a_deterministic_function_stands_on_an_incremental_path(expression: str) -> None:
-    found = compiled(f"select {expression} as r from ods.t", COLUMNS).classification
-    assert found.strategy == "row_based", found.reasons
+    classification = compiled(f"select {expression} as r from ods.t", COLUMNS).classification
+    assert classification.strategy == "row_based", classification.reasons
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_a_deterministic_function_stands_on_an_incremental_path(expression: str)
     ],
 )
 def test_what_chance_session_or_place_decides_and_maps_are_not(expression: str, rule: str) -> None:
-    found = compiled(f"select {expression} as r from ods.t", COLUMNS).classification
-    assert (found.strategy, found.reasons[0].rule) == ("full_refresh", rule)
+    classification = compiled(f"select {expression} as r from ods.t", COLUMNS).classification
+    assert (classification.strategy, classification.reasons[0].rule) == ("full_refresh", rule)
 
 
 def test_a_column_that_a_parameter_would_hide_is_not_read_inside_the_function() -> None:

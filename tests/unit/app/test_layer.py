@@ -9,7 +9,7 @@ APP = Path(__file__).parents[3] / "sqlmesh_like" / "app"
 
 
 def test_no_module_prints() -> None:
-    found = []
+    places = []
     for path in APP.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             is_print = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
@@ -18,5 +18,5 @@ def test_no_module_prints() -> None:
                 isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "called"
             )
             if is_print or (is_stream and not is_subprocess):
-                found.append(f"{path.name}:{node.lineno}")
-    assert found == []
+                places.append(f"{path.name}:{node.lineno}")
+    assert places == []

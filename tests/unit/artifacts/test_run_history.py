@@ -101,8 +101,8 @@ def test_targets_know_nothing_of_each_other() -> None:
 
 
 def test_results_without_a_history_are_its_first_call() -> None:
-    found = target_history(None, "dev", last := results(1, row("t", "fail")))
-    assert found.results == last and list(found.problems) == ["t"] and len(found.calls) == 1
+    history = target_history(None, "dev", last := results(1, row("t", "fail")))
+    assert history.results == last and list(history.problems) == ["t"] and len(history.calls) == 1
 
 
 def test_each_call_adds_to_the_file_and_one_that_is_broken_begins_anew(tmp_path: Path) -> None:

@@ -24,18 +24,18 @@ def images(*types: str) -> dict[str, str]:
 
 
 def test_values_of_the_columns_own_types_are_taken_as_they_are() -> None:
-    found = images("int", "decimal(9,2)", "string")
-    assert found["after"] == (
+    sql = images("int", "decimal(9,2)", "string")
+    assert sql["after"] == (
         "if(kind = 'delete', null, named_struct('id', raw.`id`, 'price', raw.`price`, 'note', raw.`note`))"
     )
-    assert found["unreadable"] == "coalesce(wrong, cast(null as string))", "every value fits"
+    assert sql["unreadable"] == "coalesce(wrong, cast(null as string))", "every value fits"
 
 
 def test_wider_types_are_cast_and_others_read_as_texts() -> None:
-    found = images("bigint", "decimal(12,3)", "int")
-    assert "'id', cast(raw.`id` as bigint), 'price', cast(raw.`price` as decimal(12,3))" in found["after"]
-    assert "'note', try_cast(cast(raw.`note` as string) as int)" in found["after"]
-    assert found["unreadable"].count("cannot read") == 1
+    sql = images("bigint", "decimal(12,3)", "int")
+    assert "'id', cast(raw.`id` as bigint), 'price', cast(raw.`price` as decimal(12,3))" in sql["after"]
+    assert "'note', try_cast(cast(raw.`note` as string) as int)" in sql["after"]
+    assert sql["unreadable"].count("cannot read") == 1
 
 
 def test_a_load_file_has_one_kind_of_row() -> None:

@@ -8,7 +8,7 @@ import pytest
 import sqlglot
 
 from sqlmesh_like.cdc.formats.debezium import DEBEZIUM_MESSAGES, ENVELOPED, PLAIN, debezium_envelope, schema_fields
-from sqlmesh_like.cdc.formats.row_images import Shape, parsed_images, row_image, unreadable
+from sqlmesh_like.cdc.formats.row_images import EventShape, parsed_images, row_image, unreadable
 from sqlmesh_like.cdc.formats.source_types import Encoding, SourceField, decoder, exact_type, normal_type, widen
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.names import Column
@@ -119,7 +119,7 @@ def test_every_decoder_is_spark_sql(encoding: Encoding, kind: str) -> None:
 
 @pytest.mark.parametrize("message", [PLAIN, ENVELOPED])
 def test_images_read_decimals_exactly_and_give_null_for_columns_an_event_lacks(message: str) -> None:
-    shape = Shape(DEBEZIUM_MESSAGES[message], (SourceField("id", "int"), SourceField("p", "decimal(10,2)")))
+    shape = EventShape(DEBEZIUM_MESSAGES[message], (SourceField("id", "int"), SourceField("p", "decimal(10,2)")))
     read = parsed_images(shape)
     assert "`p`: decimal(38,30)" in read["all_x"]
     assert "`p`: STRING" in read["all_t"]
@@ -130,9 +130,9 @@ def test_images_read_decimals_exactly_and_give_null_for_columns_an_event_lacks(m
 
 
 def test_a_text_is_never_unreadable() -> None:
-    shape = Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("a", "string"),))
+    shape = EventShape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("a", "string"),))
     assert unreadable(shape) == "cast(null as string)"
-    numbers = unreadable(Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("a", "int"),)))
+    numbers = unreadable(EventShape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("a", "int"),)))
     assert "column `a`" in numbers.replace("', '", "").replace("'", "")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sqlmesh_like.cdc.formats.debezium import DEBEZIUM_MESSAGES, PLAIN
-from sqlmesh_like.cdc.formats.row_images import Shape
+from sqlmesh_like.cdc.formats.row_images import EventShape
 from sqlmesh_like.cdc.formats.source_types import SourceField
 from sqlmesh_like.cdc.merge.defaults import _is_before, added
 from sqlmesh_like.cdc.schema.schema_evolution import evolve_schema
@@ -19,16 +19,16 @@ STORED = (Column("_sml_key", "string"), Column("id", "int"), Column("n", "int"))
 
 
 def defaults_of(policy: str, *fields: SourceField) -> dict[str, str]:
-    shape = Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "int"), *fields))
+    shape = EventShape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "int"), *fields))
     settled = evolve_schema(TABLE, INGEST, STORED, [shape], policy)  # type: ignore[arg-type]
     return added(settled.layout, STORED, settled.shapes)
 
 
 def test_only_a_new_column_brings_its_default() -> None:
-    found = defaults_of(
+    defaults = defaults_of(
         "evolve", SourceField("n", "int", default="1"), SourceField("age", "int", default="18"), SourceField("x", "int")
     )
-    assert found == {"age": "cast(try_cast('18' as int) as int)"}
+    assert defaults == {"age": "cast(try_cast('18' as int) as int)"}
 
 
 def test_a_column_of_another_type_is_no_new_one() -> None:

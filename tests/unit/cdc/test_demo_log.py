@@ -24,15 +24,15 @@ def test_the_same_seed_gives_the_same_log(tmp_path: Path) -> None:
 
 def test_replaying_a_log_in_order_gives_the_shop_at_its_end(tmp_path: Path) -> None:
     shop = generate(tmp_path, users=5, products=3, orders=9, changes=120, seed=5)
-    found: dict[str, set[int]] = {"user": set(), "product": set(), "user_order": set()}
+    keys: dict[str, set[int]] = {"user": set(), "product": set(), "user_order": set()}
     for line in (*read(tmp_path / "part1").splitlines(), *read(tmp_path / "part2").splitlines()):
         message = json.loads(line) if line else {}
         body = message.get("payload", message)
         if body:
             table, row = body["source"]["table"], body["after"] or body["before"]
-            change = found[table].discard if body["op"] == "d" else found[table].add
+            change = keys[table].discard if body["op"] == "d" else keys[table].add
             change(row[KEYS[table]])
-    assert found == {table: set(shop.rows(table)) for table in found}
+    assert keys == {table: set(shop.rows(table)) for table in keys}
 
 
 def test_a_shop_that_goes_on_in_rounds_is_the_shop_of_one_round(tmp_path: Path) -> None:

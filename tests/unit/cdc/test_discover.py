@@ -19,9 +19,9 @@ def place_in(root: Path, *declared: str, discover: bool = True) -> SourcePaths:
 def test_a_table_keeps_its_name_whatever_is_found_later(tmp_path: Path) -> None:
     first = discover(place_in(tmp_path, "t"), {("db", None, "orders"): ["id", "line no"]})
     assert [each.name for each in first.source.tables] == ["t", "orders"]
-    found = first.source.tables[-1]
-    assert found.ingest is not None
-    assert (found.ingest.primary_key, found.ingest.database, str(found.table)) == (
+    newest = first.source.tables[-1]
+    assert newest.ingest is not None
+    assert (newest.ingest.primary_key, newest.ingest.database, str(newest.table)) == (
         ("id", "line_no"),
         "db",
         "ods.orders",
@@ -44,12 +44,12 @@ def test_a_table_of_the_lake_is_nobodys_to_take(tmp_path: Path) -> None:
     properties = tmp_path / "ods" / "orders" / ".hoodie" / "hoodie.properties"
     properties.parent.mkdir(parents=True)
     properties.write_text("hoodie.table.type=COPY_ON_WRITE\n")
-    found = discover(place_in(tmp_path), {("db", None, "orders"): ["id"]})
-    assert [each.name for each in found.source.tables] == ["db_orders"]
+    discovered = discover(place_in(tmp_path), {("db", None, "orders"): ["id"]})
+    assert [each.name for each in discovered.source.tables] == ["db_orders"]
 
 
 def test_a_name_with_signs_is_matched_as_it_is(tmp_path: Path) -> None:
-    found = discover(place_in(tmp_path), {("db", None, "a.b$"): ["id"]})
-    assert [(each.name, each.ingest and each.ingest.table) for each in found.source.tables] == [("a_b_", "a.b$")]
-    assert discover(found, {("db", None, "a.b$"): ["id"]}).source.tables == found.source.tables
-    assert replace(found, source=found.source) == found
+    discovered = discover(place_in(tmp_path), {("db", None, "a.b$"): ["id"]})
+    assert [(each.name, each.ingest and each.ingest.table) for each in discovered.source.tables] == [("a_b_", "a.b$")]
+    assert discover(discovered, {("db", None, "a.b$"): ["id"]}).source.tables == discovered.source.tables
+    assert replace(discovered, source=discovered.source) == discovered

@@ -25,9 +25,11 @@ def test_each_batch_is_a_line_and_counters_add_up(tmp_path: Path) -> None:
     metrics = Metrics((str(lines), str(text)))
     metrics.report(report())
     metrics.report(report())
-    found = [json.loads(line) for line in lines.read_text().splitlines()]
-    assert [(line["table"], line["events"], line["events_per_second"]) for line in found] == [("ods.user", 5, 2.5)] * 2
-    assert (found[0]["lag_seconds"], found[0]["failures"], found[0]["error"]) == (1.25, 0, None)
+    entries = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert [(line["table"], line["events"], line["events_per_second"]) for line in entries] == [
+        ("ods.user", 5, 2.5)
+    ] * 2
+    assert (entries[0]["lag_seconds"], entries[0]["failures"], entries[0]["error"]) == (1.25, 0, None)
     shown = text.read_text()
     assert 'sml_ingest_events_total{source="shop",table="ods.user"} 10\n' in shown
     assert 'sml_ingest_lag_seconds{source="shop",table="ods.user"} 1.25\n' in shown

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sqlmesh_like.cdc.formats.debezium import DEBEZIUM_MESSAGES, PLAIN
-from sqlmesh_like.cdc.formats.row_images import Shape
+from sqlmesh_like.cdc.formats.row_images import EventShape
 from sqlmesh_like.cdc.formats.source_types import Encoding, SourceField
 from sqlmesh_like.cdc.merge import merge_sql
 from sqlmesh_like.cdc.report import IngestReport, TableReport
@@ -43,7 +43,7 @@ def source(*tables: SourceTable, **stream: Any) -> Source:
 
 def settled(declared: SourceTable, stored: Schema, *fields: SourceField) -> OdsLayout:
     assert declared.ingest is not None
-    return evolve_schema(declared, declared.ingest, stored, [Shape(DEBEZIUM_MESSAGES[PLAIN], fields)]).layout
+    return evolve_schema(declared, declared.ingest, stored, [EventShape(DEBEZIUM_MESSAGES[PLAIN], fields)]).layout
 
 
 FIELDS = (SourceField("id", "int"), SourceField("m", "timestamp"), SourceField("c", "timestamp"))
@@ -165,10 +165,10 @@ def project(root: Path) -> ParsedProject:
 @pytest.mark.checklist(4)
 def test_events_go_to_the_declared_table_by_name_or_pattern() -> None:
     shop = source(table("t"), table("shards", table=r"user_\d+"), table("any", table="u", database=None))
-    found = [
+    routed = [
         route(shop, names[0], None, names[1]) for names in (("db", "t"), ("db", "user_17"), ("other", "u"), (None, "u"))
     ]
-    assert [each.name if each else None for each in found] == ["t", "shards", "any", "any"]
+    assert [each.name if each else None for each in routed] == ["t", "shards", "any", "any"]
     assert [route(shop, names[0], None, names[1]) for names in (("other", "t"), ("db", "tt"), ("db", None))] == [
         None
     ] * 3
@@ -182,7 +182,7 @@ def test_events_that_two_tables_claim_are_refused() -> None:
 @pytest.mark.checklist(8)
 def test_a_schema_of_the_source_may_be_part_of_the_name() -> None:
     shop = source(table("t", table="public.t"), table("s", table="sales.t"))
-    assert [found.name for name in ("public", "sales") if (found := route(shop, "db", name, "t"))] == ["t", "s"]
+    assert [declared.name for name in ("public", "sales") if (declared := route(shop, "db", name, "t"))] == ["t", "s"]
     assert route(shop, "db", "other", "t") is None
 
 
@@ -219,27 +219,27 @@ def evolved(policy: Policy, *fields: SourceField) -> EvolvedSchema:
         declared,
         declared.ingest,
         STORED,
-        [Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "int"), *fields))],
+        [EventShape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "int"), *fields))],
         policy,
     )
 
 
-def names_and_types(found: EvolvedSchema) -> dict[str, str | None]:
-    return {column.name: column.type for column in found.layout.columns}
+def names_and_types(schema: EvolvedSchema) -> dict[str, str | None]:
+    return {column.name: column.type for column in schema.layout.columns}
 
 
 def test_lenient_takes_what_does_not_fit_into_a_column_of_its_own() -> None:
-    found = evolved("lenient", SourceField("n", "decimal(10,2)"), SourceField("new", "date"))
-    assert names_and_types(found) == {"id": "int", "n": "boolean", "n__decimal_10_2": "decimal(10,2)", "new": "date"}
-    assert [(field.member, field.name) for field in found.shapes[0].fields][1] == ("n", "n__decimal_10_2")
-    assert found.changes == ("+ n__decimal_10_2 decimal(10,2)", "+ new date")
+    schema = evolved("lenient", SourceField("n", "decimal(10,2)"), SourceField("new", "date"))
+    assert names_and_types(schema) == {"id": "int", "n": "boolean", "n__decimal_10_2": "decimal(10,2)", "new": "date"}
+    assert [(field.member, field.name) for field in schema.shapes[0].fields][1] == ("n", "n__decimal_10_2")
+    assert schema.changes == ("+ n__decimal_10_2 decimal(10,2)", "+ new date")
 
 
 def test_ignore_keeps_the_columns_and_reads_values_as_they_are_stored() -> None:
-    found = evolved("ignore", SourceField("n", "int"), SourceField("new", "date"))
-    assert names_and_types(found) == {"id": "int", "n": "boolean"}
-    assert [(field.name, field.type) for field in found.shapes[0].fields] == [("id", "int"), ("n", "boolean")]
-    assert found.changes == ()
+    schema = evolved("ignore", SourceField("n", "int"), SourceField("new", "date"))
+    assert names_and_types(schema) == {"id": "int", "n": "boolean"}
+    assert [(field.name, field.type) for field in schema.shapes[0].fields] == [("id", "int"), ("n", "boolean")]
+    assert schema.changes == ()
 
 
 @pytest.mark.checklist(35)
@@ -266,19 +266,19 @@ def test_changes_of_columns_are_told_in_words() -> None:
 
 def test_a_lenient_table_takes_both_of_two_types_from_its_first_batch_on() -> None:
     both = (SourceField("n", "binary", Encoding.BASE64), SourceField("n", "date", Encoding.DAYS))
-    shapes = [Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "int"), field)) for field in both]
+    shapes = [EventShape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "int"), field)) for field in both]
     plain = table(columns=(), order_by=(), partition_by=None)
     assert plain.ingest is not None
-    found = evolve_schema(plain, plain.ingest, (), shapes, "lenient")
-    assert names_and_types(found) == {"id": "int", "n": "binary", "n__date": "date"}
+    schema = evolve_schema(plain, plain.ingest, (), shapes, "lenient")
+    assert names_and_types(schema) == {"id": "int", "n": "binary", "n__date": "date"}
     with pytest.raises(IngestError, match="changed from binary to date"):
         evolve_schema(plain, plain.ingest, (), shapes, "fail")
 
 
 def test_names_that_no_table_can_have_are_made_safe_and_never_meet() -> None:
-    found = evolved("evolve", SourceField("a-b", "int"), SourceField("1x", "int"))
-    assert names_and_types(found) == {"id": "int", "n": "boolean", "a_b": "int", "_1x": "int"}
-    assert [field.member for field in found.shapes[0].fields] == ["id", "a-b", "1x"]
+    schema = evolved("evolve", SourceField("a-b", "int"), SourceField("1x", "int"))
+    assert names_and_types(schema) == {"id": "int", "n": "boolean", "a_b": "int", "_1x": "int"}
+    assert [field.member for field in schema.shapes[0].fields] == ["id", "a-b", "1x"]
     with pytest.raises(IngestError, match=r"columns 'a-b' and 'a_b' of ods\.t would both be 'a_b'"):
         evolved("evolve", SourceField("a-b", "int"), SourceField("a_b", "int"))
 
@@ -290,7 +290,7 @@ def renaming(stored: Schema, *fields: SourceField, columns: Schema = (), policy:
         declared,
         declared.ingest,
         stored,
-        [Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "int"), *fields))],
+        [EventShape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "int"), *fields))],
         policy,
     )
 
@@ -301,10 +301,10 @@ MAIL = (Column("id", "int"), Column("mail", "string"))
 @pytest.mark.parametrize("policy", ["evolve", "lenient", "ignore", "fail"])
 def test_a_renamed_column_takes_its_rows_along_whichever_name_events_use(policy: Policy) -> None:
     for name in ("mail", "email"):
-        found = renaming(MAIL, SourceField(name, "string"), policy=policy)
-        assert found.layout.columns == (*MAIL, Column("email", "string"))
-        assert (found.renamed, found.changes) == ({"email": "mail"}, ("mail is email string now",))
-        assert [(field.name, field.member) for field in found.shapes[0].fields] == [("id", "id"), ("email", name)]
+        schema = renaming(MAIL, SourceField(name, "string"), policy=policy)
+        assert schema.layout.columns == (*MAIL, Column("email", "string"))
+        assert (schema.renamed, schema.changes) == ({"email": "mail"}, ("mail is email string now",))
+        assert [(field.name, field.member) for field in schema.shapes[0].fields] == [("id", "id"), ("email", name)]
     done = renaming((*MAIL, Column("email", "string")), SourceField("mail", "string"))
     assert (done.renamed, done.changes) == ({}, ())
 
@@ -322,7 +322,7 @@ def test_a_change_of_case_is_told_once() -> None:
     assert first.changes == ("Name is spelt name in events: the table keeps Name",)
     declared = table(order_by=(), partition_by=None)
     assert declared.ingest is not None
-    shapes = [Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("name", "string"),))]
+    shapes = [EventShape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("name", "string"),))]
     again = evolve_schema(declared, declared.ingest, stored, shapes, "evolve", first.spellings)
     assert (again.changes, again.spellings) == ((), {"Name": "name"})
 
@@ -375,17 +375,17 @@ def test_what_a_table_was_made_with_does_not_change(changed: Any, what: str) -> 
 def test_events_without_any_column_change_no_type() -> None:
     declared = table(order_by=(), partition_by=None)
     assert declared.ingest is not None
-    empty = Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "string", is_inferred=True, is_unseen=True),))
-    whole = Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "bigint", is_inferred=True),))
+    empty = EventShape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "string", is_inferred=True, is_unseen=True),))
+    whole = EventShape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "bigint", is_inferred=True),))
     for stored in ((), (Column("id", "bigint"),)):
-        found = evolve_schema(declared, declared.ingest, stored, [empty, whole])
-        assert found.layout.columns == (Column("id", "bigint"),)
-        assert found.shapes[0].fields[0].type == "bigint"
+        schema = evolve_schema(declared, declared.ingest, stored, [empty, whole])
+        assert schema.layout.columns == (Column("id", "bigint"),)
+        assert schema.shapes[0].fields[0].type == "bigint"
 
 
 def test_a_guess_is_no_change_where_changes_are_refused() -> None:
     declared = table(order_by=(), partition_by=None)
     assert declared.ingest is not None
-    shapes = [Shape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "bigint", is_inferred=True),))]
-    found = evolve_schema(declared, declared.ingest, (Column("id", "int"),), shapes, "fail")
-    assert (found.layout.columns, found.changes) == ((Column("id", "int"),), ())
+    shapes = [EventShape(DEBEZIUM_MESSAGES[PLAIN], (SourceField("id", "bigint", is_inferred=True),))]
+    schema = evolve_schema(declared, declared.ingest, (Column("id", "int"),), shapes, "fail")
+    assert (schema.layout.columns, schema.changes) == ((Column("id", "int"),), ())

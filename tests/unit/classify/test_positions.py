@@ -80,8 +80,8 @@ CASES = {
 def test_a_reason_points_at_its_construct(tmp_path: Path, query: str) -> None:
     text = BEFORE + query
     rule, construct = CASES[query]
-    found = next(reason for reason in _reasons(tmp_path, text) if reason.rule == rule)
-    assert _text_at(text, found).startswith(construct)
+    finding = next(reason for reason in _reasons(tmp_path, text) if reason.rule == rule)
+    assert _text_at(text, finding).startswith(construct)
 
 
 def _reasons(root: Path, text: str) -> tuple[Reason, ...]:
@@ -99,8 +99,8 @@ def _reasons(root: Path, text: str) -> tuple[Reason, ...]:
 
 def test_what_a_template_wrote_points_at_the_template(tmp_path: Path) -> None:
     text = BEFORE + "select s, {{ 'sum' ~ '(f)' }} as x from base group by s"
-    (found,) = [reason for reason in _reasons(tmp_path, text) if reason.rule == "AGG003"]
-    assert _text_at(text, found).startswith("{{ 'sum'")
+    (finding,) = [reason for reason in _reasons(tmp_path, text) if reason.rule == "AGG003"]
+    assert _text_at(text, finding).startswith("{{ 'sum'")
 
 
 def test_what_a_view_does_points_at_where_it_is_read(tmp_path: Path) -> None:
@@ -108,12 +108,12 @@ def test_what_a_view_does_points_at_where_it_is_read(tmp_path: Path) -> None:
     view = "{{ config(materialized='view') }}\n\n\nselect s, sum(f) as x from {{ source('shop', 'u') }} group by s"
     (tmp_path / "models" / "v.sql").write_text(view, encoding="utf-8")
     text = BEFORE + "select base.a, v.x\nfrom base\nleft join {{ ref('v') }} as v on base.s = v.s"
-    found = {reason.rule: reason for reason in _reasons(tmp_path, text)}
-    assert {rule: _text_at(text, found[rule]) for rule in ("AGG003", "JOI002")} == {
+    by_rule = {reason.rule: reason for reason in _reasons(tmp_path, text)}
+    assert {rule: _text_at(text, by_rule[rule]) for rule in ("AGG003", "JOI002")} == {
         "AGG003": "{{ ref('v') }} as v on base.s = v.s", "JOI002": "left join {{ ref('v') }} as v on base.s = v.s",
     }  # fmt: skip
 
 
-def _text_at(text: str, found: Reason) -> str:
-    assert found.line and found.column
-    return text.split("\n")[found.line - 1][found.column - 1 :]
+def _text_at(text: str, reason: Reason) -> str:
+    assert reason.line and reason.column
+    return text.split("\n")[reason.line - 1][reason.column - 1 :]

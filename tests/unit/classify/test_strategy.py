@@ -114,10 +114,10 @@ FULL = {
 @pytest.mark.checklist(64)
 @pytest.mark.parametrize("sql", FULL)
 def test_an_unsupported_form_is_a_full_refresh_that_says_which_and_where(sql: str) -> None:
-    found = compiled(sql, COLUMNS, ["s"] if " s," in sql else []).classification
+    classification = compiled(sql, COLUMNS, ["s"] if " s," in sql else []).classification
     rule, column = FULL[sql]
-    first = found.reasons[0]
-    assert (found.strategy, first.rule, first.column) == ("full_refresh", rule, column)
+    first = classification.reasons[0]
+    assert (classification.strategy, first.rule, first.column) == ("full_refresh", rule, column)
 
 
 INCREMENTAL = {
@@ -190,10 +190,10 @@ RECOMPUTED = {
 def test_what_needs_whole_groups_is_rescanned_by_partition_and_recomputed_by_group_without(sql: str) -> None:
     by_partition = compiled(sql, COLUMNS, ["s"]).classification
     assert by_partition.strategy == "partition_rescan"
-    assert {found.rule for found in by_partition.reasons} == {*RECOMPUTED[sql], "PAR001"}
+    assert {reason.rule for reason in by_partition.reasons} == {*RECOMPUTED[sql], "PAR001"}
     by_group = compiled(sql, COLUMNS).classification
     assert by_group.strategy == "group_recompute"
-    assert {found.rule for found in by_group.reasons} == {*RECOMPUTED[sql], "GRP001"}
+    assert {reason.rule for reason in by_group.reasons} == {*RECOMPUTED[sql], "GRP001"}
 
 
 @pytest.mark.parametrize(
@@ -210,8 +210,8 @@ def test_what_needs_whole_groups_is_rescanned_by_partition_and_recomputed_by_gro
     ],
 )
 def test_a_partition_that_is_not_copied_through_the_query_is_recomputed_by_group(sql: str) -> None:
-    found = compiled(sql, COLUMNS, ["s"]).classification
-    assert (found.strategy, found.reasons[-2].rule) == ("group_recompute", "PAR002")
+    classification = compiled(sql, COLUMNS, ["s"]).classification
+    assert (classification.strategy, classification.reasons[-2].rule) == ("group_recompute", "PAR002")
 
 
 CLOCKED = {
@@ -231,24 +231,26 @@ CLOCKED = {
 
 @pytest.mark.parametrize("sql", CLOCKED)
 def test_a_clock_is_followed_in_filters_and_pins_what_reads_it_elsewhere(sql: str) -> None:
-    found = compiled(sql, COLUMNS).classification
-    assert (found.strategy, found.reasons[-1].rule, found.reasons[-1].column) == CLOCKED[sql]
+    classification = compiled(sql, COLUMNS).classification
+    assert (classification.strategy, classification.reasons[-1].rule, classification.reasons[-1].column) == CLOCKED[sql]
 
 
 def test_partitions_that_rows_cross_the_clock_in_are_recomputed_by_group() -> None:
-    found = compiled("select s, count(distinct a) as n from ods.t where dt < now() group by s", COLUMNS, ["s"])
-    rules = [reason.rule for reason in found.classification.reasons]
-    assert (found.classification.strategy, rules) == ("group_recompute", ["AGG002", "CLK003", "GRP001", "CLK002"])
+    plan = compiled("select s, count(distinct a) as n from ods.t where dt < now() group by s", COLUMNS, ["s"])
+    rules = [reason.rule for reason in plan.classification.reasons]
+    assert (plan.classification.strategy, rules) == ("group_recompute", ["AGG002", "CLK003", "GRP001", "CLK002"])
 
 
 def test_tied_order_is_reported() -> None:
-    found = compiled("select s, row_number() over (partition by s order by a) as x from ods.t", COLUMNS, ["s"])
-    assert [reason.rule for reason in found.classification.reasons] == ["WIN001", "WIN002", "PAR001"]
+    plan = compiled("select s, row_number() over (partition by s order by a) as x from ods.t", COLUMNS, ["s"])
+    assert [reason.rule for reason in plan.classification.reasons] == ["WIN001", "WIN002", "PAR001"]
 
 
 def test_a_recomputed_group_needs_a_key_with_an_exact_text() -> None:
-    found = compiled("select s, arr, count(distinct a) as n from ods.t group by s, arr", COLUMNS, ["s"]).classification
-    assert (found.strategy, found.reasons[0].rule) == ("full_refresh", "KEY002")
+    classification = compiled(
+        "select s, arr, count(distinct a) as n from ods.t group by s, arr", COLUMNS, ["s"]
+    ).classification
+    assert (classification.strategy, classification.reasons[0].rule) == ("full_refresh", "KEY002")
 
 
 @pytest.mark.checklist(64)
@@ -258,8 +260,8 @@ def test_each_aggregate_has_its_class_and_place() -> None:
         "  sum(f) filter (where b) as y\nfrom ods.t group by s"
     )
     verdicts = compiled(sql, COLUMNS, ["s"]).classification.aggregates
-    found = [(v.sql, v.verdict, v.reason.rule, v.reason.line, v.reason.column) for v in verdicts]
-    assert found == [
+    proofs = [(v.sql, v.verdict, v.reason.rule, v.reason.line, v.reason.column) for v in verdicts]
+    assert proofs == [
         ("COUNT(1)", "mergeable", "AGG001", 2, 3),
         ("SUM(d)", "mergeable", "AGG001", 3, 3),
         ("COUNT(DISTINCT a)", "rescan", "AGG002", 3, 16),

@@ -141,7 +141,7 @@ def test_an_error_stands_in_a_line_of_its_own(
         wait_for(lambda: "reading the project" in terminal.getvalue())
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr(parse, "load", slow)
+    monkeypatch.setattr(parse, "open_project", slow)
     monkeypatch.setenv("NO_COLOR", "1")
     assert main(["parse", "--no-color", "--project-dir", os.fspath(tmp_path_factory.mktemp("p"))]) == 1
     assert "\r\x1b[2KFinished in" in terminal.getvalue() and "\nerror: unexpected RuntimeError" in terminal.getvalue()

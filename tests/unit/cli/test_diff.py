@@ -45,8 +45,8 @@ def diff(capsys: Shown, *words: str) -> dict[str, Any]:
 def effects(capsys: Shown, *words: str) -> dict[str, str]:
     """Of changed models in capitals, of those downstream in small letters."""
     data = diff(capsys, *words)
-    changed = {found["name"].upper(): found["effect"] for found in data["changes"]}
-    return changed | {found["unique_id"].rpartition(".")[2]: found["effect"] for found in data["touched"]}
+    changed = {change["name"].upper(): change["effect"] for change in data["changes"]}
+    return changed | {change["unique_id"].rpartition(".")[2]: change["effect"] for change in data["touched"]}
 
 
 def edit(path: str, old: str, new: str) -> None:
@@ -92,9 +92,9 @@ def test_a_variable_that_changes_a_query_is_told(capsys: Shown) -> None:
     shutil.copy("target/manifest.json", "prod/manifest.json")
     capsys.readouterr()
     assert effects(capsys) == {}
-    (found,) = diff(capsys, "--vars", "{more: 2}")["changes"]
-    assert (found["effect"], found["differences"]) == ("rebuild", [])
-    assert found["why"] == "a variable, the environment or the target changed its query"
+    (change,) = diff(capsys, "--vars", "{more: 2}")["changes"]
+    assert (change["effect"], change["differences"]) == ("rebuild", [])
+    assert change["why"] == "a variable, the environment or the target changed its query"
 
 
 @pytest.mark.parametrize("metadata", [{"adapter_type": "duckdb"}, {}])
@@ -108,8 +108,13 @@ def test_without_spark_sql_in_the_manifest_the_templates_are_compared(capsys: Sh
     assert effects(capsys) == {}
     edit("macros/m.sql", "1", "2")
     edit("models/seen.sql", "id from", "id + 1 as id from")
-    found = effects(capsys)
-    assert (found["USERS"], found["SEEN"], found["agg"], found["top"]) == ("rebuild", "none", "rebuild", "follow")
+    by_name = effects(capsys)
+    assert (by_name["USERS"], by_name["SEEN"], by_name["agg"], by_name["top"]) == (
+        "rebuild",
+        "none",
+        "rebuild",
+        "follow",
+    )
 
 
 def test_new_and_removed_models_are_told(capsys: Shown) -> None:

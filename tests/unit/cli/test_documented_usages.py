@@ -257,7 +257,7 @@ def test_it_ends_as_documented(name: str, capsys: Shown) -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(text)
     for call, code, told in USAGES[name].calls:
-        found = main([word.replace("\xa0", " ") for word in call.split(" ")])
+        exit_code = main([word.replace("\xa0", " ") for word in call.split(" ")])
         out, err = capsys.readouterr()
-        assert found == code, f"{call}: exit {found}\n{out}{err}"
+        assert exit_code == code, f"{call}: exit {exit_code}\n{out}{err}"
         assert (told[1:] not in out + err) if told.startswith("!") else (told in out + err), f"{call}:\n{out}{err}"

@@ -150,11 +150,11 @@ def test_what_commits_rewrite_for_what_they_change_is_told_with_what_would_help(
     for second in (5, 7, 9, 11, 13):
         source.commit(second, files[:1], merged_from={files[0]: 3}, extra=known)
     main(["explain", "--output", "json"])
-    found = next(
+    plan = next(
         each for each in json.loads(capsys.readouterr().out)["writes"] if each["unique_id"].startswith("source.")
     )
-    assert (found["commits"], found["changed_rows"], found["rewritten_rows"]) == (5, 500, 2_500_000)
-    assert (found["write_amplification"], found["files"], found["advice"]) == (5000.0, len(files), advice)
+    assert (plan["commits"], plan["changed_rows"], plan["rewritten_rows"]) == (5, 500, 2_500_000)
+    assert (plan["write_amplification"], plan["files"], plan["advice"]) == (5000.0, len(files), advice)
     main(["explain"])
     told = capsys.readouterr().out
     assert "ods.users  5,000 rows written for one that changed" in told and (advice is None or f"→ {advice}" in told)

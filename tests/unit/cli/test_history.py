@@ -77,8 +77,8 @@ def test_a_table_that_nobody_declared_has_a_history_and_services(
     loaded = load(Invocation())
     discover(SourcePaths(loaded.target, loaded.project.sources[0]), {("db", None, "orders"): ["id"]})
     lake.commit(1, ["a"], extra=record("full_refresh"))
-    found = _Sized(tmp_path / "w/ods/orders")
-    found.commit(1, ["a"])
+    other = _Sized(tmp_path / "w/ods/orders")
+    other.commit(1, ["a"])
     assert main(["history", "shop.orders", "--output", "json"]) == 0
     assert [entry["rows"] for entry in json.loads(capsys.readouterr().out)] == [2]
     known = with_discovered_tables(loaded)

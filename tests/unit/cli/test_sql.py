@@ -45,9 +45,9 @@ def root(tmp_path: Path) -> Path:
 
 def rows_of(root: Path, capsys: pytest.CaptureFixture[str], query: str, *words: str) -> list[dict[str, object]]:
     assert main(["sql", query, "--output", "json", *words, "--project-dir", str(root)]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert isinstance(found, list)
-    return found
+    document = json.loads(capsys.readouterr().out)
+    assert isinstance(document, list)
+    return document
 
 
 def error_of(root: Path, capsys: pytest.CaptureFixture[str], query: str, code: int = 2) -> str:
@@ -56,8 +56,8 @@ def error_of(root: Path, capsys: pytest.CaptureFixture[str], query: str, code: i
 
 
 def test_a_query_sees_whole_tables_with_their_types(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = rows_of(root, capsys, "select * from ods.orders order by id limit 2")
-    assert found == [
+    rows = rows_of(root, capsys, "select * from ods.orders order by id limit 2")
+    assert rows == [
         {"id": 1, "amount": "1.50", "day": "2024-01-01", "at": "2024-01-01T12:30:01.000005Z"},
         {"id": 2, "amount": "2.50", "day": "2024-01-01", "at": None},
     ]

@@ -135,7 +135,7 @@ def test_json_logs_have_the_wish_as_an_event(
 
 
 def test_before_anything_is_written_a_call_is_interrupted(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
-    monkeypatch.setattr(run_service, "load", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr(run_service, "open_project", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
     assert main(["run"]) == 143
     assert capsys.readouterr().err.strip() == "error: interrupted"
 

@@ -17,8 +17,8 @@ BOTH = f"select a, w from ({LEFT} union all {RIGHT}) as b"
 def left(sql: str, *empty: str) -> str | None:
     query = sqlglot.parse_one(sql, dialect="spark")
     assert isinstance(query, exp.Query)
-    found = without_empty(query, lambda table: name_of(table) in empty)
-    return found.sql("spark").lower() if found is not None else None
+    simplified = without_empty(query, lambda table: name_of(table) in empty)
+    return simplified.sql("spark").lower() if simplified is not None else None
 
 
 def kept(sql: str) -> str:

@@ -68,8 +68,8 @@ def test_equal_sets_give_equal_rows_and_the_numbers_are_those_of_spark() -> None
     sql = "select a, b, grouping_id() as g, grouping_id(b, a) as h, grouping__id as i, count(*) as n from ods.t"
     rows = final_rows(compiled(f"{sql} group by b, a grouping sets ((a), (b), (b))", COLUMNS), COLUMNS, PATH[:1])
     both = [(None, 1, 1, 1, 1, 2), (None, 2, 1, 1, 1, 1), (None, None, 1, 1, 1, 1)]
-    found = [(1, None, 2, 2, 2, 2), (2, None, 2, 2, 2, 1), (None, None, 2, 2, 2, 1), *both, *both]
-    assert rows == sorted(found, key=repr)
+    expected = [(1, None, 2, 2, 2, 2), (2, None, 2, 2, 2, 1), (None, None, 2, 2, 2, 1), *both, *both]
+    assert rows == sorted(expected, key=repr)
 
 
 def test_the_empty_set_over_no_rows_is_no_row() -> None:
@@ -87,7 +87,7 @@ def test_a_key_of_every_set_splits_into_partitions_and_one_of_some_sets_does_not
     assert split_columns(plan.facts.relation) == {"a": {T: "a"}}
     assert used_columns(plan.facts.relation) == {T: ("a", "b", "c")}
     other = compiled(sql, COLUMNS, ["b"])
-    assert [found.rule for found in other.classification.reasons] == ["AGG002", "PAR002", "GRP001"]
+    assert [reason.rule for reason in other.classification.reasons] == ["AGG002", "PAR002", "GRP001"]
     assert check(other, COLUMNS, PATH)
 
 
@@ -108,9 +108,9 @@ REFUSED = {
 
 @pytest.mark.parametrize("sql", REFUSED)
 def test_a_form_that_is_not_derived_is_a_full_refresh_that_says_which_and_where(sql: str) -> None:
-    found = compiled(sql, COLUMNS).classification
-    (first,) = found.reasons
-    assert (found.strategy, first.rule, first.column) == ("full_refresh", *REFUSED[sql])
+    classification = compiled(sql, COLUMNS).classification
+    (first,) = classification.reasons
+    assert (classification.strategy, first.rule, first.column) == ("full_refresh", *REFUSED[sql])
 
 
 def test_a_column_that_is_no_key_is_a_mistake() -> None:

@@ -82,8 +82,8 @@ def test_what_is_valid_may_have_a_date_and_columns_other_names() -> None:
     kept = Kept(config(dbt_valid_to_current="timestamp '9999-12-31'", snapshot_meta_column_names=names))
     kept.take(1, (1, "a", None))
     kept.take(2, (1, "b", None))
-    found = kept.db.execute("select v, day(since), year(until) from kept order by 1").fetchall()
-    assert found == [("a", 1, 2024), ("b", 2, 9999)]
+    rows = kept.db.execute("select v, day(since), year(until) from kept order by 1").fetchall()
+    assert rows == [("a", 1, 2024), ("b", 2, 9999)]
 
 
 def test_columns_that_come_and_go_are_null_where_they_were_not() -> None:

@@ -168,14 +168,14 @@ def test_every_page_is_accessible(browser: Browser, site: Path, scheme: Literal[
     page = context.new_page()
     daily = "#/node/model.shop.daily"
     paths = ("#/", daily, f"{daily}?column=total", "#/node/exposure.shop.board", "#/graph", "#/runs", "#/rules")
-    found = []
+    violations = []
     for path in (*paths, "#/graph?select=no_such_node", "#/graph?focus=model.shop.paid"):
         page.goto(f"{site.as_uri()}{path}")
         page.reload()
         axe = Axe().run(page, options=options)
-        found += [f"{path}: {each['id']}: {each['help']}" for each in axe.response["violations"]]
+        violations += [f"{path}: {each['id']}: {each['help']}" for each in axe.response["violations"]]
     context.close()
-    assert found == []
+    assert violations == []
 
 
 def test_a_page_that_is_not_there_says_so(page: Page) -> None:

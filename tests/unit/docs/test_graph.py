@@ -488,7 +488,7 @@ def test_the_drawing_follows_light_and_dark(page: Page) -> None:
 def test_a_large_graph_is_accessible(browser: Browser, large_sites: Mapping[int, Path], width: int) -> None:
     context = browser.new_context(bypass_csp=True, viewport={"width": width, "height": 844})
     page = context.new_page()
-    found = []
+    violations = []
     for path in ("#/", PAGE):
         page.goto(f"{large_sites[300].as_uri()}{path}")
         page.reload()
@@ -496,9 +496,9 @@ def test_a_large_graph_is_accessible(browser: Browser, large_sites: Mapping[int,
             more.evaluate("(one) => { one.open = true; }")
         if path == PAGE:
             page.get_by_role("button", name="Open all groups").click()
-        found += [f"{path}: {each['id']}: {each['help']}" for each in Axe().run(page).response["violations"]]
+        violations += [f"{path}: {each['id']}: {each['help']}" for each in Axe().run(page).response["violations"]]
     context.close()
-    assert found == []
+    assert violations == []
 
 
 def test_what_is_left_out_opens(browser: Browser, large_sites: Mapping[int, Path]) -> None:

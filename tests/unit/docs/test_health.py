@@ -25,9 +25,9 @@ def problems(root: Path) -> dict[str, Problem]:
 
 def test_failures_come_first_and_say_since_when(tmp_path: Path) -> None:
     root = make_project(tmp_path)
-    found = problems(root)
-    test, top = found[failing_test(root)], found["model.shop.top"]
-    assert list(found)[:2] == sorted([test.unique_id, top.unique_id])
+    issues = problems(root)
+    test, top = issues[failing_test(root)], issues["model.shop.top"]
+    assert list(issues)[:2] == sorted([test.unique_id, top.unique_id])
     assert (test.kind, test.message, test.since) == ("failed", "2 rows without a day", "2024-01-02T00:00:00.000000Z")
     assert (top.status, top.checked) == ("error", "2024-01-03T00:00:00.000000Z")
 
@@ -63,8 +63,8 @@ def test_a_table_is_stale_since_the_first_commit_that_it_has_not_read(tmp_path: 
     committed(root, "further", {"model.shop.copy": copied})
     orders.commit(11, ["a"], extra={"schema": SCHEMA})
     orders.commit(21, ["a"], extra={"schema": SCHEMA})
-    found = problems(root)
-    copy, further = found["model.shop.copy"], found["model.shop.further"]
+    issues = problems(root)
+    copy, further = issues["model.shop.copy"], issues["model.shop.further"]
     assert (copy.kind, copy.since) == ("stale", "2024-01-01T00:00:12.000Z")
     assert "changed rows of ods.orders are not in it yet" in copy.message
     assert (further.kind, further.since) == ("stale", copy.since)

@@ -22,9 +22,9 @@ Told = dict[str, object]
 
 
 def told_by(site: Path) -> Told:
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', site.read_text(), re.DOTALL)
-    assert found is not None
-    data: Told = json.loads(found[1])
+    match = re.search(r'<script type="application/json" id="data">(.*?)</script>', site.read_text(), re.DOTALL)
+    assert match is not None
+    data: Told = json.loads(match[1])
     return data
 
 
@@ -36,7 +36,7 @@ def told(site: Path) -> Told:
 def node(told: Told, unique_id: str) -> dict[str, object]:
     nodes = told["nodes"]
     assert isinstance(nodes, list)
-    return next(found for found in nodes if found["id"] == unique_id)
+    return next(each for each in nodes if each["id"] == unique_id)
 
 
 def test_a_model_tells_its_plan_sql_program_and_commits(told: Told) -> None:
@@ -44,7 +44,7 @@ def test_a_model_tells_its_plan_sql_program_and_commits(told: Told) -> None:
     plan, lake = daily["plan"], daily["lake"]
     assert isinstance(plan, dict) and isinstance(lake, dict)
     assert plan["strategy"] == "group_recompute"
-    assert {found["rule"] for found in plan["aggregates"]} >= {"AGG001", "AGG002"}
+    assert {aggregate["rule"] for aggregate in plan["aggregates"]} >= {"AGG001", "AGG002"}
     assert "-- full build" in str(daily["program"]) and "count(distinct id)" in str(daily["raw"])
     assert "`dws`.`paid`" in str(daily["compiled"])
     assert [commit["time"] for commit in lake["commits"]] == ["2024-01-01T00:00:02.000Z", "2024-01-01T00:00:04.000Z"]
@@ -121,7 +121,7 @@ def test_a_program_that_nobody_can_read_is_left_to_explain(tmp_path: Path) -> No
 def test_every_rule_that_a_plan_names_is_told(told: Told) -> None:
     rules, nodes = told["rules"], told["nodes"]
     assert isinstance(rules, list) and isinstance(nodes, list)
-    plans = [found["plan"] for found in nodes if found.get("plan")]
+    plans = [node["plan"] for node in nodes if node.get("plan")]
     used = {reason["rule"] for plan in plans for reason in (*plan["reasons"], *plan["aggregates"])}
     assert used and used <= {rule["id"] for rule in rules}
 

@@ -122,8 +122,8 @@ UNPROVEN = {
 def test_what_both_engines_compute_alike_passes(table: duckdb.DuckDBPyConnection, expression: str) -> None:
     tree = sqlglot.parse_one(f"select {expression} as x from t where i is not null", dialect="spark")
     assert first_unproven(tree) is None
-    (found,) = table.execute(duck_text(guarded(tree).transform(without_zone))).fetchall()
-    assert found == (AGREED[expression],)
+    (row,) = table.execute(duck_text(guarded(tree).transform(without_zone))).fetchall()
+    assert row == (AGREED[expression],)
 
 
 @pytest.mark.parametrize("expression", DOUBTED)

@@ -22,10 +22,10 @@ def target(kind: str = "hive", **settings: Any) -> Target:
 
 @pytest.mark.checklist(54)
 def test_a_partitioned_table_is_known_by_its_partition_column() -> None:
-    found = sync_options(target(uri="thrift://h:1"), TABLE, "/w/ods/user", "year_month")
-    assert found["hoodie.datasource.hive_sync.partition_fields"] == "year_month"
-    assert found["hoodie.datasource.hive_sync.partition_extractor_class"].endswith(".MultiPartKeysValueExtractor")
-    assert found["hoodie.datasource.hive_sync.metastore.uris"] == "thrift://h:1"
+    options = sync_options(target(uri="thrift://h:1"), TABLE, "/w/ods/user", "year_month")
+    assert options["hoodie.datasource.hive_sync.partition_fields"] == "year_month"
+    assert options["hoodie.datasource.hive_sync.partition_extractor_class"].endswith(".MultiPartKeysValueExtractor")
+    assert options["hoodie.datasource.hive_sync.metastore.uris"] == "thrift://h:1"
     flat = sync_options(target(), TABLE, "/w/ods/user", None)
     assert flat["hoodie.datasource.hive_sync.partition_extractor_class"].endswith(".NonPartitionedExtractor")
     assert (flat["hoodie.datasource.hive_sync.database"], flat["hoodie.datasource.hive_sync.table"]) == ("ods", "user")
@@ -34,9 +34,9 @@ def test_a_partitioned_table_is_known_by_its_partition_column() -> None:
 @pytest.mark.checklist(53)
 def test_the_profile_overrides_options_of_the_tool_and_nothing_else() -> None:
     own = {"hoodie.datasource.hive_sync.database": "lake", "uri": "thrift://h:1", "region": "eu"}
-    found = sync_options(target(**own), TABLE, "/w", None)
-    assert found["hoodie.datasource.hive_sync.database"] == "lake"
-    assert not {"uri", "region"} & found.keys()
+    options = sync_options(target(**own), TABLE, "/w", None)
+    assert options["hoodie.datasource.hive_sync.database"] == "lake"
+    assert not {"uri", "region"} & options.keys()
 
 
 @pytest.mark.parametrize(

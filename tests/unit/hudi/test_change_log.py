@@ -15,8 +15,8 @@ from sqlmesh_like.hudi.change_log import (
     ChangeLog,
     LogFile,
     NotLoggedError,
-    columns_of,
-    fingerprint,
+    columns_fingerprint,
+    logged_columns,
     logs_between,
     read_footer,
     remove_logs,
@@ -30,17 +30,17 @@ COLUMNS = '{"type":"struct","fields":[]}'
 
 
 def logged(previous: str, rows: int = 0, *files: LogFile) -> Mapping[str, str]:
-    record = ChangeLog(previous, rows, files, fingerprint(COLUMNS)).metadata
+    record = ChangeLog(previous, rows, files, columns_fingerprint(COLUMNS)).metadata
     return {f"sml.{key}": value for key, value in record.items()}
 
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    found = Lake(tmp_path / "t")
+    new_lake = Lake(tmp_path / "t")
     text = "hoodie.table.type=COPY_ON_WRITE\nhoodie.table.recordkey.fields=_sml_key\n"
-    (found.root / ".hoodie" / "hoodie.properties").write_text(text)
-    found.commit(10, ["a"], operation="BULK_INSERT")
-    return found
+    (new_lake.root / ".hoodie" / "hoodie.properties").write_text(text)
+    new_lake.commit(10, ["a"], operation="BULK_INSERT")
+    return new_lake
 
 
 def why_not(lake: Lake, end: str, start: str = FIRST) -> str:
@@ -128,11 +128,11 @@ def test_rows_that_are_unsure_are_counted_by_the_footer(lake: Lake) -> None:
 
 def test_a_log_must_be_what_its_commit_says(lake: Lake) -> None:
     file = write(lake, "1", [None, None])
-    assert columns_of(lake.timeline, ChangeLog(FIRST, 2, (file,), fingerprint(COLUMNS))) == COLUMNS
+    assert logged_columns(lake.timeline, ChangeLog(FIRST, 2, (file,), columns_fingerprint(COLUMNS))) == COLUMNS
     with pytest.raises(NotLoggedError, match="2 rows, its commit says 3"):
-        columns_of(lake.timeline, ChangeLog(FIRST, 3, (file,), fingerprint(COLUMNS)))
+        logged_columns(lake.timeline, ChangeLog(FIRST, 3, (file,), columns_fingerprint(COLUMNS)))
     with pytest.raises(NotLoggedError, match="0 rows, its commit says 3"):
-        columns_of(lake.timeline, ChangeLog(FIRST, 3))
+        logged_columns(lake.timeline, ChangeLog(FIRST, 3))
 
 
 def test_logs_that_no_commit_names_are_removed_when_none_can_be_of_a_commit_under_way(lake: Lake) -> None:

@@ -11,13 +11,14 @@ import pytest
 
 from sqlmesh_like.hudi.writer import file_merge
 from sqlmesh_like.hudi.writer.bucket_hash import bucket_of
-from sqlmesh_like.hudi.writer.file_merge import IS_DELETED, META_COLUMNS, GroupMerge, UnsupportedRowsError, merge_file
+from sqlmesh_like.hudi.writer.file_merge import GroupMerge, UnsupportedRowsError, merge_file
+from sqlmesh_like.names import HUDI_COLUMNS, IS_DELETED
 
 SCHEMA = pa.schema(
-    [*((name, pa.string()) for name in META_COLUMNS), pa.field("k", pa.string(), nullable=False), ("v", pa.int64()),
+    [*((name, pa.string()) for name in HUDI_COLUMNS), pa.field("k", pa.string(), nullable=False), ("v", pa.int64()),
      ("o", pa.string()), pa.field(IS_DELETED, pa.bool_(), nullable=False)]
 )  # fmt: skip
-OWN = [name for name in SCHEMA.names if name not in META_COLUMNS]
+OWN = [name for name in SCHEMA.names if name not in HUDI_COLUMNS]
 Action = tuple[str, int | None, str | None, bool]
 
 

@@ -21,15 +21,15 @@ def lake(tmp_path: Path) -> Lake:
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Requested times of the commits whose files are read."""
-    found: list[str] = []
+    instants: list[str] = []
     read = Timeline._read_commit
 
     def counted(timeline: Timeline, instant: Instant) -> object:
-        found.append(instant.requested)
+        instants.append(instant.requested)
         return read(timeline, instant)
 
     monkeypatch.setattr(Timeline, "_read_commit", counted)
-    return found
+    return instants
 
 
 def ingested(lake: Lake, count: int) -> str:

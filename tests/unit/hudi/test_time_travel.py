@@ -24,9 +24,9 @@ def test_a_moment_shows_the_newest_commit_that_had_completed(lake: Lake) -> None
     lake.commit(5, ["b"], completed=6)
     lake.commit(20, ["c"], operation="CLUSTER", action="replacecommit", replaced={"p=1": ["a"]})
     moment = {n: f"2024-01-01T00:00:{n:02}Z" for n in (2, 6, 8, 9, 59)}
-    found = {n: frontier_at(lake.timeline, when) for n, when in moment.items()}
+    frontiers = {n: frontier_at(lake.timeline, when) for n, when in moment.items()}
     # What was requested after a commit that was still being written could not be seen before it.
-    assert found == {2: first, 6: first, 8: first, 9: f"{at(5)}_{at(6)}", 59: f"{at(5)}_{at(6)}"}
+    assert frontiers == {2: first, 6: first, 8: first, 9: f"{at(5)}_{at(6)}", 59: f"{at(5)}_{at(6)}"}
     assert frontier_at(lake.timeline, "2024-01-01T01:00:03+01:00") == first
     assert frontier_at(lake.timeline, at(3)) == frontier_at(lake.timeline, second) == second
 

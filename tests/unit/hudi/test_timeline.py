@@ -73,7 +73,7 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def paths(timeline: Timeline, frontier: str) -> dict[str, str]:
-    return {found.file_id: found.instant for found in timeline.slices(frontier).values()}
+    return {file_slice.file_id: file_slice.instant for file_slice in timeline.slices(frontier).values()}
 
 
 def test_a_folder_without_hudi_is_no_table(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.errors import NodeError
-from sqlmesh_like.fault_points import VARIABLE
+from sqlmesh_like.fault_points import FAULT_VARIABLE
 from sqlmesh_like.hudi.recovery.last_good_commit import table_health
 from sqlmesh_like.hudi.recovery.undo import undo
 from tests.faults.shop import ORDERS, Shop
@@ -62,7 +62,7 @@ def test_a_table_goes_back_with_its_rows_and_files(shop: Shop) -> None:
 )  # fmt: skip
 def test_killed_in_between_it_stands_at_a_commit_and_the_next_call_ends_it(step: str, stands: int, shop: Shop) -> None:
     known, uri = frontiers(shop), shop.timeline(ORDERS).uri
-    environment = {**os.environ, VARIABLE: step, "PYTHONPATH": str(REPOSITORY)}
+    environment = {**os.environ, FAULT_VARIABLE: step, "PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-c", CHILD, uri, known[1]]
     assert subprocess.run(command, env=environment, check=False).returncode == -signal.SIGKILL
     assert shop.timeline(ORDERS).frontier == known[stands]
@@ -74,7 +74,7 @@ def test_killed_in_between_it_stands_at_a_commit_and_the_next_call_ends_it(step:
 
 def test_a_writer_that_comes_after_a_kill_goes_on_from_the_commit_that_stands(shop: Shop) -> None:
     known, uri = frontiers(shop), shop.timeline(ORDERS).uri
-    environment = {**os.environ, VARIABLE: "rollback.in_flight", "PYTHONPATH": str(REPOSITORY)}
+    environment = {**os.environ, FAULT_VARIABLE: "rollback.in_flight", "PYTHONPATH": str(REPOSITORY)}
     subprocess.run([sys.executable, "-c", CHILD, uri, known[1]], env=environment, check=False)
     shop.commit(ORDERS, random.Random(8))
     assert frontiers(shop)[:3] == known[:3] and len(frontiers(shop)) == 4

@@ -52,7 +52,7 @@ def test_only_what_the_clock_gives_another_value_moves(
     sql: str, now: datetime, strategy: str, rule: str | None
 ) -> None:
     plan = planned(sql, now)
-    rules = {found.rule for found in plan.reasons}
+    rules = {reason.rule for reason in plan.reasons}
     assert (plan.strategy, rule is None or rule in rules) == (strategy, True)
 
 

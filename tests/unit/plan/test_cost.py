@@ -331,11 +331,11 @@ def test_incremental_and_strict_never_take_the_whole_query_for_cost(refresh: Ref
 
 def test_small_inputs_are_followed_however_long_that_took() -> None:
     tiny = Volume(bytes=5000, rows=10, files=1, partitions=1)
-    found = estimate(
+    estimated = estimate(
         "row_based", [InputCost(tiny, ChangeVolume(1, 1, 5000, 1))], tiny, alternatives=["recompute_merge"],
         paces={"row_based": 20.0, "recompute_merge": 0.1},
     )  # fmt: skip
-    assert found.strategy == "row_based"
+    assert estimated.strategy == "row_based"
 
 
 def test_what_no_rule_follows_is_rebuilt_and_not_compared() -> None:

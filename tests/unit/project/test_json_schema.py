@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft7Validator
 
-from sqlmesh_like.app.setup.file_schemas import FILES
+from sqlmesh_like.app.setup.file_schemas import SCHEMA_FILES
 from sqlmesh_like.cli.app import build_app
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.project.keys.config_keys import FolderTree
@@ -22,7 +22,7 @@ from sqlmesh_like.project.reading.yaml_node import plain_node
 from tests.yaml_schemas import faults, files_of, recorded_warnings, validator, yaml_value
 
 ROOT = Path(__file__).parents[3]
-SHAPES = list({id(shape): shape for file, _ in FILES.values() for shape in shapes_of(file)}.values())
+SHAPES = list({id(shape): shape for file, _ in SCHEMA_FILES.values() for shape in shapes_of(file)}.values())
 CLOSED = [shape for shape in SHAPES if shape.others != "take"]
 HERE = Location("some.yml", 1, 1)
 
@@ -142,7 +142,7 @@ def test_selectors(definition: object, is_valid: bool) -> None:
     assert validator("selectors").is_valid(selectors) is is_valid
 
 
-@pytest.mark.parametrize("kind", FILES)
+@pytest.mark.parametrize("kind", SCHEMA_FILES)
 def test_the_command_prints_it(kind: str) -> None:
     result = CliRunner().invoke(build_app(), ["schema", kind])
     assert result.exit_code == 0

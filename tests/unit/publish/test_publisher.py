@@ -208,17 +208,17 @@ def _published_run(error: NodeError | None) -> dict[str, ModelResult]:
 
 
 def test_a_run_publishes_after_the_model_and_says_so() -> None:
-    found = _published_run(None)
-    assert found["a"].status == "success" and found["b"].sent == ()
-    assert detail(found["a"]).endswith("rows, published to bi")
-    assert response(found["a"])["published"] == [{"destination": "bi", "table": "a", "rows": 3, "whole": False}]
+    outcome = _published_run(None)
+    assert outcome["a"].status == "success" and outcome["b"].sent == ()
+    assert detail(outcome["a"]).endswith("rows, published to bi")
+    assert response(outcome["a"])["published"] == [{"destination": "bi", "table": "a", "rows": 3, "whole": False}]
 
 
 def test_a_publication_that_fails_is_an_error_of_its_node_alone() -> None:
-    found = _published_run(NodeError("bi: no route to host"))
-    assert found["a"].status == "error"
-    assert found["a"].message == "the table is up to date, publishing it failed: bi: no route to host"
-    assert found["b"].status == "success"
+    outcome = _published_run(NodeError("bi: no route to host"))
+    assert outcome["a"].status == "error"
+    assert outcome["a"].message == "the table is up to date, publishing it failed: bi: no route to host"
+    assert outcome["b"].status == "success"
 
 
 CONFIGS = {
@@ -291,8 +291,8 @@ def test_files_of_properties_and_settings_say_it_too(tmp_path: Path) -> None:
     settings = '[tool.sqlmesh_like]\nname = "shop"\n[tool.sqlmesh_like.models.shop]\n"+publish" = "file"\n'
     (tmp_path / "pyproject.toml").write_text(settings)
     loaded = load(Invocation(project_dir=tmp_path, profiles_dir=tmp_path))
-    found = {model.name: model.config.publish for model in loaded.rendered.models}
-    assert found == {"m": Publish(("file",)), "other": None, "third": Publish(("bi", "file"), "shown")}
+    destinations = {model.name: model.config.publish for model in loaded.rendered.models}
+    assert destinations == {"m": Publish(("file",)), "other": None, "third": Publish(("bi", "file"), "shown")}
 
 
 def test_a_target_that_declares_nothing_has_a_file_in_its_warehouse(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def sqlite_place(root: Path) -> Place:
     def read() -> list[Row]:
         with sqlite3.connect(path) as db:
             cursor = db.execute("select * from t")
-            names = [found[0] for found in cursor.description]
+            names = [column[0] for column in cursor.description]
             return [tuple(v for n, v in zip(names, r, strict=True) if n != KEY_COLUMN) for r in cursor]
 
     def spell(values: Row) -> Row:
@@ -219,8 +219,8 @@ def test_a_table_that_was_dropped_or_altered_by_hand_is_sent_whole(name: str, tm
         else:
             with duckdb.connect(str(tmp_path / "serving.duckdb")) as file:
                 file.execute(statement.replace("table t", "table shop.t"))
-        found = place.open().published("t")
-        assert found == replace(table.shown, frontier=None)
+        published = place.open().published("t")
+        assert published == replace(table.shown, frontier=None)
         send(place.open(), table)
         place.expect(table)
 

@@ -45,7 +45,7 @@ def test_ref_and_source_become_quoted_names_and_inputs(root: Path) -> None:
         },
     ).model("model.shop.m")
     assert rendered.sql == "select * from `dws`.`base` join `ods`.`user`"
-    assert [found.unique_id for found in rendered.inputs] == ["model.shop.base", "source.shop.shop.user"]
+    assert [ref.unique_id for ref in rendered.inputs] == ["model.shop.base", "source.shop.shop.user"]
 
 
 def test_ref_with_the_projects_name_is_the_same(root: Path) -> None:
@@ -140,7 +140,7 @@ def test_disabled_models_and_their_tests_are_left_out(root: Path) -> None:
 def test_a_seed_has_a_table_and_can_be_referenced(root: Path) -> None:
     rendered = render(root, {"models/m.sql": "select * from {{ ref('s') }}", "seeds/s.csv": "a\n1\n"})
     assert rendered.models[0].sql == "select * from `dws`.`s`"
-    assert [(found.kind, found.unique_id) for found in rendered.models[0].inputs] == [("seed", "seed.shop.s")]
+    assert [(ref.kind, ref.unique_id) for ref in rendered.models[0].inputs] == [("seed", "seed.shop.s")]
     assert str(rendered.seeds[0].table) == "dws.s"
 
 
@@ -166,7 +166,7 @@ models:
     assert r"not in ('it\'s')" in tests["accepted_values_m_a__it_s"].sql
     related = tests["relationships_m_a__id__source_shop_user_"]
     assert "parent as (select id as to_field from `ods`.`user`)" in related.sql
-    assert {found.unique_id for found in related.inputs} == {"model.shop.m", "source.shop.shop.user"}
+    assert {ref.unique_id for ref in related.inputs} == {"model.shop.m", "source.shop.shop.user"}
     assert (tests["positive_m_a"].sql, tests["positive_m_a"].severity) == (
         "select * from `dws`.`m` where a < 0",
         "warn",

@@ -81,6 +81,6 @@ def test_the_report_is_accessible(
     page = context.new_page()
     page.goto(report_page.as_uri())
     page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
-    found = [f"{each['id']}: {each['help']}" for each in Axe().run(page).response["violations"]]
+    violations = [f"{each['id']}: {each['help']}" for each in Axe().run(page).response["violations"]]
     context.close()
-    assert found == []
+    assert violations == []

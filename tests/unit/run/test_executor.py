@@ -135,14 +135,14 @@ def _executor(lake: _Lake, engine: _Engine, threads: int, **reads: str) -> Execu
 
 def _run(executor: Executor) -> Mapping[str, ModelResult]:
     results = executor.run([m.unique_id for m in executor.planner.rendered.models]).results
-    return {found.model.name: found for found in results if isinstance(found, ModelResult)}
+    return {result.model.name: result for result in results if isinstance(result, ModelResult)}
 
 
 def test_independent_models_run_side_by_side() -> None:
     both = Barrier(2, timeout=30)
     engine = _Engine(_Lake(), before=lambda _name: both.wait())
-    found = _run(_executor(engine.lake, engine, 2, a="t", b="t"))
-    assert [result.status for result in found.values()] == ["success", "success"]
+    outcome = _run(_executor(engine.lake, engine, 2, a="t", b="t"))
+    assert [result.status for result in outcome.values()] == ["success", "success"]
     assert engine.most == 2
 
 
@@ -162,8 +162,8 @@ def test_a_change_that_several_models_read_is_shared_and_forgotten_after_the_run
 def test_a_diamond_sees_one_past_while_its_source_moves_on(threads: int) -> None:
     lake = _Lake()
     engine = _Engine(lake, before=lambda name: lake.tables[SOURCE].append(None) if name in "ab" else None)
-    found = _run(_executor(lake, engine, threads, a="t", b="t", c="a b t"))
-    assert {result.status for result in found.values()} == {"success"}
+    outcome = _run(_executor(lake, engine, threads, a="t", b="t", c="a b t"))
+    assert {result.status for result in outcome.values()} == {"success"}
     assert lake.state(SOURCE).frontier == "3_3"
     read = {name: {item.ref.unique_id: item.end for item in plan.inputs} for name, plan in engine.plans.items()}
     assert read == {

@@ -55,10 +55,10 @@ class Pretended:
         return ModelResult(node, status, message, NOW, 0.0)
 
 
-def node_of(found: Node) -> RenderedNode:
-    if found.resource_type != "model":
-        return RenderedTest(found.unique_id, found.name, "", "", "error", ())
-    name = found.unique_id
+def node_of(node: Node) -> RenderedNode:
+    if node.resource_type != "model":
+        return RenderedTest(node.unique_id, node.name, "", "", "error", ())
+    name = node.unique_id
     return RenderedModel(name, name, "", "", "", ModelConfig(), TableName("s", name), (), SourceMap("", ""))
 
 
@@ -68,8 +68,8 @@ def run(
     work = Pretended(outcomes)
     order = running_order(over, list(over.nodes))
     nodes = [node_of(over.nodes[unique_id]) for unique_id in order]
-    found = Schedule(nodes, needs_of(over, order), work, work, Pace(threads, fail_fast)).results()
-    return work, {result.node.unique_id: result for result in found}
+    results = Schedule(nodes, needs_of(over, order), work, work, Pace(threads, fail_fast)).results()
+    return work, {result.node.unique_id: result for result in results}
 
 
 CHAIN = graph(a="", b="a", c="b", test_a="a", aside="", test_ab="a b")
@@ -77,47 +77,47 @@ CHAIN = graph(a="", b="a", c="b", test_a="a", aside="", test_ab="a b")
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_tests_run_before_what_reads_their_model(threads: int) -> None:
-    work, found = run(CHAIN, threads)
+    work, results = run(CHAIN, threads)
     starts = work.order
     assert starts.index("a") < starts.index("test_a") < starts.index("b") < starts.index("test_ab") < starts.index("c")
-    assert {result.status for result in found.values()} == {"success"}
+    assert {result.status for result in results.values()} == {"success"}
 
 
 def test_a_failed_test_skips_what_reads_its_model() -> None:
-    _, found = run(CHAIN, test_a="fail")
-    skipped = {name for name, result in found.items() if result.status == "skipped"}
+    _, results = run(CHAIN, test_a="fail")
+    skipped = {name for name, result in results.items() if result.status == "skipped"}
     assert skipped == {"b", "c", "test_ab"}
-    assert found["b"].message == "because of test_a"
+    assert results["b"].message == "because of test_a"
 
 
 def test_a_test_of_two_models_gates_only_what_reads_both() -> None:
-    _, found = run(CHAIN, test_ab="fail")
-    assert (found["b"].status, found["c"].status) == ("success", "skipped")
+    _, results = run(CHAIN, test_ab="fail")
+    assert (results["b"].status, results["c"].status) == ("success", "skipped")
 
 
 def test_a_warning_skips_nothing() -> None:
-    _, found = run(CHAIN, test_a="warn")
-    assert "skipped" not in {result.status for result in found.values()}
+    _, results = run(CHAIN, test_a="warn")
+    assert "skipped" not in {result.status for result in results.values()}
 
 
 def test_independent_branches_go_on_after_an_error() -> None:
-    _, found = run(CHAIN, a="error")
-    assert (found["aside"].status, found["c"].status, found["test_a"].status) == ("success", "skipped", "skipped")
+    _, results = run(CHAIN, a="error")
+    assert (results["aside"].status, results["c"].status, results["test_a"].status) == ("success", "skipped", "skipped")
 
 
 def test_fail_fast_skips_all_that_has_not_started() -> None:
-    _, found = run(CHAIN, fail_fast=True, a="error")
-    assert {result.status for name, result in found.items() if name != "a"} <= {"skipped", "success"}
-    assert found["test_a"].status == "skipped"
-    assert "because of" in found["test_a"].message
+    _, results = run(CHAIN, fail_fast=True, a="error")
+    assert {result.status for name, result in results.items() if name != "a"} <= {"skipped", "success"}
+    assert results["test_a"].status == "skipped"
+    assert "because of" in results["test_a"].message
 
 
 def test_a_unit_test_runs_before_its_model_and_gates_it_alone() -> None:
     over = graph(a="", b="a", unit_b="b", aside="a")
-    work, found = run(over)
+    work, results = run(over)
     assert work.order.index("unit_b") < work.order.index("b")
-    _, found = run(over, unit_b="fail")
-    assert {name for name, result in found.items() if result.status == "skipped"} == {"b"}
+    _, results = run(over, unit_b="fail")
+    assert {name for name, result in results.items() if result.status == "skipped"} == {"b"}
 
 
 def test_unit_tests_stand_before_their_models_whichever_are_selected() -> None:

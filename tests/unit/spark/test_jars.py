@@ -77,7 +77,7 @@ def test_nothing_but_jar_stamp_and_lock_stays_in_the_cache(requests_made: list[s
 
 def test_two_at_once_fetch_it_once(requests_made: list[str]) -> None:
     with ThreadPoolExecutor(2) as pool:
-        paths = [found for (found,) in pool.map(lambda _: ensure_jars((JAR,)), range(2))]
+        paths = [each for (each,) in pool.map(lambda _: ensure_jars((JAR,)), range(2))]
     assert paths[0] == paths[1]
     assert len([path for path in requests_made if path.endswith(".jar")]) == 1
 

@@ -24,7 +24,6 @@ from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.catalog import TablePlace
 
-Notify = Callable[[str], None]
 _BROKEN = "__sml_broken_"
 
 
@@ -55,7 +54,7 @@ def find_damage(loaded: Loaded, name: str) -> Damage:
     return Damage(place, health, source[0].name if source else None)
 
 
-def restore_ingested_table(loaded: Loaded, damage: Damage, notify: Notify) -> None:
+def restore_ingested_table(loaded: Loaded, damage: Damage, notify: Callable[[str], None]) -> None:
     """Bring a source's table back to its last whole commit; where there is none, set it aside.
 
     Raises NodeError, having changed nothing, where the source does not have what it would lack.

@@ -36,8 +36,8 @@ def answers(project: Project, expressions: list[str], before: str = "") -> list[
         for n, text in enumerate(expressions)
     }
     shown = project.call("build", files={**MODELS, **files})
-    found = [re.search(rf"<{n}:(.*?):{n}>", shown, re.DOTALL) for n in range(len(expressions))]
-    return [match[1] if match else "nothing" for match in found]
+    matches = [re.search(rf"<{n}:(.*?):{n}>", shown, re.DOTALL) for n in range(len(expressions))]
+    return [match[1] if match else "nothing" for match in matches]
 
 
 def compare(project: Project, cases: dict[str, str], before: str = "") -> None:

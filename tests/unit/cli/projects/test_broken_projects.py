@@ -257,8 +257,8 @@ def broken() -> Iterator[tuple[str, str, str, int]]:
         for path, text in FILES.items():
             if not re.fullmatch(files, path):
                 continue
-            for number, found in enumerate(re.finditer(pattern, text)):
-                yield rule, path, text[: found.start()] + found.expand(instead) + text[found.end() :], number
+            for number, match in enumerate(re.finditer(pattern, text)):
+                yield rule, path, text[: match.start()] + match.expand(instead) + text[match.end() :], number
 
 
 @pytest.fixture
@@ -284,7 +284,7 @@ PASSED_OVER = (
 def test_what_is_broken_is_told_with_its_file_and_line(project: Path, capsys: Shown, rule: str) -> None:
     call = ["compile", "--warn-error"] if rule in PASSED_OVER else ["compile"]
     wrong: list[str] = []
-    for _, path, text, number in (found for found in broken() if found[0] == rule):
+    for _, path, text, number in (case for case in broken() if case[0] == rule):
         (project / path).write_bytes(text.encode("utf-8", "surrogateescape"))
         code, told = main(call), capsys.readouterr().err
         (project / path).write_text(FILES[path])

@@ -32,15 +32,15 @@ def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Text:
 @pytest.fixture
 def checks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many models each check that really took place had."""
-    found: list[int] = []
+    counts: list[int] = []
     check = preflight.check_models
 
     def counted(models: list[object], *rest: object, **named: object) -> object:
-        found.append(len(models))
+        counts.append(len(models))
         return check(models, *rest, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(preflight, "check_models", counted)
-    return found
+    return counts
 
 
 def test_nothing_new_is_checked_once(put: Text, checks: list[int]) -> None:

@@ -56,11 +56,11 @@ def catalog(*writes: str, target: str = "dev") -> Catalog:
 
 
 def test_a_missing_parent_is_read_where_the_state_has_it(production: Path) -> None:
-    found = catalog(AGG)
-    assert found.places[USERS].uri == str(production / "prod/dws/users")
-    assert str(found.places[USERS].table) == "mine.users"
-    assert found.places[AGG].uri == str(production / "dev/mine/agg")
-    assert found.borrowed == {USER, USERS}
+    seen = catalog(AGG)
+    assert seen.places[USERS].uri == str(production / "prod/dws/users")
+    assert str(seen.places[USERS].table) == "mine.users"
+    assert seen.places[AGG].uri == str(production / "dev/mine/agg")
+    assert seen.borrowed == {USER, USERS}
 
 
 def test_what_the_run_writes_or_has_is_its_own(production: Path) -> None:
@@ -70,9 +70,9 @@ def test_what_the_run_writes_or_has_is_its_own(production: Path) -> None:
 
 
 def test_a_schema_of_ones_own_in_the_same_warehouse_works_too(production: Path) -> None:
-    found = catalog(AGG, target="same")
-    assert found.places[USERS].uri == str(production / "prod/dws/users")
-    assert found.borrowed == {USERS}
+    seen = catalog(AGG, target="same")
+    assert seen.places[USERS].uri == str(production / "prod/dws/users")
+    assert seen.borrowed == {USERS}
 
 
 def test_a_manifest_of_dbt_means_the_same_warehouse(production: Path) -> None:

@@ -42,9 +42,9 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def results(root: Path) -> dict[str, Any]:
-    found = json.loads((root / "target" / "sources.json").read_text())
-    assert found["metadata"]["dbt_schema_version"] == "https://schemas.getdbt.com/dbt/sources/v3.json"
-    return {row["unique_id"].rpartition(".")[2]: row for row in found["results"]}
+    document = json.loads((root / "target" / "sources.json").read_text())
+    assert document["metadata"]["dbt_schema_version"] == "https://schemas.getdbt.com/dbt/sources/v3.json"
+    return {row["unique_id"].rpartition(".")[2]: row for row in document["results"]}
 
 
 def lake_with(root: Path, name: str, *ages: datetime.timedelta) -> None:
@@ -72,8 +72,8 @@ def test_a_stale_source_fails_and_sources_json_says_how_old_it_is(
     lake_with(root, "empty")
     lake_with(root, "committed", hour * 0)
     assert main(["freshness"]) == 1
-    found = results(root)
-    assert {name: row["status"] for name, row in found.items()} == {
+    by_source = results(root)
+    assert {name: row["status"] for name, row in by_source.items()} == {
         "fresh": "pass",
         "late": "warn",
         "stale": "error",
@@ -81,10 +81,10 @@ def test_a_stale_source_fails_and_sources_json_says_how_old_it_is(
         "gone": "runtime error",
         "committed": "pass",
     }
-    assert 7200 <= found["late"]["max_loaded_at_time_ago_in_s"] < 7300
-    assert found["late"]["criteria"]["warn_after"] == {"count": 1, "period": "hour"}
-    assert found["committed"]["criteria"]["error_after"] == {"count": 1, "period": "minute"}
-    assert "the table ods.gone does not exist yet" in found["gone"]["error"]
+    assert 7200 <= by_source["late"]["max_loaded_at_time_ago_in_s"] < 7300
+    assert by_source["late"]["criteria"]["warn_after"] == {"count": 1, "period": "hour"}
+    assert by_source["committed"]["criteria"]["error_after"] == {"count": 1, "period": "minute"}
+    assert "the table ods.gone does not exist yet" in by_source["gone"]["error"]
     shown = capsys.readouterr().out
     assert "ERROR STALE freshness of shop.stale" in shown
     assert "Done. PASS=2 WARN=1 ERROR=3" in shown

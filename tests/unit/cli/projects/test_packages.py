@@ -234,8 +234,8 @@ def repository(folder: Path, files: dict[str, str]) -> str:
     setting = ["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "init.defaultBranch=main"]
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"], ["tag", "v1"]):
         subprocess.run(["git", *setting, *words], cwd=folder, check=True, capture_output=True)
-    found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, check=True, capture_output=True, text=True)
-    return found.stdout.strip()
+    process = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, check=True, capture_output=True, text=True)
+    return process.stdout.strip()
 
 
 def test_a_repository_is_fetched_at_its_revision_and_pinned(ask: Ask, git: None, tmp_path: Path) -> None:

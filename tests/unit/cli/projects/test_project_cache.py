@@ -45,15 +45,15 @@ def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Put:
 @pytest.fixture
 def readings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """One entry for each time that the project was really read."""
-    found: list[int] = []
+    reads: list[int] = []
     render = loaded.render_project
 
     def counted(*given: object, **named: object) -> object:
-        found.append(1)
+        reads.append(1)
         return render(*given, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(loaded, "render_project", counted)
-    return found
+    return reads
 
 
 def compiled() -> str:
@@ -161,7 +161,7 @@ def test_only_nodes_that_ask_the_clock_are_rendered_anew(
     assert readings == [1]  # `compile` is served too
     assert said[0] == said[1] == said[2] and said[0][1] == 1 and said[0][0] > 0
     assert names[0] == names[1] == names[2] and names[0]["model.p.m"] == "mm"
-    changing = [[text for text in found if "20" in text] for found in texts]
+    changing = [[text for text in group if "20" in text] for group in texts]
     assert len(changing[0]) >= 1 and changing[0] != changing[1] != changing[2]
     assert [text for text in texts[0] if text not in changing[0]] == [t for t in texts[1] if t not in changing[1]]
 

@@ -51,8 +51,8 @@ class Project:
         return self.call("compile", "--no-partial-parse", files={"models/p.py": text}, code=2)
 
     def manifest(self) -> dict[str, dict[str, dict[str, object]]]:
-        found: dict[str, dict[str, dict[str, object]]] = json.loads((self.root / "target/manifest.json").read_text())
-        return found
+        artifact: dict[str, dict[str, dict[str, object]]] = json.loads((self.root / "target/manifest.json").read_text())
+        return artifact
 
 
 @pytest.fixture

@@ -72,8 +72,8 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> Ask:
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_text(text)
         code = main([*(words or ("test", "-s", "test_type:unit")), "--no-color"])
-        found = capsys.readouterr()
-        return code, found.out + found.err
+        output = capsys.readouterr()
+        return code, output.out + output.err
 
     return run
 

@@ -50,16 +50,16 @@ def test_a_plain_template_and_a_macro_see_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
 ) -> None:
     macro = {"macros/deep.sql": "{% macro deep() %}{{ var('depth') }}{% endmacro %}"}
-    found = compiled("select {{ var('depth') }} as n, {{ deep() }} as d", tmp_path, monkeypatch, capsys, **macro)
-    assert found == "select 9 as n, 9 as d"
+    sql = compiled("select {{ var('depth') }} as n, {{ deep() }} as d", tmp_path, monkeypatch, capsys, **macro)
+    assert sql == "select 9 as n, 9 as d"
 
 
 def test_yaml_sees_the_value_and_texts_in_lists_are_left_as_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
 ) -> None:
     properties = {"models/m.yml": "models: [{name: m, description: \"{{ var('depth') }} deep\"}]\n"}
-    found = compiled("select '{{ var('listed')[0] }}' as x", tmp_path, monkeypatch, capsys, **properties)
-    assert found == "select '{{ 1 }}' as x"
+    sql = compiled("select '{{ var('listed')[0] }}' as x", tmp_path, monkeypatch, capsys, **properties)
+    assert sql == "select '{{ 1 }}' as x"
     manifest = json.loads((tmp_path / "target/manifest.json").read_text())
     assert manifest["nodes"]["model.shop.m"]["description"] == "9 deep"
 

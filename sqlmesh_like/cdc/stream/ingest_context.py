@@ -1,0 +1,21 @@
+"""What all batches of a source share. Owns that one value; `ingest_run` makes it, batches and catching up read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from sqlmesh_like.cdc.sources.event_log import Log
+from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+
+
+@dataclass(frozen=True)
+class IngestContext:
+    """One source in one warehouse. `root` is the project's folder; `log` is where the source's events are read from."""
+
+    spark: SparkSession
+    place: SourcePaths
+    root: Path
+    log: Log
