@@ -112,7 +112,7 @@ def publish(help_: str, example: object) -> Setting:
 
 
 def taken(help_: str) -> Setting:
-    """Of dbt: taken as it is."""
+    """dbt's: accepted without a check."""
     return Setting(lambda _key, value: value, "anything", {}, help_)
 
 

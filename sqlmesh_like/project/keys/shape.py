@@ -16,7 +16,7 @@ Reader = Callable[[YamlNode, str], object]
 Schema = Mapping[str, object]
 """JSON Schema, in which a `Shape` stands for its own."""
 Others = Literal["refuse", "warn", "take"]
-"""What becomes of keys that are not declared; `take`: they are the project's own, or another tool's."""
+"""What happens to undeclared keys; `take`: they are the project's own, or another tool's."""
 TEMPLATE: Schema = {"type": "string", "pattern": r"\{\{|\{%"}
 NULL: Schema = {"type": "null"}
 
