@@ -1,4 +1,4 @@
-"""Batches one after another: `ingest_run` opens a source, `batch` ingests one, `continuous` goes on until stopped.
+"""Batches one after another: `ingest_run` opens a source, `batch` ingests one, `continuous` runs until stopped.
 
-`replay` ingests dead letters again; `metrics` writes what Prometheus reads.
+`replay` ingests dead letters again; `metrics` writes metrics for Prometheus.
 """
