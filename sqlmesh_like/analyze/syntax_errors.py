@@ -1,4 +1,6 @@
-"""What is wrong with text that the parser refuses. Owns message, place and hint; whose text it is, the caller knows."""
+"""What is wrong with text that the parser refuses. Owns message, position and hint; the caller knows whose text it
+is.
+"""
 
 from __future__ import annotations
 
