@@ -1,6 +1,4 @@
-"""What is wrong with text that the parser refuses. Owns message, position and hint; the caller knows whose text it
-is.
-"""
+"""What is wrong with text that the parser refuses. Owns message, position and hint; the caller knows the file."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""QueryFacts → the cheapest sound strategy, with reasons. Owns the order of strategies; knows nothing about history
-or cost.
+"""QueryFacts → the cheapest sound strategy, with reasons. Owns their order; knows neither history nor cost.
 
 Without a proof by a rule it is a full refresh.
 """

@@ -1,5 +1,4 @@
-"""FROM and its joins. Owns turning them into `Join`; `subqueries` does the same for subqueries of WHERE and of the
-SELECT list.
+"""FROM and its joins. Owns turning them into `Join`; `subqueries` does so for WHERE and the SELECT list.
 
 If FROM has more than one item, each column is renamed to `alias.column`, so that names stay unique.
 """

@@ -1,6 +1,4 @@
-"""Which kinds of nodes a query has. Owns collecting them in one walk: most checks look for constructs that most
-queries do not have.
-"""
+"""Which kinds of nodes a query has. Owns collecting them in one walk: most checks need kinds that are rare."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Dead letters ingested again, after their cause was fixed. Owns that this neither loses nor duplicates events, nor
-overwrites newer ones.
+"""Dead letters ingested again, after their cause was fixed. Owns that no event is lost, duplicated or overtaken.
 
 They are processed like every line. A table accepts a past event only if nothing later has changed its key: with
 `order_by` that is a rule of every batch; without it, rows and the side table of deletes (which is kept for all tables

@@ -1,4 +1,4 @@
-"""The keys of columns, and the entries of `data_tests:`, which nodes and columns have alike."""
+"""The keys of columns, and the entries of `data_tests:`, which nodes and columns share."""
 
 from __future__ import annotations
 

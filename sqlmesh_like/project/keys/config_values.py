@@ -1,4 +1,4 @@
-"""What values settings of `config` take. Owns checks of plain values: in-file `config()` has no YAML to point at."""
+"""The values that settings of `config` accept. Owns checks of plain values: in-file `config()` is not YAML."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Entries of YAML key by key: which keys one has, what values they take, and what stands for those that it lacks.
+"""Entries of YAML key by key: their keys, the values that these accept, and the defaults of missing ones.
 
-Owns the declaration and how an entry is held to it. What is read is plain data.
+Owns the declaration and how an entry is checked against it. What is read is plain data.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What values keys take, each with how it is read, its words and its JSON Schema."""
+"""The values that keys accept: how each is read, its description and its JSON Schema."""
 
 from __future__ import annotations
 
