@@ -11,8 +11,8 @@ from sqlmesh_like.project.keys.shape import Key, Shape
 
 HEAD = """# Reference: every key of the project's files
 
-Made from the declarations that the loader checks, by `python docs/generate_reference.py`. `sml schema KIND` prints the
-same as JSON Schema, with which editors complete and check YAML:
+Generated from the declarations that the loader checks, by `python docs/generate_reference.py`. `sml schema KIND`
+prints the same as JSON Schema, which editors use to complete and check YAML:
 
 ```
 sml schema properties > .vscode/properties.schema.json
@@ -24,21 +24,21 @@ and in VS Code's settings, for its YAML extension:
 {"yaml.schemas": {".vscode/properties.schema.json": ["models/**/*.yml", "seeds/**/*.yml"]}}
 ```
 
-Other editors read a first line of the file: `# yaml-language-server: $schema=../.vscode/properties.schema.json`.
+Other editors read it from the file's first line: `# yaml-language-server: $schema=../.vscode/properties.schema.json`.
 
-A key that is bold must be there. A template (`{{ var('x') }}`, `{{ env_var('X') }}`) may stand for any value where the
-loader renders it; a default that is not named is: nothing. Keys "of dbt" are taken so that a project of dbt loads.
+Keys in bold are required. A template (`{{ var('x') }}`, `{{ env_var('X') }}`) may be used for any value where the
+loader renders it; a key without a default is unset by default. dbt's own keys are accepted so that a dbt project loads.
 """
 OTHERS = {
     "refuse": "Any other key is an error.",
-    "warn": "Any other key is ignored with a warning that names the nearest.",
-    "take": "Other keys may be there: they are the project's own, or another tool's.",
+    "warn": "Any other key is ignored with a warning that suggests the nearest.",
+    "take": "Other keys are allowed: they are the project's own, or another tool's.",
 }
 EMPTY = "–"
 
 
 def page() -> str:
-    """The whole page: files, and below each the entries that no file before it has."""
+    """The whole page: files, and below each the entries that no earlier file has."""
     parts, written = [HEAD], set[int]()
     for kind, (file, title) in SCHEMA_FILES.items():
         parts.append(f"## {title}\n\n`sml schema {kind}`\n")
@@ -74,12 +74,12 @@ def _row(name: str, key: Key) -> str:
 
 
 def _plain(value: object) -> object:
-    """A default of one folder is that folder."""
+    """A default that is a list of one folder is shown as that folder."""
     return value[0] if isinstance(value, tuple) and len(value) == 1 else value
 
 
 def _code(value: object) -> str:
-    """A value as YAML's flow style writes it."""
+    """A value in YAML's flow style."""
     return f"`{_flow(value)}`"
 
 
@@ -94,7 +94,7 @@ def _flow(value: object) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether YAML needs no quotes for it."""
+    """Whether it can be written in YAML without quotes."""
     return (
         text not in ("", "true", "false", "null")
         and not text[0].isdigit()

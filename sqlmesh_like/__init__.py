@@ -1,4 +1,4 @@
-"""sqlmesh_like: write a SELECT; its Hudi table stays exactly equal to it, at a cost that follows the change."""
+"""sqlmesh_like: write a SELECT; its Hudi table stays exactly equal to it, at a cost proportional to the change."""
 
 from __future__ import annotations
 

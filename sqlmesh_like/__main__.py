@@ -1,4 +1,4 @@
-"""`sml`, and `python -m sqlmesh_like`. Owns the moments before there is a call: a Ctrl-C ends them without a word."""
+"""`sml`, and `python -m sqlmesh_like`. Owns the moments before a call is parsed: Ctrl-C ends them silently."""
 
 from __future__ import annotations
 

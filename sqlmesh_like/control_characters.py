@@ -1,4 +1,4 @@
-"""Signs that a terminal acts on instead of showing them. Owns finding and escaping them.
+"""Characters that a terminal interprets instead of showing them. Owns finding and escaping them.
 
 A row may hold what clears a screen, names a window, hides a line or turns its order around: people are shown `\\x1b`.
 """

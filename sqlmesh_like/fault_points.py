@@ -1,7 +1,7 @@
-"""Named steps at which a test ends this process. Owns their names; nothing happens where the variable is not set.
+"""Named steps at which a test ends this process. Owns their names; nothing happens unless the variable is set.
 
 `SML_FAULT=hudi.commit.staged:3` kills the process (SIGKILL) when it gets to this step the third time, and
-`SML_FAULT=hudi.commit.staged:3:stop` stops it (SIGSTOP) until somebody lets it go on. A step is named after what has
+`SML_FAULT=hudi.commit.staged:3:stop` stops it (SIGSTOP) until it is continued. A step is named after what has
 just been done.
 """
 

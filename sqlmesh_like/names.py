@@ -1,4 +1,4 @@
-"""Frozen values for names. Owns how a table or column is spelt in SQL and on disk; knows nothing of engines."""
+"""Frozen values for names. Owns how a table or column is written in SQL and on disk; knows nothing of engines."""
 
 from __future__ import annotations
 

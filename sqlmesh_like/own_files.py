@@ -1,4 +1,4 @@
-"""Files of this user alone. Owns the check of a cache before what is in it is trusted: it holds what runs.
+"""Files that only this user can write. Owns the check of a cache before its contents are trusted: they are executed.
 
 A cache is read as a program is: objects of Python, jars, archives of classes. Whoever can write there could run theirs.
 """

@@ -1,8 +1,9 @@
-"""What of a call is secret, and the scrubber before all that is printed, logged and written. Owns both.
+"""Secrets of a call, and the scrubber for everything that is printed, logged and written. Owns both.
 
-Secret are the values of `DBT_ENV_SECRET_…` variables, of settings named like a password, key or token, and passwords
-within addresses and lists of options. Whoever reads such values tells them by `learn…`; whatever leaves the process as
-text goes through `scrubbed`. Values of fewer than four characters are not looked for: they are in every text.
+Secrets are the values of `DBT_ENV_SECRET_…` variables, of settings named like a password, key or token, and passwords
+within addresses and lists of options. Code that reads such values registers them by `learn…`; whatever leaves the
+process as text goes through `scrubbed`. Values of fewer than four characters are not searched for: they are in every
+text.
 """
 
 from __future__ import annotations

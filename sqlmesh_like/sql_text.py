@@ -1,4 +1,4 @@
-"""How values and names are spelt in SQL. Owns quoting for the whole code: a value from outside is never pasted."""
+"""How values and names are written in SQL. Owns quoting for the whole code: a value from outside is never pasted."""
 
 from __future__ import annotations
 

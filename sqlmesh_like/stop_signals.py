@@ -1,8 +1,8 @@
-"""Ctrl-C and SIGTERM. Owns what they do to a call of the command line, which asks for it by `handled`.
+"""Ctrl-C and SIGTERM. Owns their effect on a call of the command line, which requests it by `handled`.
 
-Outside of that, in a library, nothing is changed. The first signal interrupts what goes on, or is a wish where that is
-to be finished (`deferred`); the second one ends the process at once. Either way a table is the old one or the new one:
-its commit is what counts.
+Otherwise, in a library, nothing is changed. The first signal interrupts the current work, or is only recorded if that
+is to be finished (`deferred`); the second one ends the process at once. Either way a table is the old one or the new
+one: its commit is what counts.
 """
 
 from __future__ import annotations

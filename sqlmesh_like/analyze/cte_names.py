@@ -1,6 +1,6 @@
-"""Names of CTEs in a query that other queries were put into. Owns that no two of them are the same.
+"""Names of CTEs in a query with inlined queries. Owns making them unique.
 
-sqlglot writes all of a query's CTEs for Spark in one WITH, where two of one name are an error.
+sqlglot writes all of a query's CTEs for Spark in one WITH, where duplicate names are an error.
 """
 
 from __future__ import annotations

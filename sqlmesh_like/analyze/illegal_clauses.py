@@ -1,7 +1,7 @@
-"""Constructs where Spark has no place for them. Owns what a query's tree shows without knowing any column.
+"""Constructs in clauses where Spark does not allow them. Owns what a query's tree shows without knowing any column.
 
-The parser takes many dialects at once; what Spark would refuse after minutes of waiting is refused here. Source: Spark
-SQL reference, "SELECT".
+The parser accepts many dialects at once; what Spark would refuse after minutes of waiting is refused here. Source:
+Spark SQL reference, "SELECT".
 """
 
 from __future__ import annotations

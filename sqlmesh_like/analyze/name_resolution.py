@@ -1,6 +1,6 @@
-"""Names that a query cannot mean. Owns resolution for queries that the reader does not turn into algebra.
+"""Names that a query cannot mean. Owns resolution for queries that the binder does not turn into algebra.
 
-Says nothing wherever it is not sure: a valid query is never refused, a doubtful one is left to Spark.
+Reports nothing if it is not sure: a valid query is never refused, a doubtful one is left to Spark.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Conditions of WHERE, brought down to the joins they belong to. Owns this one rewrite of the algebra.
+"""Conditions of WHERE, pushed down to the joins they belong to. Owns this one rewrite of the algebra.
 
-Written with commas, joins are without a condition and one filter above them all. Where a semi join lies between, its
-keys would be looked up in the cross product of all tables. Nothing but the place of a condition changes: rows and row
-keys stay. Conditions that read the clock stay where they are. Source: Spark's `PushPredicateThroughJoin`.
+Joins written with commas have no condition but one filter above them all. If a semi join is in between, its
+keys would be looked up in the cross product of all tables. Only the position of a condition changes: rows and row
+keys do not. Conditions that read the clock are not moved. Source: Spark's `PushPredicateThroughJoin`.
 """
 
 from __future__ import annotations

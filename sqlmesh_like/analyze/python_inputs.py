@@ -1,6 +1,6 @@
-"""A Python model as a query that stands for it. Owns its form: inputs in FROM, so that views are inlined as anywhere.
+"""A Python model represented by a query. Owns its form: inputs in FROM, so that views are inlined as usual.
 
-The query is never run as a whole. Its one column is a digest of the text and of the settings that the text asks for:
+The query is never run as a whole. Its one column is a digest of the text and of the settings that the text uses:
 whatever changes the model changes the query. Its FROM holds the inputs in the model's order; `input_query` takes one
 out of it again, with the views below.
 """

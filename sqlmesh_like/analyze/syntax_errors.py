@@ -1,4 +1,4 @@
-"""What is wrong with text that the parser refuses. Owns message, place and hint; whose text it is, the caller knows."""
+"""What is wrong with text that the parser refuses. Owns message, position and hint; the caller knows the file."""
 
 from __future__ import annotations
 

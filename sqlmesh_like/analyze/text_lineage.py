@@ -1,6 +1,6 @@
 """Column lineage of queries outside the algebra: names traced through the text. Owns the use of sqlglot's lineage.
 
-Only values are traced, not what decides the rows.
+Only values are traced, not what selects the rows.
 """
 
 from __future__ import annotations

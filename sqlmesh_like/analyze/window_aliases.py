@@ -1,4 +1,4 @@
-"""Aliases of a SELECT list within its window functions. Owns writing their expressions there, as Spark does not.
+"""Aliases of a SELECT list within its window functions. Owns expanding them there, which Spark does not do.
 
 Spark lets an item name an alias to its left, but not within a window function
 (`UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_WINDOW`). A column of FROM goes before an alias of the same name.

@@ -1,4 +1,4 @@
-"""Rows as an Arrow table. Owns which Arrow type a Spark type is; times are in UTC, with microseconds."""
+"""Rows as an Arrow table. Owns the mapping from Spark's types to Arrow's; times are in UTC, with microseconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call asks for, whoever makes it: project, target, selection. `loading` finds what it means."""
+"""The request of a call, from any caller: project, target, selection. `loading` interprets it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress of operations for `logging`: what a library says. Owns the words; the logger is `sqlmesh_like`."""
+"""Progress of operations for `logging`, as a library reports it. Owns the words; the logger is `sqlmesh_like`."""
 
 from __future__ import annotations
 

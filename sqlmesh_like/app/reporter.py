@@ -1,6 +1,6 @@
-"""Whom an operation tells what happens while it goes on. Owns the port, and the one that logs.
+"""The listener to which an operation reports while it runs. Owns the port, and the listener that logs.
 
-What an operation returns is its result; a listener hears only what would be too late then: warnings, progress,
+What an operation returns is its result; a listener gets only what would be too late then: warnings, progress,
 downloads. The command line prints it, the Python API hands it to `logging`.
 """
 

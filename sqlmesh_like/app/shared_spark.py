@@ -1,4 +1,4 @@
-"""The Spark that several calls use one after another. Owns when it is started anew and who may stop it."""
+"""The Spark that several calls use one after another. Owns when it is restarted and who may stop it."""
 
 from __future__ import annotations
 

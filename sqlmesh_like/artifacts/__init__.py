@@ -1,5 +1,5 @@
 """Files that tools read: dbt's manifest, run results, catalog and sources, and our compiled SQL.
 
-Each module owns one file's shape; `state` reads an earlier folder of them, `compare` says what differs from it and
-`change_impact` what that rebuilds.
+Each module owns the format of one file; `state` reads an earlier folder of them, `compare` finds the differences and
+`change_impact` what they rebuild.
 """

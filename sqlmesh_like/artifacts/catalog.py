@@ -1,6 +1,6 @@
 """`catalog.json` in the shape of dbt's schema v1: columns and sizes that the lake really has. Owns the shape.
 
-Tables that are not there yet are left out, and so are views, which the compiler inlines.
+Tables that do not exist yet are left out, and so are views, which the compiler inlines.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What dbt's schema v12 has for each node and this project has nothing to say of. Owns these keys with dbt's defaults.
+"""Keys of dbt's schema v12 for each node that this project does not fill. Owns these keys with dbt's defaults.
 
-Tools that read a manifest ask for them without looking whether they are there.
+Tools that read a manifest use them without checking whether they exist.
 Source: https://schemas.getdbt.com/dbt/manifest/v12.json, and what dbt-core 1.11.16 writes.
 """
 

@@ -1,4 +1,4 @@
-"""Parts of an artifact that was read back. Owns taking them as they are: another program may have written anything."""
+"""Parts of an artifact that was read back. Owns reading them without assumptions: any program may have written them."""
 
 from __future__ import annotations
 

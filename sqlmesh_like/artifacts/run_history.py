@@ -1,6 +1,6 @@
-"""`run_history.json`: what the calls of each target did, and which of its nodes have a problem since when.
+"""`run_history.json`: what the calls of each target did, and which of its nodes have had a problem since when.
 
-`run_results.json` holds the last call alone. A node's problem lasts until a call in which it succeeds; one that skips
+`run_results.json` holds only the last call. A node's problem lasts until a call in which it succeeds; one that skips
 it or leaves it out says nothing of it. Owns the shape; it is ours alone, and whoever deletes the file loses only the
 past.
 """

@@ -1,4 +1,4 @@
-"""What an ingestion did, as frozen values. Owns the counts; printing them is the command's."""
+"""What an ingestion did, as frozen values. Owns the counts; the command prints them."""
 
 from __future__ import annotations
 

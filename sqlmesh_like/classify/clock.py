@@ -1,4 +1,4 @@
-"""What the clock of a run does to a plan. Owns the rules about it: rows that cross, and values that pin a model."""
+"""How the clock of a run affects a plan. Owns its rules: rows that cross a boundary, and values that pin a model."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""All rules that decide a strategy, each with its id. Owns their words; `strategy` applies them.
+"""All rules that decide a strategy, each with its id. Owns their texts; `strategy` applies them.
 
-The documentation's table of rules is made from `RULES`.
+The documentation's table of rules is generated from `RULES`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""QueryFacts → the cheapest sound strategy, with reasons. Owns the ladder; knows nothing of history or cost.
+"""QueryFacts → the cheapest sound strategy, with reasons. Owns their order; knows neither history nor cost.
 
-What no rule proves is a full refresh.
+Without a proof by a rule it is a full refresh.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What the Tab key offers: names of nodes and words of selectors. Owns finding them from file names alone, in no time.
+"""Shell completion: names of nodes and words of selectors. Owns finding them quickly, from file names alone.
 
-Whatever is wrong with a project, completion offers nothing and says nothing.
+If a project has errors, completion offers nothing and prints nothing.
 """
 
 from __future__ import annotations

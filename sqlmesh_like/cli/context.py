@@ -1,4 +1,4 @@
-"""What flags of the command line come to: the project that they choose, and the printer that they ask for."""
+"""The result of command-line flags: the project that they select, and the printer that they configure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Flags that only dbt has a use for. Owns which are accepted without effect, and what to do instead of the others.
+"""Flags that are only useful to dbt. Owns which are accepted without effect, and what to do instead of the others.
 
-Whatever drives dbt, such as Airflow or Dagster, passes them along; none of the first kind changes what a call comes to.
+Tools that drive dbt, such as Airflow or Dagster, pass them; none of the first kind changes the result of a call.
 Source: https://docs.getdbt.com/reference/global-configs/about-global-configs, dbt 1.10.
 """
 

@@ -1,4 +1,4 @@
-"""How help is laid out. Owns the groups of commands, and that flags of every command stand apart from its own."""
+"""The layout of help. Owns the groups of commands, and the separation of common flags from a command's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The flags that commands share. Owns their names, types and help; what they choose is `context`'s matter."""
+"""The flags that commands share. Owns their names, types and help; their effect is `context`'s."""
 
 from __future__ import annotations
 

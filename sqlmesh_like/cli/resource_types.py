@@ -1,4 +1,4 @@
-"""`--resource-type` and `--exclude-resource-type`. Owns the options; `ResourceTypes` knows what they leave."""
+"""`--resource-type` and `--exclude-resource-type`. Owns the options; `ResourceTypes` applies them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run's lines and end block. Owns what is said of each node's outcome; `output` has the layout."""
+"""A run's lines and summary. Owns the text for each node's outcome; `output` has the layout."""
 
 from __future__ import annotations
 

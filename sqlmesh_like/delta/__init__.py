@@ -1,1 +1,1 @@
-"""The delta compiler: relational algebra → SQL over changes. One file a construct; `compile` joins them."""
+"""The delta compiler: relational algebra → SQL over changes. One file per construct; `compile` combines them."""

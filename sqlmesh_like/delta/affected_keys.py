@@ -1,8 +1,8 @@
-"""The keys that a change touches, before and after. Owns their step, and what it says of rows and of partitions.
+"""The keys that a change affects, before and after. Owns their step, and the rows and partitions that follow from it.
 
 A key is what decides which rows belong together: of groups, of windows, of the equalities of a join, of a partition of
-the target. Keys are taken from before and after images alike: a row that moves from one key to another touches both.
-Groups, windows, joins and whole partitions all ask here, for a key that is left out is a wrong row.
+the target. Keys are taken from before and after images alike: a row that moves from one key to another affects both.
+Groups, windows, joins and whole partitions all use this module, because a missing key is a wrong row.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""The change of any relation, as steps. Owns what is recomputed: groups, windows, outer joins, and what joins meet.
+"""The change of any relation, as steps. Owns what is recomputed: groups, windows, outer joins, and what joins match.
 
-Everything starts at the change. Of each input its netted change is read, and of the other inputs only rows that can
-meet it: they are looked up by the equalities of the query, from the change on, one table after the other.
+Everything starts at the change. The netted change of each input is read, and of the other inputs only rows that can
+match it: they are looked up by the equalities of the query, starting from the change, one table after the other.
 
 - An inner join changes by the combinations of rows of which at least one changes. Those whose first changed row is of
   table i start at the change of i; earlier tables give rows that stay, later ones these and their own changes of the
   same direction (rows of one combination are of one time). This is the telescoped sum ΔA⋈B_old ∪ A_new⋈ΔB, written so
-  that no combination comes twice and no table is read as it was.
-- For what is not linear (groups, windows, outer and semi joins) the keys that a change touches, before and after, are
-  collected, the node is computed over the rows of these keys alone, as they were and as they are, and the difference is
+  that no combination occurs twice and no table is read in its old state.
+- For nonlinear operators (groups, windows, outer and semi joins) the keys that a change affects, before and after, are
+  collected, the node is computed over only the rows of these keys, as they were and as they are, and the difference is
   its change. Rows of one key depend on rows of that key only (Palpanas et al., "Incremental maintenance for
   non-distributive aggregate functions", 2002).
 

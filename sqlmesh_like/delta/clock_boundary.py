@@ -1,6 +1,6 @@
 """Rows that cross a boundary set by the clock. Owns their change, and binding a query to the clocks of two runs.
 
-A filter that reads the clock is another function in each run. With F_then and F_now, its change over a child that
+A filter that reads the clock is a different function in each run. With F_then and F_now, its change over a child that
 changes by Δ is F_now of what enters, F_then of what leaves and, of the rows that stay, those that only one of the two
 lets through.
 """

@@ -1,4 +1,4 @@
-"""Facts and strategy → what is executed. Owns which program goes with which strategy."""
+"""Facts and strategy → what is executed. Owns which program implements which strategy."""
 
 from __future__ import annotations
 

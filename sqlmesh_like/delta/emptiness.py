@@ -1,7 +1,7 @@
-"""What is left of a query when some relations that it reads have no rows. Owns this one simplification.
+"""The rest of a query when some relations that it reads have no rows. Owns this one simplification.
 
-A program is compiled for changes of any input. In a run most inputs have not moved, and most lookups find nothing to
-look for: what follows from that is neither planned nor read. Source: Spark's `PropagateEmptyRelation`, which sees a
+A program is compiled for changes of any input. In a run most inputs have not moved, and most lookups have nothing to
+look up: what follows from that is neither planned nor read. Source: Spark's `PropagateEmptyRelation`, which sees a
 step that is in memory as a relation of unknown size.
 """
 

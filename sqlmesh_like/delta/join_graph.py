@@ -1,7 +1,7 @@
 """Inner joins with the filters and projections between them as one flat graph. Owns flattening and its SQL.
 
-A join tree says in which order its author wrote the tables. A change may start at any of them, and what it meets
-follows the equalities: that is seen in the graph alone. Expressions are over columns of the leaves, qualified by the
+A join tree shows the order in which its author wrote the tables. A change may start at any of them, and what it matches
+follows the equalities: only the graph shows that. Expressions are over columns of the leaves, qualified by the
 leaf's alias (`_sml_t0`, `_sml_t1`, …).
 """
 

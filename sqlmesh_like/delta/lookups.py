@@ -1,8 +1,8 @@
-"""The rows of relations that a change can meet. Owns how keys of a change lead from one table of a query to the next.
+"""The rows of relations that a change can match. Owns how keys of a change lead from one table of a query to the next.
 
 A step of keys holds distinct values; a *lookup* is the step with the rows of a relation, as they are, that have one of
 these. Lookups go down to the inputs: below a GROUP BY by its keys, through UNION ALL into each branch, along the
-equalities of joins. What no key leads to is read whole.
+equalities of joins. What no key leads to is read in full.
 """
 
 from __future__ import annotations

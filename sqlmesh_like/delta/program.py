@@ -1,11 +1,11 @@
-"""What the delta compiler makes. Owns the form of a program; `spark` runs it, the tests on DuckDB as well.
+"""The output of the delta compiler. Owns the form of a program; `spark` runs it, and tests run it on DuckDB.
 
-A program's SQL reads these relations (spelt `<role>.<name>`):
+A program's SQL reads these relations (written `<role>.<name>`):
 
 - `changes.<input>`: the netted change between two frontiers. Grain: one row per row key and sign. Columns: the input's
   visible columns, `_sml_key`, `_sml_weight` (-1: as it was, +1: as it is);
 - `current.<input>`: the input as of the newer frontier, with `_sml_key`;
-- `target.this`: the maintained table as it stands, hidden columns included;
+- `target.this`: the maintained table before the run, hidden columns included;
 - any earlier step by its name.
 
 Every program yields *signed target rows*: rows that leave the table with weight -1 and rows that enter it with +1.

@@ -1,4 +1,4 @@
-"""Relations as SQL: their rows as they are, and each operator over sources that somebody else has made.
+"""Relations as SQL: their current rows, and each operator over sources that other modules build.
 
 The row key is threaded through: a union prefixes the branch, a join pairs the keys of all its tables, an explode adds
 the position, groups are named by their values.

@@ -1,6 +1,6 @@
-"""What the site shows, as one JSON value. Owns gathering it from the manifest, the plans, the lake and the last call.
+"""The content of the site, as one JSON value. Owns collecting it from manifest, plans, lake and the last call.
 
-The pages are the browser's matter (`assets/`): nothing here is HTML but rendered descriptions.
+The browser builds the pages (`assets/`): only rendered descriptions are HTML here.
 """
 
 from __future__ import annotations

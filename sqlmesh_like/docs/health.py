@@ -1,4 +1,4 @@
-"""What is wrong with a project's nodes, since when: failed, with a warning, or stale. Owns finding it.
+"""Problems of a project's nodes, and since when: failed, with a warning, or stale. Owns finding them.
 
 Failures are those of the calls of this target (`artifacts.run_history`), whichever call it was: a test that failed on
 Monday has not passed because Tuesday's call did not run it. Sources are stale by their freshness, tables by their

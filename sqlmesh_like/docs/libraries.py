@@ -1,6 +1,6 @@
 """The JavaScript libraries of the page, each with its licence. Owns reading them; `tools/site_libraries.py` fetches.
 
-They come with the package when it is built where npm is; an installation without them writes a site without drawings.
+They are part of a package that was built with npm; an installation without them writes a site without drawings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The site over HTTP. Owns what of the target folder is shown, to whom, and the headers that the page cannot set."""
+"""The site over HTTP. Owns what of the target folder is served, to whom, and the headers that the page cannot set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One HTML file out of the content. Owns how it is put together: styles, scripts, libraries and data inline.
+"""One HTML file from the content. Owns how it is assembled: styles, scripts, libraries and data inline.
 
 The page forbids itself every request (Content-Security-Policy), and every script but these, known by their hashes.
 """

@@ -1,4 +1,4 @@
-"""All that a site is made of, as one value. Owns what is gathered for it; `content` says what is shown of it."""
+"""All inputs of a site, as one value. Owns what is collected for it; `content` decides what is shown."""
 
 from __future__ import annotations
 

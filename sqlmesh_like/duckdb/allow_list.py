@@ -1,6 +1,6 @@
 """What DuckDB is trusted to compute as Spark does. Owns the list of forms and functions, and guards by value.
 
-A query with anything else is not checkable here: that is said, never passed over. Where the two engines agree on some
+A query with anything else cannot be checked here: that is reported, never ignored. Where the two engines agree on some
 values only (a cast of '1.9' to int is 1 in Spark and 2 in DuckDB), `guarded` makes the query fail on the others.
 """
 

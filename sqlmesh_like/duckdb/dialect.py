@@ -1,4 +1,4 @@
-"""Spark's trees as DuckDB's text. Owns the forms of which sqlglot's own translation means something else on DuckDB.
+"""Spark's trees as DuckDB's text. Owns the forms whose translation by sqlglot means something else on DuckDB.
 
 These are LATERAL VIEW (its OUTER is lost, and so is the order of positions), generators in a SELECT list, and ROLLUP,
 CUBE and GROUPING SETS: DuckDB does not read them after WITH, and has a row for the empty set over no rows.

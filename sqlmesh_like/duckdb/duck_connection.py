@@ -1,6 +1,6 @@
 """Connections to DuckDB. Owns what they may reach: the only place that opens one.
 
-Text that strangers wrote (a model of a pull request, a fixture, a unit test) runs in a `sandbox`: no file, no other
+Untrusted text (a model of a pull request, a fixture, a unit test) runs in a `sandbox`: no file, no other
 database, no variable of Python, no extension, bounded memory, and a configuration that no statement can change.
 """
 

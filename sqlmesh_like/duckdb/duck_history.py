@@ -1,4 +1,4 @@
-"""Tables of a process that come and go with it. Owns their states, as planning asks for them; nothing has a past."""
+"""Tables that exist only within a process. Owns their states, as planning needs them; they have no history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Unit tests on DuckDB. Owns running a case by the shipped plan, and saying where DuckDB's word is not Spark's."""
+"""Unit tests on DuckDB. Owns running a case by the shipped plan, and reporting where DuckDB's result may differ from
+Spark's.
+"""
 
 from __future__ import annotations
 

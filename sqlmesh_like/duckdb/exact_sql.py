@@ -1,9 +1,9 @@
 """Queries as DuckDB's SQL, where every value is Spark's to the last digit. Owns the proof: form by form, with types.
 
-A delta program has few forms: columns, equalities, counts, exact sums, record keys. Of these the two engines agree, or
+A delta program has few forms: columns, equalities, counts, exact sums, record keys. On these the two engines agree, or
 can be made to agree: a quotient of decimals is computed in whole numbers, a date plus days stays a date. What is not
 listed here is not proven, and Spark computes it. Where values decide (an overflow that wraps or is NULL in Spark, a
-year of five digits in a text), DuckDB fails instead of going on, and Spark computes that as well.
+year of five digits in a text), DuckDB fails instead of continuing, and Spark computes that as well.
 
 Each expression keeps this: DuckDB's type is of the same kind as Spark's and, where it is a decimal, of the same scale.
 Of doubles there is no negative zero, which Spark takes for zero where it compares and groups: relations show none, and

@@ -1,4 +1,4 @@
-"""Lists that DuckDB makes as Spark does: a group's texts joined in an order of their own, and numbers counted up.
+"""Lists that DuckDB builds as Spark does: a group's texts joined in an order of their own, and numbers counted up.
 
 Owns which forms these are. A list elsewhere, such as one in the order in which rows come, is not checkable.
 """

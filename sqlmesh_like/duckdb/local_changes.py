@@ -1,4 +1,4 @@
-"""Changes of tables, and rows on their way out of the lake, with no JVM. Owns when that is possible: else Spark reads.
+"""Changes of tables, and rows for destinations, without a JVM. Owns when that is possible: otherwise Spark reads.
 
 The signed rows are those of `local_files`; what they are called, and which of them a publication gets, follows
 `spark.change_feed.change_feed` and `spark.export`, which say why.

@@ -1,7 +1,7 @@
-"""Models brought up to date in this process: DuckDB computes what changes, and the commit is written without Spark.
+"""Models updated in this process: DuckDB computes what changes, and the commit is written without Spark.
 
-Owns what of a plan that is possible for, and which part of it. What is left to Spark: the whole work, where the program
-or its tables are not for DuckDB, or the commit alone, where `hudi.writer` does not write the table.
+Owns for which plans that is possible, and for which part of them. What is left to Spark: the whole work, where the
+program or its tables are not for DuckDB, or the commit alone, where `hudi.writer` does not write the table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Any SELECT over a lake's tables with no JVM. Owns when DuckDB's answer is Spark's; Spark answers the rest.
+"""Any SELECT over a lake's tables without a JVM. Owns when DuckDB's result is Spark's; Spark runs the rest.
 
 Tables on this machine are Parquet files, which the timeline names, merge-on-read ones with change logs beside them:
 DuckDB reads the columns and row groups that a query needs. What DuckDB is trusted to compute is `allow_list`'s, the

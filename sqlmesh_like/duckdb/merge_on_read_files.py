@@ -1,6 +1,6 @@
 """Merge-on-read tables as DuckDB's SQL: base files with the change logs since, or merged file slices.
 
-Owns how the two make a table's rows and their change, and which of the two kinds of tables is read how.
+Owns how the two give a table's rows and their change, and which kind of table is read in which way.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""File slices with log files, merged into Parquet files that DuckDB reads. Owns when these hold what Hudi would read.
+"""File slices with log files, merged into Parquet files that DuckDB reads. Owns when these are what Hudi would read.
 
-hudi-rs merges base and log files in this process. It is asked only where the last commit of a key wins: of other orders
-it knows some alone, and payloads of a table's own not at all.
+hudi-rs merges base and log files in this process. It is used only where the last commit of a key wins: of other
+orders it supports only some, and custom payloads not at all.
 """
 
 from __future__ import annotations

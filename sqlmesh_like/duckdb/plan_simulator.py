@@ -1,4 +1,4 @@
-"""A lake of one model on DuckDB, in this process and with no JVM. Owns running the shipped table plans there.
+"""A lake of one model on DuckDB, in this process and without a JVM. Owns running the shipped table plans there.
 
 It does with a plan what the Spark engine does: the steps in order, outside relations empty where `unless_empty` says
 so, partitions that a prune excludes not visible, signed rows netted to one action a key. DuckDB's own types are never

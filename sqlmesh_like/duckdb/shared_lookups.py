@@ -1,8 +1,8 @@
 """Rows that several steps of a run look up by the same columns of a table, read once. Owns when they are kept.
 
-Most models of a run follow the same change: they ask the same large table for the rows of the same keys. Each key is
+Most models of a run process the same change: they look up rows of the same keys in the same large table. Each key is
 looked up once, with the columns that any model of the run names; a step then reads these rows in the place of the
-table. They are at least those that the step asks for, and it goes on to choose among them itself.
+table. They include at least those that the step needs, and it filters them itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many buckets a table has, and how many it should have. Owns where the number stands; needs no JVM."""
+"""How many buckets a table has, and how many it should have. Owns where the number is stored; needs no JVM."""
 
 from __future__ import annotations
 

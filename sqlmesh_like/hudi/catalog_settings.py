@@ -1,4 +1,4 @@
-"""What a target says of the catalog that other engines ask. Owns options of Hudi's sync tool; calls nothing.
+"""A target's settings for the catalog that other engines use. Owns options of Hudi's sync tool; calls nothing.
 
 Options: https://hudi.apache.org/docs/syncing_metastore
 """

@@ -1,4 +1,4 @@
-"""The change log of a commit: a file of its signed rows. Owns its record, when logs stand for a range, and removal.
+"""The change log of a commit: a file of its signed rows. Owns its record, when logs cover a range, and removal.
 
 A commit of ours names the file in its metadata, and the commit that the rows are relative to. The file is written
 before the commit: what a crash leaves between the two is a file that no commit names. Rows are `logged_changes`'s.

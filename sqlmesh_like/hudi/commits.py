@@ -1,4 +1,4 @@
-"""One commit of a Hudi table as a value. Owns what a commit says it did; which commits count is the timeline's."""
+"""One commit of a Hudi table as a value. Owns what a commit says it did; the timeline decides which commits count."""
 
 from __future__ import annotations
 

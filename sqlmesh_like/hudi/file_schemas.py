@@ -1,4 +1,4 @@
-"""The columns that base files were written with. Owns who says them: the commit or, where it is archived, a file.
+"""The columns that base files were written with. Owns their source: the commit or, if it is archived, a file.
 
 A file's footer has Avro's schema or Spark's (JSON), which is read here with no Spark.
 """

@@ -1,4 +1,4 @@
-"""How large files become. Owns the number of buckets of a table, which are its files, and of tasks that write them."""
+"""The size of files. Owns the number of a table's buckets, which are its files, and of tasks that write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `History` port over Hudi timelines and plain folders, with no JVM. Owns how table state is read from disk."""
+"""The `History` port over Hudi timelines and plain folders, without a JVM. Owns how table state is read from disk."""
 
 from __future__ import annotations
 

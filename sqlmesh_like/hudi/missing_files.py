@@ -1,7 +1,7 @@
-"""What of a merge-on-read table's past is gone. Owns the look at its files; the reader itself would say nothing.
+"""Which part of a merge-on-read table's history is missing. Owns checking its files; the reader would not.
 
-Hudi's reader lists a table's files and merges what it finds: where a cleaner took a slice it shows fewer rows, without
-an error (unless the cleaner kept a number of commits and says so).
+Hudi's reader lists a table's files and merges what it finds: where a cleaner took a slice it shows fewer rows,
+without an error (unless the cleaner kept a number of commits and says so).
 """
 
 from __future__ import annotations

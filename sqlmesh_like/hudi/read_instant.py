@@ -1,4 +1,4 @@
-"""At which instant Hudi's reader shows a frontier of a merge-on-read table. Pure; the timeline says what there is.
+"""At which instant Hudi's reader shows a frontier of a merge-on-read table. Pure; the timeline has the instants.
 
 Hudi gives a log file to the newest slice of its file group that was requested before the log file's commit *completed*
 (technical specification, "File layout"), and an as-of read picks slices by *requested* time. A commit that a

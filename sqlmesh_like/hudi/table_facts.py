@@ -1,4 +1,4 @@
-"""A table described from its timeline, with no JVM. Owns what its commits tell people."""
+"""A table described from its timeline, without a JVM. Owns what its commits show to users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a copy-on-write table with no JVM. Owns when that is possible; Spark reads the rest."""
+"""Rows of a copy-on-write table without a JVM. Owns when that is possible; Spark reads the rest."""
 
 from __future__ import annotations
 

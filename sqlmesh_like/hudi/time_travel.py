@@ -1,4 +1,4 @@
-"""A table as it was. Owns which frontier stood at a moment and whether it can still be read; starts no JVM."""
+"""A table at an earlier time. Owns which frontier it had then and whether it can still be read; needs no JVM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Hudi table's timeline, read with no JVM. Owns commits, frontiers and file slices; reads no rows.
+"""A Hudi table's timeline, read without a JVM. Owns commits, frontiers and file slices; reads no rows.
 
 The layout is Hudi's timeline layout 2 (table versions 8 and 9): `.hoodie/timeline/<requested>_<completed>.<action>`
 holds Avro metadata of a completed instant, `<requested>.<action>.requested` and `.inflight` mark one under way.

@@ -1,4 +1,4 @@
-"""A table whose creation was cut short. Owns recognizing it and clearing its place for the writer that comes next.
+"""A table whose creation was interrupted. Owns recognizing it and removing it for the next writer.
 
 Hudi makes `.hoodie`, then `hoodie.properties`, then the first commit. A process that dies in between leaves a folder
 which Hudi neither finishes nor replaces. Nothing that a commit may name is ever removed.

@@ -1,4 +1,4 @@
-"""The write cost of a table told by its timeline, with no JVM. Owns which commits count; `plan` says what they mean."""
+"""The write cost of a table according to its timeline, without a JVM. Owns which commits count, not their meaning."""
 
 from __future__ import annotations
 

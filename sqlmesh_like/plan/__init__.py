@@ -1,7 +1,7 @@
-"""What a run would do: graph + selection + history + compiled models → `PlannedModel`. Reads commits, starts no JVM.
+"""What a run would do: graph + selection + history + compiled models → `PlannedModel`. Reads commits, needs no JVM.
 
-`graph` orders nodes, `selector` and `selector_methods` choose them; `catalog` knows where tables are, `history` what
+`graph` orders nodes, `selector` and `selector_methods` select them; `catalog` knows where tables are, `history` what
 their commits say (a port, implemented by `hudi`); `planner` compiles a model against the lake, `model_plan` decides
-with `cost` between the sound strategies; `fingerprint` says when a table must be rebuilt; `checks` judges
+with `cost` between the sound strategies; `fingerprint` says when a table must be rebuilt; `checks` examines
 models before anything runs.
 """

@@ -1,7 +1,7 @@
 """The next run of a model whose author wrote the incremental SQL. Owns when its branch runs; `spark` runs it.
 
-As in dbt the branch runs where the table is there, and the table is never rebuilt unasked: its rows may be all that is
-left of what a source once held. Unlike dbt nothing is done where neither an input nor the clock has moved.
+As in dbt the branch runs if the table exists, and the table is never rebuilt unless requested: its rows may be all
+that is left of what a source once held. Unlike in dbt nothing is done if neither an input nor the clock has moved.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where each node's table lives. Owns unique id → table and path; reads nothing by itself but through `History`."""
+"""Where each node's table is stored. Owns unique id → table and path; reads only through `History`."""
 
 from __future__ import annotations
 

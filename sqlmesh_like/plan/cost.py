@@ -1,7 +1,7 @@
-"""What each sound way to follow a change costs, and a full refresh. Owns the estimate; the rows are the same.
+"""The cost of each sound strategy, and of a full refresh. Owns the estimate; the rows are the same.
 
 All of it comes from commit metadata: rows, files and bytes that commits wrote, and how long earlier runs of the same
-table took. Where a file group holds a changed row, copy-on-write rewrites it whole, so a change that is spread over a
+table took. If a file group contains a changed row, copy-on-write rewrites all of it, so a change that is spread over a
 table costs as much as the table.
 """
 

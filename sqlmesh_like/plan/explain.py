@@ -1,4 +1,4 @@
-"""A planned model in the words of the contract. Owns the JSON form of `sml explain`; printing is the command line's."""
+"""A planned model in the words of the contract. Owns the JSON form of `sml explain`; the command line prints it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Whether a run in which nothing came of a change stores that it looked. Owns the rule.
+"""Whether a run in which a change had no effect stores its frontier. Owns the rule.
 
-A commit costs more than to read a small change again; a large one, or many, would be read again and again.
+A commit costs more than reading a small change again; a large one, or many, would be read again and again.
 """
 
 from __future__ import annotations

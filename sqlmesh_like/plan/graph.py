@@ -1,4 +1,4 @@
-"""The graph of a project's nodes. Owns who reads whom and in which order; choosing nodes is `selector`'s matter."""
+"""The graph of a project's nodes. Owns who reads whom and in which order; `selector` selects nodes."""
 
 from __future__ import annotations
 

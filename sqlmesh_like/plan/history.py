@@ -1,6 +1,6 @@
 """What the lake remembers, as planning sees it. Owns the record that every commit of a model carries, and the port.
 
-There is no state but this: a model's frontier, fingerprint and clock are in its own table's commit metadata, written
+There is no other state: a model's frontier, fingerprint and clock are in its own table's commit metadata, written
 atomically with the rows.
 """
 

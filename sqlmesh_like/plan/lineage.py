@@ -1,7 +1,7 @@
 """Column lineage through a project: from a model's column up to the sources, through views and tables alike.
 
 Owns walking models; `analyze.column_lineage` and `analyze.text_lineage` know one query each. Needs no lake: columns of
-tables that are there make more of it known.
+columns of existing tables add to it.
 """
 
 from __future__ import annotations

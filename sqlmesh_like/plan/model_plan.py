@@ -1,4 +1,4 @@
-"""What the next run of a model does, and why. Owns the choice between following the change and rebuilding.
+"""What the next run of a model does, and why. Owns the choice between an incremental update and a rebuild.
 
 Pure over the `History` port: the explainer and the executor read the same `PlannedModel`.
 """

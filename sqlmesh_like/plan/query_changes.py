@@ -1,6 +1,6 @@
-"""What changed of a model since its table was written, for people. Owns the parts that are compared and their words.
+"""What changed in a model since its table was written, for users. Owns the parts that are compared and their words.
 
-Whether anything changed is the fingerprint's to say: a part is a digest of few digits.
+The fingerprint decides whether anything changed: a part is only a short digest.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Selection in dbt's words. Owns `+m+`, `2+m`, `@m`, union, intersection, exclusion and the tests that come along.
+"""Selection in dbt's syntax. Owns `+m+`, `2+m`, `@m`, union, intersection, exclusion and the tests selected with nodes.
 
 The grammar is `project.selection`'s, what a method matches is in `selector_methods`.
 """

@@ -1,4 +1,4 @@
-"""What people want to know of a table as it is: size, columns, commits. Owns the values; `hudi` reads them.
+"""Facts about the current state of a table for users: size, columns, commits. Owns the values; `hudi` reads them.
 
 Nothing here decides anything: planning has `plan.history`.
 """

@@ -1,4 +1,4 @@
-"""What commits to a table rewrite for what they change. Owns when that is too much, and what to do about it."""
+"""How much commits to a table rewrite compared with what they change. Owns when that is too much, and the advice."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The settings of `config`. Owns how three levels of them merge; `keys` declares which there are.
+"""The settings of `config`. Owns how three levels of them merge; `keys` declares the settings.
 
-Precedence: in-file `config()` > properties YAML > project settings; tags and hooks add up, `meta` and `hudi`
+Precedence: in-file `config()` > properties YAML > project settings; tags and hooks are combined, `meta` and `hudi`
 merge by key.
 """
 

@@ -1,6 +1,6 @@
 """Doc blocks: `{% docs name %} … {% enddocs %}` in Markdown files, and the descriptions that quote them by `doc()`.
 
-Owns reading the blocks and the words of `description` keys; which things have one is `properties`' matter.
+Owns reading the blocks and the words of `description` keys; `properties` decides which entries have one.
 """
 
 from __future__ import annotations

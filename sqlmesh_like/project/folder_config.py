@@ -1,4 +1,4 @@
-"""What a project's settings say of things that YAML declares: data tests, sources, exposures, unit tests.
+"""A project's settings for entries that YAML declares: data tests, sources, exposures, unit tests.
 
 Owns finding it by the folders of the file; the settings of models, seeds and snapshots are in `package_reader`.
 """

@@ -1,4 +1,4 @@
-"""`freshness` and `loaded_at_field` of sources, as in dbt. Owns their keys and how a table's go over its source's."""
+"""`freshness` and `loaded_at_field` of sources, as in dbt. Owns their keys and how a table's override its source's."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One project's files → its nodes. Owns the search for files and the joining of models with their properties.
 
-The root project and each package is one part. Settings are `settings`' matter, YAML entries `properties`', Jinja inside
-SQL `render`'s.
+The root project and each package is one part. Settings are read by `settings`, YAML entries by `properties`, Jinja
+inside SQL `render`'s.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""dbt packages of a project: what `packages.yml` asks for, and what is installed. Owns both; fetching is `sml deps`'.
+"""dbt packages of a project: what `packages.yml` requests, and what is installed. Owns both; fetching is `sml deps`'.
 
 Format: https://docs.getdbt.com/docs/build/packages, its local, git and tarball forms. A package is a project of its
 own: it keeps its name, its folder config and its variables, over which those of the root project win.

@@ -1,4 +1,4 @@
-"""`profiles.yml` → `Target`. Owns where the file is looked for and what an output may say.
+"""`profiles.yml` → `Target`. Owns where the file is searched for and what an output may contain.
 
 Values may be secrets: no message of this module repeats one.
 """

@@ -1,6 +1,6 @@
-"""Where published tables go, as profile and config say it. Owns the values and their forms; `publish` does the work.
+"""Destinations of published tables, as profile and config declare them. Owns the values and their forms.
 
-A place may hold a password: it is part of no `repr` and of no message.
+A destination may contain a password: it never appears in a `repr` or a message.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Changed rows → databases, DuckDB files and Parquet folders.
 
-`publisher` decides what to send since the frontier that the destination has; a `store` writes rows and frontier at
-once.
+`publisher` decides what to send since the destination's frontier; a `store` writes rows and frontier in
+one transaction.
 """

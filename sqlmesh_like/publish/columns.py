@@ -1,4 +1,4 @@
-"""Arrow's types in the words of databases. Owns which type a column gets there and how its values are written.
+"""Arrow's types as database types. Owns which type a column gets there and how its values are written.
 
 What a database has no type for (arrays, maps, structs) becomes JSON text. Times are UTC; where a type has no zone they
 are written without one. SQLite has no decimals: they are text there, which keeps their digits.

@@ -1,8 +1,8 @@
 """Any database that SQLAlchemy speaks to. Owns the order of statements that makes a publication one step for readers.
 
 Rows are loaded in batches, changed ones by way of a temporary table, in the transaction that also says which commit
-they are: whoever reads sees the old rows or the new ones. No statement is of one dialect alone but the exchange of two
-tables, which is needed where columns went or changed.
+they are: every reader sees the old rows or the new ones. No statement is specific to a dialect except the exchange of
+two tables, which is needed where columns went or changed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A DuckDB file, which needs no server. Owns its statements; a publication is one transaction, new columns included.
 
-DuckDB lets one process write while no other one has the file open, which it says by an error.
+DuckDB lets one process write while no other has the file open; otherwise it raises an error.
 """
 
 from __future__ import annotations

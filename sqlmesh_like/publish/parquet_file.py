@@ -1,7 +1,7 @@
 """A folder of Parquet files, one for each table. Owns writing a new file beside and giving it the name in one step.
 
-What is published is in the file's own metadata, so that rows and commit cannot part. A change rewrites the file:
-DuckDB merges it, with bounded memory. Where a few changes in many rows are the rule, a database is the better place.
+The published commit is in the file's own metadata, so that rows and commit cannot diverge. A change rewrites the file:
+DuckDB merges it, with bounded memory. If a few changes in many rows are typical, a database is more suitable.
 """
 
 from __future__ import annotations

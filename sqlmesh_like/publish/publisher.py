@@ -1,7 +1,7 @@
-"""What is sent where, and when. Owns the choice between a change and the whole table; stores own their databases.
+"""What is sent to which destination, and when. Owns the choice between a change and the whole table.
 
-The change between the commit that a place shows and the newest one comes from the change feed of the model's table.
-Where that commit or its files are gone, or columns differ, the table is sent whole.
+The change between the commit that a destination shows and the newest one comes from the change feed of the model's
+table. If that commit or its files are gone, or columns differ, the whole table is sent.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What publishing needs of a destination. Owns the port that databases, DuckDB files and Parquet folders implement.
 
 A published table has the model's columns and, last, `_sml_key`: 32 hexadecimal digits that stand for one row, so that
-rows which look alike stay as many as they are. The published frontier is stored beside the rows and changes with them,
+duplicate rows keep their number. The published frontier is stored beside the rows and changes with them,
 in one transaction: a store that was killed half-way has the old rows and says so.
 """
 

@@ -1,7 +1,7 @@
-"""What templates ask a lake: columns of a table, rows of a query. Owns dbt's functions for it and what they return.
+"""Queries that templates send to a lake: columns of a table, rows of a query. Owns dbt's functions for them.
 
-While a project is read nobody answers: `execute` is false, answers are empty, and that the template asked is noted.
-Such a template is rendered again when its node is run, with a `LakeQueries` that answers.
+While a project is read, `execute` is false and results are empty, and the template's query is recorded. Such a
+template is rendered again when its node is run, with a real `LakeQueries`.
 """
 
 from __future__ import annotations

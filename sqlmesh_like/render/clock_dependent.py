@@ -1,7 +1,7 @@
-"""Nodes of a project that was rendered before, whose templates mean something else in each call. Owns rendering these.
+"""Nodes of an already rendered project whose templates give another text in each call. Owns rendering these.
 
 Only their SQL may differ from what it was: where more does, such as a config or what they read, other nodes may depend
-on it, and the project is for reading anew.
+on it, and the project must be read again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a template can call. Owns the scope of one node, and what rendering it brought to light.
+"""What a template can call. Owns the scope of one node, and what rendering it reveals.
 
 Rendering needs no engine: queries by a template are in `adapter_functions`; none is answered while a project is read.
 """

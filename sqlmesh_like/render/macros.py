@@ -1,7 +1,7 @@
 """All macros of a project and its packages. Owns their names, dispatch and calling; compiling is `templates`' matter.
 
-As in dbt a name alone means a macro of the calling node's own package, else of the root project, else a built-in one;
-`package.name` means that of a package. A macro that calls another does so from its own package.
+As in dbt an unqualified name means a macro of the calling node's own package, else of the root project, else a
+built-in one; `package.name` means that of a package. A macro that calls another does so from its own package.
 """
 
 from __future__ import annotations

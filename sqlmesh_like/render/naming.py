@@ -1,4 +1,4 @@
-"""In which schema and under which name a model's table lives. Owns dbt's rules and their overriding macros."""
+"""In which schema and under which name a model's table is stored. Owns dbt's rules and their overriding macros."""
 
 from __future__ import annotations
 

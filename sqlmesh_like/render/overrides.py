@@ -1,4 +1,4 @@
-"""What a unit test puts in place of macros, variables and the environment. Owns laying it over a template's scope."""
+"""What a unit test substitutes for macros, variables and the environment. Owns applying it to a template's scope."""
 
 from __future__ import annotations
 

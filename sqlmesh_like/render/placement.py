@@ -1,6 +1,6 @@
 """The first pass over a project's templates: each model's in-file `config()`, and with it where its table is.
 
-Owns that no two models have one name or table, and what `ref` and `source` find afterwards. `renderer` does the second
+Owns that names and tables of models are unique, and what `ref` and `source` find afterwards. `renderer` does the second
 pass.
 """
 

@@ -1,4 +1,4 @@
-"""The text of a Python model → what it asks `dbt` for. Owns reading Python by its syntax tree; no code of it is run.
+"""The text of a Python model → its calls of `dbt`. Owns reading Python by its syntax tree; none of its code is run.
 
 As in dbt only calls that are spelt `dbt.ref(…)`, `dbt.source(…)`, `dbt.config(…)` and `dbt.config.get(…)` count, and
 only with literal arguments: what a model reads is known before anything runs.

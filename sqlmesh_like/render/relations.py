@@ -1,4 +1,4 @@
-"""What `ref()`, `source()` and `this` stand for. Owns finding a node by name; schemas are `naming`'s matter."""
+"""What `ref()`, `source()` and `this` stand for. Owns finding a node by name; schemas are `naming`'s."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes rendered a second time, when they are run and a lake answers. Owns that these read nothing unforeseen."""
+"""Nodes rendered a second time, when they are run and a lake answers queries. Owns that they read nothing new."""
 
 from __future__ import annotations
 

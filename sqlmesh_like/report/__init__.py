@@ -1,5 +1,6 @@
 """Tables → one HTML page with charts.
 
-`chart` is the declaration, `chart_inference` chooses a chart where none is declared, `date_columns` tells days from
-moments. `drawing` renders Vega-Lite to SVG, `text_summary` says in words what a chart shows, `page` puts it together.
+`chart` is the declaration, `chart_inference` chooses a chart if none is declared, `date_columns` distinguishes days
+from timestamps. `drawing` renders Vega-Lite to SVG, `text_summary` describes a chart in words, `page` assembles the
+page.
 """

@@ -1,4 +1,4 @@
-"""Which chart fits rows. Owns the choice where none is declared; what is declared is kept and the rest filled in."""
+"""Which chart fits rows. Owns the choice if none is declared; declared parts are kept and the rest filled in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Timestamps that are days. Owns telling them from moments: people read `2024-05-01`, not its midnight."""
+"""Timestamps that are days. Owns distinguishing them: `2024-05-01` is shown, not its midnight."""
 
 from __future__ import annotations
 

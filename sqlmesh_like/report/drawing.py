@@ -1,6 +1,6 @@
 """A chart as SVG, drawn by Vega-Lite. Owns its specification, and that colours come from the page, light or dark.
 
-The drawing is made once, here: the page needs no library and no script to show it. Every colour in the specification
+The drawing is created once, here: the page needs no library and no script to show it. Every colour in the specification
 stands for one of the page (`_INKS`), and what Vega says of a mark to a screen reader becomes its tip.
 """
 

@@ -1,6 +1,6 @@
-"""The page: charts, their words and their numbers in one HTML file. Owns how it is put together.
+"""The page: charts, their texts and their numbers in one HTML file. Owns how it is assembled.
 
-It asks nobody for anything, which its policy forbids, and shows everything without its script: that brings tips, and
+It sends no requests, which its policy forbids, and shows everything without its script: that adds tooltips, and
 the choice between light and dark.
 """
 

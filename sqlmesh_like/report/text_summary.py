@@ -1,4 +1,4 @@
-"""A chart in words and numbers, for who cannot see it and who wants to know more. Owns how values are written."""
+"""A chart in words and numbers, for readers who cannot see it or want details. Owns how values are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV text → records whose fields know where they stand. Owns quoting and line ends, not what a field means."""
+"""CSV text → records whose fields know their position. Owns quoting and line ends, not what a field means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of YAML and CSV as values of Spark types. Owns what stands for what, and the type that values have."""
+"""Values of YAML and CSV as values of Spark types. Owns the mapping, and the type that values have."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A unit test's rows as cells that know their place, and then as typed rows. Owns reading, typing and their errors.
+"""A unit test's rows as cells with their position, and then as typed rows. Owns reading, typing and their errors.
 
-Columns that a row does not mention are NULL; names are compared without case.
+Columns that a row does not contain are NULL; names are compared without case.
 """
 
 from __future__ import annotations

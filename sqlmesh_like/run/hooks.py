@@ -1,4 +1,4 @@
-"""Hooks of nodes and runs, done. Owns when a statement is worth running and whose failure it is."""
+"""Execution of hooks of nodes and runs. Owns when a statement must run and whose failure it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`information_schema` in what templates ask: a lake has none, so the project's own relations stand for it.
+"""`information_schema` in queries by templates: a lake has none, so it is built from the project's own relations.
 
 Owns which of its tables there are, and their columns. A model's own query may not read them: nothing would follow them.
 """

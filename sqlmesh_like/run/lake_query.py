@@ -1,4 +1,4 @@
-"""Answers to what templates ask a lake while a run goes on. Owns reading a question's SQL; an engine finds the rows."""
+"""Results of queries that templates send to a lake during a run. Owns parsing the SQL; an engine finds the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of rows as JSON and as one line. Owns how a decimal, a time or bytes is spelt, wherever rows are shown."""
+"""Values of rows as JSON and as one line. Owns how a decimal, a time or bytes are written, wherever rows are shown."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What is needed of an engine, a protocol for each use. Owns them and the outcome of one model.
+"""What is needed from an engine, one protocol for each use. Owns them and the outcome of one model.
 
-DuckDB is an `Engine`, Spark over Hudi a `LakeEngine`; who uses one names the smallest protocol that will do. What an
+DuckDB is an `Engine`, Spark over Hudi a `LakeEngine`; callers name the smallest protocol that suffices. What an
 engine takes to start, such as Java's, counts for no node: it starts within `starting`, and the executor's stopwatch
 leaves `waited_seconds` out.
 """

@@ -1,4 +1,4 @@
-"""How much history tables keep. Owns the rule; the engine removes what it says may go.
+"""How much history tables keep. Owns the rule; the engine removes the rest.
 
 Nothing that a model of the project has not consumed yet is removed, up to a cap: a consumer further behind than that is
 rebuilt in full, and says so. Cleaning runs after a run and only once enough commits have gathered, never in a commit.

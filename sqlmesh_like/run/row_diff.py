@@ -1,4 +1,4 @@
-"""Rows expected against rows that are there, as multisets. Owns pairing them and how a difference reads."""
+"""Expected rows compared with actual rows, as multisets. Owns pairing them and how a difference is shown."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Nodes side by side, each after those it needs. Owns order, threads and what is skipped; work is the executor's.
+"""Nodes in parallel, each after those it needs. Owns order, threads and what is skipped; the executor does the work.
 
-A signal to stop lets running nodes finish: their commits are whole, and `sml retry` goes on with the others.
+A signal to stop lets running nodes finish: their commits are complete, and `sml retry` continues with the others.
 """
 
 from __future__ import annotations

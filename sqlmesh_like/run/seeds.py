@@ -1,6 +1,6 @@
 """A seed's CSV file → typed rows. Owns header, types and checks; the engine writes them as a table.
 
-Everything that can be wrong with a seed is found here, with its place in the file, before anything is written.
+Everything that can be wrong with a seed is found here, with its position in the file, before anything is written.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Unit tests made ready to run. Owns columns of inputs, keys of changes, and that every cell has its type.
+"""Unit tests prepared to run. Owns columns of inputs, keys of changes, and that every cell has its type.
 
 Everything that can be wrong with a unit test's YAML is found here, before anything runs.
 """

@@ -1,4 +1,4 @@
-"""Rows of a table for readers outside the lake. Owns the files that they pass through; what is done with them is not.
+"""Rows of a table for readers outside the lake. Owns the files that they pass through, not what is done with them.
 
 Spark's tasks write Parquet files below the warehouse, where every machine of a cluster can write; they are read back in
 batches, with their types. So neither the driver's JVM nor Python ever holds more than some thousand rows.

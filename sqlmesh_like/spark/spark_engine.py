@@ -1,4 +1,4 @@
-"""The `LakeEngine` port on Spark and Hudi. Owns what is asked of Spark; `materializer` owns the strategies."""
+"""The `LakeEngine` port on Spark and Hudi. Owns the calls of Spark; `materializer` owns the strategies."""
 
 from __future__ import annotations
 

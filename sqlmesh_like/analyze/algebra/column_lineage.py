@@ -1,4 +1,4 @@
-"""Which input columns each output column is computed from. Owns the lineage of one query that is in the algebra.
+"""Which input columns each output column is computed from. Owns the lineage of a single query in the algebra.
 
 `text_lineage` traces the others; `plan.lineage` goes through models up to the sources.
 """

@@ -1,4 +1,4 @@
-"""A relation without the columns that nobody reads. Owns this one rewrite of the algebra; rows and row keys stay.
+"""A relation without its unused columns. Owns this one rewrite of the algebra; rows and row keys do not change.
 
 Source: Spark's `ColumnPruning`.
 """

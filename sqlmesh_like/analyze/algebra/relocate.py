@@ -1,4 +1,4 @@
-"""Places of a relation that another text made. Owns moving those of an inlined view to where the view is read.
+"""Source positions of a relation from another text. Owns moving those of an inlined view to where the view is read.
 
 An offset counts in one text only: those of a view's query would point anywhere in the model that reads it.
 """

@@ -1,1 +1,1 @@
-"""A parsed SELECT → algebra: `binder` in order of the clauses, `scope` for names; one module a clause."""
+"""A parsed SELECT → algebra: `binder` in the order of the clauses, `scope` for names; one module per clause."""

@@ -1,4 +1,4 @@
-"""SQL text → relational algebra. Owns queries as wholes: CTEs, set operations, SELECT lists, windows.
+"""SQL text → relational algebra. Owns whole queries: CTEs, set operations, SELECT lists, windows.
 
 `from_clause` reads FROM and joins, `grouping` GROUP BY, `scope` resolves names. `Unsupported` is raised for every form
 that is not known. Source: Spark SQL reference, "SELECT".

@@ -1,4 +1,4 @@
-"""Names of a query and of the query around it. Owns telling them apart: each name is looked up inside first."""
+"""Names of a query and of its outer query. Owns distinguishing them: each name is looked up inside first."""
 
 from __future__ import annotations
 

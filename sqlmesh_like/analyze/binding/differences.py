@@ -1,7 +1,7 @@
-"""INTERSECT and EXCEPT as joins. Owns both forms: of distinct rows, and of rows with their copies counted.
+"""INTERSECT and EXCEPT as joins. Owns both forms: of distinct rows, and of rows with multiplicity.
 
-With ALL the copies of a row are numbered on either side: the n-th copy on the left meets the n-th on the right, if
-there is one. So the smaller count is left by INTERSECT ALL, the difference of the counts by EXCEPT ALL.
+With ALL the copies of a row are numbered on either side: the n-th copy on the left matches the n-th on the right, if
+there is one. So INTERSECT ALL leaves the smaller count, EXCEPT ALL the difference of the counts.
 """
 
 from __future__ import annotations

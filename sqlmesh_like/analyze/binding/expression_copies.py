@@ -1,4 +1,4 @@
-"""Copies of expressions: with other nodes in some places, or as an operand. Owns what of a node is copied."""
+"""Copies of expressions: with some nodes replaced, or as an operand. Owns which parts of a node are copied."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""FROM and its joins. Owns turning them into `Join`; `subqueries` does so for those of WHERE and of the SELECT list.
+"""FROM and its joins. Owns turning them into `Join`; `subqueries` does so for WHERE and the SELECT list.
 
-Where more than one item is in FROM, each column is renamed to `alias.column`, so that names stay unique.
+If FROM has more than one item, each column is renamed to `alias.column`, so that names stay unique.
 """
 
 from __future__ import annotations

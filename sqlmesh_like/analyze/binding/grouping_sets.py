@@ -1,7 +1,7 @@
-"""GROUPING SETS, ROLLUP and CUBE. Owns turning them into an ordinary GROUP BY over one copy of each row a set.
+"""GROUPING SETS, ROLLUP and CUBE. Owns turning them into an ordinary GROUP BY over one copy of each row per set.
 
-Keys that a set leaves out are NULL in its copy, and the set's number is a further key: so equal sets stay apart, as in
-Spark, and a NULL that means "all" is not a NULL in the data. Aggregates read the row itself, never these keys.
+Keys that a set leaves out are NULL in its copy, and the set's number is a further key: so equal sets remain distinct,
+as in Spark, and a NULL that means "all" is not a NULL in the data. Aggregates read the row itself, never these keys.
 Source: Spark 3.5 `ResolveGroupingAnalytics` and `GroupingAnalytics.scala`.
 """
 

@@ -1,4 +1,4 @@
-"""Filters and joins as nodes. Owns which conjunct of a condition stands where, and the equalities of a join."""
+"""Filters and joins as nodes. Owns the placement of a condition's conjuncts, and the equalities of a join."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scalar subqueries as joins. Owns the forms that have one value for each row around them, for sure.
+"""Scalar subqueries as joins. Owns the forms that provably have one value for each outer row.
 
 An aggregate without GROUP BY is one row: a cross join. Correlated by equalities it is a left join with the aggregate
 grouped by them; where no group is found, COUNT is 0 and the other aggregates are NULL. Source: Galindo-Legaria, Joshi,

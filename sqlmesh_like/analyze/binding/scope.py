@@ -1,4 +1,4 @@
-"""Names in scope. Owns what a column of a SELECT stands for, and the two ways in which reading a query ends early.
+"""Names in scope. Owns what a column of a SELECT refers to, and the two ways in which reading a query ends early.
 
 Resolution follows Spark: a column of the FROM clause wins over an alias of the SELECT list. Source: Spark SQL
 reference, "Identifiers".

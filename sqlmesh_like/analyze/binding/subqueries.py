@@ -1,4 +1,4 @@
-"""Subqueries in WHERE that are joins in disguise. Owns EXISTS and IN; `scalar_subqueries` owns those with one value."""
+"""Subqueries in WHERE that are equivalent to joins. Owns EXISTS and IN; `scalar_subqueries` those with one value."""
 
 from __future__ import annotations
 

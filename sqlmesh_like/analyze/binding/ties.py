@@ -1,4 +1,4 @@
-"""Aggregates whose result depends on the order of rows. Owns the form of each in which the row key decides."""
+"""Aggregates whose result depends on the order of rows. Owns the form of each in which the row key breaks ties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clock of a run in SQL. Owns which calls read it and the literals that they are in one run.
+"""The clock of a run in SQL. Owns which calls read it and the literals that replace them in one run.
 
 A run has one now, in UTC. An expression is true of two runs: `frozen` writes the one of this run and, for calls marked
 by `as_then`, that of the run before, whose result the table still holds.

@@ -1,4 +1,4 @@
-"""Functions that are pure: one result for one row, in every run and session. Owns the reviewed table of them.
+"""Deterministic functions: one result per row, in every run and session. Owns the reviewed table of them.
 
 It covers the deterministic scalar functions of Spark 3.5's `FunctionRegistry`, by class where sqlglot has one, else by
 name. Left out on purpose: what is random (`rand`, `uuid`, `shuffle`, `aes_encrypt` with its random start), what depends

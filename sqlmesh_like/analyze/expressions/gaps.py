@@ -1,6 +1,6 @@
 """Lists with a gap: `a,, b`, `a, from t`, `group by` of nothing, and brackets left open. Owns finding them in the text.
 
-The parser drops such a gap without a word, and what runs is written from its tree; Spark would refuse the text.
+The parser silently drops such a gap, and what runs is generated from its tree; Spark would refuse the text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Types of arrays and structs in Spark's short spelling. Owns taking them apart; pure text."""
+"""Types of arrays and structs in Spark's short spelling. Owns parsing them; pure text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which kinds of nodes a query has. Owns seeing it in one walk: most checks look for what most queries do not have."""
+"""Which kinds of nodes a query has. Owns collecting them in one walk: most checks need kinds that are rare."""
 
 from __future__ import annotations
 

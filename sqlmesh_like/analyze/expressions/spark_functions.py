@@ -1,4 +1,4 @@
-"""The functions that Spark 3.5 has. Owns their names, so that a misspelt one is reported before Spark starts.
+"""The functions that Spark 3.5 has. Owns their names, so that a misspelled one is reported before Spark starts.
 
 Source: what Spark's `FunctionRegistry` and `TableFunctionRegistry` register, what its grammar knows beside them, and
 the table functions of Hudi's extension.

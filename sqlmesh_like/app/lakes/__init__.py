@@ -1,5 +1,5 @@
-"""Catalog, planner and engine of a target, put together: of Spark (`lake`) and of DuckDB (`duck_lake`).
+"""Catalog, planner and engine of a target, assembled for Spark (`lake`) and for DuckDB (`duck_lake`).
 
-`read_session` is the lake of a caller that writes nothing; `spark_session` starts Spark, and keeps it for who asks;
-`table_history` reads timelines alone; `clean_tables` removes history that no model needs.
+`read_session` is the lake of a caller that writes nothing; `spark_session` starts Spark and keeps it for later callers;
+`table_history` reads only timelines; `clean_tables` removes history that no model needs.
 """

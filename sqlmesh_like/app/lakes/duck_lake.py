@@ -1,4 +1,4 @@
-"""The tables of a `duckdb` target: sources from fixture files, everything else computed on the way. Owns wiring them.
+"""The tables of a `duckdb` target: sources from fixture files, everything else computed as needed. Owns wiring them.
 
 Nothing outlives the process, so what a command reads is built first, whether it is selected or not.
 """

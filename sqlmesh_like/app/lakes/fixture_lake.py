@@ -1,7 +1,7 @@
-"""What the template of a unit-tested model asks, answered from the rows that the test gives. Owns wiring that lake.
+"""Queries by the template of a unit-tested model, answered from the rows that the test gives. Owns wiring that lake.
 
 As in dbt `execute` is true there. An answer that the given rows do not determine is an error that names the table: what
-the warehouse holds at that moment is none of a unit test's business.
+the warehouse holds at that moment does not concern a unit test.
 """
 
 from __future__ import annotations

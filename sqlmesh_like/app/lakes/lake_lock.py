@@ -1,7 +1,7 @@
-"""One writer of a kind in a lake at a time. Owns the lock, who holds it, and waiting for it.
+"""At most one writer of each kind in a lake at a time. Owns the lock, who holds it, and waiting for it.
 
-It is a lock of the operating system: it ends with the process that holds it, however that ends, and a process that is
-stopped holds it on.
+It is a lock of the operating system: it is released when its process ends, however that happens, and a process that is
+stopped keeps it.
 """
 
 from __future__ import annotations

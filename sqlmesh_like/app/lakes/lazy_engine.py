@@ -1,4 +1,4 @@
-"""An engine that is made when it is first asked for something: a call that needs no Spark never imports pyspark."""
+"""An engine that is created when it is first used: a call that needs no Spark never imports pyspark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark for an operation: that of the calls before it, or one of its own. Owns starting it for a target."""
+"""Spark for an operation: that of earlier calls, or its own. Owns starting it for a target."""
 
 from __future__ import annotations
 

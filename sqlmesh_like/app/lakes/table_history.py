@@ -1,4 +1,4 @@
-"""What a table's timeline says: its commits, and how others declare it. Starts no JVM."""
+"""What a table's timeline says: its commits, and how others declare it. Needs no JVM."""
 
 from __future__ import annotations
 

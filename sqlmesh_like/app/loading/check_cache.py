@@ -1,7 +1,7 @@
-"""What has been checked before. Owns when a project need not be checked again: nothing that a check looks at is other.
+"""What has been checked before. A project is checked again only if something that a check reads has changed.
 
-A key covers the rendered nodes, the columns of what they read, and the program itself; only checks that found no error
-are remembered, with their warnings. A key that is missing costs time, never an error.
+A key covers the rendered nodes, the columns of what they read, and the program itself; only checks that found no
+error are remembered, with their warnings. A key that is missing costs time, never an error.
 """
 
 from __future__ import annotations

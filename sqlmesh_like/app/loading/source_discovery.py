@@ -1,7 +1,7 @@
 """Tables that ingestion makes without a declaration, for commands that name any table of the lake: those that it
 discovered, and dead letters. Owns adding them to declared ones.
 
-Models read only what is declared, so nobody else asks for them.
+Models read only declared tables, so nothing else needs them.
 """
 
 from __future__ import annotations

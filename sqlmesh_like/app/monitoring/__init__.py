@@ -1,4 +1,4 @@
-"""What a long-running `sml watch` tells of itself: its state (`watch_status`) over HTTP (`status_server`), and alerts.
+"""How a long-running `sml watch` is monitored: its state (`watch_status`) over HTTP (`status_server`), and alerts.
 
 Listeners of ingestion and of runs feed the state; nothing here changes what is done.
 """

@@ -1,6 +1,7 @@
-"""Alerts of a watch: a command is run or a webhook called. Owns how often; `watch_alerts` what is worth one.
+"""Alerts of a watch: runs a command or calls a webhook. Owns how often; `watch_alerts` owns what causes one.
 
-Each alert is sent in a thread of its own queue: a hook that hangs holds nothing up, and one that fails is a warning.
+Each alert is sent in a thread of its own queue: a hook that hangs blocks nothing else, and one that fails causes a
+warning.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`/health` and `/metrics` of a watch over HTTP. Owns the server; `watch_status` has what it tells."""
+"""`/health` and `/metrics` of a watch over HTTP. Owns the server; `watch_status` has its contents."""
 
 from __future__ import annotations
 

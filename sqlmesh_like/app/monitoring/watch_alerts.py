@@ -1,4 +1,4 @@
-"""What of a watch is worth an alert. Owns the conditions; `alerts` sends them."""
+"""Which events of a watch cause an alert. Owns the conditions; `alerts` sends them."""
 
 from __future__ import annotations
 

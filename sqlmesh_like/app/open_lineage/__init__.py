@@ -1,5 +1,5 @@
-"""OpenLineage: events of what a run does with each node, with the columns that its columns come from.
+"""OpenLineage: events about what a run does with each node, with column lineage.
 
-`configuration` makes the client where somebody has configured it, `events` says what happened in its classes, and
-`listener` sends that while a run goes on. https://openlineage.io/docs/spec/object-model
+`configuration` creates the client if one is configured, `events` builds the client's event objects, and
+`listener` sends them during a run. https://openlineage.io/docs/spec/object-model
 """

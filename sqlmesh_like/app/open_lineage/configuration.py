@@ -1,4 +1,4 @@
-"""Whether and where events go. Owns finding out; variables, files and transports are the client's own.
+"""Whether and where events are sent. Owns finding out; variables, files and transports are the client's own.
 
 https://openlineage.io/docs/client/python/configuration
 """

@@ -1,6 +1,6 @@
-"""Tables as OpenLineage names them, and what is said of them: columns, where these come from, what was written.
+"""Tables as OpenLineage names them, with their facets: columns, column lineage, what was written.
 
-Names: https://openlineage.io/docs/spec/naming. A table is known by its folder; what lies nowhere by its own name.
+Names: https://openlineage.io/docs/spec/naming. A table is named by its folder; one without a folder by its own name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sends events while a run goes on, to whom the client's configuration says. Owns that a run never fails for it."""
+"""Sends events during a run, to the configured receiver. Owns that a run never fails because of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the columns of a model come from. Owns finding what is named; `plan.lineage` traces. Starts no JVM."""
+"""Where the columns of a model come from. Owns resolving the names; `plan.lineage` traces. Needs no JVM."""
 
 from __future__ import annotations
 

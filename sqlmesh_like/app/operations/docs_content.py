@@ -1,4 +1,4 @@
-"""The documentation site and catalog.json. Owns gathering what they show, and writing them; starts no JVM."""
+"""The documentation site and catalog.json. Owns collecting their contents, and writing them; needs no JVM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How old the newest rows of sources are. Owns asking the tables; `artifacts.sources` has the thresholds.
+"""How old the newest rows of sources are. Owns reading the tables; `artifacts.sources` has the thresholds.
 
 Starts Spark only for a `loaded_at_field` that is an expression, a `filter`, or a table that only Spark reads.
 """

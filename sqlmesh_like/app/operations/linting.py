@@ -1,4 +1,4 @@
-"""What is likely a mistake in queries that run. Owns which models are looked at; `plan.checks.lint` has the rules."""
+"""What is likely a mistake in queries that run. Owns which models are checked; `plan.checks.lint` has the rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table services. Owns which tables they are for; retention says what may go, the engine does it."""
+"""Table services. Owns which tables they apply to; retention decides what may be removed, the engine removes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan of the next run, before spending. Owns gathering it; `plan` decides, `plan.explain` has its JSON form."""
+"""The plan of the next run, before spending. Owns assembling it; `plan` decides, `plan.explain` has its JSON form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report: charts of `report.yml`, or of each table that nobody reads. Owns finding their rows, and the file."""
+"""The report: charts of `report.yml`, or of each table that no node reads. Owns finding their rows, and the file."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Models that follow an ingestion in the same process. Owns when they run; the executor runs them.
+"""Models that are updated after an ingestion in the same process. Owns when they run; the executor runs them.
 
-A round runs the selected models whose sources are there. It comes as soon as a batch has changed a table, and every
-half minute besides, for tables that others write and for models that read the clock. Where nothing changed it reads the
-top of each timeline, starts no Spark job and says nothing.
+A round runs the selected models whose sources exist. It starts as soon as a batch has changed a table, and every
+half minute besides, for tables that others write and for models that read the clock. If nothing changed it reads the
+end of each timeline, starts no Spark job and prints nothing.
 """
 
 from __future__ import annotations

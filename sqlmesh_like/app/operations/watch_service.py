@@ -1,4 +1,4 @@
-"""Ingestion and the models that follow it, in one process. Owns wiring both; `watch_loop` owns the rounds."""
+"""Ingestion and the models that depend on it, in one process. Owns wiring both; `watch_loop` owns the rounds."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What a machine and a project need before the first run, and after the last.
 
-`new_project` begins one, `doctor` checks, `dependencies` fetches `packages` (with their `archive`), jars and Java's
+`new_project` creates one, `doctor` checks it, `dependencies` fetches `packages` (with their `archive`), jars and Java's
 class archive, `clean` removes what commands wrote.
 """

@@ -1,6 +1,6 @@
-"""Extraction of tarballs. Owns what of an archive is taken: regular files and folders below one folder, within limits.
+"""Extraction of tarballs. Owns what is extracted: regular files and folders below one folder, within limits.
 
-Every name is checked as it is written, before anything is: what Python's own filters let through differs by version.
+Every name is checked before anything is written: what Python's own filters let through differs by version.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Removes what earlier commands wrote. Owns which folders may go: only those of outputs, inside the project."""
+"""Removes what earlier commands wrote. Owns which folders may be removed: only those of outputs, inside the project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `sml debug` looks at, one check a line. Owns the checks and their words; starts no Spark.
+"""What `sml debug` checks, one check per line. Owns the checks and their words; starts no Spark.
 
 A check that fails says why and what to do; the checks after it still run where they can.
 """

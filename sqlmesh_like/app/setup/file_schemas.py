@@ -1,4 +1,4 @@
-"""JSON Schema of the files that a project is written in, made of the declarations that the loader checks."""
+"""JSON Schema of a project's files, generated from the declarations that the loader checks."""
 
 from __future__ import annotations
 

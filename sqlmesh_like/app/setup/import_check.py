@@ -1,4 +1,4 @@
-"""A dbt project that somebody brings: what becomes of its models here. Owns the judgement; needs no lake and no JVM."""
+"""An existing dbt project: how its models work here. Owns the judgement; needs no lake and no JVM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A new project that runs as it is. Owns making it; `project_templates` holds its files, a folder for each example."""
+"""A new project that runs as it is. Owns creating it; `project_templates` holds its files, a folder per example."""
 
 from __future__ import annotations
 

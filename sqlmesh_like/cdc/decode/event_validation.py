@@ -1,4 +1,4 @@
-"""Which events cannot be ingested, and why. Owns the reasons that the rows of a table give, whatever their format."""
+"""Which events cannot be ingested, and why. Owns the reasons that depend on a table's rows, whatever their format."""
 
 from __future__ import annotations
 

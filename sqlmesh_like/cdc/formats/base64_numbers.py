@@ -1,4 +1,4 @@
-"""Numbers that a source spells as bytes in base64. Owns reading them as exact Spark SQL; knows no format.
+"""Numbers that a source writes as bytes in base64. Owns reading them as exact Spark SQL; knows no format.
 
 Spark has no function for it: `conv` stops at 64 bits, and its decimals at 38 digits.
 """

@@ -1,9 +1,9 @@
 """Row images of files that have types of their own.
 
-Owns taking values as they are; `row_images` reads those that are text.
+Owns using typed values directly; `row_images` reads those that are text.
 
-A value whose type is its column's is never spelt out. One of another type becomes a text and is decoded as every text
-is, unless a cast cannot alter it: what can be ingested, and as what, does not depend on how it arrived.
+A value whose type is its column's is never converted to text. One of another type becomes a text and is decoded as
+every text is, unless a cast cannot alter it: what can be ingested, and as what, does not depend on how it arrived.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Flink CDC's Kafka sink writes `debezium-json` (the default; `source` has only `db` and `table`) or `canal-json` (values
 of any JSON type, no `mysqlType`). Flink's own sinks write the same without any table name, and an update as a delete
-and an insert: such messages go by the topic or file they are in.
+and an insert: such messages are assigned by the topic or file they are in.
 Format: https://nightlies.apache.org/flink/flink-cdc-docs-stable/docs/connectors/pipeline-connectors/kafka/ and
 https://nightlies.apache.org/flink/flink-docs-stable/docs/connectors/table/formats/debezium/
 """

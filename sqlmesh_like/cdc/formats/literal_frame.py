@@ -1,7 +1,7 @@
-"""Frames of Spark from texts: of a few rows that are known here, and of queries over other frames.
+"""Spark frames from SQL texts: of a few rows that are known here, and of queries over other frames.
 
-Rows are made within the JVM: `createDataFrame` pickles them and starts processes of Python that read them, which takes
-half a second of each small batch.
+Rows are created within the JVM: `createDataFrame` pickles them and starts processes of Python that read them, which
+takes half a second of each small batch.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Many events of a key → its row: newest by order and position, deletes, moves between partitions.
+"""Many events of a key → its row: the newest by order and position, deletes, moves between partitions.
 
 `merge_sql` is the rule; `tombstones` remembers deletes, `unchanged_value_backfill` fills what an event leaves out,
-`unsure_placement` finds rows whose place is in doubt, `defaults` and `counts` say what is filled and reported.
+`unsure_placement` finds rows whose location is uncertain, `defaults` and `counts` decide what is filled and reported.
 """

@@ -1,4 +1,4 @@
-"""What a table's events of a batch come to. Owns counting them, and how far in the table their rows can be."""
+"""The outcome of a table's events of a batch. Owns counting them, and how far in the table their rows can be."""
 
 from __future__ import annotations
 

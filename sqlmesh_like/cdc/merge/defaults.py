@@ -1,4 +1,4 @@
-"""What rows hold in a column that was added with a default. Owns finding those rows: no event tells of them.
+"""What rows hold in a column that was added with a default. Owns finding those rows: no event reports them.
 
 `ALTER TABLE … ADD COLUMN … DEFAULT 5` changes every row of the source's table and logs none of them. The events that
 follow state the default in their schema, so the rows of the table get it, and the events before the first of those.

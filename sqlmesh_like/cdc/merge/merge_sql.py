@@ -1,7 +1,7 @@
 """One final action per key out of a batch. Owns the order of events and where rows must vanish; knows no engine.
 
 Every event is a version of its key, ordered by (order_by, position). The newest version a key ever had decides: its row
-stands in exactly one partition, or nowhere. `floors` remember, for keys that were deleted or moved, the newest such
+is stored in exactly one partition, or nowhere. `floors` remember, for keys that were deleted or moved, the newest such
 version, so that a late event can neither resurrect a row nor leave a second copy of it elsewhere. Taking a batch in
 twice gives the same state: ties go to the batch.
 

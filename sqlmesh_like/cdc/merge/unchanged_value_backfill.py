@@ -1,7 +1,7 @@
-"""Values that an event does not bring because they had not changed. Owns finding them in earlier versions of the row.
+"""Values that an event does not contain because they had not changed. Owns finding them in earlier versions.
 
-PostgreSQL logs no TOASTed value that an update left alone, some tools send changed columns only. Such a value is, in
-this order: what the row before says, what an earlier event of the batch said, what the table holds.
+PostgreSQL does not log TOASTed values that an update did not change, some tools send only changed columns. Such a
+value is, in this order: what the row before says, what an earlier event of the batch said, what the table holds.
 """
 
 from __future__ import annotations

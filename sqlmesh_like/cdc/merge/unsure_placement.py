@@ -1,4 +1,4 @@
-"""Rows that may not stand where their events say. Owns finding them by the dead letters of their key.
+"""Rows that may not be stored where their events say. Owns finding them by the dead letters of their key.
 
 An event that could not be ingested may have moved its row to another partition, or have been its insert: until it comes
 in, what later events of the key say of the row before is not what the table has, so the table is asked.

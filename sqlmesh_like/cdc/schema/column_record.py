@@ -1,6 +1,6 @@
 """What a commit says of its table's columns.
 
-Owns how that is written down and read; `schema_evolution` says what changes.
+Owns how that is written and read; `schema_evolution` decides what changes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What of a declaration a table was made with, for good. Owns refusing another: its rows would be found no more.
+"""The permanent parts of a table's declaration. Owns refusing others: the table's rows would no longer be found.
 
 Rows are found by record key and partition: a table that is written with another primary key, another way to spell it
 (`Layout.record_key`), or another partition would get a second copy of every row that changes.

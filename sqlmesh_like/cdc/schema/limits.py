@@ -1,6 +1,6 @@
-"""How deep and how long what an event brings may be. Owns the limits; beyond is a dead letter, or a shorter name.
+"""How deep and how long values of an event may be. Owns the limits; beyond them is a dead letter, or a shorter name.
 
-Readers of JSON call themselves for each level: a text of some hundred of them ends Java by a StackOverflowError.
+JSON readers recurse for each level: a text with some hundred levels ends Java with a StackOverflowError.
 """
 
 from __future__ import annotations

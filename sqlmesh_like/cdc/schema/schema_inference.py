@@ -1,6 +1,6 @@
-"""Columns of events that state no schema, guessed from their values.
+"""Columns of events without a schema, inferred from their values.
 
-Owns the guess; `schema_evolution` says what it changes.
+Owns the inference; `schema_evolution` decides what it changes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Row images read with the types of their columns at once. Owns which events may be, and which must be read again.
 
-`row_images` reads every value as text and says of each what is wrong with it. Most events have nothing wrong: one
-`from_json` gives their values with half of the work. An event in which any value was not what its column takes, or
+`row_images` reads every value as text and reports what is wrong with it. Most events have no error: one
+`from_json` reads their values with half of the work. An event in which any value was not what its column takes, or
 could have been altered, is `unsure`; `row_images` then reads it once more.
 """
 

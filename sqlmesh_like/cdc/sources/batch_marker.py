@@ -1,4 +1,4 @@
-"""The record of a batch in a table's commit metadata. Owns recognizing a batch that is there already.
+"""The record of a batch in a table's commit metadata. Owns recognizing a batch that was already ingested.
 
 A crash between two tables replays the whole batch; the query's own batch number starts again when a checkpoint is lost,
 so a batch is the query id and its part of the log: files, or offsets by topic and partition.

@@ -1,4 +1,4 @@
-"""Whether a source's Kafka is there. Owns asking its brokers before Spark starts, which would try for minutes."""
+"""Whether a source's Kafka is reachable. Owns checking its brokers before Spark, which retries for minutes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Tables that failed in a batch and have to catch up. Owns the note of what each has still to ingest, in log order.
+"""Tables that failed in a batch and have to catch up. Owns the record of what each still has to ingest, in log order.
 
-The note is written before the batch counts as done, so that no crash can lose it: while a table is behind, every batch
-is added to its note instead of being written to the table, for a later event must not overtake an earlier one.
+The record is written before the batch counts as done, so that no crash can lose it: while a table is behind, every
+batch is added to its record instead of being written to the table, because a later event must not overtake an earlier
+one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Tables that nobody declared, ingested under `discover: true`. Owns their names, their keys and the note of both.
+"""Undeclared tables, ingested under `discover: true`. Owns their names, their keys and the record of both.
 
-A table is noted before its first row is written, so that its name never changes; a declaration, once made, goes first.
+A table is recorded before its first row is written, so that its name never changes; a later declaration takes
+precedence.
 """
 
 from __future__ import annotations

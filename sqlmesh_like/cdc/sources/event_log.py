@@ -1,6 +1,6 @@
 """Where a source's events are read from.
 
-Owns what every kind of log can do; `file_log`, `parquet_log` and `kafka_log` do it.
+Owns the interface of all logs; `file_log`, `parquet_log` and `kafka_log` implement it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Logs of text files, one message a line. Owns reading them and numbering their lines.
+"""Logs of text files, one message per line. Owns reading them and numbering their lines.
 
 A file must be complete when it appears (write elsewhere, then move it in) and is read once by its path; names that
 start with `_` or `.` are ignored.

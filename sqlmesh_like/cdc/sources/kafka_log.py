@@ -1,4 +1,4 @@
-"""Logs in Kafka, one message a record. Owns the options of reading them and how a record's place is spelt.
+"""Logs in Kafka, one message per record. Owns the options of reading them and how a record's position is written.
 
 Offsets are recorded by us, in the checkpoint and with each table's commit, never as a consumer group's. Events of one
 key must be in one partition, as every tool writes them: only there do offsets say which came first.

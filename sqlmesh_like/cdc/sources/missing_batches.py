@@ -1,4 +1,4 @@
-"""Which part of a source's log a table lacks that went back to an older state. Owns that nothing between is left out.
+"""Which part of a source's log is missing in a table that went back to an older state. Owns that nothing is left out.
 
 A table's newest commit says which batch it was of: all that the query has read since is to be ingested again, in order.
 To ingest more than is missing changes nothing, for each key ends with its last event; to leave out one event would lose

@@ -1,4 +1,4 @@
-"""A part of a source's log: what one batch ingested. Owns how it is written down; `event_log` reads it."""
+"""A part of a source's log: what one batch ingested. Owns its written form; `event_log` reads it."""
 
 from __future__ import annotations
 

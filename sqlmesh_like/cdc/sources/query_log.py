@@ -1,4 +1,4 @@
-"""What a source's streaming query has read, as Spark's checkpoint says. Owns reading it; needs no JVM.
+"""What a source's streaming query has read, according to Spark's checkpoint. Owns reading it; needs no JVM.
 
 Spark keeps the end of each of the last 100 batches (`offsets/<batch>`; `commits/<batch>` once it is done), where a
 query began in Kafka (`sources/0/0`) and every file that it has listed (`sources/0/<log id>`, from time to time all in

@@ -1,4 +1,4 @@
-"""Which declared table takes the events of which source table. Owns the matching; decoding and writing are not its."""
+"""Which declared table ingests the events of which source table. Owns only the matching, not decoding or writing."""
 
 from __future__ import annotations
 

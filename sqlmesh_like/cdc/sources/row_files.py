@@ -1,4 +1,4 @@
-"""Parquet files that a batch brings, with rows that have types. Owns reading them as Spark frames; decides nothing."""
+"""Parquet files of a batch, with typed rows. Owns reading them as Spark frames; decides nothing."""
 
 from __future__ import annotations
 

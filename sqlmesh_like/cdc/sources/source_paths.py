@@ -1,4 +1,4 @@
-"""Where an ingestion keeps its things in a warehouse. Owns paths and names; reads and writes nothing."""
+"""Where an ingestion keeps its state in a warehouse. Owns paths and names; reads and writes nothing."""
 
 from __future__ import annotations
 

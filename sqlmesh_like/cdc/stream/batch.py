@@ -2,9 +2,9 @@
 
 Owns the order of its commits; `events` says what lines are, `table_batch` writes each table.
 
-Malformed events are kept first, tables follow side by side. A table that fails does not stop the others: it is noted
-as behind (`catch_up_queue`) and catches up later. Any other failure fails the batch, which is then replayed: tables
-that have it recognize it.
+Malformed events are stored first, tables follow in parallel. A table that fails does not stop the others: it is
+recorded as behind (`catch_up_queue`) and catches up later. Any other failure fails the batch, which is then replayed:
+tables that have it recognize it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sources that are ingested until somebody says stop. Owns the wait; `ingest_run` runs each source."""
+"""Sources that are ingested until stopped. Owns the wait; `ingest_run` runs each source."""
 
 from __future__ import annotations
 

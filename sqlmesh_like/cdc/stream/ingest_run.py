@@ -1,7 +1,7 @@
 """The one streaming query of a source. Owns its life: start, batches exactly once, catching up, a graceful stop.
 
-Spark writes down which part of the log a batch is before the batch runs, and that it is done after. What a batch does
-is `batch`'s.
+Spark records which part of the log a batch covers before the batch runs, and its completion afterwards. What a batch
+does is up to `batch`.
 """
 
 from __future__ import annotations

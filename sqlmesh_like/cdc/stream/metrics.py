@@ -1,4 +1,4 @@
-"""What ingestion measures, for machines. Owns both forms: lines of JSON, and the text that Prometheus reads.
+"""Metrics of ingestion for programs. Owns both forms: lines of JSON, and the text that Prometheus reads.
 
 A file whose name ends in `.prom` is replaced after every batch (for node_exporter's textfile collector); any other gets
 a line more for each table of each batch. Format: https://prometheus.io/docs/instrumenting/exposition_formats/

@@ -1,9 +1,9 @@
-"""Dead letters ingested again, after their cause was fixed. Owns that this neither loses, doubles nor overtakes.
+"""Dead letters ingested again, after their cause was fixed. Owns that no event is lost, duplicated or overtaken.
 
-Letters go the way of every line. A table takes an event of the past only where nothing later has come to its key:
-with `order_by` that is a rule of every batch; without it, rows and the side table of deletes (which is kept for all
-tables while letters are open) say where in the log the newest event of a key was. Letters leave their table when all
-tables are written: a crash before that takes them in once more, to no effect.
+They are processed like every line. A table accepts a past event only if nothing later has changed its key: with
+`order_by` that is a rule of every batch; without it, rows and the side table of deletes (which is kept for all tables
+while there are dead letters) say where in the log the newest event of a key was. Dead letters are removed when all
+tables are written: after an earlier crash they are ingested once more, without effect.
 """
 
 from __future__ import annotations

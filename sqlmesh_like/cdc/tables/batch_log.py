@@ -1,6 +1,6 @@
-"""The change log of one batch into one table. Owns for which tables it is worth its work, and what is read for it.
+"""The change log of one batch into one table. Owns for which tables it pays off, and what is read for it.
 
-Events seldom tell rows as they were in the table, so these are looked up. In a small table that takes longer than to
+Events rarely contain rows as they were in the table, so these are looked up. In a small table that takes longer than to
 compare its files, as readers do where there is no log.
 """
 

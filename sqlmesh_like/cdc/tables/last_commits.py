@@ -1,8 +1,8 @@
-"""What a source's tables held when it last wrote them. Owns the note of it and seeing that a table went back since.
+"""What a source's tables held when it last wrote them. Owns the record and noticing that a table went back since.
 
 A checkpoint says which events were read, whatever became of the tables: after a restore from a backup, a rollback to a
-savepoint or the loss of a file there would be "nothing new" for ever. The note is written after the commits of a
-batch; where a process dies in between, it names an earlier commit, which is there as well.
+savepoint or the loss of a file there would be "nothing new" forever. The record is written after the commits of a
+batch; if a process dies in between, it names an earlier commit, which exists as well.
 """
 
 from __future__ import annotations

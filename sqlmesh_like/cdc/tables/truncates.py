@@ -1,4 +1,4 @@
-"""When tables of a source were emptied. Owns the note of it; `merge_sql` says what a truncate does to rows.
+"""When tables of a source were emptied. Owns the record; `merge_sql` says what a truncate does to rows.
 
 A dead letter that is older than a truncate must not bring its row back when it is ingested at last; rows that the table
 never held leave no trace but this one.

@@ -1,1 +1,1 @@
-"""One module a command, named as the command; its `command` parses flags and prints."""
+"""One module per command, named after it; its `command` parses flags and prints."""

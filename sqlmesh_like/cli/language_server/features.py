@@ -1,4 +1,4 @@
-"""What is offered, shown and led to at a place of a file. Owns the answers as plain values; `server` sends them."""
+"""Completions, hovers and definitions at a position of a file. Owns them as plain values; `server` sends them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a project declares, by the names that templates use. Owns gathering it from a loaded project; starts no JVM."""
+"""What a project declares, by the names that templates use. Owns collecting it from a loaded project; needs no JVM."""
 
 from __future__ import annotations
 

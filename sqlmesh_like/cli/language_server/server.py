@@ -1,6 +1,6 @@
 """The protocol, by pygls. Owns positions and addresses of files; a project is read when its files are opened or saved.
 
-What is found then is that of `sml compile`, of the files as they are on the disk.
+Its findings are those of `sml compile`, for the files as they are on disk.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the cursor stands in: a call of ref() or source(), a setting of config(), a call of a macro, plain SQL.
 
-Owns reading it off the text before the cursor and the line; what is being typed is rarely a valid template.
+Owns deriving it from the text before the cursor and the line; text being typed is rarely a valid template.
 """
 
 from __future__ import annotations

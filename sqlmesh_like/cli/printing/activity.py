@@ -1,6 +1,6 @@
 """What a call is doing, from its first second on: a spinner on a terminal, an event in JSON logs, nothing on pipes.
 
-Owns the line of the terminal that it stands in: whatever else is printed meanwhile goes through `_Guarded` and finds
+Owns the line of the terminal that it occupies: whatever else is printed meanwhile goes through `_Guarded` and finds
 that line empty. Operations name their phases by `Reporter.phase`.
 """
 

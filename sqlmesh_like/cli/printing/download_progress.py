@@ -1,4 +1,4 @@
-"""How a download looks: a bar on a terminal, one line a file elsewhere. Owns nothing of what is fetched."""
+"""The display of a download: a bar on a terminal, one line per file elsewhere. Owns nothing of what is fetched."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The line that an error is about, with a caret. Owns how it looks, and which files may be shown.
 
-Of files that may hold secrets, profiles and settings of ingestion, a line is shown up to its key: an error can come
-before anybody knows what of it is secret.
+Of files that may hold secrets, profiles and settings of ingestion, a line is shown up to its key: an error can occur
+before it is known which part is secret.
 """
 
 from __future__ import annotations

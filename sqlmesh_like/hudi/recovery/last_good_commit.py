@@ -1,4 +1,4 @@
-"""The newest commit at which a table can be read whole. Owns looking for it, from the newest commit back; no JVM."""
+"""The newest commit at which a table can be read completely. Owns finding it, from the newest commit back; no JVM."""
 
 from __future__ import annotations
 

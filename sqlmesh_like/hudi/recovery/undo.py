@@ -1,6 +1,6 @@
-"""Commits taken off a table, the newest first, so that it stands as before. Owns the order that a crash survives.
+"""Commits removed from a table, the newest first, to restore an earlier state. Owns the order that survives a crash.
 
-A commit that is taken off is first made to look as if it had been cut off: its files are marked, then it is in flight
+A commit to remove is first made to look as if it had been interrupted: its files are marked, then it is in flight
 again. Whoever writes next, this writer or Hudi's, would remove it. Its metadata, which may be broken, is not read: a
 data file says by its name which commit wrote it.
 """

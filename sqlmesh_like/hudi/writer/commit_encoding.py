@@ -1,4 +1,4 @@
-"""The file of a completed commit. Owns its Avro record, as far as Hudi's readers and ours ask for it.
+"""The file of a completed commit. Owns its Avro record, as far as Hudi's readers and ours need it.
 
 Source: Hudi's technical specification, "Timeline"; names and types are those of commits of table version 9.
 """

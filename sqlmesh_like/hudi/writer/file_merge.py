@@ -1,8 +1,8 @@
 """One file group's next file: its rows as they were, with upserts and deletes merged in. Owns the merge and its counts.
 
-Rows are streamed, so that memory is bound by a piece of the file and the actions. Which of two rows of a key wins is
+Rows are streamed, so that memory is bounded by a piece of the file and the actions. Which of two rows of a key wins is
 Hudi's rule: the last one, or, of a table with ordering fields, the one of the higher order, an action of the same order
-included. Rows that stay keep Hudi's columns but for the name of the file.
+included. Unchanged rows keep Hudi's columns except the name of the file.
 """
 
 from __future__ import annotations

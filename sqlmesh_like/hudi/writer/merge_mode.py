@@ -1,4 +1,4 @@
-"""Which of two rows of a key a table keeps. Owns telling whether that is as its writers here declare it."""
+"""Which of two rows of a key a table keeps. Owns checking whether that is as its writers here declare it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Rows → one commit of a copy-on-write table. Owns the order of the work; its neighbours are the parts.
 
-The commit is there whole or not at all, with its metadata and the log of what it changed, as Spark's would be.
+The commit exists completely or not at all, with its metadata and the log of what it changed, as Spark's would be.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What is wrong or likely wrong with models before a run: errors (`check`, `contracts`), warnings and `lint`."""
+"""Problems of models that are found before a run: errors (`check`, `contracts`), warnings and `lint`."""

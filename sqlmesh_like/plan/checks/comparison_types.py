@@ -1,6 +1,6 @@
-"""Types that meet in joins and unions. Owns which Spark refuses (an error) and which it converts (a warning).
+"""Types that are combined in joins and unions. Owns which Spark refuses (an error) and which it converts (a warning).
 
-Source: `TypeCoercion` of Spark 3.5 without ANSI. Speaks only where both types are known.
+Source: `TypeCoercion` of Spark 3.5 without ANSI. Reports only if both types are known.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether a query keeps the contract of its model. Owns comparing names and types; the order is `analyze`'s matter.
+"""Whether a query fulfils the contract of its model. Owns comparing names and types; `analyze` owns the order.
 
 Source: https://docs.getdbt.com/docs/mesh/govern/model-contracts. Types are compared in Spark's spelling; one that
 nobody can prove before Spark has run is left to the run.

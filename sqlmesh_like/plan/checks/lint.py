@@ -1,6 +1,6 @@
-"""What is likely a mistake in a query that runs. Owns the rules of `sml lint`; what cannot run is `check`'s matter.
+"""What is likely a mistake in a query that runs. Owns the rules of `sml lint`; what cannot run is `check`'s.
 
-A rule speaks only where it knows: types are those of sources, seeds and models that are declared or derived.
+A rule reports only what is certain: types are those of sources, seeds and models that are declared or derived.
 """
 
 from __future__ import annotations

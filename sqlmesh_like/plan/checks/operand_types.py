@@ -1,6 +1,6 @@
-"""Types that operators do not take. Owns what Spark refuses after it has started; speaks only where both are known.
+"""Types that operators do not accept. Owns what Spark refuses after it has started; reports only if both are known.
 
-Joins of two kinds of types are `comparison_types`'s matter. Source: Spark 3.5, `ResolveBinaryArithmetic`, the input
+Joins of two kinds of types are checked by `comparison_types`. Source: Spark 3.5, `ResolveBinaryArithmetic`, the input
 types of `DateAdd`, and `TypeCoercion` without ANSI.
 """
 

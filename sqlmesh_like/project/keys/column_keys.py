@@ -1,4 +1,4 @@
-"""The keys of columns, and the entries of `data_tests:`, which nodes and columns have alike."""
+"""The keys of columns, and the entries of `data_tests:`, which nodes and columns share."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ data_tests = Form(
     "list: name of a test, or {name: {arguments, config}}",
     {"type": "array", "items": {"anyOf": [{"type": "string"}, _NAMED, _BY_TEST_NAME]}},
 )
-_OF_DBT = Key(anything, help="Of dbt; taken as it is.")
-_META = Key(plain_mapping, help="Whatever the project wants to say.", example={"pii": True})
-_TAGS = Key(texts, help="Words to select by; its data tests have them too.", example=["pii"])
+_OF_DBT = Key(anything, help="dbt's; its value is not checked.")
+_META = Key(plain_mapping, help="Any values of the project's own.", example={"pii": True})
+_TAGS = Key(texts, help="Tags to select by; its data tests have them too.", example=["pii"])
 CONSTRAINT = Shape("a constraint", {
     "type": Key(text, help="not_null, primary_key …", example="not_null"),
 }, others="take")  # fmt: skip
@@ -49,9 +49,9 @@ COLUMN_KEYS = {
     "meta": _META,
     "tags": _TAGS,
     "quote": Key(flag, help="Whether the name is written in quotes.", example=True),
-    "constraints": Key(each(CONSTRAINT), help="Of a contract.", example=[{"type": "not_null"}]),
+    "constraints": Key(each(CONSTRAINT), help="Constraints of a contract.", example=[{"type": "not_null"}]),
     "config": Key(entry(COLUMN_CONFIG), help="Settings.", example={"tags": ["pii"]}),
-    "granularity": Key(any_granularity, help="Of a column of times: what a value stands for.", example="day"),
+    "granularity": Key(any_granularity, help="Of a time column: the granularity of its values.", example="day"),
     "policy_tags": _OF_DBT,
     "docs": _OF_DBT,
 }  # fmt: skip

@@ -26,22 +26,20 @@ from sqlmesh_like.project.nodes import AuthorStrategy, Materialized, Microbatch,
 
 CHECKED: Mapping[str, Setting] = {
     "materialized": one_of_setting("What the model becomes.", *get_args(Materialized)),
-    "unique_key": texts_setting("Columns that identify a row; without it the program finds them.", ["order_id"]),
+    "unique_key": texts_setting("Columns that identify a row; derived from the SQL by default.", ["order_id"]),
     "partition_by": partitions_setting("Columns by which the table's files are partitioned.", ["year_month"]),
     "table_type": one_of_setting("Hudi's table type: copy-on-write or merge-on-read.", *get_args(TableType)),
-    "refresh": one_of_setting("How the table follows its inputs.", *get_args(Refresh)),
-    "tags": texts_setting("Words to select by; those of all levels add up.", ["nightly"]),
-    "schema": text_setting("Schema of the table, after that of the target where dbt's own rule applies.", "dws"),
-    "alias": text_setting("Name of the table, where it is not that of the file.", "orders"),
+    "refresh": one_of_setting("How the table is updated when its inputs change.", *get_args(Refresh)),
+    "tags": texts_setting("Tags to select by; those of all levels are combined.", ["nightly"]),
+    "schema": text_setting("Schema of the table, appended to the target's where dbt's own rule applies.", "dws"),
+    "alias": text_setting("Name of the table, if it differs from the file's.", "orders"),
     "enabled": boolean_setting("Whether the node is part of the project."),
     "full_refresh": boolean_setting("Whether --full-refresh rebuilds it: true always, false never."),
     "incremental_strategy": one_of_setting(
         "How an is_incremental() model's own rows are written.", *get_args(AuthorStrategy), *get_args(Microbatch)
     ),
-    "merge_update_columns": texts_setting("Of strategy merge: the only columns that a match changes.", ["amount"]),
-    "merge_exclude_columns": texts_setting(
-        "Of strategy merge: columns that a match leaves as they are.", ["created_at"]
-    ),
+    "merge_update_columns": texts_setting("For strategy merge: the only columns that a match changes.", ["amount"]),
+    "merge_exclude_columns": texts_setting("For strategy merge: columns that a match does not change.", ["created_at"]),
     "incremental_predicates": texts_setting(
         "Conditions on the rows of the table that are compared.", ["day > '2024-01-01'"]
     ),
@@ -49,18 +47,22 @@ CHECKED: Mapping[str, Setting] = {
         "What an is_incremental() model does when its columns change.",
         *("ignore", "fail", "append_new_columns", "sync_all_columns"),
     ),
-    "pre_hook": hooks_setting("Statements before the model; those of all levels add up.", "delete from audit"),
-    "post_hook": hooks_setting("Statements after the model; those of all levels add up.", "analyze table {{ this }}"),
-    "publish": publish_setting("Where the table is sent to after each change of it.", {"to": "bi", "table": "orders"}),
-    "hudi": scalars_setting("Options of Hudi's writer; merges by key.", {"hoodie.parquet.compression.codec": "zstd"}),
+    "pre_hook": hooks_setting("Statements before the model; those of all levels are combined.", "delete from audit"),
+    "post_hook": hooks_setting(
+        "Statements after the model; those of all levels are combined.", "analyze table {{ this }}"
+    ),
+    "publish": publish_setting(
+        "Destinations to which the table is sent after each change.", {"to": "bi", "table": "orders"}
+    ),
+    "hudi": scalars_setting("Options of Hudi's writer; merged by key.", {"hoodie.parquet.compression.codec": "zstd"}),
     "contract": mapping_setting(
         "`enforced: true`: the query must have the columns that YAML declares.", {"enforced": True}
     ),
-    "meta": mapping_setting("Whatever the project wants to say; merges by key.", {"owner": "sales"}),
+    "meta": mapping_setting("Any values of the project's own; merged by key.", {"owner": "sales"}),
     "group": text_setting("Group of the model.", "finance"),
     "access": one_of_setting("Who may ref() it.", "private", "protected", "public"),
-    "docs": mapping_setting("Of dbt's site, e.g. `show`.", {"show": False}),
-    "persist_docs": mapping_setting("Of dbt; here it decides what `state:` compares.", {"relation": True}),
+    "docs": mapping_setting("Settings of dbt's site, e.g. `show`.", {"show": False}),
+    "persist_docs": mapping_setting("dbt's; here it only decides what `state:` compares.", {"relation": True}),
 }
 _OF_SNAPSHOTS: Mapping[str, str] = {
     "strategy": "Of a snapshot: timestamp or check.",
@@ -68,24 +70,24 @@ _OF_SNAPSHOTS: Mapping[str, str] = {
     "check_cols": "Of a snapshot: the columns that are compared, or `all`.",
     "hard_deletes": "Of a snapshot: ignore, invalidate or new_record.",
     "invalidate_hard_deletes": "Of a snapshot: the old spelling of `hard_deletes: invalidate`.",
-    "dbt_valid_to_current": "Of a snapshot: SQL of what `dbt_valid_to` is while a row is valid.",
+    "dbt_valid_to_current": "Of a snapshot: SQL for the value of `dbt_valid_to` while a row is valid.",
     "snapshot_meta_column_names": "Of a snapshot: other names of the added columns.",
 }
 _OF_SEEDS: Mapping[str, str] = {
     "column_types": "Of a seed: types by column.",
-    "delimiter": "Of a seed: what separates its values.",
-    "quote_columns": "Of dbt's seeds; no effect here.",
+    "delimiter": "Of a seed: the separator of its values.",
+    "quote_columns": "dbt's, for seeds; no effect here.",
 }
 _OF_DBT = (
     *("batch_size", "begin", "buckets", "clustered_by", "concurrent_batches", "database", "event_time"),
     *("file_format", "grants", "location_root", "lookback", "options", "packages", "target_schema", "target_database"),
     *("quoting", "sql_header", "static_analysis", "tblproperties"),
 )
-"""Keys of dbt (and dbt-spark) that change nothing here: taken as they are, so that an existing project compiles."""
+"""Keys of dbt (and dbt-spark) that have no effect here: accepted so that an existing project compiles."""
 SETTINGS: Mapping[str, Setting] = {
     **CHECKED,
     **{name: unchecked_setting(help_) for name, help_ in {**_OF_SNAPSHOTS, **_OF_SEEDS}.items()},
-    **{name: unchecked_setting("Of dbt; taken as it is.") for name in _OF_DBT},
+    **{name: unchecked_setting("dbt's; its value is not checked.") for name in _OF_DBT},
 }
 _SEVERITIES = ("error", "warn")
 
@@ -121,21 +123,21 @@ _DIGITS: JsonSchema = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "st
 _OF_TEST = " of a data test"
 TEST_SETTINGS: Mapping[str, Setting] = {
     "severity": Setting(
-        _severity, "`error` | `warn`", {"anyOf": [{"enum": list(_SEVERITIES)}, _WORD]}, "What a failure is.", "warn"
+        _severity, "`error` | `warn`", {"anyOf": [{"enum": list(_SEVERITIES)}, _WORD]}, "Severity of a failure.", "warn"
     ),
     "enabled": boolean_setting("Whether the test is part of the project.", _OF_TEST),
-    "tags": Setting(_tags, "text or list of texts", {}, "Words to select by.", ["nightly"]),
+    "tags": Setting(_tags, "text or list of texts", {}, "Tags to select by.", ["nightly"]),
     "where": Setting(_text, "SQL", _STRING, "The rows that are tested.", "day > current_date() - 7"),
-    "limit": Setting(_count, "whole number", _DIGITS, "So many failing rows are read.", 100),
-    "store_failures": boolean_setting("Whether failing rows are kept in a table.", _OF_TEST),
+    "limit": Setting(_count, "whole number", _DIGITS, "How many failing rows are read at most.", 100),
+    "store_failures": boolean_setting("Whether failing rows are stored in a table.", _OF_TEST),
     "error_if": Setting(_text, "comparison", _STRING, "When the number of failing rows is an error.", "> 10"),
     "warn_if": Setting(_text, "comparison", _STRING, "When the number of failing rows is a warning.", "> 0"),
-    "fail_calc": Setting(_text, "SQL", _STRING, "What is computed of the failing rows.", "count(*)"),
-    "store_failures_as": unchecked_setting("`table`, `view` or `ephemeral`: how failing rows are kept."),
-    "meta": unchecked_setting("Whatever the project wants to say; merges by key."),
+    "fail_calc": Setting(_text, "SQL", _STRING, "What is computed from the failing rows.", "count(*)"),
+    "store_failures_as": unchecked_setting("`table`, `view` or `ephemeral`: how failing rows are stored."),
+    "meta": unchecked_setting("Any values of the project's own; merged by key."),
     "schema": unchecked_setting("Schema of the table of failing rows."),
     "alias": unchecked_setting("Name of the table of failing rows."),
-    **{name: unchecked_setting("Of dbt; taken as it is.")
+    **{name: unchecked_setting("dbt's; its value is not checked.")
        for name in ("database", "group", "materialized", "sql_header", "static_analysis")},
 }  # fmt: skip
 _TEST_DEFAULTS: Mapping[str, object] = {"severity": "error", "enabled": True, "fail_calc": "count(*)",
@@ -157,7 +159,7 @@ class ConfigShape(Shape):
 
 
 class FolderTree(Shape):
-    """Settings by folder, of which a plain key is a setting where it is one, else a folder's name; `+key` always is."""
+    """Settings by folder: a plain key is a setting if one has that name, else a folder; `+key` is always a setting."""
 
     def schema(self) -> JsonSchema:
         spelt = {

@@ -1,4 +1,4 @@
-"""What values settings of `config` take. Owns checks of plain values: in-file `config()` has no YAML to point at."""
+"""The values that settings of `config` accept. Owns checks of plain values: in-file `config()` is not YAML."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def publish_setting(help_: str, example: object) -> Setting:
 
 
 def unchecked_setting(help_: str) -> Setting:
-    """Of dbt: taken as it is."""
+    """dbt's: accepted without a check."""
     return Setting(lambda _key, value: value, "anything", {}, help_)
 
 

@@ -1,4 +1,4 @@
-"""Declarations as JSON Schema, draft 7: that which VS Code's YAML extension reads."""
+"""Declarations as JSON Schema, draft 7, which VS Code's YAML extension reads."""
 
 from __future__ import annotations
 

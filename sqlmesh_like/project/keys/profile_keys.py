@@ -61,14 +61,14 @@ CATALOG = Shape("catalog", {
     name: Key(custom("mapping", {"type": "object"}), help=f"Settings of {name}.", example={}) for name in CATALOGS
 })  # fmt: skip
 OUTPUT = OutputShape("an output", {
-    "type": Key(choice("spark", "duckdb"), is_required=True, help="What computes.", example="spark"),
-    "schema": Key(text, "default", help="Schema of models that name none.", example="dws"),
+    "type": Key(choice("spark", "duckdb"), is_required=True, help="The engine.", example="spark"),
+    "schema": Key(text, "default", help="Schema of models that do not set one.", example="dws"),
     "warehouse": Key(text, "warehouse", help="Folder of the tables, relative to the project, or a URI.",
                      example="s3://lake/warehouse"),
     "master": Key(text, "local[*]", help="Spark's master.", example="yarn"),
     "threads": Key(Form(_threads, "whole number of at least 1",
                         {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": r"^\s*\d+\s*$"}]}),
-                   1, help="Models that are computed side by side.", example=4),
+                   1, help="Number of models that are computed in parallel.", example=4),
     "catalog": Key(custom("`none` | `hive` | `glue`, or one with its settings", {"enum": list(CATALOGS)}, CATALOG),
                    "none", help="Where tables are registered.", example="hive"),
     "spark": Key(settings, help="Settings of the Spark session.", example={"spark.executor.memory": "4g"}),
@@ -80,7 +80,8 @@ OUTPUT = OutputShape("an output", {
                         help="auto: small changes are computed by DuckDB where it is proven to give Spark's rows.",
                         example="spark"),
     "on_unproven": Key(choice(*get_args(OnUnproven)), "error",
-                       help="Of type duckdb: a query that it is not known to compute as Spark does.", example="warn"),
+                       help="For type duckdb: result of a query that DuckDB is not known to compute as Spark does.",
+                       example="warn"),
 }, others="take")  # fmt: skip
 PROFILE = Shape("a profile", {
     "target": Key(text, help="The output that is used. Default: `default`, or the only one.", example="local"),

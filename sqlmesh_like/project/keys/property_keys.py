@@ -26,27 +26,27 @@ from sqlmesh_like.project.semantic.time_spines import TIME_SPINE
 
 _NAME = Key(text, is_required=True, help="Its name.", example="orders")
 _DESCRIPTION = Key(text, help="What it is, in Markdown; `{{ doc('name') }}` quotes a doc block.", example="Orders.")
-_META = Key(plain_mapping, help="Whatever the project wants to say.", example={"owner": "sales"})
-_TAGS = Key(texts, help="Words to select by.", example=["nightly"])
-_OF_DBT = Key(anything, help="Of dbt; taken as it is.")
+_META = Key(plain_mapping, help="Any values of the project's own.", example={"owner": "sales"})
+_TAGS = Key(texts, help="Tags to select by.", example=["nightly"])
+_OF_DBT = Key(anything, help="dbt's; its value is not checked.")
 _TESTS = Key(data_tests, help="Data tests of the table.", example=[{"unique": {"arguments": {"column_name": "id"}}}])
 _OLD_TESTS = Key(data_tests, help="The old name of `data_tests`.", example=["unique"])
-_CONFIG = Key(entry(CONFIG), help="Settings, above those of the project and below in-file config().",
+_CONFIG = Key(entry(CONFIG), help="Settings; they override the project's and are overridden by in-file config().",
               example={"materialized": "view"})  # fmt: skip
 _FROM_CONFIG = {name: CONFIG.keys[name] for name in ("meta", "docs", "access", "group")}
-"""Settings that may stand beside the name."""
+"""Settings that may be given beside the name."""
 
 COLUMN_RULE = Shape("a rule for columns", {
-    "include": Key(texts, help="Columns of the model that the version has; `all` or `*`: each.", example="all"),
-    "exclude": Key(texts, help="Columns of the model that it has not.", example=["old"]),
+    "include": Key(texts, help="Columns of the model that the version has; `all` or `*`: all of them.", example="all"),
+    "exclude": Key(texts, help="Columns of the model that it does not have.", example=["old"]),
 })  # fmt: skip
 VERSION = Shape("a version", {
-    "v": Key(text, help="Its number or name; it needs one.", example=1),
+    "v": Key(text, help="Its number or name; required.", example=1),
     "defined_in": Key(text, help="Its file, without suffix. Default: `<name>_v<v>`.", example="orders_old"),
     "description": _DESCRIPTION, "access": CONFIG.keys["access"], "docs": CONFIG.keys["docs"], "config": _CONFIG,
     "columns": Key(custom("list: column, or rule for columns",
                           {"type": "array", "items": {"anyOf": [COLUMN, COLUMN_RULE]}}),
-                   help="Its columns, over those of the model.", example=[{"include": "all", "exclude": ["old"]}]),
+                   help="Its columns; they override the model's.", example=[{"include": "all", "exclude": ["old"]}]),
     "data_tests": _TESTS, "tests": _OLD_TESTS, "constraints": _OF_DBT, "deprecation_date": _OF_DBT,
 })  # fmt: skip
 _NODE_KEYS = {
@@ -59,10 +59,10 @@ _NODE_KEYS = {
     **_FROM_CONFIG,
     "tags": Key(anything, help="Ignored with a warning, as in dbt: write `config: {tags: […]}`."),
     "versions": Key(each(VERSION), help="Of a model: its versions.", example=[{"v": 1}, {"v": 2}]),
-    "latest_version": Key(text, help="The version that ref() without one means. Default: the highest.", example=2),
-    "time_spine": Key(entry(TIME_SPINE), help="Of a model: the spine of times that metrics are joined to.",
+    "latest_version": Key(text, help="The version that a plain ref() means. Default: the highest.", example=2),
+    "time_spine": Key(entry(TIME_SPINE), help="Of a model: the time spine that metrics are joined to.",
                       example={"standard_granularity_column": "day"}),
-    "relation": Key(text, help="Of a snapshot without a file: what it keeps.", example="source('shop', 'orders')"),
+    "relation": Key(text, help="Of a snapshot without a file: its relation.", example="source('shop', 'orders')"),
     **dict.fromkeys(("constraints", "deprecation_date", "primary_key", "quote_columns"), _OF_DBT),
 }  # fmt: skip
 NODES = {kind: Shape(f"a {kind}", _NODE_KEYS, others="warn") for kind in ("model", "seed", "snapshot", "analysis")}
@@ -79,14 +79,14 @@ ARGUMENT = Shape("an argument", {
 MACRO = Shape("a macro", {
     "name": Key(text, is_required=True, help="Its name.", example="cents"),
     "description": _DESCRIPTION,
-    "arguments": Key(each(ARGUMENT), help="What it takes.", example=[{"name": "column_name", "type": "string"}]),
+    "arguments": Key(each(ARGUMENT), help="Its arguments.", example=[{"name": "column_name", "type": "string"}]),
     "meta": _OF_DBT, "docs": _OF_DBT, "config": _OF_DBT,
 }, others="warn")  # fmt: skip
 OWNER = Shape("an owner", {
-    "name": Key(text, help="Of a person or team; or `email`.", example="Sales"),
-    "email": Key(text, help="Where to write to; or `name`.", example="sales@example.com"),
+    "name": Key(text, help="Name of a person or team; or give `email`.", example="Sales"),
+    "email": Key(text, help="E-mail address; or give `name`.", example="sales@example.com"),
 }, others="take")  # fmt: skip
-_OWNER = Key(entry(OWNER), is_required=True, help="Whose it is.", example={"name": "Sales"})
+_OWNER = Key(entry(OWNER), is_required=True, help="Its owner.", example={"name": "Sales"})
 EXPOSURE_CONFIG = Shape("the config of an exposure", {
     "enabled": Key(flag, True, help="Whether it is part of the project.", example=False), "tags": _TAGS, "meta": _META,
 }, others="take")  # fmt: skip
@@ -97,9 +97,9 @@ EXPOSURE = Shape("an exposure", {
     "owner": _OWNER,
     "depends_on": Key(list_of_texts, help="What it reads, as calls of ref() and source().", example=["ref('orders')"]),
     "description": _DESCRIPTION,
-    "label": Key(text, help="Its name for people.", example="Sales"),
-    "maturity": Key(choice("high", "medium", "low"), help="How far it can be relied on.", example="high"),
-    "url": Key(text, help="Where it is.", example="https://bi.example.com/sales"),
+    "label": Key(text, help="Its display name.", example="Sales"),
+    "maturity": Key(choice("high", "medium", "low"), help="How reliable it is.", example="high"),
+    "url": Key(text, help="Its address.", example="https://bi.example.com/sales"),
     "tags": _TAGS, "meta": _META,
     "config": Key(entry(EXPOSURE_CONFIG), help="Settings.", example={"enabled": False}),
     "enabled": Key(flag, True, help="Whether it is part of the project.", example=False),
@@ -110,29 +110,29 @@ GROUP = Shape("a group", {
     "owner": _OWNER, "description": _DESCRIPTION, "config": _OF_DBT, "meta": _OF_DBT,
 })  # fmt: skip
 PROPERTIES = Shape("a properties file", {
-    "version": Key(anything, help="Of the format: 2.", example=2),
-    "models": Key(each(NODES["model"]), help="What is said of models.", example=[{"name": "orders"}]),
-    "seeds": Key(each(NODES["seed"]), help="What is said of seeds.", example=[{"name": "countries"}]),
-    "snapshots": Key(each(NODES["snapshot"]), help="Snapshots, and what is said of them.",
+    "version": Key(anything, help="Version of the format: 2.", example=2),
+    "models": Key(each(NODES["model"]), help="Properties of models.", example=[{"name": "orders"}]),
+    "seeds": Key(each(NODES["seed"]), help="Properties of seeds.", example=[{"name": "countries"}]),
+    "snapshots": Key(each(NODES["snapshot"]), help="Snapshots and their properties.",
                      example=[{"name": "orders_history", "relation": "source('shop', 'orders')"}]),
-    "analyses": Key(each(NODES["analysis"]), help="What is said of analyses.", example=[{"name": "top_buyers"}]),
+    "analyses": Key(each(NODES["analysis"]), help="Properties of analyses.", example=[{"name": "top_buyers"}]),
     "sources": Key(each(SOURCE), help="Tables that are read, and events that are ingested.",
                    example=[{"name": "shop", "tables": [{"name": "orders"}]}]),
-    "unit_tests": Key(each(UNIT_TEST), help="Tests of models on given rows.",
+    "unit_tests": Key(each(UNIT_TEST), help="Tests of models with given rows.",
                       example=[{"name": "adds_up", "model": "orders", "expect": {"rows": []}}]),
-    "data_tests": Key(each(DATA_TEST), help="What is said of data tests that are files.",
+    "data_tests": Key(each(DATA_TEST), help="Properties of data tests that are files.",
                       example=[{"name": "no_orphans"}]),
-    "macros": Key(each(MACRO), help="What is said of macros.", example=[{"name": "cents"}]),
-    "exposures": Key(each(EXPOSURE), help="What reads the tables, outside of the project.",
+    "macros": Key(each(MACRO), help="Properties of macros.", example=[{"name": "cents"}]),
+    "exposures": Key(each(EXPOSURE), help="What reads the tables outside the project.",
                      example=[{"name": "sales_dashboard", "type": "dashboard", "owner": {"name": "Sales"}}]),
     "groups": Key(each(GROUP), help="Owners of models.", example=[{"name": "finance", "owner": {"name": "Finance"}}]),
-    "semantic_models": Key(each(SEMANTIC_MODEL), help="Of dbt's semantic layer; written to the manifest.",
+    "semantic_models": Key(each(SEMANTIC_MODEL), help="Part of dbt's semantic layer; written to the manifest.",
                            example=[{"name": "orders", "model": "ref('orders')"}]),
-    "metrics": Key(each(METRIC), help="Of dbt's semantic layer; written to the manifest.",
+    "metrics": Key(each(METRIC), help="Part of dbt's semantic layer; written to the manifest.",
                    example=[{"name": "sales", "label": "Sales", "type": "simple",
                              "type_params": {"measure": "sales"}}]),
-    "saved_queries": Key(each(SAVED_QUERY), help="Of dbt's semantic layer; written to the manifest.",
+    "saved_queries": Key(each(SAVED_QUERY), help="Part of dbt's semantic layer; written to the manifest.",
                          example=[{"name": "by_day", "query_params": {"metrics": ["sales"]}}]),
-    "functions": Key(anything, help="Ignored with a warning: nothing here computes them."),
+    "functions": Key(anything, help="Ignored with a warning: not supported."),
     "anchors": Key(anything, help="Values for YAML's anchors."),
 }, others="warn")  # fmt: skip

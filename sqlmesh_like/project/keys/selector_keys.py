@@ -26,16 +26,16 @@ class DefinitionShape(Shape):
         return {**schema, "properties": {**properties, "exclude": {"type": ["array", "null"], "items": self}}}
 
 
-_EXCLUSION = Key(custom("list: definition", {}), help="What is taken away.", example=[{"tag": "slow"}])
+_EXCLUSION = Key(custom("list: definition", {}), help="What is excluded.", example=[{"tag": "slow"}])
 _DEFINITION_KEYS = {
-    "method": Key(text, is_required=True, help="What is compared.", example="tag"),
-    "value": Key(custom("text or list of texts", {}), is_required=True, help="With what.", example="nightly"),
-    "parents": Key(flag, False, help="Whether what it reads is taken too.", example=True),
-    "parents_depth": Key(count(0), help="So many steps up. Default: all.", example=1),
-    "children": Key(flag, False, help="Whether what reads it is taken too.", example=True),
-    "children_depth": Key(count(0), help="So many steps down. Default: all.", example=1),
-    "childrens_parents": Key(flag, False, help="As @ of the command line.", example=True),
-    "indirect_selection": Key(choice(*INDIRECT), help="Which tests come along.", example="cautious"),
+    "method": Key(text, is_required=True, help="The selector method.", example="tag"),
+    "value": Key(custom("text or list of texts", {}), is_required=True, help="The values to match.", example="nightly"),
+    "parents": Key(flag, False, help="Whether the nodes it reads are selected too.", example=True),
+    "parents_depth": Key(count(0), help="Number of steps up. Default: all.", example=1),
+    "children": Key(flag, False, help="Whether the nodes that read it are selected too.", example=True),
+    "children_depth": Key(count(0), help="Number of steps down. Default: all.", example=1),
+    "childrens_parents": Key(flag, False, help="Like @ on the command line.", example=True),
+    "indirect_selection": Key(choice(*INDIRECT), help="Which tests are selected with it.", example="cautious"),
 }  # fmt: skip
 DEFINITION = DefinitionShape("a definition", {**_DEFINITION_KEYS, "exclude": _EXCLUSION})
 _EXCLUDE: JsonSchema = {"type": "object", "required": ["exclude"], "additionalProperties": False,
@@ -45,9 +45,9 @@ SELECTOR = Shape("a selector", {
     "description": Key(text, help="What it selects, in words.", example="What runs at night."),
     "definition": Key(custom("definition", DEFINITION), is_required=True, help="What it selects.",
                       example={"union": [{"tag": "nightly"}]}),
-    "default": Key(flag, False, help="Whether it is used where a call selects nothing itself.", example=True),
+    "default": Key(flag, False, help="Whether it is used if a call selects nothing itself.", example=True),
 })  # fmt: skip
 SELECTORS = Shape("selectors.yml", {
-    "version": Key(anything, help="Of the format: 2.", example=2),
+    "version": Key(anything, help="Version of the format: 2.", example=2),
     "selectors": Key(each(SELECTOR), help="The selectors.", example=[{"name": "nightly", "definition": "tag:nightly"}]),
 })  # fmt: skip

@@ -7,14 +7,14 @@ from sqlmesh_like.project.keys.shape import Key, Shape
 from sqlmesh_like.project.keys.value_types import anything, each, entry, flag, plain_mapping, text, texts
 
 DISPATCH = Shape("dispatch", {
-    "macro_namespace": Key(text, help="The package whose macros are looked for.", example="dbt_utils"),
+    "macro_namespace": Key(text, help="The package whose macros are looked up.", example="dbt_utils"),
     "search_order": Key(texts, help="The packages that are searched.", example=["shop", "dbt_utils"]),
 })  # fmt: skip
 FLAGS = Shape("flags", {
-    "strict_undefined": Key(flag, False, help="Whether what is undefined in a template is an error.", example=True),
+    "strict_undefined": Key(flag, False, help="Whether an undefined name in a template is an error.", example=True),
     "python_model_packages": Key(texts, help="Packages whose Python models may be run.", example=["forecasts"]),
 }, others="take")  # fmt: skip
-_OF_DBT = Key(anything, help="Of dbt; no effect here.")
+_OF_DBT = Key(anything, help="dbt's; no effect here.")
 _BY_FOLDER = Key(plain_mapping, help="Settings by folder.", example={"shop": {"+enabled": False}})
 _IGNORED = (
     *("asset-paths", "log-path", "config-version", "require-dbt-version", "quoting", "restrict-access", "functions"),
@@ -31,18 +31,18 @@ PATH_DEFAULTS = {
 }
 """Settings that name folders of SQL, and where they are by default."""
 OLD_PATHS = {"source-paths": "model-paths", "data-paths": "seed-paths"}
-"""Names that dbt gave them before 1.0, and still takes."""
+"""Names that dbt used before 1.0, and still accepts."""
 PROJECT_SETTINGS = Shape("the project's settings", {
-    "name": Key(text, help="Name of the project. Default: that of its folder.", example="shop"),
-    "version": Key(anything, help="A word for people.", example="1.0"),
+    "name": Key(text, help="Name of the project. Default: the name of its folder.", example="shop"),
+    "version": Key(anything, help="For information only.", example="1.0"),
     "profile": Key(text, help="The profile of profiles.yml. Default: the only one.", example="lake"),
     **{key: Key(texts, (default,), help=f"Folders of {default}.", example=[default])
        for key, default in PATH_DEFAULTS.items()},
     "docs-paths": Key(texts, help="Folders of doc blocks. Default: all of those above.", example=["docs"]),
-    "target-path": Key(text, "target", help="Folder of what commands write.", example="target"),
+    "target-path": Key(text, "target", help="Folder that commands write to.", example="target"),
     "clean-targets": Key(texts, help="What `sml clean` removes. Default: target-path.", example=["target"]),
     "packages-install-path": Key(text, "dbt_packages", help="Folder of packages.", example="packages"),
-    "vars": Key(plain_mapping, help="Variables, for var() of templates; below a package's name those of that package.",
+    "vars": Key(plain_mapping, help="Variables for var() in templates; below a package's name, those of that package.",
                 example={"least": 3}),
     "models": Key(_MODELS, help="Settings of models by folder.", example={"shop": {"dws": {"+schema": "dws"}}}),
     "seeds": Key(_MODELS, help="Settings of seeds by folder.", example={"shop": {"+schema": "dim"}}),
@@ -55,9 +55,9 @@ PROJECT_SETTINGS = Shape("the project's settings", {
     "on-run-end": Key(texts, help="Statements after a run.", example=["{{ log_end() }}"]),
     "dispatch": Key(each(DISPATCH), help="Where adapter.dispatch looks for macros.",
                     example=[{"macro_namespace": "dbt_utils", "search_order": ["shop", "dbt_utils"]}]),
-    "flags": Key(entry(FLAGS), help="Switches; those of dbt's that mean nothing here are passed over.",
+    "flags": Key(entry(FLAGS), help="Switches; those of dbt's that have no effect here are ignored.",
                  example={"strict_undefined": True}),
-    "query-comment": Key(anything, help="Ignored with a warning: statements get no comment."),
+    "query-comment": Key(anything, help="Ignored with a warning: comments are not added to statements."),
     **{old: Key(texts, help=f"The old name of {new}.", example=[PATH_DEFAULTS[new]]) for old, new in OLD_PATHS.items()},
     **dict.fromkeys(_IGNORED, _OF_DBT),
 })  # fmt: skip

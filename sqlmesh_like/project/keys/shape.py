@@ -1,6 +1,6 @@
-"""Entries of YAML key by key: which keys one has, what values they take, and what stands for those that it lacks.
+"""Entries of YAML key by key: their keys, the values that these accept, and the defaults of missing ones.
 
-Owns the declaration and how an entry is held to it. What is read is plain data.
+Owns the declaration and how an entry is checked against it. What is read is plain data.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Reader = Callable[[YamlNode, str], object]
 JsonSchema = Mapping[str, object]
 """JSON Schema, in which a `Shape` stands for its own."""
 Others = Literal["refuse", "warn", "take"]
-"""What becomes of keys that are not declared; `take`: they are the project's own, or another tool's."""
+"""What happens to undeclared keys; `take`: they are the project's own, or another tool's."""
 TEMPLATE: JsonSchema = {"type": "string", "pattern": r"\{\{|\{%"}
 NULL: JsonSchema = {"type": "null"}
 

@@ -27,10 +27,10 @@ from sqlmesh_like.project.reading.yaml_node import YamlNode
 TRIGGER = re.compile(r"\d+ (?:second|minute|hour)s?")
 _NAME = Key(text, is_required=True, help="Its name.", example="shop")
 _DESCRIPTION = Key(text, help="What it is, in Markdown; `{{ doc('name') }}` quotes a doc block.", example="Orders.")
-_META = Key(plain_mapping, help="Whatever the project wants to say.", example={"owner": "sales"})
-_TAGS = Key(texts, help="Words to select by.", example=["nightly"])
-_OF_DBT = Key(anything, help="Of dbt; taken as it is.")
-_TESTS = Key(data_tests, help="Data tests, as of models.", example=["unique"])
+_META = Key(plain_mapping, help="Any values of the project's own.", example={"owner": "sales"})
+_TAGS = Key(texts, help="Tags to select by.", example=["nightly"])
+_OF_DBT = Key(anything, help="dbt's; its value is not checked.")
+_TESTS = Key(data_tests, help="Data tests, as for models.", example=["unique"])
 
 
 def _offsets(node: YamlNode, key: str) -> object:
@@ -43,86 +43,93 @@ def _trigger(node: YamlNode, key: str) -> str:
     return node.text(key)
 
 
-_FRESHNESS = Key(entry(FRESHNESS), help="When it is stale; null: nobody asks.",
+_FRESHNESS = Key(entry(FRESHNESS), help="When it is stale; null: not checked.",
                  example={"warn_after": {"count": 12, "period": "hour"}})  # fmt: skip
-_LOADED_AT = Key(text, help="SQL of when a row came; without it the table's commits are asked.", example="loaded_at")
+_LOADED_AT = Key(
+    text,
+    help="SQL for the time when a row was loaded. Default: the time of the table's last commit.",
+    example="loaded_at",
+)
 _TRIGGER = Form(_trigger, "number and unit", {"type": "string", "pattern": f"^{TRIGGER.pattern}$"})
 SOURCE_CONFIG = Shape("the config of a source", {
     "enabled": Key(flag, True, help="Whether it is part of the project.", example=False),
     "tags": _TAGS, "meta": _META,
-    "event_time": Key(text, help="The column by which `begin` of a microbatch model cuts it.", example="created_at"),
+    "event_time": Key(text, help="The column to which `begin` of a microbatch model applies.", example="created_at"),
     "freshness": _FRESHNESS, "loaded_at_field": _LOADED_AT,
 }, others="take")  # fmt: skip
 _CONFIG = Key(entry(SOURCE_CONFIG), help="Settings.", example={"enabled": False})
 FILES = Shape("files", {
-    "path": Key(text, is_required=True, help="A glob relative to the project, an absolute one or a URI.",
+    "path": Key(text, is_required=True, help="A glob relative to the project, an absolute glob or a URI.",
                 example="landing/shop/*.jsonl"),
-    "max_files_per_batch": Key(count(), help="So many files make a batch; else all that are there.", example=100),
+    "max_files_per_batch": Key(count(), help="Largest number of files in a batch. Default: all pending files.",
+                               example=100),
 })  # fmt: skip
 KAFKA = Shape("kafka", {
     "bootstrap_servers": Key(text, is_required=True, help="The brokers.", example="localhost:9092"),
     "topics": Key(texts, help="The topics.", example=["cdc_all"]),
-    "topic_pattern": Key(text, help="A regular expression of topics, instead of them.", example=r"shop\..*"),
+    "topic_pattern": Key(text, help="A regular expression for topics, instead of `topics`.", example=r"shop\..*"),
     "starting_offsets": Key(
         Form(_offsets, "`earliest` | `latest` | offsets", {"anyOf": [{"enum": ["earliest", "latest"]},
                                                                      {"type": "object"}]}),
-        help="Where the first run begins: offsets by partition, by topic.", example="earliest"),
-    "options": Key(plain_mapping, help="Of the Kafka client, or of Spark's Kafka source.",
+        help="Where the first run begins; offsets are given by topic and partition.", example="earliest"),
+    "options": Key(plain_mapping, help="Options of the Kafka client, or of Spark's Kafka source.",
                    example={"security.protocol": "SSL"}),
 })  # fmt: skip
 STREAM = Shape("ingest", {
-    "format": Key(choice(*get_args(CdcFormat)), is_required=True, help="What wrote the events.", example="debezium"),
-    "files": Key(entry(FILES), help="Events in files; or `kafka`.", example={"path": "landing/*.jsonl"}),
-    "kafka": Key(entry(KAFKA), help="Events in topics; or `files`.",
+    "format": Key(choice(*get_args(CdcFormat)), is_required=True, help="What writes the events.", example="debezium"),
+    "files": Key(entry(FILES), help="Events in files; alternative to `kafka`.", example={"path": "landing/*.jsonl"}),
+    "kafka": Key(entry(KAFKA), help="Events in topics; alternative to `files`.",
                  example={"bootstrap_servers": "localhost:9092", "topics": ["cdc_all"]}),
     "trigger": Key(_TRIGGER, "60 seconds",
                    help="Time between batches of --continuous.", example="5 minutes"),
-    "max_events_per_batch": Key(count(), help="Of Kafka: so many events make a batch.", example=100000),
-    "concurrency": Key(count(), 4, help="Tables written side by side.", example=8),
+    "max_events_per_batch": Key(count(), help="For Kafka: largest number of events in a batch.", example=100000),
+    "concurrency": Key(count(), 4, help="Number of tables written in parallel.", example=8),
     "on_schema_change": Key(choice("evolve", "lenient", "ignore", "fail"), "evolve",
-                            help="What becomes of columns that are new or of another type.", example="fail"),
+                            help="What happens to columns that are new or have another type.", example="fail"),
     "on_bad_record": Key(choice("dead_letter", "fail"), "dead_letter",
-                         help="What becomes of an event that cannot be decoded.", example="fail"),
+                         help="What happens to an event that cannot be decoded.", example="fail"),
     "discover": Key(flag, False, help="Whether tables that are not declared are ingested too.", example=True),
 })  # fmt: skip
 PARTITION_BY = Shape("partition_by", {
     "column": Key(text, is_required=True, help="The column that it is derived from.", example="create_time"),
-    "format": Key(text, help="A date pattern; without it the value itself.", example="yyyyMM"),
-    "as": Key(text, help="Name of the partition column; needed with a format.", example="year_month"),
+    "format": Key(text, help="A date pattern. Default: the value itself.", example="yyyyMM"),
+    "as": Key(text, help="Name of the partition column; required with a format.", example="year_month"),
 })  # fmt: skip
 INGEST_TABLE = Shape("the ingest of a table", {
-    "database": Key(text, help="Database of the source; without it any.", example="shop_db"),
-    "table": Key(text, help="Table of the source, or a regular expression of several. Default: the name.",
+    "database": Key(text, help="Database of the source. Default: any.", example="shop_db"),
+    "table": Key(text, help="Table of the source, or a regular expression for several. Default: the name.",
                  example=r"user_\d+"),
-    "primary_key": Key(texts, is_required=True, help="Columns that identify a row; `[]` where it has none.",
+    "primary_key": Key(texts, is_required=True, help="Columns that identify a row; `[]` if there are none.",
                        example=["id"]),
-    "order_by": Key(texts, help="Columns that say which version of a row is newer; else the order of the log.",
+    "order_by": Key(texts, help="Columns that decide which version of a row is newer. Default: the order of the log.",
                     example=["modify_time"]),
-    "partition_by": Key(custom("column or mapping", {"type": "string"}, PARTITION_BY), help="Partition of the table.",
+    "partition_by": Key(custom("column or mapping", {"type": "string"}, PARTITION_BY),
+                        help="Partitioning of the table.",
                         example={"column": "create_time", "format": "yyyyMM", "as": "year_month"}),
     "table_type": Key(choice(*get_args(TableType)), "cow", help="Hudi's table type.", example="mor"),
     "deletes": Key(choice("hard", "soft"), "hard",
                    help="Whether a delete removes the row or sets `_sml_deleted`.", example="soft"),
     "updates": Key(choice("full", "partial"), "full",
-                   help="partial: what an update does not mention has not changed.", example="partial"),
-    "origin": Key(text, help="A column that holds which source table a row came from.", example="shard"),
+                   help="partial: columns that an update does not contain have not changed.", example="partial"),
+    "origin": Key(text, help="A column for the name of the source table a row came from.", example="shard"),
     "hudi": Key(settings, help="Options of Hudi's writer.", example={"hoodie.parquet.compression.codec": "zstd"}),
 })  # fmt: skip
 SOURCE_COLUMN = Shape("a column", {
     **COLUMN_KEYS,
-    "renamed_from": Key(text, help="What the source called it before.", example="mail"),
+    "renamed_from": Key(text, help="Its former name in the source.", example="mail"),
 }, others="warn")  # fmt: skip
 TABLE = Shape("a source table", {
     "name": Key(text, is_required=True, help="Its name in source().", example="orders"),
-    "identifier": Key(text, help="Name of the table, where it is another.", example="orders_v2"),
-    "location": Key(text, help="Path or URI of a table that nothing here writes.", example="s3://lake/orders"),
-    "format": Key(choice("hudi", "parquet", "csv", "json", "delta"), "hudi", help="Of `location`.", example="parquet"),
-    "ingest": Key(entry(INGEST_TABLE), help="How its events become a table.", example={"primary_key": ["id"]}),
-    "columns": Key(each(SOURCE_COLUMN), help="Its columns; types only where events carry none or another is wanted.",
+    "identifier": Key(text, help="Name of the table, if it differs.", example="orders_v2"),
+    "location": Key(text, help="Path or URI of a table that this project does not write.", example="s3://lake/orders"),
+    "format": Key(choice("hudi", "parquet", "csv", "json", "delta"), "hudi", help="Format of `location`.",
+                  example="parquet"),
+    "ingest": Key(entry(INGEST_TABLE), help="How its events are written to a table.", example={"primary_key": ["id"]}),
+    "columns": Key(each(SOURCE_COLUMN), help="Its columns; types only if events carry none or others are wanted.",
                    example=[{"name": "created_at", "data_type": "timestamp"}]),
     "description": _DESCRIPTION, "meta": _META, "tags": _TAGS, "config": _CONFIG, "freshness": _FRESHNESS,
-    "loaded_at_field": _LOADED_AT, "loaded_at_query": Key(anything, help="Of dbt; refused: give loaded_at_field."),
-    "loader": Key(text, help="What brings its rows, in words.", example="airbyte"),
+    "loaded_at_field": _LOADED_AT, "loaded_at_query": Key(anything, help="dbt's; not supported: use loaded_at_field."),
+    "loader": Key(text, help="The tool that loads its rows.", example="airbyte"),
     "tests": _TESTS, "data_tests": _TESTS, "quoting": _OF_DBT, "external": _OF_DBT,
 }, others="warn")  # fmt: skip
 SOURCE = Shape("a source", {
@@ -132,7 +139,7 @@ SOURCE = Shape("a source", {
                   example={"format": "debezium", "files": {"path": "landing/*.jsonl"}}),
     "tables": Key(each(TABLE), help="Its tables.", example=[{"name": "orders"}]),
     "description": _DESCRIPTION, "meta": _META, "tags": _TAGS, "config": _CONFIG, "freshness": _FRESHNESS,
-    "loaded_at_field": _LOADED_AT, "loaded_at_query": Key(anything, help="Of dbt; refused: give loaded_at_field."),
-    "loader": Key(text, help="What brings its rows, in words.", example="airbyte"),
+    "loaded_at_field": _LOADED_AT, "loaded_at_query": Key(anything, help="dbt's; not supported: use loaded_at_field."),
+    "loader": Key(text, help="The tool that loads its rows.", example="airbyte"),
     "database": _OF_DBT, "quoting": _OF_DBT, "overrides": _OF_DBT, "tests": _OF_DBT, "data_tests": _OF_DBT,
 }, others="warn")  # fmt: skip

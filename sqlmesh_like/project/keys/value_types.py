@@ -1,4 +1,4 @@
-"""What values keys take, each with how it is read, its words and its JSON Schema."""
+"""The values that keys accept: how each is read, its description and its JSON Schema."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ list_of_texts = Form(
 )
 flag = Form(lambda node, key: node.flag(key), "true or false", {"type": "boolean"}, example=True)
 anything = Form(lambda node, _key: node.value, "anything", {})
-"""Of dbt: what is there is not looked at."""
+"""dbt's: the value is not checked."""
 expression = Form(
     lambda node, _key: str(node.value), "SQL", {"type": ["string", "number", "boolean"]}, example="amount * 2"
 )
@@ -75,7 +75,7 @@ expression = Form(
 whole_number = Form(_whole_number, "whole number", {"type": "integer"}, example=10)
 number = Form(_number, "number", {"type": "number"}, example=0.5)
 plain_mapping = Form(lambda node, key: node.mapping(key).value, "mapping", _OBJECT, example={"owner": "sales"})
-"""A mapping as it stands."""
+"""A mapping, unchanged."""
 settings = Form(lambda node, key: node.settings(key), "mapping of texts, numbers and booleans", _SCALARS)
 meta_alone = Form(
     _meta_alone, "mapping", {"type": "object", "properties": {"meta": _OBJECT}}, example={"meta": {"owner": "sales"}}

@@ -1,1 +1,1 @@
-"""Files and YAML of a project as values with line and column; `file_dependencies` notes what was read."""
+"""Files and YAML of a project as values with line and column; `file_dependencies` records what was read."""

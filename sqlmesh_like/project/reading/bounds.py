@@ -1,8 +1,8 @@
-"""How much a template may take: size of a value, seconds of a processor, memory. Owns the limits and their enforcement.
+"""How much a template may use: size of a value, CPU seconds, memory. Owns the limits and their enforcement.
 
 A single operation that could make a huge value is refused before it begins (`BoundedSandbox`). What many small ones
-come to is watched from a thread of its own, which ends the rendering (`bounded`): a loop in a loop, a macro that calls
-itself twice, a regular expression that goes back and forth.
+add up to is watched from a separate thread, which ends the rendering (`bounded`): a loop in a loop, a macro that calls
+itself twice, a regular expression that backtracks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Types of columns as users write them. Owns Spark's names, and telling a misspelt one from another database's."""
+"""Types of columns as users write them. Owns Spark's names, and recognizing misspelled and foreign ones."""
 
 from __future__ import annotations
 

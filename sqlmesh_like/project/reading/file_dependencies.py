@@ -1,8 +1,8 @@
-"""What reading a project looked at. Owns noting it, and whether all of it is still as it was; not what files mean.
+"""What reading a project depended on. Owns recording it, and whether all of it is unchanged; not what files mean.
 
-Whoever keeps what a project's files came to may take it again while every note holds: contents by their hash, listings
-of folders, which files are not there, and environment variables. What has another value in each call, such as the time,
-is noted with the node whose template asked for it.
+A cached result of a project's files is valid while every record holds: contents by their hash, listings
+of folders, missing files, and environment variables. What has another value in each call, such as the time,
+is recorded with the node whose template used it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What dbt takes and nothing here uses. Owns telling of it, with its place; a call says each once."""
+"""What dbt accepts and nothing here uses. Owns warnings about it, with position; a call gives each once."""
 
 from __future__ import annotations
 

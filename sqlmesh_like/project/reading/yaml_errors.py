@@ -1,6 +1,6 @@
-"""What YAML's parser stumbles over, in words about the text that was written. Owns message and place.
+"""Errors of YAML's parser, in terms of the text that was written. Owns message and position.
 
-Of the text nothing is repeated but punctuation and columns: what stands there may be a password.
+Only punctuation and columns of the text are repeated: the rest may be a password.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""YAML (and TOML) values that know their place. Owns safe parsing and typed access, not what keys mean.
+"""YAML (and TOML) values with their position. Owns safe parsing and typed access, not what keys mean.
 
 A `YamlNode` is a value with its location and, for mappings and lists, its children. Accessors check the type and raise
 `ProjectError` at the value's file, line and column.

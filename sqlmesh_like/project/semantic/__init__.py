@@ -1,6 +1,6 @@
 """`semantic_models:`, `metrics:` and `saved_queries:` of properties YAML → `SemanticLayer`.
 
-`layer` goes through all entries: `config` reads their settings by folder, `semantic_models`,
+`layer` processes all entries: `config` reads their settings by folder, `semantic_models`,
 `metrics` and `saved_queries` say what each means; `declarations` are the values. What they read is resolved by
-`render.semantic`. Nothing computes them.
+`render.semantic`. Metrics are never computed.
 """

@@ -1,7 +1,7 @@
 """The settings of semantic models, metrics and saved queries. Owns how their levels merge.
 
 As in dbt the entry wins over the project's settings, and those of the root project over a package's entry; `meta`
-merges by key. A key that is not known stands in the manifest as it is.
+merges by key. An unknown key is written to the manifest unchanged.
 """
 
 from __future__ import annotations

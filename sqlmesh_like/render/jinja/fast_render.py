@@ -1,7 +1,7 @@
 """Templates that only call `ref`, `source`, `config`, `var` and the like with constants. Owns rendering these fast.
 
 Most models and all generic tests are such, and to compile each by Jinja takes most of the time of reading a project.
-Whatever is not certainly the same in Python and in Jinja is left to Jinja, and so is every error: it knows places.
+Whatever is not certainly the same in Python and in Jinja is left to Jinja, and so is every error: it knows positions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What went wrong in a template, and where. Owns the words of errors, and finding their places in files.
+"""What went wrong in a template, and where. Owns the texts of errors, and finding their positions in files.
 
-A tag of several lines is known to Jinja by its first line only: a pattern of what is wrong finds the place in it.
+Jinja knows only the first line of a tag of several lines: a pattern of the error finds its position there.
 """
 
 from __future__ import annotations

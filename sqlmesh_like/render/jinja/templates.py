@@ -1,4 +1,4 @@
-"""The templates of one project. Owns compiling and rendering them, and the place of what is wrong."""
+"""The templates of one project. Owns compiling and rendering them, and the positions of errors."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What templates have of Python and of the call: chosen functions of its modules, plain functions of dbt, flags."""
+"""What templates can use of Python and of the call: selected functions of modules, plain functions of dbt, flags."""

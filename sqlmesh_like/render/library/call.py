@@ -1,7 +1,7 @@
-"""What templates know of the call: flags, arguments, selection, variables for artifacts. Owns which of them are told.
+"""What templates know of the call: flags, arguments, selection, variables for artifacts. Owns which are available.
 
-A model's text may not depend on the command that renders it, or `explain` would show another one than `run` builds: it
-is told `run`. Hooks and operations are told the truth.
+A model's text must not depend on the command that renders it, or `explain` would show a different one than `run`
+builds: it always gets `run`. Hooks and operations get the actual command.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions of dbt that need neither lake nor node: JSON, YAML, sets, hashes. Owns their defaults for unfit values."""
+"""Functions of dbt that need neither lake nor node: JSON, YAML, sets, hashes. Owns defaults for invalid values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`modules` of templates: dates, time zones, regular expressions and iterators. Owns what of them is within reach."""
+"""`modules` of templates: dates, time zones, regular expressions and iterators. Owns what of them is available."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What templates know of their node: `model`, the project's `graph`, and `context`. Owns what of it must be asked.
 
-What follows from a node's own file is there at once. What only the whole project knows is empty while that is read; to
-look at it is to ask, so that the node is rendered again when it runs.
+What follows from a node's own file is available at once. What only the whole project knows is empty while that is
+read; to read it counts as a query, so that the node is rendered again when it runs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Rows of a query as templates see them. Owns agate's interface, by which dbt hands over results, and its values.
+"""Rows of a query as templates see them. Owns agate's interface, through which dbt returns results, and its values.
 
 As in dbt a float is a Decimal, a nested value is JSON text, and of two columns of one name the second ends in `_2`.
-What would write a file is refused; what prints is said as `log(…, info=True)` is. `values_distinct()` keeps the order
+What would write a file is refused; what prints is logged as by `log(…, info=True)`. `values_distinct()` keeps the order
 of rows, where agate's differs from run to run.
 """
 

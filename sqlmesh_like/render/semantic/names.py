@@ -1,6 +1,6 @@
 """Metrics and measures by name. Owns which one a node of a package means.
 
-As in dbt that is one of its own package, then of the root project, then of any other.
+As in dbt one of its own package comes first, then of the root project, then of any other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What semantic models, metrics and saved queries read, and all measures that a metric comes down to."""
+"""What semantic models, metrics and saved queries read, and all measures that a metric is based on."""
 
 from __future__ import annotations
 

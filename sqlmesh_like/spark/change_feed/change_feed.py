@@ -1,4 +1,4 @@
-"""Which feed reads a table, and what its rows are called for people. Owns both."""
+"""Which feed reads a table, and the display names of its rows. Owns both."""
 
 from __future__ import annotations
 

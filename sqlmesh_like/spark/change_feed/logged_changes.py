@@ -1,6 +1,6 @@
 """Signed rows ↔ the change log of a commit. Owns which rows a commit will change, writing them and reading them back.
 
-What a log says must be what the table holds after the commit: where that is not certain, none is written, and readers
+What a log says must be what the table contains after the commit: if that is not certain, none is written, and readers
 compare file slices instead.
 """
 

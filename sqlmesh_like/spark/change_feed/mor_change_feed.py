@@ -1,10 +1,10 @@
 """The change feed of merge-on-read tables.
 
-Owns reading them as of frontiers; what is gone of these is `missing_files`'s.
+Owns reading them as of frontiers; `missing_files` finds what is gone.
 
-A snapshot is the base files with the change logs since (`logged_slices`). Where there are none Hudi's reader says what
+A snapshot is the base files with the change logs since (`logged_slices`). If there are none, Hudi's reader reads what
 it holds: log files are Hudi's own format and merge by rules of the table. A change whose commits have no change logs is
-two snapshots of the partitions that they touched, less what both have. Hudi's incremental read is not used: it shows
+two snapshots of the partitions that they touched, minus what both have. Hudi's incremental read is not used: it shows
 late rows that lost against stored ones.
 """
 

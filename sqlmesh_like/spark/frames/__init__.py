@@ -1,5 +1,5 @@
-"""Data frames, whatever their table: caching, fetching, comparing, keys by content, types that were promoted.
+"""Data frames of any table: caching, fetching, comparing, keys by content, promoted types.
 
-`cached_frame` keeps what is read several times, `local_frame` fetches few rows; `partition_paths` finds the partitions
-of a change, `comparison` the rows in which two frames differ.
+`cached_frame` caches what is read several times, `local_frame` fetches a few rows; `partition_paths` finds the
+partitions of a change, `comparison` the rows in which two frames differ.
 """

@@ -1,7 +1,7 @@
-"""Frames that are read several times. Owns keeping them in memory, and that what is built on them is planned quickly.
+"""Frames that are read several times. Owns caching them, and that what is built on them is planned quickly.
 
 Spark analyses the whole history of a frame again for every step that is added to it, also what is in memory already,
-and Hudi's own rules make that dearer with each step: a batch would wait longer for its plans than for its rows.
+and Hudi's own rules make that more costly with each step: a batch would wait longer for its plans than for its rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Comparing a table with its recompute. Owns when two rows count as equal.
 
-Everything compares exactly, but doubles and floats, whose last digits may depend on the order of addition: they compare
-at a relative tolerance of 1e-9, between rows whose other columns are equal.
+Everything is compared exactly, except doubles and floats, whose last digits may depend on the order of addition: they
+compare at a relative tolerance of 1e-9, between rows whose other columns are equal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Record keys of rows that no plan gives one. Owns keys by content."""
+"""Record keys of rows for which no plan gives one. Owns keys by content."""
 
 from __future__ import annotations
 

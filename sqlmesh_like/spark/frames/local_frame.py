@@ -1,8 +1,8 @@
-"""Few rows of a frame at the driver. Owns fetching them within the JVM, and the frame that begins there.
+"""A few rows of a frame on the driver. Owns fetching them within the JVM, and the frame that begins there.
 
-A frame in Spark's cache brings its history into every plan that is made of it: plans of plans of plans, printed each
-time, grow without bound. A frame of rows at hand has none, Spark knows its size exactly, and to filter it, to count it
-or to send it to executors starts no job. Python never sees the rows.
+A frame in Spark's cache brings its history into every plan that is derived from it: plans of plans of plans, printed
+each time, grow without bound. A frame of rows at hand has none, Spark knows its size exactly, and to filter it, to
+count it or to send it to executors starts no job. Python never sees the rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A class archive that halves a session's start. Owns making it, its place in the cache, and the options that use it.
+"""A class archive that halves a session's start. Owns creating it, its path in the cache, and the options that use it.
 
 Java reads Spark's and Hudi's 25,000 classes in half the time from an archive that a training session wrote when it
 ended (JDK Enhancement Proposal 350). It is an optimisation only: a JVM that finds the archive unfit starts without it.

@@ -1,6 +1,6 @@
 """The session that a class archive is trained in: run as a module with the Java options that write the archive.
 
-Owns touching what every call touches: a Hudi write, an upsert, a read, an aggregate; a batch of a stream of files, JSON
+Owns using what every call uses: a Hudi write, an upsert, a read, an aggregate; a batch of a stream of files, JSON
 read by a schema, rows staged as Parquet. `cds_archive` starts it.
 """
 

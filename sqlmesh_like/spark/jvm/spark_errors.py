@@ -1,4 +1,4 @@
-"""What Spark and Hudi raise → our errors. Owns what a user is told of it, and what is worth another plan."""
+"""What Spark and Hudi raise → our errors. Owns the messages for users, and which errors are worth another plan."""
 
 from __future__ import annotations
 

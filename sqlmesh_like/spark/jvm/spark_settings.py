@@ -1,4 +1,4 @@
-"""The Spark settings of a target, as plain text. Owns defaults, what is fixed and the merge; imports no Spark.
+"""The Spark settings of a target, as plain text. Owns defaults, fixed settings and the merge; does not import Spark.
 
 Fixed settings are part of what a model's rows mean (time zone, ANSI mode) or of Hudi working at all; the user's
 `spark:` map overrides every other one.

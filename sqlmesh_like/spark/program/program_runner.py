@@ -1,7 +1,7 @@
-"""A delta program on Spark. Owns the order of its steps, what is kept in memory, and how little is planned and read.
+"""A delta program on Spark. Owns the order of its steps, what is cached, and how little is planned and read.
 
-What a table is read for is known before it is read: whatever leads to it is a few rows at hand. What turns out empty
-takes with it all that follows from it; the rest is read with the range of its keys as a filter, which skips files and
+The keys to look up in a table are known before it is read: a few rows on the driver. A step that turns out empty
+removes all that depends on it; the rest is read with the range of its keys as a filter, which skips files and
 row groups by their statistics.
 """
 

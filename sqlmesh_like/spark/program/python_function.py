@@ -1,7 +1,7 @@
 """A Python model on Spark: its function is called with the pinned inputs. Owns `dbt` as the function sees it.
 
-The code runs in this process with all rights of it. What it reads by other ways than `dbt.ref` and `dbt.source` is
-neither pinned nor noticed when it changes.
+The code runs in this process with all its permissions. What it reads in other ways than by `dbt.ref` and `dbt.source`
+is neither pinned nor noticed when it changes.
 """
 
 from __future__ import annotations

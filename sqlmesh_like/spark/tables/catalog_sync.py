@@ -1,7 +1,7 @@
-"""Tables made known to a catalog other engines ask. Owns calling Hudi's sync tool; `catalog_settings` has its options.
+"""Tables registered in a catalog that other engines use. Owns calling Hudi's sync tool.
 
-After a commit the tool compares what the catalog knows with the table: columns and partitions that are new go in, and
-nothing is written where nothing is.
+After a commit the tool compares the catalog with the table: new columns and partitions are added, and nothing is
+written if there are none.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Removing history: file slices that no retained commit needs, and their commits. Owns the calls into Hudi's client.
 
-Hudi's SQL procedures want a table of the catalog; its write client wants a path alone.
+Hudi's SQL procedures require a table of the catalog; its write client requires only a path.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Writing Hudi tables through Spark. Owns the write options and why each is what it is; others decide what to write.
+"""Writing Hudi tables through Spark. Owns the write options and the reason for each; others decide what to write.
 
 Every write carries our metadata in the same commit (keys below `sml.`), so that rows and the record of what they mean
-can never part.
+can never diverge.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows of hand-written incremental SQL → one Hudi commit. Owns dbt's four strategies; when they run is `plan`'s matter.
+"""Rows of an author's incremental SQL → one Hudi commit. Owns dbt's four strategies; `plan` decides when they run.
 
 As dbt has them: https://docs.getdbt.com/docs/build/incremental-strategy. `append` adds all rows. `upsert_rows`
 replaces the stored row of each unique_key, or some columns of it. `delete+insert` removes the stored rows of each

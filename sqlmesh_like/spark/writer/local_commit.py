@@ -1,6 +1,6 @@
-"""Rows that Spark computed, committed without Hudi's writer. Owns when that is done, and the way of the rows there.
+"""Rows that Spark computed, committed without Hudi's writer. Owns when that is done, and how the rows are passed.
 
-Hudi's writer makes objects of Java of each row of a file that it rewrites, and starts several jobs for the smallest
+Hudi's writer creates Java objects for each row of a file that it rewrites, and starts several jobs for the smallest
 commit; `hudi.writer` does neither. The rows get there through a file on this machine.
 """
 

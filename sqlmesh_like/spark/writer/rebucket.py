@@ -1,6 +1,6 @@
 """A table whose files became too many or too large gets another number of buckets. Owns the rewrite of its rows.
 
-With another number of buckets an upsert would look for a key in the wrong file and double it: all rows move in one
+With another number of buckets an upsert would look for a key in the wrong file and duplicate it: all rows move in one
 commit, which also records the number. It is a service, as clustering is: no row changes, so no frontier moves, and what
 consumers have read stays read.
 """

@@ -1,4 +1,4 @@
-"""Rows of hand-written incremental SQL → the columns of their table. Owns `on_schema_change`, as dbt has it.
+"""Rows of an author's incremental SQL → the columns of their table. Owns `on_schema_change`, as dbt has it.
 
 Source: https://docs.getdbt.com/docs/build/incremental-models#what-if-the-columns-of-my-incremental-model-change
 """

@@ -1,6 +1,6 @@
 """A seed's rows → its Hudi table. Owns keys and the commit's record; `run.seeds` has read and checked the file.
 
-The table looks like a derived one, so that models over it follow its changes: a row that stays keeps its key.
+The table looks like a derived one, so that models over it process its changes: an unchanged row keeps its key.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows that a data test found, as a table of their own. Owns when it is written; what they are is the test's matter."""
+"""Rows that a data test found, as a table of their own. Owns when it is written; the test determines them."""
 
 from __future__ import annotations
 

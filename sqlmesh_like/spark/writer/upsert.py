@@ -1,4 +1,4 @@
-"""Signed rows → one Hudi commit. Owns netting to one action a key, checks before writing, how a table is replaced."""
+"""Signed rows → one Hudi commit. Owns netting to one action per key, checks before writing, how a table is replaced."""
 
 from __future__ import annotations
 

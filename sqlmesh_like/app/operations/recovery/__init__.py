@@ -1,1 +1,1 @@
-"""What brings tables back: `rollback` to a commit that is named, `repair` to one that is whole, or by building anew."""
+"""Recovery of tables: `rollback` to a given commit, `repair` to the last complete one or by rebuilding."""

@@ -1,7 +1,7 @@
-"""A broken table made right again. Owns which way that is: a model is built anew, a source's table is read again.
+"""Repair of a broken table. Owns the method: a model is rebuilt, a source's table is ingested again.
 
-A model's rows follow from its inputs, whatever became of its own history: it is built beside and swapped. A table of a
-source goes back to its last commit that is whole; the ingestion that follows sees that, and reads the rest again.
+A model's rows follow from its inputs, whatever happened to its own history: it is built beside and swapped. A table
+of a source goes back to its last complete commit; the next ingestion notices that, and reads the rest again.
 """
 
 from __future__ import annotations

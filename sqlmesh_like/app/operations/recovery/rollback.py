@@ -1,4 +1,4 @@
-"""A table brought back to one of its commits. Owns what follows downstream, which is told before it is done."""
+"""Rollback of a table to one of its commits. Owns the downstream effects, which are reported before it is done."""
 
 from __future__ import annotations
 
