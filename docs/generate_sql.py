@@ -35,9 +35,9 @@ def page() -> str:
     tables = "; ".join(f"`{name}({columns})`" for name, columns in TABLES.items())
     head = (
         "# SQL, construct by construct\n\n"
-        "What a model may contain, how it is maintained, and what that costs. Strategy and rules are what the compiler\n"
-        "reports for the example, as `sml explain` does for your models with line and column; [rules.md](rules.md)\n"
-        "explains the rules. Constructs nest, and the most costly one of a query decides; without a proof it is a full\n"
+        "What a model may contain, how it is maintained, and what that costs. Strategy and rules are what the\n"
+        "compiler reports for the example, as `sml explain` does for your models; [rules.md](rules.md)\n"
+        "explains the rules. Constructs nest, and the costliest of a query decides; without a proof it is a full\n"
         "refresh. This page is generated from `docs/sql.yml` by `python docs/generate_sql.py`.\n\n"
         f"The tables: {tables}.\n\n"
         "| construct | example | strategy | rules | work | limits |\n|---|---|---|---|---|---|\n"
