@@ -1,6 +1,6 @@
 """Writes docs/sql.md from docs/sql.yml: each construct with an example, and what the compiler makes of it.
 
-The columns "strategy" and "rules" are asked from the compiler, so they are what `sml explain` prints; a test holds the
+The columns "strategy" and "rules" come from the compiler, so they are what `sml explain` prints; a test holds the
 page to it.
 """
 
@@ -27,7 +27,7 @@ WORK = {
     "partition_rescan": "the partitions that a change touches",
     "full_refresh": "everything, when an input changed",
 }
-"""What a strategy costs where a row has no words of its own."""
+"""What a strategy costs where a row has no text of its own."""
 
 
 def page() -> str:
@@ -35,10 +35,10 @@ def page() -> str:
     tables = "; ".join(f"`{name}({columns})`" for name, columns in TABLES.items())
     head = (
         "# SQL, construct by construct\n\n"
-        "What a model may hold, how it is maintained, and what that costs. Strategy and rules are what the compiler\n"
-        "says of the example, as `sml explain` prints it for yours with line and column; [rules.md](rules.md)\n"
-        "explains the rules. Constructs nest, and the dearest of a query decides; what no rule proves is a full\n"
-        "refresh. This page is made from `docs/sql.yml` by `python docs/generate_sql.py`.\n\n"
+        "What a model may contain, how it is maintained, and what that costs. Strategy and rules are what the\n"
+        "compiler reports for the example, as `sml explain` does for your models; [rules.md](rules.md)\n"
+        "explains the rules. Constructs nest, and the costliest of a query decides; without a proof it is a full\n"
+        "refresh. This page is generated from `docs/sql.yml` by `python docs/generate_sql.py`.\n\n"
         f"The tables: {tables}.\n\n"
         "| construct | example | strategy | rules | work | limits |\n|---|---|---|---|---|---|\n"
     )
