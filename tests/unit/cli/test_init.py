@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.cli.commands.init import EXAMPLES
+from sqlmesh_like.app.setup.new_project import EXAMPLE_PROJECTS
 
 Shown = pytest.CaptureFixture[str]
 
@@ -27,7 +27,7 @@ def start(monkeypatch: pytest.MonkeyPatch, example: str) -> None:
     monkeypatch.chdir("shop")
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
+@pytest.mark.parametrize("example", EXAMPLE_PROJECTS)
 def test_a_new_project_passes_its_checks_and_tests_as_it_is(
     monkeypatch: pytest.MonkeyPatch, capsys: Shown, example: str
 ) -> None:
