@@ -1,6 +1,7 @@
 """A rendered model → what its query is. Owns parsing, error positions and the inlining of views.
 
-`QueryFacts.relation` is None where the query has a form that is rebuilt in full; `unsupported_reason` then says which and where.
+`QueryFacts.relation` is None where the query has a form that is rebuilt in full; `unsupported_reason` then says which
+and where.
 """
 
 from __future__ import annotations

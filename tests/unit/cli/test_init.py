@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sqlmesh_like.cli.app import main
 from sqlmesh_like.app.setup.new_project import EXAMPLE_PROJECTS
+from sqlmesh_like.cli.app import main
 
 Shown = pytest.CaptureFixture[str]
 
