@@ -77,7 +77,25 @@ def note_interrupt() -> int:
     return exit_code() or 128 + signal.SIGINT
 
 
-def _receive(number: int, _frame: FrameType | None) -> None:
+_SWALLOWING = (("<frozen importlib._bootstrap>", "cb"), (None, "__del__"))
+"""File (None: any) and name of functions that Python itself calls: an exception they raise is printed and lost."""
+_AGAIN_AFTER = 0.01
+
+
+def _is_swallowed(frame: FrameType | None) -> bool:
+    """Whether an exception that is raised at this frame would be lost."""
+    while frame is not None:
+        code = frame.f_code
+        if any(code.co_name == name and file in (None, code.co_filename) for file, name in _SWALLOWING):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _receive(number: int, frame: FrameType | None) -> None:
+    if _State.received is None and not _State.deferrals and _is_swallowed(frame):
+        threading.Timer(_AGAIN_AFTER, os.kill, (os.getpid(), number)).start()
+        return
     if _State.received is not None:
         # Whatever holds the cursor is not asked any more. Locks end with the process, so does Java.
         os.write(2, _SHOW_CURSOR if os.isatty(2) else b"")

@@ -185,3 +185,19 @@ def test_a_served_site_is_stopped(number: int) -> None:
         out, err = call.communicate(timeout=60)
     assert (call.returncode, err) == (128 + number, "")
     assert out.endswith("Stopped\n")
+
+
+def test_a_signal_in_a_finalizer_is_not_lost() -> None:
+    """Python prints and forgets what a finalizer raises."""
+
+    class Finalized:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0)
+
+    def finalize() -> None:
+        Finalized()
+        time.sleep(30)
+
+    with pytest.raises(stop_signals.Interrupted), stop_signals.handled():
+        finalize()

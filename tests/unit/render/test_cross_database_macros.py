@@ -136,7 +136,7 @@ def test_what_is_tried_is_called_within_the_sandbox(project: Path) -> None:
 
 def test_what_differs_from_dbt_spark_is_documented() -> None:
     text = (Path(__file__).parents[3] / "docs" / "dbt.md").read_text()
-    table = text.split("Other than dbt-spark, by intention:")[1].split("Where dbt-spark and dbt-duckdb")[0]
+    table = text.split("Intentional differences from dbt-spark:")[1].split("Where dbt-spark and dbt-duckdb")[0]
     calls = [case.call for case in macro_cases() if case.dbt_spark or case.dbt_spark_type]
     names = {call.removeprefix("dbt.string_literal(").split("(")[0] for call in calls}
     assert names == {
