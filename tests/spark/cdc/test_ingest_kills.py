@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.timeline import Timeline
+from tests.faults.calls import wait_for_group
 from tests.spark.ingest_lake import Lake, event, table
 
 REPOSITORY = Path(__file__).parents[3]
@@ -94,21 +95,7 @@ def run_until_killed(root: Path, files: int, *, whole: bool) -> None:
             time.sleep(0.01)
         (os.killpg if whole else os.kill)(child.pid, signal.SIGKILL)
         assert child.wait() == -signal.SIGKILL, (root / "child.err").read_text()[-2000:]
-        while _is_there(child.pid):  # the JVM sees that its Python is gone; until then it may write
-            assert time.monotonic() < limit
-            time.sleep(0.05)
-
-
-def _is_there(group: int) -> bool:
-    """Whether a process of the group still runs; one that nobody has buried yet does not."""
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, owner = stat.read_text().rpartition(")")[2].split()[:3]
-        except OSError:  # it ended while we looked
-            continue
-        if int(owner) == group and state != "Z":
-            return True
-    return False
+        wait_for_group(child.pid)
 
 
 def assert_as_recorded(lake: Lake, states: list[dict[str, Rows]]) -> None:

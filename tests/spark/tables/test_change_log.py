@@ -6,7 +6,7 @@ import json
 import logging
 import random
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import fastavro
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -33,6 +31,7 @@ from sqlmesh_like.spark.tables.cleaner import clean_history
 from tests.spark.ingest_lake import BY_MONTH, event, report_of, table
 from tests.spark.ingest_lake import Lake as IngestLake
 from tests.spark.lake import ORDERS, Lake, signed
+from tests.spoilt_logs import SPOILT, Spoil
 
 PARTS = replace(BY_MONTH, column="at")
 TYPES = {"id": "int", "m": "int", "at": "timestamp", "note": "string"}
@@ -173,31 +172,6 @@ def test_logs_of_derived_tables_say_what_their_slices_say(lake: Lake) -> None:
     known = frontiers(lake.uri("sums"))
     change = LakeHistory().change(lake.uri("sums"), known[0], known[-1])
     assert change.compared is None and 0 < change.read < 2 * change.bytes
-
-
-Spoil = Callable[[Path, dict[str, Any]], None]
-
-
-def _without_a_row(path: Path, log: dict[str, Any]) -> None:
-    """A log that lacks a delete, as a faulty writer would leave it: well-formed, of the size that the commit says."""
-    rows = pq.read_table(path)
-    pq.write_table(rows.filter(pc.greater(rows["_sml_weight"], 0)).replace_schema_metadata(rows.schema.metadata), path)
-    log["files"][0]["bytes"] = path.stat().st_size
-
-
-def _record(change: Mapping[str, object]) -> Spoil:
-    return lambda _, log: log.update(change)
-
-
-SPOILT: dict[str, tuple[Spoil, str]] = {
-    "deleted": (lambda path, _: path.unlink(), "is gone"),
-    "cut short": (lambda path, _: path.write_bytes(path.read_bytes()[:-20]), "another size"),
-    "without a delete": (_without_a_row, "rows, its commit says"),
-    "another version": (_record({"version": 2}), "has version 2"),
-    "another predecessor": (_record({"previous": "20200101000000000_20200101000000001"}), "follows 2020"),
-    "other columns": (_record({"columns": "0" * 16}), "other columns"),
-    "broken record": (_record({"files": [{"name": "x"}]}), "broken record"),
-}
 
 
 def _rewritten(uri: str, frontier: str, change: Callable[[dict[str, Any]], None]) -> None:
