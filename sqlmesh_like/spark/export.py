@@ -39,8 +39,6 @@ def exported(session: SparkSession, state: TableState, since: str | None, stagin
     frame = _rows(session, state, since)
     place = folder(f"{staging}/{int(time.time())}-{uuid.uuid4().hex}")
     _remove_left_overs(staging)
-    # The default, INT96, is read back as nanoseconds, of which the years 1677 to 2262 are made.
-    session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     try:
         frame.write.parquet(place.uri)
         paths = sorted(f"{place.path}/{name}" for name in place.files() if name.endswith(".parquet"))

@@ -43,9 +43,6 @@ LOCAL = 5_000
 def write_log(signed: DataFrame, timeline: Timeline, previous: str) -> ChangeLog | None:
     """Write signed rows, relative to the table at a frontier, a file of each partition; None where some are unsure."""
     path = log_folder()
-    session = signed.sparkSession
-    # The default is a type of Parquet that others read as nanoseconds, of which the years 1677 to 2262 are made.
-    session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     options = {"compression": "zstd", "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
     signed.write.options(**options).parquet(f"{timeline.uri}/{path}")
     return _written(timeline, path, previous)

@@ -33,6 +33,9 @@ FIXED: Mapping[str, str] = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
     # Nulls inside arrays fail otherwise.
     "spark.hadoop.parquet.avro.write-old-list-structure": "false",
+    # The default, INT96, is read back as nanoseconds, with room for the years 1677 to 2262 alone. Change logs, exports
+    # and rows on their way to a commit are Parquet files that are not read by Spark alone.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Hudi writes days and microseconds of the proleptic calendar; the default refuses dates before 1582, which
     # databases are full of (0001-01-01 for "none").
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",

@@ -67,8 +67,6 @@ def _staged(frame: DataFrame, count: int) -> pa.Table:
         path = str(Path(folder, "rows"))
         staged = without_small_integers(frame)
         staged = staged.coalesce(1) if count <= _ROWS_OF_ONE_TASK else staged
-        # The default is a type of Parquet that is read as nanoseconds.
-        frame.sparkSession.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
         staged.write.option("compression", "none").parquet(path)
         return pq.read_table(path)
 
