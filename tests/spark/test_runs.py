@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -12,12 +12,12 @@ from unittest import mock
 import pytest
 
 from sqlmesh_like.app.operations.run_results import response
-from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.plan import model_plan
 from sqlmesh_like.run.result import ModelResult
 from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
 from sqlmesh_like.spark.program import program_runner
 from tests.spark.lake import CLEAN_OLD_VERSIONS, ORDERS, Lake, Table, archiving
+from tests.spoilt_files import poison, poison_rows
 
 D = Decimal
 
@@ -27,16 +27,6 @@ def orders(lake: Lake) -> Table:
     table = lake.source("orders", ORDERS, partition="ym")
     table.upsert(*[(i, i % 3, D(i), f"c{i % 2}", f"m{i % 3}") for i in range(12)])
     return table
-
-
-def poison(uri: str, keep: Callable[[str], bool]) -> int:
-    """Overwrite the data files below a table with garbage, but those whose relative path `keep` accepts."""
-    spoiled = [path for path in Timeline(uri).data_files if not keep(path)]
-    for path in spoiled:
-        file = Path(uri) / path
-        file.write_bytes(b"not a parquet file".ljust(file.stat().st_size, b"!"))
-        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
-    return len(spoiled)
 
 
 @pytest.mark.checklist(41, 58, 60, 61)
@@ -68,17 +58,6 @@ def test_an_incremental_run_reads_nothing_of_untouched_partitions(lake: Lake, or
     refreshed = lake.run(full_refresh=True)
     assert {result.status for result in refreshed.values()} == {"error"}
     assert all("not a Parquet file" in result.message for result in refreshed.values()), refreshed["flat"].message
-
-
-def poison_rows(uri: str, keep: Callable[[str], bool]) -> int:
-    """Overwrite all that data files hold beside their footers, whose statistics stay; but of those `keep` accepts."""
-    spoiled = [Path(uri) / path for path in Timeline(uri).data_files if not keep(path)]
-    for file in spoiled:
-        data = file.read_bytes()
-        footer = int.from_bytes(data[-8:-4], "little") + 8
-        file.write_bytes(data[:4] + b"!" * (len(data) - 4 - footer) + data[-footer:])
-        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
-    return len(spoiled)
 
 
 @pytest.mark.parametrize("engine", ["auto", "spark"])

@@ -70,6 +70,14 @@ def test_a_table_is_compared_at_its_own_frontier_and_clock(lake: Lake, orders: T
     lake.assert_maintained()
 
 
+def test_a_run_that_commits_in_between_is_not_a_difference(lake: Lake, orders: Table) -> None:
+    lake.run_well()
+    planned = lake.plan("agg")
+    orders.upsert((9, 9, D("9.00"), "new", "m2"), delete=[(1, 1, D("5.00"), "x", "m1")])
+    lake.run_well()
+    assert lake.engine().verify(planned, 10).total == 0
+
+
 def test_a_table_that_was_never_run_cannot_be_compared(lake: Lake, orders: Table) -> None:
     with pytest.raises(NodeError, match="not written by a run"):
         lake.verify("agg")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.dataset as pads
 from pyspark.sql import DataFrame
 
 from sqlmesh_like.hudi import change_log
@@ -30,6 +30,8 @@ from sqlmesh_like.spark.tables.hudi_table import HudiTable, without_small_intege
 _LOG = logging.getLogger(__name__)
 MOST_ROWS = 500_000
 """More are written by Hudi, in as many tasks as there are: all rows of a commit are held in memory here."""
+MOST_BYTES = 256 * 1024**2
+"""Likewise, of rows in Parquet before compression, for a few rows can be wide."""
 _ROWS_OF_ONE_TASK = 20_000
 
 
@@ -46,8 +48,11 @@ def commit_locally(frame: DataFrame | None, table: HudiTable, metadata: Mapping[
         _LOG.debug("%s is written by Hudi: %s", table.uri, reason)
         return False
     rows, columns = (None, None) if frame is None else (_staged(frame, count), _logged_columns(timeline))
-    if rows is None:
+    if frame is None:
         metadata = {**metadata, **ChangeLog(timeline.frontier).metadata}
+    elif rows is None:
+        _LOG.debug("%s is written by Hudi: more than %d bytes", table.uri, MOST_BYTES)
+        return False
     try:
         upsert(
             Upsert(
@@ -61,14 +66,16 @@ def commit_locally(frame: DataFrame | None, table: HudiTable, metadata: Mapping[
     return True
 
 
-def _staged(frame: DataFrame, count: int) -> pa.Table:
-    """The rows of a frame, fetched through files."""
+def _staged(frame: DataFrame, count: int) -> pa.Table | None:
+    """The rows of a frame, fetched through files; None where they are more than `MOST_BYTES`."""
     with tempfile.TemporaryDirectory(prefix="sml-") as folder:
         path = str(Path(folder, "rows"))
         staged = without_small_integers(frame)
         staged = staged.coalesce(1) if count <= _ROWS_OF_ONE_TASK else staged
         staged.write.option("compression", "none").parquet(path)
-        return pq.read_table(path)
+        files = pads.dataset(path, format="parquet")
+        groups = (group for fragment in files.get_fragments() for group in fragment.row_groups)
+        return files.to_table() if sum(group.total_byte_size for group in groups) <= MOST_BYTES else None
 
 
 def _logged_columns(timeline: Timeline) -> Schema | None:

@@ -7,13 +7,15 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.cdc.merge import merge_sql
 from sqlmesh_like.cdc.merge.counts import count_events
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.names import Column
-from tests.spark.ingest_lake import BY_MONTH, Lake, event, table
+from tests.spark.ingest_lake import BY_MONTH, Lake, event, report_of, table
+from tests.spoilt_files import poison_rows
 
 BATCHES = 3
 TYPES = {"id": "int", "m": "int", "at": "timestamp"}
@@ -64,6 +66,20 @@ def logged(dice: random.Random, op: str, after: Row | None, before: Row | None) 
     """The event; every other update that keeps its key does not tell the row before."""
     keeps = after is not None and before is not None and after["id"] == before["id"]
     return event(op, after, None if keeps and dice.random() < 0.5 else before)
+
+
+@pytest.mark.parametrize("order_by", [(), ("m",)])
+def test_a_row_whose_place_is_unknown_is_not_looked_for_in_files_of_other_keys(
+    spark: SparkSession, tmp_path: Path, order_by: tuple[str, ...]
+) -> None:
+    shop = Lake(spark, tmp_path, (table(columns=TYPES, order_by=order_by, partition_by=PARTS),))
+    shop.ingest(*(event("c", row(10 * month + id, 1, month)) for month in (1, 2, 3) for id in range(10)))
+    assert poison_rows(shop.uri(), lambda path: path.startswith("year_month=202203/")) == 2
+    report = report_of(shop.ingest(event("u", row(35, 2, 3)), event("u", row(36, 2, 3))))
+    assert (report.upserts, report.error) == (2, None)
+    march = spark.read.format("hudi").load(shop.uri()).where("year_month = '202203' and m = 2")
+    assert sorted(each["id"] for each in march.collect()) == [35, 36]
+    assert report_of(shop.ingest(event("u", row(15, 3, 3)))).error, "the rows are unreadable indeed"
 
 
 def test_keys_that_come_once_become_the_same_without_grouping(spark: SparkSession) -> None:

@@ -27,9 +27,10 @@ from sqlmesh_like.hudi.writer.instant import OpenCommit, open_commit, settled_ti
 from sqlmesh_like.hudi.writer.partition_names import partition_names
 from sqlmesh_like.hudi.writer.table_support import unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, UpsertResult, upsert
-from sqlmesh_like.names import HUDI_COLUMNS, WEIGHT
+from sqlmesh_like.names import HUDI_COLUMNS, IS_DELETED, WEIGHT
 from sqlmesh_like.spark.frames.partition_paths import encoded
 from sqlmesh_like.spark.tables.cleaner import clean_history
+from sqlmesh_like.spark.writer import local_commit
 from tests.spark.lake import Lake, Table
 
 COLUMNS = (
@@ -241,6 +242,18 @@ def test_a_failing_write_leaves_the_table_as_it_was(lake: Lake, monkeypatch: pyt
     assert shown(table) == before and table.timeline.pending == ()
     new = set(Path(table.uri).rglob("*")) - set(files)
     assert {path.name for path in new} <= {"ym=202205", ".hoodie_partition_metadata", ".temp", ".sml_writer"}
+
+
+def test_rows_of_many_bytes_are_left_to_hudi(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, dice = small(lake)
+    frame = lake.spark.createDataFrame([(*row(dice, 9, 1, 1), False)], f"{COLUMNS}, {IS_DELETED} boolean")
+    before = table.frontier()
+    with monkeypatch.context() as patch:
+        patch.setattr(local_commit, "MOST_BYTES", 100)
+        assert not local_commit.commit_locally(frame, table.layout, {}, 1)
+    assert table.frontier() == before
+    assert local_commit.commit_locally(frame, table.layout, {}, 1) and table.frontier() != before
+    assert sum(shown(table).values()) == 4
 
 
 def test_another_writer_in_between_is_seen(lake: Lake) -> None:
