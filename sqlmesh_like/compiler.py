@@ -24,13 +24,13 @@ class CompiledModel:
 
     @cached_property
     def classification(self) -> Classification:
-        """How it can be maintained: what only binds a model never asks."""
+        """How the model can be maintained; computed lazily, since binding alone does not need it."""
         with nesting_errors(self.model.path):
             return classify(self.facts)
 
     @cached_property
     def table(self) -> TablePlan:
-        """What is executed; most models of a run have nothing to do and never ask, nor wait for the import."""
+        """What is executed; computed and imported lazily, since most models of a run have nothing to do."""
         from sqlmesh_like.delta.compile import compile_table
 
         with nesting_errors(self.model.path):
@@ -45,8 +45,8 @@ class CompiledModel:
 class Compiler:
     """Compiles models in dependency order and remembers what later ones need: columns of tables and queries of views.
 
-    `schemas` are the columns that the lake has, by unique id. Without `inlines` a view is a table of its columns:
-    that is enough to bind what reads it, and takes no time for what is below it.
+    `schemas` are the columns in the lake, by unique id. Without `inlines`, a view is treated as a table of its columns:
+    that is enough to bind the models that read it, and saves compiling what is below it.
     """
 
     schemas: Mapping[str, Schema | None] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Compiler:
     _derived: dict[str, Schema | None] = field(default_factory=dict)
 
     def compile(self, model: RenderedModel, fresh: Mapping[str, Schema | None] | None = None) -> CompiledModel:
-        """Compile one model; `fresh` schemas win over what is remembered. Raises SqlError."""
+        """Compile one model; `fresh` schemas override the remembered ones. Raises SqlError."""
         schemas = {ref.unique_id: self._schema(ref) for ref in model.inputs} | dict(fresh or {})
         with nesting_errors(model.path):
             facts = analyze(model, schemas, self._views)
@@ -65,11 +65,11 @@ class Compiler:
         return CompiledModel(facts)
 
     def columns(self, ref: InputRef) -> Schema | None:
-        """Columns of an input as models compiled from here on see them, None where they are not known."""
+        """Columns of an input as models compiled from now on see them, None if they are not known."""
         return self._schema(ref)
 
     def _schema(self, ref: InputRef) -> Schema | None:
-        """Columns of an input: those its model compiles to, with the types that the lake has."""
+        """Columns of an input: those to which its model compiles, with their types in the lake."""
         stored, derived = self.schemas.get(ref.unique_id), self._derived.get(ref.unique_id)
         if derived is None:
             return stored or declared_schema(ref)
@@ -80,14 +80,14 @@ class Compiler:
 
 
 def with_versions(model: RenderedModel, schema: Schema | None) -> Schema | None:
-    """Columns of a model's table by those of its query: a snapshot adds some."""
+    """Columns of a model's table, given those of its query: a snapshot adds some."""
     if schema is None or model.config.snapshot is None:
         return schema
     return (*schema, *added_columns(model.config.snapshot))
 
 
 def declared_schema(ref: InputRef) -> Schema | None:
-    """A source's columns by YAML, where all have a type: a list without types may name some only, for docs.
+    """A source's columns from YAML if all have a type: a list without types may be a partial one, for docs.
 
     Types are in Spark's short spelling, as rules compare them: `DECIMAL(10, 2)` is `decimal(10,2)`.
     """

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 
 def distinct_ctes(tree: exp.Expr) -> exp.Expr:
-    """The query with another name for each CTE whose name is taken; the tree is changed.
+    """The query with CTEs of duplicate names renamed; changes the tree in place.
 
     >>> import sqlglot
     >>> twice = "(with a as (select 1 as x) select a.x from a) union all (with a as (select 2 as x) select a.x from a)"
@@ -31,7 +31,7 @@ class _Renaming:
         self._taken = taken
 
     def visit(self, node: exp.Expr, scope: Mapping[str, str]) -> None:
-        """`scope`: new names of the CTEs that can be read here, by their old ones."""
+        """Rename CTEs and their references below a node; `scope` maps old names of visible CTEs to new ones."""
         with_ = node.args.get("with_")
         if with_ is not None:
             scope = self._defined(with_, scope)

@@ -1,4 +1,4 @@
-"""Constructs in clauses where Spark does not allow them. Owns what a query's tree shows without knowing any column.
+"""Constructs in clauses where Spark does not allow them. Owns the checks that need no columns.
 
 The parser accepts many dialects at once; what Spark would refuse after minutes of waiting is refused here. Source:
 Spark SQL reference, "SELECT".
@@ -23,11 +23,11 @@ _AGGREGATES = (
 _RANKING = (
     exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile, exp.Lag, exp.Lead,
 )  # fmt: skip
-"""Functions of a window whose rows are in an order."""
+"""Window functions that need an ORDER BY."""
 _JUDGED = (
     *_AGGREGATES, *_RANKING, exp.Window, exp.Group, exp.Order, exp.Distinct, exp.Limit, exp.In, exp.Parameter,
 )  # fmt: skip
-"""A query without any of these has nothing in a wrong place."""
+"""A query without any of these needs no check."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Misplaced:
 
 
 def first_misplaced(tree: exp.Expr) -> Misplaced | None:
-    """The first construct, query by query from the outermost, that Spark would refuse.
+    """The first construct that Spark would refuse, query by query from the outermost.
 
     >>> import sqlglot
     >>> found = first_misplaced(sqlglot.parse_one("select a from t where sum(b) > 1", dialect="spark"))
@@ -57,11 +57,11 @@ def first_misplaced(tree: exp.Expr) -> Misplaced | None:
 
 
 def _clauses(select: exp.Select) -> Iterator[Misplaced]:
-    """Aggregates and windows where rows are not grouped or not there yet."""
+    """Aggregates and window functions in clauses that Spark evaluates before them."""
     joins = [("ON", join.args.get("on")) for join in select.args.get("joins") or []]
     group = select.args.get("group")
     grouped = [("GROUP BY", key) for key in group.expressions] if group else []
-    is_outer = select.find_ancestor(exp.Having) is not None  # there an aggregate may be that of the query around it
+    is_outer = select.find_ancestor(exp.Having) is not None  # its aggregate may be the outer query's
     for clause, part in (("WHERE", select.args.get("where")), *joins, *grouped, ("HAVING", select.args.get("having"))):
         for node in _own(part):
             if isinstance(node, exp.Window):
@@ -98,7 +98,7 @@ def _windows(select: exp.Select) -> Iterator[Misplaced]:
 
 
 def _positions(select: exp.Select) -> Iterator[Misplaced]:
-    """Positions of GROUP BY and ORDER BY beyond the SELECT list."""
+    """Positions in GROUP BY and ORDER BY that are not in the SELECT list."""
     count = len(select.expressions)
     if any(isinstance(item, exp.Star) or item.is_star for item in select.expressions):
         return
@@ -111,7 +111,7 @@ def _positions(select: exp.Select) -> Iterator[Misplaced]:
 
 
 def _foreign(select: exp.Select) -> Iterator[Misplaced]:
-    """Forms of other dialects."""
+    """Syntax of other dialects that the parser accepts."""
     distinct, limit = select.args.get("distinct"), select.args.get("limit")
     if distinct is not None and distinct.args.get("on"):
         yield Misplaced("DISTINCT ON is not Spark SQL", distinct, "filter by QUALIFY ROW_NUMBER() OVER (…) = 1")

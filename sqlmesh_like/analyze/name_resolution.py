@@ -1,4 +1,4 @@
-"""Names that a query cannot mean. Owns resolution for queries that the binder does not turn into algebra.
+"""Names in a query that cannot be resolved. Owns resolution for queries that the binder does not turn into algebra.
 
 Reports nothing if it is not sure: a valid query is never refused, a doubtful one is left to Spark.
 """
@@ -21,16 +21,16 @@ _PSEUDO = frozenset(
     "window session_window _metadata second minute hour day week month quarter year microsecond millisecond "
     "dayofyear current_date current_timestamp current_user input_file_name".split()
 )
-"""Bare words that are parsed as columns and are none: units, and columns that functions bring along."""
+"""Bare words that are parsed as columns but are units, functions, or columns that Spark adds."""
 
 
 _FILE_FORMATS = frozenset({"parquet", "csv", "json", "orc", "avro", "text", "delta", "hudi", "binaryfile"})
-"""Spark reads files where a table's schema is one of these."""
+"""A table whose schema is one of these is a path from which Spark reads files."""
 
 
 @dataclass(frozen=True)
 class Unresolved:
-    """A column that nothing in its scope has."""
+    """A column that cannot be resolved in its scope."""
 
     message: str
     node: exp.Expr
@@ -71,11 +71,11 @@ def output_names(tree: exp.Expr, columns_of: ColumnsOf) -> tuple[str, ...] | Non
 
 
 def scopes(tree: exp.Expr) -> list[Scope]:
-    """Scopes, inner ones first; none where two tables of one FROM have one name, which Spark allows."""
+    """Scopes, inner ones first; empty if two items of one FROM have the same name, which Spark allows."""
     try:
         traversed = traverse_scope(tree)
         for scope in traversed:
-            _ = scope.selected_sources  # raises for a name that is there twice
+            _ = scope.selected_sources  # raises for a duplicate name
     except OptimizeError:
         return []
     return traversed
@@ -85,7 +85,7 @@ _Known = dict[str, tuple[str, ...] | None]
 
 
 def visible_columns(tree: exp.Expr, columns_of: ColumnsOf) -> Iterator[tuple[Scope, _Known]]:
-    """Each scope, inner ones first, with the columns of what it may read by lower-case alias."""
+    """Each scope, inner ones first, with the columns of each FROM item by lower-case alias."""
     outputs: dict[int, tuple[str, ...] | None] = {}
     for scope in scopes(tree):
         known = _sources(scope, columns_of, outputs)
@@ -108,7 +108,7 @@ def _sources(scope: Scope, columns_of: ColumnsOf, outputs: dict[int, tuple[str, 
 
 
 def _outside(scope: Scope, columns_of: ColumnsOf, outputs: dict[int, tuple[str, ...] | None]) -> _Known:
-    """What a subquery in an expression may name of the queries around it."""
+    """Columns of the enclosing queries that a subquery in an expression may refer to, by lower-case alias."""
     if not scope.is_subquery or scope.parent is None:
         return {}
     around = _sources(scope.parent, columns_of, outputs)
@@ -145,7 +145,7 @@ def _names_of(item: exp.Expr, known: _Known, tables: list[str]) -> tuple[str, ..
 
 
 def is_open(scope: Scope) -> bool:
-    """Whether columns come from somewhere that is not looked into."""
+    """Whether a scope has LATERAL VIEW, PIVOT, USING or NATURAL, whose columns are not determined here."""
     query = scope.expression
     joins = query.args.get("joins") or []
     return bool(
@@ -195,7 +195,7 @@ def _judge_bare(column: exp.Column, scope: Scope, known: _Known) -> Unresolved |
 
 
 def _judge_alias(column: exp.Column, scope: Scope) -> Unresolved | None:
-    """An alias is not known to window functions beside it, and only some are written out there for Spark."""
+    """Spark does not resolve an alias of the same SELECT in a window function; only some are expanded there."""
     part: exp.Expr = column
     is_in_window = False
     while part.parent is not None and part.parent is not scope.expression:
@@ -208,7 +208,7 @@ def _judge_alias(column: exp.Column, scope: Scope) -> Unresolved | None:
 
 
 def _ambiguous(column: exp.Column, scope: Scope, known: _Known) -> list[str]:
-    """Tables of the own FROM that all have the column; none where one of them is meant, or an alias may be."""
+    """Aliases of FROM items that all have the column; empty if it is not ambiguous or may be a SELECT alias."""
     joins = scope.expression.args.get("joins") or []
     is_merged = any(j.args.get("using") or j.args.get("method") or j.kind in ("SEMI", "ANTI") for j in joins)
     by_alias = column.find_ancestor(exp.Group, exp.Order, exp.Having, exp.Qualify, exp.Select)
@@ -220,7 +220,7 @@ def _ambiguous(column: exp.Column, scope: Scope, known: _Known) -> list[str]:
 
 
 def _aliases(scope: Scope) -> Iterator[str]:
-    """Names that the SELECT list gives: GROUP BY, ORDER BY, HAVING and items to the right may use them."""
+    """Aliases of the SELECT list: GROUP BY, ORDER BY, HAVING and items to the right may refer to them."""
     return (item.alias for item in scope.expression.expressions if item.alias)
 
 

@@ -1,5 +1,5 @@
-"""How deep a query may be nested. Owns the limits; beyond them the parser and whatever walks its tree would run out of
-stack, and compiled code would end the process."""
+"""How deep a query may be nested. Owns the limits; beyond them the parser and every walk over its tree would run out of
+stack, and compiled code would crash the process."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MAX_BRACKETS = 200
 MAX_TYPES = 50
 _TYPE_BRACKET = re.compile(r"\b(?:array|map|struct)\s*<|>", re.IGNORECASE)
 MAX_SQL_DEPTH = 3_000
-"""Of a tree: each operator of a chain such as `a or b or c` is a level of it."""
+"""Depth of a syntax tree: each operator of a chain such as `a or b or c` is one level."""
 _OPEN = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
 _CLOSE = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
 
 
 @contextmanager
 def nesting_errors(path: str) -> Iterator[None]:
-    """Within, a query of this file that ends Python's stack is a SqlError."""
+    """Turn a RecursionError within the block into a SqlError for this file."""
     try:
         yield
     except RecursionError:
@@ -41,7 +41,7 @@ def too_deep(path: str) -> SqlError:
 
 
 def brackets_are_shallow(sql: str) -> bool:
-    """Whether the parser gets through the brackets of a text.
+    """Whether a text's brackets are shallow enough for the parser.
 
     >>> brackets_are_shallow("select " + "(" * 100 + "1" + ")" * 100), brackets_are_shallow("select " + "(" * 1000)
     (True, False)
@@ -59,7 +59,7 @@ def brackets_are_shallow(sql: str) -> bool:
 
 
 def _types_are_shallow(sql: str) -> bool:
-    """`array<array<…`, each level of which the parser reads twice and more."""
+    """Whether nested types such as `array<array<…` are shallow enough: the parser reads each level at least twice."""
     depth = 0
     for sign in _TYPE_BRACKET.findall(sql) if sql.count("<") > MAX_TYPES else ():
         depth = max(depth - 1, 0) if sign == ">" else depth + 1
@@ -69,7 +69,7 @@ def _types_are_shallow(sql: str) -> bool:
 
 
 def is_shallow(tree: exp.Expr) -> bool:
-    """Whether what walks a tree gets through it."""
+    """Whether a tree is shallow enough to be walked recursively."""
     level, nodes = 0, [tree]
     while nodes:
         level += 1
@@ -80,7 +80,7 @@ def is_shallow(tree: exp.Expr) -> bool:
 
 
 def parse_text(sql: str) -> exp.Expr:
-    """One statement of Spark. Raises SqlglotError, for several and for one that is nested too deep as well."""
+    """Parse one Spark statement. Raises SqlglotError, also for several statements and for too deep nesting."""
     if not brackets_are_shallow(sql):
         raise ParseError(_MESSAGE)
     try:

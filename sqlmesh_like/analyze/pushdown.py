@@ -1,7 +1,7 @@
 """Conditions of WHERE, pushed down to the joins they belong to. Owns this one rewrite of the algebra.
 
-Joins written with commas have no condition but one filter above them all. If a semi join is in between, its
-keys would be looked up in the cross product of all tables. Only the position of a condition changes: rows and row
+Joins written with commas have no conditions of their own, only one filter above them all. If a semi join is in between,
+its keys would be looked up in the cross product of all tables. Only the position of a condition changes: rows and row
 keys do not. Conditions that read the clock are not moved. Source: Spark's `PushPredicateThroughJoin`.
 """
 
@@ -31,12 +31,12 @@ from sqlmesh_like.analyze.expressions.clock import clock_calls
 
 
 def pushed_down(relation: Relation) -> Relation:
-    """The relation with each filter as far down its joins as it holds; what two places share stays shared."""
+    """The relation with each filter pushed down its joins as far as is valid; shared nodes stay shared."""
     return _Rewrite().of(relation)
 
 
 class _Rewrite:
-    """Rewrites bottom up, each node once, for the delta of a node that is read twice is made once."""
+    """Rewrites bottom up, each node once, so that a shared node stays one node and its delta is computed once."""
 
     def __init__(self) -> None:
         self._nodes = NodeNumbers()
@@ -79,9 +79,9 @@ def _over(relation: Relation, below: tuple[Relation, ...]) -> Relation:
 
 
 def _sunk(relation: Relation, part: exp.Expr) -> Relation | None:
-    """The relation with the condition below its top; None where it cannot go there.
+    """The relation with the condition pushed below its top node; None if that is not valid.
 
-    A side that an outer join fills with NULLs is not filtered before: then rows would be filled that were not.
+    The side that an outer join fills with NULLs is not filtered early: rows that had a match would lose it.
     """
     if not isinstance(relation, Join) or clock_calls(part):
         return None

@@ -1,7 +1,6 @@
-"""A rendered model → what its query is. Owns parsing, error positions and the inlining of views.
+"""A rendered model → facts about its query. Owns parsing, error positions and the inlining of views.
 
-`QueryFacts.relation` is None where the query has a form that is rebuilt in full; `unsupported_reason` then says which
-and where.
+`QueryFacts.relation` is None if the query can only be rebuilt in full; `unsupported_reason` then says why and where.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ CARRIED_FACTS = frozenset({
     exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.In, exp.Between, exp.Like, exp.Add, exp.Sub,
     exp.Mul, exp.Neg, exp.Case, exp.If, exp.Coalesce, exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max,
 })  # fmt: skip
-"""Forms that sqlglot writes for Spark whatever is in them: a query of no others need not be written to see it."""
-# What is not a query falls back to a form of its own; an error reports it, not a log line.
+"""Node classes that sqlglot can always generate for Spark: a query of only these needs no trial generation."""
+# sqlglot logs a warning for statements that it parses only as a `Command`; `parse` reports them as an error.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 
 @dataclass(frozen=True)
 class UnsupportedReason:
-    """Why a query is not in the algebra: rule id, words, and 1-based line and column in the model's own file."""
+    """Why a query is not in the algebra: rule id, message, and 1-based line and column in the model's own file."""
 
     rule: str
     message: str
@@ -62,7 +61,7 @@ class UnsupportedReason:
 
 @dataclass(frozen=True)
 class QueryFacts:
-    """What analysis knows of a model. `tree` reads only tables: views are inlined. `inputs` are those tables."""
+    """What analysis knows about a model. `tree` reads only tables, as views are inlined; `inputs` are those tables."""
 
     model: RenderedModel
     tree: exp.Expr
@@ -72,7 +71,7 @@ class QueryFacts:
 
     @cached_property
     def schema(self) -> Schema | None:
-        """Visible output columns where they are known; of a Python model those that its contract promises."""
+        """Visible output columns, None if they are not known; for a Python model, those that its contract declares."""
         if self.model.python is not None and self.model.has_contract:
             return self.model.declared or None
         return columns(self.relation) if self.relation is not None else None
@@ -110,7 +109,7 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
 
 
 def _python_facts(model: RenderedModel, python: PythonCode, views: Mapping[str, QueryFacts]) -> QueryFacts:
-    """What is known of a Python model: what it reads, and nothing of what it does with it."""
+    """Facts about a Python model: its inputs are known, what it computes from them is not."""
     by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in model.inputs}
     tree, inputs = _inline_views(python_query(model, python), model.inputs, by_table, views)
     place = python.function
@@ -121,7 +120,7 @@ def _python_facts(model: RenderedModel, python: PythonCode, views: Mapping[str, 
 
 
 def parse(model: RenderedModel) -> exp.Expr:
-    """The one SELECT of a model as a sqlglot tree. Raises SqlError, also for what is wrong with its template."""
+    """The one SELECT of a model as a sqlglot tree. Raises SqlError, also for an error in its template."""
     if model.error is not None:
         raise as_sql_error(model.error)
     if not brackets_are_shallow(model.sql):
@@ -148,7 +147,7 @@ def parse(model: RenderedModel) -> exp.Expr:
     statements[0] = with_known_names(statements[0])
     if misplaced := first_misplaced(statements[0]):
         offset = offset_of(misplaced.node)
-        if offset is None:  # a node that the parser gives no place
+        if offset is None:  # a node for which the parser records no position
             offset = max(0, model.sql.lower().find(misplaced.node.sql("spark").lower()))
         raise SqlError(misplaced.message, location=locate(model, offset), hint=misplaced.hint)
     _require_faithful(statements[0], model)
@@ -156,7 +155,7 @@ def parse(model: RenderedModel) -> exp.Expr:
 
 
 def _name_all(tree: exp.Expr, *, as_written: bool) -> None:
-    """Of a data test only the number of rows counts: `select 1 from …` needs no name there, nor in a question."""
+    """Name unnamed columns, which data tests (`select 1 from …`: only the rows count) and questions may have."""
     first = tree
     while isinstance(first, exp.SetOperation | exp.Subquery):
         first = first.this
@@ -167,11 +166,11 @@ def _name_all(tree: exp.Expr, *, as_written: bool) -> None:
 
 
 def _require_faithful(tree: exp.Expr, model: RenderedModel) -> None:
-    """What runs is written from the tree: a form that the tree cannot give back would run as something else."""
+    """Raise SqlError for a construct that sqlglot cannot reproduce: the SQL that runs is generated from the tree."""
     if forms_of(tree) <= CARRIED_FACTS:
         return
     if within := tree.find(exp.WithinGroup):
-        # It would be written as an approximation.
+        # sqlglot would generate an approximate function.
         message = f"{within.this.key.upper()} … WITHIN GROUP in this form cannot be carried over unchanged"
         raise SqlError(message, location=locate(model, offset_of(within)), hint="use percentile(value, fraction)")
     try:
@@ -187,7 +186,7 @@ def _require_faithful(tree: exp.Expr, model: RenderedModel) -> None:
 
 
 def _unfaithful(tree: exp.Expr) -> exp.Expr:
-    """The innermost part that the tree cannot give back."""
+    """The innermost part that sqlglot cannot reproduce."""
     for part in tree.iter_expressions():
         try:
             part.sql("spark", unsupported_level=ErrorLevel.RAISE)
@@ -197,7 +196,7 @@ def _unfaithful(tree: exp.Expr) -> exp.Expr:
 
 
 def _unfinished(model: RenderedModel, error: TokenError) -> SqlError:
-    """Text that does not even fall into words: a quote or a comment without an end."""
+    """The error for text that cannot be tokenized: a quote or a comment that is never closed."""
     for word in _WORD.finditer(model.sql):
         if word[0] in _OPENING:
             return SqlError(
@@ -207,21 +206,21 @@ def _unfinished(model: RenderedModel, error: TokenError) -> SqlError:
 
 
 def _second_statement(model: RenderedModel) -> int:
-    """Offset at which what follows the first semicolon starts."""
+    """Offset of the first token after the first statement and its semicolon."""
     tokens = sqlglot.tokenize(model.sql, dialect="spark")
     ends = [n for n, token in enumerate(tokens[:-1]) if token.token_type == TokenType.SEMICOLON]
     return next((tokens[n + 1].start for n in ends if tokens[n + 1].token_type != TokenType.SEMICOLON), 0)
 
 
 def locate(model: RenderedModel, offset: int | None) -> Location:
-    """A place in the model's own file for an offset in its compiled SQL."""
+    """The location in the model's own file of an offset in its compiled SQL."""
     if offset is None:
         return Location(model.path)
     return Location(model.path, *model.source_map.locate(offset))
 
 
 def _start(sql: str, offset: int | None, keyword: str) -> int | None:
-    """Where a construct starts: at its keyword, of which sqlglot's trees keep no place."""
+    """Where a construct starts: at the last `keyword` before `offset`, whose position sqlglot does not record."""
     words = re.escape(keyword)
     if not words or not words[0].isalpha():
         return offset

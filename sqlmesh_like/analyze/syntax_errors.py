@@ -1,4 +1,4 @@
-"""What is wrong with text that the parser refuses. Owns message, position and hint; the caller knows the file."""
+"""Errors in text that the parser refuses. Owns message, position and hint; the caller knows the file."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _KEYWORDS = (
     "SELECT FROM WHERE GROUP ORDER HAVING UNION JOIN LEFT RIGHT INNER OUTER CROSS LIMIT QUALIFY WINDOW WITH DISTINCT "
     "WHEN THEN ELSE BETWEEN INTERSECT EXCEPT LATERAL PARTITION"
 ).split()
-"""Words that a query's structure hangs on; a misspelt one is read as a name."""
+"""Keywords that structure a query; the parser reads a misspelt one as a name."""
 _AROUND = (0, -1, 1, -2)
-"""Where a misspelt keyword stands, counted from the word that the parser stumbled over."""
+"""Where a misspelt keyword may be, in tokens from the one at which the parser failed."""
 
 
 @dataclass(frozen=True)
 class SyntaxFault:
-    """Why text is not SQL; `offset` is where in the text, None: unknown."""
+    """Why text is not valid SQL; `offset` is the position in the text, None if unknown."""
 
     message: str
     offset: int | None
@@ -38,7 +38,7 @@ class SyntaxFault:
 
 
 def syntax_fault(sql: str, error: ParseError) -> SyntaxFault:
-    """The first fault of a text that the parser refused.
+    """The first fault in a text that the parser refused.
 
     >>> try:
     ...     sqlglot.parse_one("select a from t gruop by a", dialect="spark")
@@ -59,7 +59,7 @@ def syntax_fault(sql: str, error: ParseError) -> SyntaxFault:
     if said.startswith("Invalid expression"):
         return _unexpected(tokens, at)
     if expected := _EXPECTED.match(said):
-        # Of a CASE the last word that is right is reported, else the first that is not.
+        # For CASE sqlglot reports the last valid token, otherwise the first invalid one.
         token = tokens[min(at + 1, len(tokens) - 1)] if expected[2] else tokens[at]
         missing = f"`{expected[1] or expected[2]}` is missing"
         return SyntaxFault(f"invalid SQL: {missing} before `{token.text}`", token.start)
@@ -69,7 +69,7 @@ def syntax_fault(sql: str, error: ParseError) -> SyntaxFault:
 
 
 def _offset(sql: str, line: object, column: object, highlight: str) -> int | None:
-    """sqlglot reports the 1-based line and the column of a token's last character."""
+    """0-based offset of a token; sqlglot reports its 1-based line and the column of its last character."""
     if not isinstance(line, int) or not isinstance(column, int):
         return None
     start = sum(len(text) + 1 for text in sql.split("\n")[: line - 1])
@@ -82,7 +82,7 @@ def _incomplete(match: re.Match[str]) -> str:
 
 
 def _misspelt(tokens: Sequence[Token], index: int) -> str | None:
-    """The keyword that a word may be meant for. What is listed, called or qualified is a name."""
+    """The keyword that a token may be meant for; a word that is listed, called or qualified is taken as a name."""
     token = tokens[index]
     after = tokens[index + 1].token_type if index + 1 < len(tokens) else None
     before = tokens[index - 1].token_type if index else None
@@ -106,6 +106,6 @@ def _unexpected(tokens: Sequence[Token], at: int) -> SyntaxFault:
 
 
 def _type_word(tokens: Sequence[Token], at: int) -> Token | None:
-    """The word behind AS, where a type has to be."""
+    """The word after AS, where a type is expected."""
     behind = (tokens[n] for n in range(max(1, at - 1), min(at + 3, len(tokens))) if tokens[n - 1].text.upper() == "AS")
     return next((token for token in behind if token.token_type == TokenType.VAR), None)

@@ -1,6 +1,6 @@
 """Column lineage of queries outside the algebra: names traced through the text. Owns the use of sqlglot's lineage.
 
-Only values are traced, not what selects the rows.
+Only values are traced, not the conditions that select rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Tables = dict[str, dict[str, dict[str, str]]]
 
 
 def trace_text(model: RenderedModel, schemas: Mapping[str, Schema | None]) -> tuple[ColumnLineage, ...] | None:
-    """Lineage of all output columns in their order; None where a star hides which there are.
+    """Lineage of all output columns in their order; None if a star hides them.
 
     `schemas`: columns of inputs by unique id, as far as they are known. Raises SqlError.
     """
@@ -40,7 +40,7 @@ def trace_text(model: RenderedModel, schemas: Mapping[str, Schema | None]) -> tu
 
 
 def _tables(tree: exp.Expr, by_table: Mapping[tuple[str, str], str], columns_of: ColumnsOf) -> _Tables:
-    """Columns of each table; of one whose columns are not known, those that the query can only mean there."""
+    """Columns of each table; for one whose columns are not known, those that the query can only take from it."""
     tables: _Tables = {}
     for schema, identifier in by_table:
         columns = columns_of(schema, identifier) or ()
@@ -64,7 +64,7 @@ def _tables(tree: exp.Expr, by_table: Mapping[tuple[str, str], str], columns_of:
 def _column(name: str, tree: exp.Expr, known: _Tables, by_table: Mapping[tuple[str, str], str]) -> ColumnLineage:
     try:
         root = lineage(name, tree, known, dialect="spark", validate_qualify_columns=False)
-    except (SqlglotError, ValueError):  # a form that sqlglot cannot qualify either
+    except (SqlglotError, ValueError):  # sqlglot cannot qualify it either
         return ColumnLineage(name, None, {}, {}, is_complete=False)
     origins: dict[ColumnOrigin, How] = {}
     is_complete = True
@@ -80,7 +80,7 @@ def _column(name: str, tree: exp.Expr, known: _Tables, by_table: Mapping[tuple[s
 
 
 def _leaves(node: Node, how: How) -> Iterator[tuple[Node, How]]:
-    """The ends of all ways down from a node, and what becomes of a value on its way up."""
+    """The leaves below a node, each with how its value is transformed on the way up."""
     below = how if isinstance(node.expression, exp.Table) else stronger(how, _how(node.expression))
     if not node.downstream:
         yield node, how

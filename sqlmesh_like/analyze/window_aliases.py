@@ -1,7 +1,7 @@
 """Aliases of a SELECT list within its window functions. Owns expanding them there, which Spark does not do.
 
 Spark lets an item name an alias to its left, but not within a window function
-(`UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_WINDOW`). A column of FROM goes before an alias of the same name.
+(`UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_WINDOW`). A column of FROM wins over an alias of the same name.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from sqlmesh_like.analyze.expressions.functions import first_impure
 from sqlmesh_like.analyze.name_resolution import ColumnsOf, is_open, visible_columns
 
 _Aliases = dict[str, exp.Expr | None]
-"""Expressions of items to the left by alias; None where it cannot be written twice."""
+"""Expressions of items to the left by alias; None for one that must not be repeated."""
 
 
 def with_window_aliases(tree: exp.Expr, columns_of: ColumnsOf) -> exp.Expr:
-    """The query with the expressions in the aliases' place; the tree is changed.
+    """The query with aliases in window functions replaced by their expressions; changes the tree in place.
 
-    Left as they are: aliases of what is not known to be the same twice, of window functions and of subqueries, names
-    that are there twice, and SELECTs whose columns of FROM are not all known.
+    Not replaced: aliases of expressions that are not known to be pure, of window functions and of subqueries,
+    duplicate aliases, and aliases in a SELECT whose FROM columns are not all known.
 
     >>> import sqlglot
     >>> sql = "select a + 1 as b, b * 2 as c, sum(c) over (order by b) as s from t"
@@ -52,7 +52,7 @@ def _write_out(select: exp.Select, columns: Collection[str]) -> None:
 
 
 def _at(expression: exp.Expr, column: exp.Column) -> exp.Expr:
-    """The expression as if it stood in the column's place in the text, where a person finds it."""
+    """A copy of the expression in parentheses, at the column's position in the text, where errors point."""
     written = exp.paren(expression.copy())
     for node in written.walk():
         if "start" in node.meta:
@@ -61,7 +61,7 @@ def _at(expression: exp.Expr, column: exp.Column) -> exp.Expr:
 
 
 def _repeatable(value: exp.Expr, columns: Collection[str], aliases: _Aliases) -> exp.Expr | None:
-    """The expression over columns of FROM alone; None where it may differ when it is written twice."""
+    """The expression over columns of FROM alone; None if it must not be repeated, as copies might differ."""
     if value.find(exp.Window, exp.Query, exp.UDTF, exp.Lambda) or first_impure(value, in_window=True):
         return None
     named = [column.name.lower() for column in value.find_all(exp.Column) if _is_alias(column, columns)]

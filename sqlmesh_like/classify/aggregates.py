@@ -33,7 +33,7 @@ class AggregateVerdict:
 
 
 def classify_aggregate(call: Call, facts: QueryFacts) -> AggregateVerdict:
-    """Verdict on one call."""
+    """Whether the stored state of one call can absorb a change, and why."""
     rule, message = _rule(call)
     verdict_reason = reason(rule, message, facts.position(call.offset))
     return AggregateVerdict(call.sql, "mergeable" if rule == "AGG001" else "rescan", verdict_reason)

@@ -1,4 +1,5 @@
-"""How the clock of a run affects a plan. Owns its rules: rows that cross a boundary, and values that pin a model."""
+"""How the clock of a run affects a plan. Owns its rules: rows that cross a boundary, and values whose change forces a
+rebuild."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from sqlmesh_like.classify.rules import Reason, reason
 
 
 def time_filter_calls(relation: Relation) -> list[exp.Expr]:
-    """Clock calls in filters: when they move, rows enter and leave."""
+    """Clock calls in filters: when their value changes, rows enter and leave."""
     return [call for node in walk(relation) if isinstance(node, Filter) for call in clock_calls(node.condition)]
 
 
@@ -39,7 +40,7 @@ def clock_reasons(relation: Relation, facts: QueryFacts) -> tuple[Reason, ...]:
 
 
 def time_value_reasons(relation: Relation, facts: QueryFacts) -> tuple[Reason, ...]:
-    """Why a moved clock is a rebuild."""
+    """A reason for each clock call whose changed value forces a rebuild."""
     return tuple(
         dict.fromkeys(
             reason("CLK001", f"{_text(call)} is part of a value: rows are kept while it stays", _place(call, facts))
@@ -53,7 +54,7 @@ def _text(call: exp.Expr) -> str:
 
 
 def _place(call: exp.Expr, facts: QueryFacts) -> tuple[int | None, int | None]:
-    """A call without parentheses has no place in its tree: it is the one next to the expression that it is in."""
+    """Line and column of a call. The parser records none without parentheses: take the nearest one in the text."""
     offset = offset_of(call)
     if offset is not None:
         return facts.position(offset)

@@ -19,7 +19,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Reason:
-    """A rule applied to one place of one model; line and column are 1-based in the model's own file."""
+    """A rule applied at one position of a model; line and column are 1-based in the model's own file."""
 
     rule: str
     message: str
@@ -115,7 +115,7 @@ _ALL = (
 )  # fmt: skip
 
 TIED = frozenset({"WIN002", "AGG008"})
-"""Rules of plans whose result is one of several that the query allows: it is compared with the plan's own build."""
+"""Rules of plans whose result is one of several that the query allows; it is compared with the plan's own build."""
 
 RULES = {rule.id: rule for rule in _ALL}
 

@@ -1,6 +1,6 @@
-"""QueryFacts → the cheapest sound strategy, with reasons. Owns their order; knows neither history nor cost.
+"""QueryFacts → the cheapest sound strategy, with reasons. Owns their order; ignores history and cost.
 
-Without a proof by a rule it is a full refresh.
+Without a proof by a rule the strategy is a full refresh.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ Strategy = (
     ]
     | AuthorStrategy
 )
-"""What a run does with a table. `recompute_merge`, the whole query of which only the differences are written, is
-not chosen from the SQL: runs take it where following the change costs more."""
+"""What a run does with a table. `recompute_merge` runs the whole query and writes only the differences; it is not
+chosen from the SQL, but by a run for which following the change would cost more."""
 
 
 @dataclass(frozen=True)
 class Classification:
     """The strategy that a model's SQL allows, whatever its history.
 
-    `alternative` is another sound one that leaves the same stored rows: runs may take either, in any order.
+    `alternative` is another sound one that leaves the same stored rows: each run may choose either.
     """
 
     strategy: Strategy
@@ -65,7 +65,7 @@ class Classification:
 
 
 def classify(facts: QueryFacts) -> Classification:
-    """The cheapest sound strategy of a model's query and why; its author's where the model asks for that."""
+    """The cheapest sound strategy of a model's query, with reasons; the author strategy if the model has one."""
     if (strategy := facts.model.author_strategy) is not None:
         return Classification(strategy, (), (reason("CFG005", f"incremental_strategy: {strategy}", _asked(facts)),))
     if facts.unsupported_reason is not None or facts.relation is None:
@@ -76,7 +76,7 @@ def classify(facts: QueryFacts) -> Classification:
         )
         return Classification("full_refresh", (), (blocker,))
     relation = facts.relation
-    # One a call; a CTE that is read twice says each once.
+    # Without duplicates: a CTE that is read twice has each call twice.
     calls = (call for node in walk(relation) if isinstance(node, Aggregate) for call in node.calls)
     verdicts = tuple(dict.fromkeys(classify_aggregate(call, facts) for call in calls))
     if maps := _maps(relation):
@@ -116,7 +116,7 @@ def _incremental(facts: QueryFacts, relation: Relation, verdicts: tuple[Aggregat
 def _recompute(
     facts: QueryFacts, relation: Relation, verdicts: tuple[AggregateVerdict, ...], costly: tuple[Reason, ...]
 ) -> Classification:
-    """Whole partitions where the table has some that lineage proves, else groups."""
+    """Whole partitions if the table has some and lineage proves them, else groups."""
     partition_by = facts.model.config.partition_by
     if partition_by:
         unproven = _unproven_partition(relation, partition_by)
@@ -143,7 +143,7 @@ def _unproven_partition(relation: Relation, partition_by: tuple[str, ...]) -> Re
 def _reasons_against_merging(
     relation: Relation, verdicts: tuple[AggregateVerdict, ...], facts: QueryFacts
 ) -> tuple[Reason, ...]:
-    """What needs more than the changed rows and stored state; empty where nothing does."""
+    """Reasons why changed rows and stored state are not enough; empty if they are."""
     if is_linear(relation):
         return ()
     if isinstance(relation, Aggregate) and is_linear(relation.child):
@@ -165,7 +165,7 @@ def _reasons_against_merging(
 def reasons_against_recompute(
     relation: Relation, verdicts: tuple[AggregateVerdict, ...], facts: QueryFacts
 ) -> tuple[Reason, ...]:
-    """Why groups cannot be recomputed apart from each other: rows have no exact keys, or values depend on order."""
+    """Why groups cannot be recomputed independently: rows have no exact keys, or values depend on order."""
     reasons = [verdict.reason for verdict in verdicts if verdict.reason.rule == "AGG006"]
     for node in walk(relation):
         reasons += [
@@ -192,7 +192,7 @@ def reasons_against_recompute(
 
 
 def _is_inexact(node: Aggregate | Windowed) -> bool:
-    """Whether recomputing may give other last digits: then nothing above may look at the values."""
+    """Whether recomputing may change the last digits of values, so that nothing above may depend on them."""
     if isinstance(node, Aggregate):
         return any(_is_inexact_call(call.function, call.argument_type) for call in node.calls)
     known = {column.name.lower(): column.type for column in columns(node.child)}
@@ -268,7 +268,7 @@ def _window_reasons(windowed: Windowed, facts: QueryFacts) -> list[Reason]:
 
 
 def _maps(relation: Relation) -> list[str]:
-    """Used columns that hold a map anywhere: Spark cannot group by them."""
+    """Used columns whose type contains a map, by which Spark cannot group."""
     used = used_columns(relation)
     return [
         column.name

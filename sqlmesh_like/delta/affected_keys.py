@@ -1,7 +1,7 @@
 """The keys that a change affects, before and after. Owns their step, and the rows and partitions that follow from it.
 
-A key is what decides which rows belong together: of groups, of windows, of the equalities of a join, of a partition of
-the target. Keys are taken from before and after images alike: a row that moves from one key to another affects both.
+A key decides which rows belong together: in a group, in a window, by the equalities of a join, in a partition of the
+target. Keys are taken from before and after images alike: a row that moves from one key to another affects both.
 Groups, windows, joins and whole partitions all use this module, because a missing key is a wrong row.
 """
 
@@ -22,15 +22,15 @@ def key_columns(count: int) -> list[str]:
 
 
 def keys_of(expressions: Sequence[exp.Expr], changes: Iterable[str | exp.Expr]) -> exp.Query:
-    """Distinct values of expressions over the columns that all these steps or FROM items have.
+    """Distinct values of expressions over the rows of these steps or FROM items.
 
-    Without expressions: one row, if they have any.
+    Without expressions: one row if there are any rows.
     """
     return affected_keys([(expressions, change) for change in changes])
 
 
 def affected_keys(sides: Iterable[tuple[Sequence[exp.Expr], str | exp.Expr]]) -> exp.Query:
-    """Distinct keys of several changes, each by its own expressions: those of both sides of a join, of all inputs."""
+    """Distinct keys of several changes, each by its own expressions, such as both sides of a join or all inputs."""
     selects: list[exp.Query] = []
     for expressions, change in sides:
         names = key_columns(len(expressions))
@@ -58,7 +58,7 @@ def sides_of(source: Relation) -> list[tuple[Relation, list[exp.Expr]]]:
 
 
 def shown_keys(source: Aggregate | Distinct, step_columns: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Visible columns of a table of groups that are its keys, each with the column of a step that holds this key."""
+    """Visible columns of a grouped table that are its keys, each with the step's column that holds this key."""
     if isinstance(source, Distinct):
         return tuple((c.name, name) for c, name in zip(columns(source), step_columns, strict=True))
     keys = {named.name: name for named, name in zip(source.keys, step_columns, strict=True)}

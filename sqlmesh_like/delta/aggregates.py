@@ -61,7 +61,7 @@ def _arguments(aggregate: Aggregate, source: exp.Select, *, signed: bool = False
 
 
 def grouped_states(source: exp.Select, aggregate: Aggregate, *, signed: bool) -> exp.Select:
-    """States by group, named by group key `_sml_key`; of signed rows the change of the states."""
+    """States by group, with `_sml_key` from the group's keys; for signed rows, the change of the states."""
     keys = [column(named.name) for named in aggregate.keys]
     items: list[exp.Expr] = [exp.alias_(encode(keys), KEY, quoted=True), *[k.copy() for k in keys]]
     for i, state in enumerate(states_of(aggregate)):
@@ -91,7 +91,7 @@ def _aggregated(state: AggregateState, argument: str, signed: bool) -> exp.Expr:
 
 
 def _sum(state: AggregateState, argument: str, signed: bool) -> exp.Expr:
-    """0 where nothing is summed; NULL only where the sum overflowed."""
+    """The sum: 0 if nothing is summed, NULL only if it overflowed."""
     wide = cast(column(argument), state.type)
     if signed:
         wide = exp.Case().when(_is_negative(), exp.Neg(this=wide)).else_(wide.copy())
@@ -122,7 +122,7 @@ def _old(groups: str) -> exp.Select:
 def _stale(states: tuple[AggregateState, ...], groups: str, old: str) -> exp.Select:
     """Keys of changed groups whose stored states cannot be merged.
 
-    A retracted value equals or beats the stored extremum, or a stored or added sum has overflowed.
+    A retracted value equals or exceeds the stored extremum, or a stored or added sum has overflowed.
     """
     conditions: list[exp.Expr] = []
     for state in states:
@@ -142,9 +142,9 @@ def _stale(states: tuple[AggregateState, ...], groups: str, old: str) -> exp.Sel
 
 
 def _recomputed(aggregate: Aggregate, steps: Lookups, stale: str) -> exp.Select:
-    """States of the stale groups from the input as it is."""
+    """States of the stale groups, from the current input."""
     if not aggregate.keys:
-        # Without GROUP BY an aggregate of no rows is a row: the one group is let through after it, not before.
+        # Without GROUP BY an aggregate over no rows still has a row: filter after aggregating, not before.
         whole = grouped_states(_arguments(aggregate, rows(aggregate.child)), aggregate, signed=False)
         subquery = exp.select(key()).from_(stale).subquery()
         return exp.select("*").from_(whole.subquery("w")).where(exp.In(this=key(), query=subquery))
@@ -156,7 +156,7 @@ def _recomputed(aggregate: Aggregate, steps: Lookups, stale: str) -> exp.Select:
 
 
 def _pooled(aggregate: Aggregate, states: tuple[AggregateState, ...], groups: str, old: str, stale: str) -> exp.Select:
-    """Stored states and those that the change adds, of every changed group that is not recomputed."""
+    """Stored states, and those that the change adds, of all changed groups that are not recomputed."""
     names = _state_names(aggregate, states)
     stored = exp.select(*names).from_(old)
     added = exp.select(*[name.copy() for name in names]).from_(groups)
@@ -193,7 +193,7 @@ def _merge_one(state: AggregateState) -> exp.Expr:
 
 
 def _signed(aggregate: Aggregate, old: str, merged: str) -> exp.Select:
-    """Stored rows out, merged rows in; a group lives while it has rows, a scalar aggregate always."""
+    """Stored rows leave, merged rows enter; a group exists while it has rows, a scalar aggregate always."""
     hidden = [column_.name for column_ in state_schema(aggregate)]
     names = [key(), *[column(name) for name in (*(item.name for item in aggregate.items), *hidden)]]
     alive = exp.select("*").from_(merged)
@@ -203,13 +203,13 @@ def _signed(aggregate: Aggregate, old: str, merged: str) -> exp.Select:
 
 
 def state_schema(aggregate: Aggregate) -> tuple[Column, ...]:
-    """Hidden columns of the table: group keys (a query need not show them) and states."""
+    """Hidden columns of the table: group keys (which a query need not select) and states."""
     keys = tuple(Column(named.name, named.type) for named in aggregate.keys)
     return keys + tuple(Column(state.name, state.type) for state in states_of(aggregate))
 
 
 def _finish(source: exp.Expr, aggregate: Aggregate) -> exp.Select:
-    """Visible columns from states: call columns become their value, key columns stay."""
+    """Key, visible columns and states: in the items, call columns are replaced by their values."""
     states = states_of(aggregate)
     values = {call.name: value(call, states) for call in aggregate.calls}
 

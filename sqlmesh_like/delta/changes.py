@@ -1,18 +1,18 @@
 """The change of any relation, as steps. Owns what is recomputed: groups, windows, outer joins, and what joins match.
 
-Everything starts at the change. The netted change of each input is read, and of the other inputs only rows that can
+Everything starts at the change. The netted change of each input is read, and from the other inputs only rows that can
 match it: they are looked up by the equalities of the query, starting from the change, one table after the other.
 
-- An inner join changes by the combinations of rows of which at least one changes. Those whose first changed row is of
-  table i start at the change of i; earlier tables give rows that stay, later ones these and their own changes of the
-  same direction (rows of one combination are of one time). This is the telescoped sum ΔA⋈B_old ∪ A_new⋈ΔB, written so
-  that no combination occurs twice and no table is read in its old state.
+- An inner join changes by the combinations of rows of which at least one changes. Those whose first changed row is in
+  table i start at the change of i; earlier tables contribute their unchanged rows, later ones these and their own
+  changes in the same direction (all rows of a combination are before images, or all are after images). This is the
+  telescoped sum ΔA⋈B_old ∪ A_new⋈ΔB, written so that no combination occurs twice and no table is read in its old state.
 - For nonlinear operators (groups, windows, outer and semi joins) the keys that a change affects, before and after, are
   collected, the node is computed over only the rows of these keys, as they were and as they are, and the difference is
   its change. Rows of one key depend on rows of that key only (Palpanas et al., "Incremental maintenance for
   non-distributive aggregate functions", 2002).
 
-Rows as they were are the rows as they are, less those that entered, with those that left.
+The rows before a change are the current rows without those that entered, plus those that left.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from sqlmesh_like.delta.rows import exploded, from_item, names, net, over, rows,
 from sqlmesh_like.names import KEY, WEIGHT
 
 _TAG = "_sml_tag"
-"""Of a row of a joined table: 0 it stays, 1 it enters, -1 it leaves."""
+"""State of a row of a joined table: 0 if it stays, 1 if it enters, -1 if it leaves."""
 
 
 def relation_delta(source: Relation, moves: Moves) -> DeltaProgram:
-    """The program of a table that is a relation without hidden state."""
+    """The program of a table without hidden state."""
     builder = Changes(source, moves)
     if not moves.can_change(source):
         return builder.steps.program()
@@ -74,7 +74,7 @@ class Changes:
         self.steps = Lookups(self.moves.small)
 
     def of(self, source: Relation) -> exp.Select:
-        """SELECT of the signed rows of a relation that moves; all steps that it reads are there."""
+        """SELECT of the signed rows of a relation that can change; adds all steps that it reads."""
         graph = flatten(source, splits_clock=True)
         if len(graph.leaves) > 1:
             return self._of_join(graph)
@@ -83,9 +83,9 @@ class Changes:
         return graph.select([exp.table_(self.netted(graph.leaves[0]))], weight())
 
     def netted(self, source: Relation) -> str:
-        """The step with a relation's change: at most one row that leaves and one that enters a key, and no equal two.
+        """The step with a relation's change: per key at most one row that leaves and one that enters, never equal.
 
-        An input's has the columns that the query uses.
+        The change of an input has only the columns that the query uses.
         """
         known = source.input_id if isinstance(source, Scan) else self.steps.nodes.of(source)
         if known not in self._netted:
@@ -117,7 +117,7 @@ class Changes:
         return _signed_rows(source, self._recomputed(source))
 
     def _of_join(self, graph: JoinGraph) -> exp.Select:
-        """The change of a join: among the tables that change and those between them, then with what these rows meet."""
+        """The change of a join: first among the changing tables and those between them, then joined with the rest."""
         changes = {n: self.netted(leaf) for n, leaf in enumerate(graph.leaves) if self.moves.can_change(leaf)}
         core = graph.between(list(changes))
         contracted = graph.contracted(core)
@@ -129,9 +129,9 @@ class Changes:
     def _of_core(
         self, graph: JoinGraph, core: frozenset[int], changes: Mapping[int, str], first: int, contracted: JoinGraph
     ) -> exp.Select:
-        """Combinations of rows of the core of which `first` is the first that changes.
+        """Combinations of the core's rows in which the row of `first` is the first that changes.
 
-        Rows of one combination are of one time: later ones stay, or change in the same direction.
+        Rows of later leaves stay or change in the same direction, as all are before images or all are after images.
         """
         met = self.steps.meeting(graph, core, changes)
         sources: dict[int, exp.Expr] = {first: exp.table_(changes[first])}
@@ -152,14 +152,14 @@ class Changes:
         return joined(items, sources, graph.within(core), first).where(*together, copy=False)
 
     def _tagged(self, leaf: Relation, rows_: exp.Expr, change: str) -> exp.Query:
-        """Rows of a table that stay and its own change."""
+        """The unchanged rows of a table and its own change, with `_TAG`."""
         tag = exp.alias_(column(WEIGHT), _TAG, quoted=True)
         moving = exp.select(*names(leaf), key(), tag).from_(exp.table_(change))
         zero = exp.alias_(exp.cast(exp.Literal.number(0), "bigint", dialect="spark"), _TAG, quoted=True)
         return stacked([moving, self._staying(leaf, rows_, change).select(zero, copy=False)])
 
     def _staying(self, leaf: Relation, rows_: exp.Expr, change: str) -> exp.Select:
-        """Of rows of a table those that have not changed."""
+        """Those of a table's rows that have not changed."""
         query = exp.select(*names(leaf), key()).from_(exp.alias_(rows_, "_sml_s", table=True, copy=False))
         return query.where(exp.Not(this=_has_key(change, "_sml_s")), copy=False)
 
@@ -184,7 +184,7 @@ class Changes:
         for child, keys in sides_of(source):
             if keys:
                 current: exp.Expr = exp.table_(self.steps.lookup(child, Match.by(keys, affected)))
-            else:  # one group of all rows: too many to be kept
+            else:  # one group of all rows: too many to materialize
                 current = subquery(rows(child))
             now.append(current)
             if not self.moves.can_change(child):
@@ -199,14 +199,14 @@ class Changes:
         return self.steps.add("netted", net(exp.table_(both), columns(source)))
 
     def _previous(self, source: Relation, current: exp.Expr) -> exp.Query:
-        """Rows of a relation as they were, from those as they are and its change."""
+        """Rows of a relation before the change, from its current rows and its change."""
         change = self.netted(source)
         left = exp.select(*names(source), key()).from_(exp.table_(change))
         stay = self._staying(source, current, change)
         return stacked([stay, left.where(exp.LT(this=weight(), expression=exp.Literal.number(0)))])
 
     def _affected(self, source: Relation) -> str:
-        """The step with the distinct keys that changes of the children touch (without keys: one row in all)."""
+        """The step with the distinct keys that changes of the children affect (without keys: a single row)."""
         moving = [(keys, self.netted(child)) for child, keys in sides_of(source) if self.moves.can_change(child)]
         return self.steps.add("affected", affected_keys(moving))
 
@@ -216,19 +216,19 @@ def _signed_rows(source: Relation, step: str) -> exp.Select:
 
 
 def _has_key(step: str, outer: str) -> exp.Expr:
-    """Whether the row of an outer alias has the key of a row of a step."""
+    """Whether the row under an outer alias has the key of some row of a step."""
     same = exp.EQ(this=column(KEY, "_sml_d"), expression=column(KEY, outer))
     changed = exp.alias_(exp.table_(step), "_sml_d", table=True)
     return exp.Exists(this=exp.select(exp.Literal.number(1)).from_(changed).where(same))
 
 
 def _is_together(tag: exp.Expr, direction: exp.Expr) -> exp.Expr:
-    """Whether a row stays, or changes in this direction."""
+    """Whether a row stays or changes in this direction."""
     return exp.or_(exp.EQ(this=tag, expression=exp.Literal.number(0)), exp.EQ(this=tag.copy(), expression=direction))
 
 
 def _columns_of_core(contracted: JoinGraph) -> list[tuple[str, str]]:
-    """Leaf and name of the columns of a core that are read after it is joined."""
+    """Leaf alias and name of each of the core's columns that is read after the core is joined."""
     read = [*contracted.predicates, *(value for _, value in contracted.items), contracted.key]
     names = dict.fromkeys(c.name for e in read for c in e.find_all(exp.Column) if c.table == "_sml_t0")
     matches = (re.fullmatch(r"(_sml_t\d+)_(.*)", name, re.DOTALL) for name in names)

@@ -1,8 +1,8 @@
 """Rows that cross a boundary set by the clock. Owns their change, and binding a query to the clocks of two runs.
 
 A filter that reads the clock is a different function in each run. With F_then and F_now, its change over a child that
-changes by Δ is F_now of what enters, F_then of what leaves and, of the rows that stay, those that only one of the two
-lets through.
+changes by Δ is F_now of the rows that enter, F_then of the rows that leave, and the unchanged rows that only one of
+the two passes.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from sqlmesh_like.names import WEIGHT
 
 
 def changed_by_clock(source: Filter, change: str | None, stay: exp.Select) -> exp.Select:
-    """Signed rows of a filter that reads the clock: of its child's change (a step), and of the rows that stay there.
+    """Signed rows of a filter that reads the clock, from its child's change (a step) and its child's unchanged rows.
 
-    A row that entered was not there before: the filter of now decides. Of one that left, the filter of then.
+    A row that entered passes by the filter of this run, one that left by that of the previous run.
     """
     shown = [*names(source), key(), weight()]
     time_filter = crossing(names(source), subquery(stay), source.condition)
@@ -36,11 +36,11 @@ def changed_by_clock(source: Filter, change: str | None, stay: exp.Select) -> ex
 
 
 def crossing(shown: list[exp.Expr], rows: exp.Expr, condition: exp.Expr) -> exp.Select:
-    """Signed rows of a FROM item that enter or leave a filter by the clock alone."""
+    """Signed rows of a FROM item that enter or leave a filter only because the clock moved."""
     passes, passed = _is_true(condition), _is_true(as_then(condition))
     sign = exp.Case().when(passes.copy(), exp.Literal.number(1)).else_(exp.Literal.number(-1))
     weight_ = exp.alias_(exp.cast(sign, "bigint", dialect="spark"), WEIGHT, quoted=True)
-    # The second part follows from the first; it is one that files can be skipped by.
+    # `either` follows from `differs`, but only it lets Spark skip files.
     either = exp.or_(condition.copy(), as_then(condition))
     differs = exp.NEQ(this=passes, expression=passed)
     source = exp.alias_(rows, "_sml_s", table=True)
@@ -48,7 +48,7 @@ def crossing(shown: list[exp.Expr], rows: exp.Expr, condition: exp.Expr) -> exp.
 
 
 def at_clocks(query: exp.Query, now: datetime, then: datetime | None) -> exp.Query:
-    """The query (a copy) with the clocks of this run and the one before."""
+    """A copy of the query with the times of this run and the previous one as literals."""
     return cast(exp.Query, frozen(query, now, then)) if clock_calls(query) else query.copy()
 
 

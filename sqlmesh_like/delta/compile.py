@@ -28,6 +28,6 @@ def compile_table(facts: QueryFacts, classification: Classification) -> TablePla
         case "partition_rescan":
             assert relation is not None
             rescan = partitions.rescan(relation, facts.model.config.partition_by)
-            # Sound wherever the rescan is, and over the same build: what a change costs decides, run by run.
+            # Both are sound and share one build; each run chooses the cheaper one for its change.
             return TablePlan(rows.rows(relation), derive=partial(changes.relation_delta, relation), rescan=rescan)
     return TablePlan(None)

@@ -1,8 +1,8 @@
-"""The rest of a query when some relations that it reads have no rows. Owns this one simplification.
+"""What remains of a query when some relations that it reads have no rows. Owns this one simplification.
 
 A program is compiled for changes of any input. In a run most inputs have not moved, and most lookups have nothing to
-look up: what follows from that is neither planned nor read. Source: Spark's `PropagateEmptyRelation`, which sees a
-step that is in memory as a relation of unknown size.
+look up: the parts that are therefore empty are neither planned nor read. Source: Spark's `PropagateEmptyRelation`,
+which itself treats a step in memory as a relation of unknown size.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ IsEmpty = Callable[[exp.Table], bool]
 
 
 def without_empty(query: exp.Query, is_empty: IsEmpty) -> exp.Query | None:
-    """The query without what yields no rows, changed in place; None where that is all of it.
+    """The query without the parts that yield no rows, changed in place; None if nothing remains.
 
     >>> import sqlglot
     >>> query = sqlglot.parse_one("select a from x union all select a from y where exists (select 1 from z)")
@@ -50,7 +50,7 @@ class _Simplifier:
         return union
 
     def _select(self, select: exp.Select) -> exp.Query | None:
-        """An aggregate of no rows without GROUP BY is a row; everything else over no rows has none."""
+        """The simplified SELECT; None if it has no rows, unlike an aggregate without GROUP BY, which always has one."""
         from_, joins = select.args.get("from_"), select.args.get("joins") or []
         is_scalar = select.args.get("group") is None and any(item.find(exp.AggFunc) for item in select.selects)
         inner = [from_, *(join for join in joins if _is_inner(join))]
@@ -69,7 +69,7 @@ class _Simplifier:
         return select if has_rows or is_scalar else None
 
     def _item(self, holder: exp.Expr) -> bool:
-        """Whether a FROM item or joined one may have rows; what is left of it takes its place."""
+        """Whether a FROM or JOIN item may have rows; replaces the item by what remains of it."""
         item = holder.this
         if isinstance(item, exp.Table):
             return not self._is_empty(item)
@@ -81,9 +81,9 @@ class _Simplifier:
         return True
 
     def _condition(self, condition: exp.Expr, *, negated: bool = False) -> exp.Expr:
-        """The condition with those parts decided that ask for rows of an empty relation.
+        """The condition with tests for rows of an empty relation replaced by their result.
 
-        Where it is not `negated`, what is never true may be false: NULL lets no row through either.
+        Unless it is `negated`, a part that is never true may become false: NULL passes no row either.
         """
         match condition:
             case exp.Paren():
@@ -104,7 +104,7 @@ class _Simplifier:
                     return exp.false()
                 subquery.set("this", query)
             case exp.NEQ() if not negated and repr(condition.this) == repr(condition.expression):
-                return exp.false()  # rows that cross no boundary of the clock
+                return exp.false()  # no row crosses a boundary of the clock
         return condition
 
     def _connected(self, condition: exp.Expr, negated: bool) -> exp.Expr:
@@ -132,7 +132,7 @@ def _is_plain(union: exp.Union) -> bool:
 
 
 def _renamed(union: exp.Union, kept: exp.Query) -> exp.Query:
-    """The second branch of a union under the names of the first."""
+    """The second branch of a union with the column names of the first."""
     names = union.this.named_selects
     pairs = zip(kept.named_selects, names, strict=True)
     items = [exp.alias_(exp.column(own, quoted=True), name, quoted=True) for own, name in pairs]

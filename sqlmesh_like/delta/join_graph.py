@@ -1,8 +1,8 @@
 """Inner joins with the filters and projections between them as one flat graph. Owns flattening and its SQL.
 
-A join tree shows the order in which its author wrote the tables. A change may start at any of them, and what it matches
-follows the equalities: only the graph shows that. Expressions are over columns of the leaves, qualified by the
-leaf's alias (`_sml_t0`, `_sml_t1`, …).
+A join tree has the order in which its author wrote the tables. A change may start at any of them, and the rows that it
+matches follow from the equalities, which only the graph shows. Expressions are over columns of the leaves, qualified by
+the leaf's alias (`_sml_t0`, `_sml_t1`, …).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class JoinEdge:
     is_null_safe: bool
 
     def towards(self, leaf: int) -> tuple[int, exp.Expr, exp.Expr] | None:
-        """The other leaf, its expression and that of `leaf`; None where the edge does not end there."""
+        """The other leaf, its expression and that of `leaf`; None if the edge does not end at `leaf`."""
         if leaf not in self.leaves:
             return None
         own = self.leaves.index(leaf)
@@ -45,7 +45,7 @@ class JoinEdge:
 
 @dataclass(frozen=True)
 class JoinGraph:
-    """Rows of every combination of the leaves' rows that all `predicates` let through: their `items` and row `key`."""
+    """All combinations of the leaves' rows that satisfy all `predicates`, with their `items` and row `key`."""
 
     leaves: tuple[Relation, ...]
     predicates: tuple[exp.Expr, ...]
@@ -60,14 +60,14 @@ class JoinGraph:
         return frozenset(edges[0] for edge in self.edges if (edges := edge.towards(leaf)) is not None)
 
     def between(self, leaves: Sequence[int]) -> frozenset[int]:
-        """These leaves and those on the shortest ways from one to the next."""
+        """These leaves and those on shortest paths that connect them."""
         entries = {leaves[0]}
         for leaf in leaves[1:]:
             entries |= self._way(leaf, entries)
         return frozenset(entries)
 
     def _way(self, start: int, goals: Collection[int]) -> set[int]:
-        """Leaves on a shortest way to one of the goals, the start among them; the start alone where there is none."""
+        """Leaves on a shortest path to one of the goals, start included; only the start if there is no path."""
         before: dict[int, int | None] = {start: None}
         ahead = deque([start])
         while ahead:
@@ -86,11 +86,11 @@ class JoinGraph:
         return {start}
 
     def within(self, leaves: Collection[int]) -> tuple[exp.Expr, ...]:
-        """The predicates over none but these leaves."""
+        """The predicates over these leaves only."""
         return tuple(predicate for predicate in self.predicates if leaves_of(predicate) <= set(leaves))
 
     def contracted(self, core: Collection[int]) -> JoinGraph:
-        """The graph with some leaves become one, its leaf 0: their joined rows, with columns named by `core_column`."""
+        """The graph with some leaves merged into leaf 0: their joined rows, with columns named by `core_column`."""
         others = [leaf for leaf in range(len(self.leaves)) if leaf not in core]
         places = {alias(leaf): alias(number) for number, leaf in enumerate(others, 1)}
 
@@ -111,7 +111,7 @@ class JoinGraph:
         return substituted(expression, {name.lower(): value for name, value in self.items})
 
     def select(self, sources: Sequence[exp.Expr], *extra: exp.Expr) -> exp.Select:
-        """The rows over these FROM items, one a leaf: the items, `_sml_key` and `extra`."""
+        """The graph's rows over these FROM items, one per leaf: the items, `_sml_key` and `extra`."""
         items = [exp.alias_(value.copy(), name, quoted=True) for name, value in self.items]
         shown = [*items, exp.alias_(self.key.copy(), KEY, quoted=True), *extra]
         return joined(shown, dict(enumerate(sources)), self.predicates)
@@ -120,7 +120,7 @@ class JoinGraph:
 def joined(
     items: Sequence[exp.Expr], sources: Mapping[int, exp.Expr], predicates: Sequence[exp.Expr], start: int = 0
 ) -> exp.Select:
-    """SELECT of these items over FROM items by leaf, beginning at one and following the equalities."""
+    """SELECT of these items over FROM items by leaf, joined from `start` along the equalities."""
     query = exp.select(*items, copy=False)
     needs = [(leaves_of(predicate), predicate) for predicate in predicates]
     done: set[int] = set()
@@ -139,9 +139,9 @@ def joined(
 
 
 def _order(start: int, leaves: Collection[int], predicates: Sequence[exp.Expr]) -> list[int]:
-    """Leaves so that each follows those that an equality binds it to, else any predicate, where there is such an order.
+    """Leaves in an order in which each is bound to earlier ones by an equality, else by any predicate, if possible.
 
-    Without an equality Spark compares each row of one side with each of the other.
+    Without an equality Spark compares each row of one side with each row of the other.
     """
     sides = [(leaves_of(p.this), leaves_of(p.expression)) for p in predicates if isinstance(p, _EQUALITY)]
     bound = [leaves_of(predicate) for predicate in predicates]
@@ -156,14 +156,14 @@ def _order(start: int, leaves: Collection[int], predicates: Sequence[exp.Expr]) 
 
 
 def _follows(leaf: int, done: set[int], sides: tuple[frozenset[int], frozenset[int]]) -> bool:
-    """Whether one side of an equality is over a leaf alone, the other one over leaves that are joined already."""
+    """Whether one side of an equality reads only this leaf and the other only leaves that are already joined."""
     return any(own == {leaf} and other and other <= done for own, other in (sides, sides[::-1]))
 
 
 def flatten(source: Relation, *, splits_clock: bool = False) -> JoinGraph:
-    """The graph of a relation; what is neither inner join, filter nor projection is a leaf.
+    """The graph of a relation; a node that is not an inner join, filter or projection is a leaf.
 
-    `splits_clock`: filters that read the clock are leaves, too.
+    With `splits_clock`, filters that read the clock are leaves too.
     """
     leaves: list[Relation] = []
 
@@ -175,7 +175,7 @@ def flatten(source: Relation, *, splits_clock: bool = False) -> JoinGraph:
             case Filter() if not splits_clock:
                 below = visit(node.child)
                 predicates = (*below.predicates, *_parts(node.condition, below.known))
-                return _Flat(below.known, predicates, (_key(below.keys),))  # the key that it has as a leaf
+                return _Flat(below.known, predicates, (_key(below.keys),))  # the same key as if it were a leaf
             case Projection():
                 below = visit(node.child)
                 return replace(
@@ -213,7 +213,7 @@ def alias(leaf: int) -> str:
 
 
 def core_column(reference: exp.Column) -> str:
-    """The name that a leaf's column has among the joined rows of several leaves."""
+    """The name of a leaf's column in the joined rows of a core."""
     return f"{reference.table}_{reference.name}"
 
 
@@ -224,7 +224,7 @@ def leaves_of(expression: exp.Expr) -> frozenset[int]:
 
 
 def substituted(expression: exp.Expr, known: Mapping[str, exp.Expr]) -> exp.Expr:
-    """The expression (a copy) with each of its own columns exchanged for what is known by its name."""
+    """A copy of the expression with each unqualified column in `known` replaced by its expression there."""
 
     def change(node: exp.Expr) -> exp.Expr:
         is_own = isinstance(node, exp.Column) and not node.table and node.name.lower() in known
@@ -234,7 +234,7 @@ def substituted(expression: exp.Expr, known: Mapping[str, exp.Expr]) -> exp.Expr
 
 
 def unqualified(expression: exp.Expr) -> exp.Expr:
-    """An expression over one leaf as one over the relation that the leaf is."""
+    """An expression over one leaf as an expression over the leaf's relation."""
 
     def change(node: exp.Expr) -> exp.Expr:
         is_own = isinstance(node, exp.Column) and _LEAF.fullmatch(node.table)
@@ -248,7 +248,7 @@ def _parts(condition: exp.Expr, known: Mapping[str, exp.Expr]) -> tuple[exp.Expr
 
 
 def _factored(predicate: exp.Expr) -> list[exp.Expr]:
-    """A predicate as those that AND joins: what all branches of an OR demand stands by itself, with NULL as well.
+    """A predicate as conjuncts: those common to all branches of an OR are factored out, which also holds for NULL.
 
     >>> import sqlglot
     >>> [part.sql() for part in _factored(sqlglot.parse_one("(a = b AND c > 1) OR (a = b AND c < 0)"))]

@@ -29,10 +29,10 @@ def as_text(expression: exp.Expr) -> exp.Expr:
 
 
 def encode(values: Sequence[exp.Expr]) -> exp.Expr:
-    """One text of several values, injective: each value as `length.text`, NULL as `N`, with `/` between.
+    """One text of several values, injective: each value as `length.text`, NULL as `N`, separated by `/`.
 
-    No `:` and no `,` stands in it: Hudi 1.2.0 takes keys apart at these for its bucket index, and never returns from
-    some that have both, such as `1N,:1a/a::N` (`KeyGenUtils.extractRecordKeysByFields`).
+    It has no `:` and no `,`: Hudi 1.2.0 splits keys at these for its bucket index, and hangs on some that have both,
+    such as `1N,:1a/a::N` (`KeyGenUtils.extractRecordKeysByFields`).
 
     >>> encode([column("a")]).sql("spark").count("REPLACE")
     6
@@ -62,7 +62,7 @@ def _encode_one(value: exp.Expr) -> exp.Expr:
 
 
 def _concat(parts: Sequence[exp.Expr]) -> exp.Expr:
-    """`||`: NULL in, NULL out, in Spark and DuckDB alike (DuckDB's CONCAT would skip NULLs)."""
+    """`||`, which is NULL for any NULL in both Spark and DuckDB (DuckDB's CONCAT would skip NULLs)."""
     result = parts[0]
     for part in parts[1:]:
         result = exp.DPipe(this=result, expression=part, safe=True)

@@ -1,8 +1,8 @@
 """The rows of relations that a change can match. Owns how keys of a change lead from one table of a query to the next.
 
-A step of keys holds distinct values; a *lookup* is the step with the rows of a relation, as they are, that have one of
-these. Lookups go down to the inputs: below a GROUP BY by its keys, through UNION ALL into each branch, along the
-equalities of joins. What no key leads to is read in full.
+A step of keys holds distinct values; a *lookup* is the step with the current rows of a relation that have one of these.
+Lookups go down to the inputs: below a GROUP BY by its keys, through UNION ALL into each branch, along the equalities of
+joins. A relation to which no key leads is read in full.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MATCH = "_sml_m"
 
 @dataclass(frozen=True)
 class Match:
-    """Rows whose expressions have the values of a row of a step: its columns `_sml_p0`, `_sml_p1`, … in this order."""
+    """A condition on rows: their `expressions` equal, in this order, the columns `names` of some row of a step."""
 
     expressions: tuple[exp.Expr, ...]
     step: str
@@ -47,12 +47,12 @@ class Match:
 
     @staticmethod
     def by(expressions: Sequence[exp.Expr], step: str, null_safe: Sequence[bool] | None = None) -> Match:
-        """By all columns of a step; NULL is a value like any other unless said otherwise."""
+        """A match by all columns of a step; NULL equals NULL unless `null_safe` says otherwise."""
         safe = tuple(null_safe) if null_safe is not None else (True,) * len(expressions)
         return Match(tuple(expressions), step, tuple(key_columns(len(expressions))), safe)
 
     def mapped(self, expressions: Mapping[int, exp.Expr]) -> Match | None:
-        """The same by those expressions alone that are given anew, by position; None where none is."""
+        """The match reduced to these positions, with new expressions for them; None if there are none."""
         kept = sorted(expressions)
         if not kept:
             return None
@@ -62,7 +62,7 @@ class Match:
         )  # fmt: skip
 
     def condition(self, expressions: Sequence[exp.Expr] | None = None) -> exp.Expr:
-        """Whether a row matches; `expressions` spell its own in another place."""
+        """SQL for whether a row matches; `expressions` replaces the match's own ones for use in another query."""
         pairs = [
             (exp.NullSafeEQ if is_safe else exp.EQ)(this=column(name, _MATCH), expression=operand(expression))
             for name, expression, is_safe in zip(
@@ -73,7 +73,7 @@ class Match:
         return exp.Exists(this=conditions.where(exp.and_(*pairs)) if pairs else conditions)
 
     def prune(self, input_id: str) -> Prune | None:
-        """What is known of the partitions of an input whose columns these are."""
+        """The partition pruning that follows for an input over whose columns this match is; None if there is none."""
         pairs = [(e.name, n) for e, n in zip(self.expressions, self.names, strict=True) if isinstance(e, exp.Column)]
         return Prune(self.step, {input_id: tuple(pairs)}) if pairs else None
 
@@ -84,9 +84,9 @@ class Match:
 
 @dataclass
 class Lookups:
-    """The steps of a program as they are made, and the lookups among them.
+    """The steps of a program as they are added, and the lookups among them.
 
-    `small` inputs are read whole: looking a row up costs more.
+    `small` inputs are read whole, since looking up their rows would cost more.
     """
 
     small: frozenset[str] = frozenset()
@@ -95,7 +95,7 @@ class Lookups:
     _known: dict[tuple[object, ...], str] = field(default_factory=dict)
 
     def add(self, kind: str, query: exp.Query, unless_empty: str | None = None, prunes: tuple[Prune, ...] = ()) -> str:
-        """A further step, named by its kind."""
+        """Add a step and return its name, which starts with its kind."""
         taken = {step.name for step in self._steps}
         name = kind if kind not in taken else f"{kind}_{len(self._steps)}"
         self._steps.append(ProgramStep(name, query, unless_empty, prunes))
@@ -105,7 +105,7 @@ class Lookups:
         return DeltaProgram(tuple(self._steps))
 
     def lookup(self, source: Relation, *matches: Match) -> str:
-        """The step with exactly the rows of a relation, as they are, for which all matches hold."""
+        """The step with exactly the current rows of a relation for which all matches hold."""
         identity = (self.nodes.of(source), *(match.identity for match in matches))
         if identity not in self._known:
             self._known[identity] = self._add_lookup(source, matches)
@@ -126,7 +126,7 @@ class Lookups:
         return self.add("joined", graph.select(sources).where(*conditions, copy=False))
 
     def _by_leaf(self, match: Match, spelt: Sequence[exp.Expr]) -> dict[int, Match]:
-        """What a match says of single leaves, over their own columns."""
+        """The parts of a match that read a single leaf, by leaf and over its own columns."""
         by_leaf: dict[int, dict[int, exp.Expr]] = {}
         for position, expression in enumerate(spelt):
             read = leaves_of(expression)
@@ -135,13 +135,13 @@ class Lookups:
         return {leaf: result for leaf, own in by_leaf.items() if (result := match.mapped(own)) is not None}
 
     def _leaf(self, leaf: Relation, matches: Sequence[Match]) -> exp.Expr:
-        """FROM item with at least those rows of a leaf for which all matches hold, groups whole or not at all."""
+        """FROM item with at least the rows of a leaf for which all matches hold; each group is complete or absent."""
         if isinstance(leaf, Scan):
             return outside("current", leaf.input_id)
         return self._node(leaf, matches) or subquery(rows(leaf))
 
     def _node(self, node: Relation, matches: Sequence[Match]) -> exp.Expr | None:
-        """An operator over lookups in its children; None where no match can be brought down."""
+        """An operator over lookups in its children; None if no match can be pushed down."""
         if isinstance(node, UnionAll):
             below = []
             for branch in node.branches:
@@ -159,7 +159,7 @@ class Lookups:
         return exp.table_(self.lookup(child, *matches)) if matches else from_item(child)
 
     def _through(self, matches: Sequence[Match], known: Mapping[str, exp.Expr]) -> list[Match]:
-        """Matches over an operator's columns as those over its child's, as far as they are known there."""
+        """Matches over an operator's columns rewritten over its child's, as far as `known` allows."""
         entries = []
         for match in matches:
             below = {
@@ -171,7 +171,7 @@ class Lookups:
         return [match for match in entries if match is not None]
 
     def _outer(self, join: Join, matches: Sequence[Match]) -> exp.Expr | None:
-        """Rows of the side that is kept whole, and of the other side those that they meet."""
+        """The join over matching rows of its preserved side and the other side's rows that join them; None if none."""
         if join.kind == "full":
             return None
         first, second = (join.right, join.left) if join.kind == "right" else (join.left, join.right)
@@ -190,15 +190,15 @@ class Lookups:
         return subquery(over(join, met, kept_item) if join.kind == "right" else over(join, kept_item, met))
 
     def _restricted(self, graph: JoinGraph, seeds: Sequence[Mapping[int, Match]]) -> list[exp.Expr]:
-        """FROM items of a graph's leaves, beginning with those that matches restrict."""
+        """FROM items of a graph's leaves, looked up starting from the leaves that matches restrict."""
         own = {leaf: [seed[leaf] for seed in seeds if leaf in seed] for leaf in range(len(graph.leaves))}
         entries = {leaf: self.lookup(graph.leaves[leaf], *given) for leaf, given in own.items() if given}
         return self.beside(graph, entries) if entries else [from_item(leaf) for leaf in graph.leaves]
 
     def beside(self, graph: JoinGraph, known: Mapping[int, str]) -> list[exp.Expr]:
-        """FROM items of a graph's leaves, of which some are steps: of the others those rows alone that can meet them.
+        """FROM items of a graph's leaves, some of them known steps; of the others, only rows that can join these.
 
-        What no equality leads to is read whole, and what is small.
+        Small leaves, and those to which no equality leads, are read whole.
         """
         result = dict(known)
         small: dict[int, frozenset[int]] = {}
@@ -218,7 +218,7 @@ class Lookups:
         self, graph: JoinGraph, leaf: int, reached: Iterable[int], meeting: dict[int, str],
         small: Mapping[int, frozenset[int]],
     ) -> None:  # fmt: skip
-        """Look a leaf up by those that are reached; a small one of these is looked up first."""
+        """Look up a leaf by the reached leaves; of these, small ones are looked up first."""
         for other in reached:
             if other not in meeting:
                 self._meet(graph, other, small[other], meeting, small)
@@ -228,7 +228,7 @@ class Lookups:
         return isinstance(leaf, Scan) and leaf.input_id in self.small
 
     def _met(self, graph: JoinGraph, leaf: int, known: Mapping[int, Sequence[str]]) -> str:
-        """The lookup of those rows of a leaf that meet rows of each of these other leaves, given by steps."""
+        """The lookup of the rows of a leaf that can join rows of each of these other leaves, given as steps."""
         matches = []
         for other, steps in sorted(known.items()):
             towards = [(edge, lookup) for edge in graph.edges if (lookup := edge.towards(leaf)) and lookup[0] == other]
@@ -244,11 +244,11 @@ class Lookups:
         return self._known[identity]
 
     def meeting(self, graph: JoinGraph, core: frozenset[int], changes: Mapping[int, str]) -> dict[tuple[int, int], str]:
-        """By leaf and changed leaf the lookup with all rows of the first that stand beside a change of the second.
+        """By leaf and changed leaf, the lookup with all rows of the former that can join a change of the latter.
 
-        Leaves are those of the core; `changes` are steps. From each change the other leaves are reached one after the
-        other; where several go the same way they go together. Keys are taken from looked-up rows and from the leaf's
-        own change: a row beside may have changed as well. There is none where no equality leads to a leaf.
+        Leaves are those of the core; `changes` are steps. From each change the other leaves are reached one by one;
+        changes that take the same route share lookups. Keys are taken from looked-up rows and from the leaf's own
+        change, since a joined row may have changed as well. There is no entry if no equality leads to a leaf.
         """
         pieces = {(leaf, leaf): [step] for leaf, step in changes.items()}
         waiting: dict[tuple[int, frozenset[int]], list[int]] = {}
@@ -272,30 +272,29 @@ class Lookups:
     def _can_go(
         self, way: tuple[tuple[int, frozenset[int]], list[int]], pieces: Collection[tuple[int, int]]
     ) -> list[int]:
-        """Changes whose rows of all leaves that lead to the next one are looked up."""
+        """Changes for which all leaves that lead to the next one are already looked up."""
         (_, known), seeds = way
         return [seed for seed in seeds if all((leaf, seed) in pieces for leaf in known)]
 
 
 @dataclass
 class _Route:
-    """The order in which leaves of a graph, `among` some, are reached from others."""
+    """The order in which the leaves `among` those of a graph are reached from others."""
 
     graph: JoinGraph
     reached: set[int]
     among: frozenset[int]
 
     def whole(self) -> Iterator[tuple[int, frozenset[int]]]:
-        """All leaves that can be reached, in order, each with those that lead to it."""
+        """All reachable leaves in order, each with the leaves that lead to it."""
         while following := self.next():
             yield from following
             self.reached |= {leaf for leaf, _ in following}
 
     def next(self) -> list[tuple[int, frozenset[int]]]:
-        """Leaves beside those that are reached, each with those of them that it is equal to; empty: there are none.
+        """Leaves next to the reached ones, each with the reached ones to which it has equalities; empty at the end.
 
-        One that can be reached by another way, too, waits until it is the last: the more equalities bind it, the fewer
-        rows are found.
+        A leaf that can also be reached by another path waits until that is explored: more equalities find fewer rows.
         """
         known = {leaf: self.graph.neighbours(leaf) & self.reached for leaf in sorted(self.among - self.reached)}
         beside = [(leaf, frozenset(result)) for leaf, result in known.items() if result]
@@ -303,7 +302,7 @@ class _Route:
         return settled or sorted(beside, key=lambda each: (-len(each[1]), each[0]))[:1]
 
     def _has_other_way(self, leaf: int) -> bool:
-        """Whether a neighbour that is not reached yet can be, without going through the leaf."""
+        """Whether a neighbour that is not reached yet can be reached without going through the leaf."""
         ahead = set(self.graph.neighbours(leaf) & self.among) - self.reached
         seen = set(ahead)
         while ahead:
@@ -316,7 +315,7 @@ class _Route:
 
 
 def _passed(node: Aggregate | Distinct | Windowed | Explode) -> dict[str, exp.Expr]:
-    """Columns of a node that all rows of one of its groups share, as expressions over its child."""
+    """Columns of a node whose values are shared by all rows of a group, as expressions over its child."""
     match node:
         case Distinct() | Explode():
             return {c.name.lower(): column(c.name) for c in columns(node.child)}

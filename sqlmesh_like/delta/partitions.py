@@ -36,7 +36,7 @@ def rescan(source: Relation, partition_by: Sequence[str]) -> RescanProgram:
 
 
 def _narrowed(source: Relation, traced: Mapping[str, tuple[str, ...]]) -> Relation:
-    """The relation with each input cut down to the affected partitions."""
+    """The relation with each input restricted to the affected partitions."""
     match source:
         case Scan():
             return Filter(source, _is_affected(traced[source.input_id]))
@@ -48,7 +48,7 @@ def _narrowed(source: Relation, traced: Mapping[str, tuple[str, ...]]) -> Relati
 
 
 def _is_affected(names: tuple[str, ...]) -> exp.Expr:
-    # The alias must be no column that a user can have: a bare name in the subquery is looked up here first.
+    # A reserved alias: a bare name in the subquery is looked up here first and must not match it.
     pairs = [
         exp.NullSafeEQ(this=column(alias, "_sml_affected"), expression=column(name))
         for name, alias in zip(names, key_columns(len(names)), strict=True)

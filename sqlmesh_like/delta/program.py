@@ -3,7 +3,7 @@
 A program's SQL reads these relations (written `<role>.<name>`):
 
 - `changes.<input>`: the netted change between two frontiers. Grain: one row per row key and sign. Columns: the input's
-  visible columns, `_sml_key`, `_sml_weight` (-1: as it was, +1: as it is);
+  visible columns, `_sml_key`, `_sml_weight` (-1: before image, +1: after image);
 - `current.<input>`: the input as of the newer frontier, with `_sml_key`;
 - `target.this`: the maintained table before the run, hidden columns included;
 - any earlier step by its name.
@@ -32,14 +32,16 @@ TARGET = "this"
 
 @dataclass(frozen=True)
 class Moves:
-    """What a program is made for: inputs (by id) that have moved since the last run, None for all. `small` ones that
-    have not are read whole."""
+    """What a program is compiled for: the inputs (by id) that have moved since the last run, None for all.
+
+    Inputs in `small` that have not moved are read whole.
+    """
 
     inputs: frozenset[str] | None = None
     small: frozenset[str] = frozenset()
 
     def can_change(self, relation: Relation) -> bool:
-        """Whether rows of a relation may enter or leave: by an input that moved, or a filter by the clock."""
+        """Whether rows of a relation may enter or leave, because an input moved or a filter reads the clock."""
         return any(
             (self.inputs is None or node.input_id in self.inputs)
             if isinstance(node, Scan)
@@ -50,7 +52,7 @@ class Moves:
 
 @dataclass(frozen=True)
 class Prune:
-    """Which partitions can matter: rows of other partition values than those in a step are not read.
+    """Partition pruning: only rows with partition values that a step holds are read.
 
     `columns` maps a relation (an input's id, or `this` for the target) to pairs of its column and the step's column.
     """
@@ -61,9 +63,9 @@ class Prune:
 
 @dataclass(frozen=True)
 class ProgramStep:
-    """One SELECT. Where `unless_empty` names an earlier step without rows, this step has none and is not run.
+    """One SELECT. If `unless_empty` names an earlier step that has no rows, this step has none and is not run.
 
-    Each of `prunes` holds.
+    All of `prunes` apply.
     """
 
     name: str
@@ -104,9 +106,8 @@ class RescanProgram:
 class TablePlan:
     """Everything derived from a model's query. `build` yields the whole table: `_sml_key`, visible and state columns.
 
-    `build` None: the query is run as written and rows are keyed by their content. `derive` makes the program that
-    follows a change of certain inputs. Where there is a `rescan` too, either brings the table to the same rows, keys
-    and state.
+    If `build` is None, the query is run as written and rows are keyed by their content. `derive` compiles the program
+    for a change of certain inputs. If there is a `rescan` too, both produce the same rows, keys and state.
     """
 
     build: exp.Query | None
@@ -117,7 +118,7 @@ class TablePlan:
 
     @property
     def program(self) -> DeltaProgram | None:
-        """The program that follows a change of any input; None where there is none."""
+        """The program for a change of any input; None if the table has none."""
         return self.program_for(Moves())
 
     def program_for(self, moves: Moves) -> DeltaProgram | None:
@@ -147,7 +148,7 @@ def outside_of(query: exp.Expr) -> frozenset[tuple[RelationRole, str]]:
 
 
 def steps_of(query: exp.Expr) -> list[str]:
-    """Steps that a query reads, as often as it does.
+    """Names of the steps that a query reads, one entry per reference.
 
     >>> import sqlglot
     >>> steps_of(sqlglot.parse_one("select * from a join a as b join changes.c"))
@@ -157,7 +158,7 @@ def steps_of(query: exp.Expr) -> list[str]:
 
 
 def name_of(table: exp.Table) -> str:
-    """The name of a step, `<role>.<name>` of an outside relation."""
+    """The name of a step, or `<role>.<name>` of an outside relation."""
     return f"{table.db}.{table.name}" if table.db else table.name
 
 

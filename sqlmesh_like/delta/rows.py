@@ -31,12 +31,12 @@ from sqlmesh_like.delta.keys import as_text, column, encode, key, weight
 from sqlmesh_like.delta.program import relation as outside
 from sqlmesh_like.names import KEY, ROWS, WEIGHT, Column
 
-# No column that a user can have: a bare name in EXISTS could be taken for the table.
+# Reserved names: a bare column name in EXISTS could otherwise refer to the table.
 _LEFT, _RIGHT = "_sml_l", "_sml_r"
 
 
 def rows(source: Relation) -> exp.Select:
-    """SELECT of a relation's columns and `_sml_key`, over the inputs as they are."""
+    """SELECT of a relation's columns and `_sml_key`, over the current inputs."""
     match source:
         case Filter() | Projection() | Join(kind="inner"):
             graph = flatten(source)
@@ -47,7 +47,7 @@ def rows(source: Relation) -> exp.Select:
 
 
 def from_item(source: Relation) -> exp.Expr:
-    """A relation as FROM item: the outside relation itself where nothing has to be computed."""
+    """A relation as a FROM item: the outside relation itself if nothing has to be computed."""
     return outside("current", source.input_id) if isinstance(source, Scan) else subquery(rows(source))
 
 
@@ -107,7 +107,7 @@ def stacked(selects: Sequence[exp.Query]) -> exp.Query:
 
 
 def _from(query: exp.Select, source: exp.Expr, alias: str = "x") -> exp.Select:
-    """`query FROM source`, of trees that nothing else holds: copying a nested one at each level costs its square."""
+    """`query FROM source`, without copies: both trees are used nowhere else, and copying at each level is quadratic."""
     return query.from_(exp.alias_(source, alias, table=True, quoted=True, copy=False), copy=False)
 
 
@@ -116,7 +116,7 @@ def _item(expression: exp.Expr, name: str) -> exp.Expr:
 
 
 def exploded(explode: Explode, source: exp.Expr, *, signed: bool = False) -> exp.Select:
-    """A row for each element (`signed`: of rows of a change, whose weight is carried on).
+    """One row per element (`signed`: the source's rows are a change, whose weight is passed on).
 
     The view's own names have no dot: Spark would keep the quotes as part of such a name."""
     inner = ("_sml_e_position", "_sml_e_element")
@@ -135,7 +135,7 @@ def exploded(explode: Explode, source: exp.Expr, *, signed: bool = False) -> exp
 
 
 def union_rows(union: UnionAll, sources: Mapping[int, exp.Expr], *, signed: bool = False) -> exp.Select:
-    """Rows of those branches that have a source (`signed`: rows of a change, whose weight is carried on)."""
+    """Rows of the branches that have a source (`signed`: these are changes, whose weight is passed on)."""
     carried = [weight()] if signed else []
     selects: list[exp.Query] = []
     for number, source in sources.items():
@@ -183,7 +183,7 @@ def _distinct(distinct: Distinct, source: exp.Expr) -> exp.Select:
 
 
 def _grouped(aggregate: Aggregate, source: exp.Expr) -> exp.Select:
-    """GROUP BY as written, with no hidden state: for rows that are recomputed, never merged."""
+    """GROUP BY as written, without hidden state: for rows that are recomputed, never merged."""
     inner_keys = [_item(named.expression, named.name) for named in aggregate.keys]
     read = dict.fromkeys(argument.name for call in aggregate.calls for argument in call.call.find_all(exp.Column))
     keyed = _from(exp.select(*inner_keys, *[column(name) for name in read], key(), copy=False), source)
@@ -200,7 +200,10 @@ def _grouped(aggregate: Aggregate, source: exp.Expr) -> exp.Select:
 
 
 def _with_tie_break(expression: exp.Expr) -> exp.Expr:
-    """Tied order is not a function of the input: the row key decides, in the full build and in the delta alike."""
+    """The expression with the row key as the last ORDER BY term of windows whose result depends on ties.
+
+    The order of ties is not a function of the input; the full build and the delta must choose the same.
+    """
     copy = expression.copy()
     for window in copy.find_all(exp.Window):
         order = window.args.get("order")

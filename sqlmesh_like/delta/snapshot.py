@@ -1,8 +1,8 @@
-"""Versions of rows: what a snapshot writes, as SQL over its query now and its table so far. Owns the program.
+"""Versions of rows: what a snapshot writes, as SQL over its current query and its table so far. Owns the program.
 
 Slowly changing dimensions of type 2, as dbt keeps them: https://docs.getdbt.com/docs/build/snapshots. Grain of the
-table: one row per key and version. A version that ends is written again with its end, a new one beside it; nothing is
-removed. A row that comes back after a deletion starts where that ended, so that no version is overwritten.
+table: one row per key and version. A version that ends is rewritten with its end, and a new one is added; nothing is
+removed. A row that reappears after a deletion starts no earlier than that, so that no version is overwritten.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SOURCE, STORED = "_sml_snapshot_source", "_sml_snapshot_stored"
 
 @dataclass(frozen=True)
 class SnapshotProgram:
-    """`first` fills a table that is not there; `changes` are rows to write into one that is, keyed by `_sml_key`."""
+    """`first` fills a new table; `changes` yields the rows to upsert into an existing one, keyed by `_sml_key`."""
 
     first: str
     changes: str
@@ -44,7 +44,7 @@ def snapshot_program(config: SnapshotConfig, source: Schema, stored: Schema | No
     """The program; `source` and `stored` are the visible columns, `now` the clock as an SQL timestamp without a zone.
 
     Columns that the query no longer has are kept and NULL in new versions; new ones are NULL in old versions. Raises
-    NodeError where the config names a column that the query has not: each run would take all rows for changed.
+    NodeError if the config names a column that the query does not have.
     """
     known = {column.name.lower() for column in source}
     moment = () if config.updated_at is None else (config.updated_at,)
@@ -76,7 +76,7 @@ class _Program:
 
     @property
     def _updated_at(self) -> str:
-        """When a row of the query became what it is."""
+        """SQL for the time since which a row of the query has its values."""
         name = self.config.updated_at  # with `check` too, as in dbt's snapshot_check_strategy
         return f"cast(s.{_q(name)} as timestamp)" if name else self.now
 
@@ -148,17 +148,17 @@ class _Program:
 
     @property
     def _is_newer(self) -> str:
-        """Whether a row of the query is another version than the open one of its key."""
+        """SQL for whether a row of the query differs from the open version of its key."""
         if self.config.strategy == "timestamp":
             return f"o.{_q(self.config.names['dbt_valid_from'])} < {self._updated_at}"
         stored = {column.name.lower() for column in self.stored}
         checked = self.config.check or tuple(column.name for column in self.source)
         if any(name.lower() not in stored for name in checked):
-            return "true"  # as in dbt: with a column more every row is another version
+            return "true"  # as in dbt: with an added column every row is a new version
         return f"({' or '.join(f'not (s.{_q(name)} <=> o.{_q(name)})' for name in checked)})"
 
     def _closed(self, relation: str, condition: str, moment: str) -> str:
-        """Open versions as they were, with an end."""
+        """Open versions with their stored values and an end."""
         items = self._as_stored()
         names = self.config.names
         kept = [names["dbt_scd_id"], names["dbt_updated_at"], names["dbt_valid_from"]]
@@ -170,7 +170,7 @@ class _Program:
         return f"select {', '.join(items)} from {relation} where {condition}"
 
     def _deletions(self, relation: str, condition: str) -> str:
-        """A version that says that the row is gone."""
+        """Versions that record the deletion of a row."""
         added = self._added(self._scd_id("o", self.now), self.now, self.now, "True")
         return f"select {', '.join(self._as_stored())}, {added} from {relation} where {condition}"
 

@@ -1,7 +1,7 @@
 """Hidden state of mergeable aggregates. Owns which columns an aggregate keeps and how its value is read from them.
 
 States are commutative monoids: the state of a union of rows is the states summed (or their MIN/MAX). SUM and AVG keep
-an exact sum beside the count of non-NULL values: a total may be 0, NULL or overflow, and only counts tell which.
+an exact sum and the count of non-NULL values: only the count distinguishes a total of 0, NULL and overflow.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def states_of(aggregate: Aggregate) -> tuple[AggregateState, ...]:
 
 
 def _sum_state_type(argument: str | None) -> str:
-    """As wide as Spark allows, so that intermediate totals do not overflow before the shown type does."""
+    """The widest decimal that Spark allows, so that intermediate totals do not overflow before the visible type."""
     decimal = decimal_of(argument)
     assert decimal is not None, "only exact numbers are summed incrementally"
     return f"decimal(38,{decimal[1]})"
@@ -127,7 +127,7 @@ def _decided(call: Call, states: tuple[AggregateState, ...]) -> exp.Expr:
 
 
 def _unless_empty(count: AggregateState, expression: exp.Expr) -> exp.Expr:
-    """Of no values these aggregates are NULL."""
+    """The expression, or NULL where the count is 0: these aggregates are NULL over no values."""
     return exp.Case().when(exp.GT(this=column(count.name), expression=exp.Literal.number(0)), expression)
 
 

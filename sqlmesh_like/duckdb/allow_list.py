@@ -1,4 +1,4 @@
-"""What DuckDB is trusted to compute as Spark does. Owns the list of forms and functions, and guards by value.
+"""What DuckDB is trusted to compute as Spark does. Owns the list of forms and functions, and the guards on values.
 
 A query with anything else cannot be checked here: that is reported, never ignored. Where the two engines agree on some
 values only (a cast of '1.9' to int is 1 in Spark and 2 in DuckDB), `guarded` makes the query fail on the others.
@@ -50,23 +50,24 @@ _ALLOWED = (*_FORMS, *_OPERATORS, *_AGGREGATES, *_WINDOWED, *_SCALARS)
 _NAMED = frozenset({"NOW", "ISNULL", "ISNOTNULL", "TIMESTAMP_SECONDS", "DATE_PART"})
 _FRACTION = re.compile(r"\s*[-+]?([0-9]+[.][0-9]*|[.][0-9]+)\s*")
 _DATE_FORMAT = re.compile(r"(%[YmdHMSaAbB](strict)?|[ 0-9:.,;/()_-])+")
-"""As sqlglot writes a pattern of Spark; a letter or bracket that it leaves means something in Spark."""
+"""Date patterns as sqlglot translates them; any letter or bracket that it leaves has a meaning in Spark only."""
 _REGEX = re.compile(
     r"(\(\?i\))?\^?("
     r"(\[\^?[A-Za-z0-9 _@%+.,:;=!#~/*()?{}|-]+\]|[A-Za-z0-9 _@%,:;=!#~/\"'<>&.-])([*+?]\??|\{\d+(,\d*)?\})?"
     r"|\((\?:)?|\)\??|\|"
     r")*\$?"
 )
-"""Patterns that Java and RE2, of printable ASCII, read alike: without a backslash, for SQL has its own.
+"""Patterns of printable ASCII that Java and RE2 interpret alike.
 
-Nor a group that repeats, which may be empty, nor one with flags of its own: `(?U)` is another one in each.
+Without backslashes, which SQL interprets too; without repeated groups, which may be empty; and without groups that set
+flags, since `(?U)` has a different meaning in each.
 """
 _MOMENTS = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ)
 _UNITS = frozenset({"DAY", "WEEK", "MONTH", "YEAR", "HOUR", "QUARTER", "MINUTE", "SECOND"})
 
 
 def first_unproven(tree: exp.Expr) -> str | None:
-    """The first function or form of a query of which it is not known that both engines agree; None: there is none.
+    """The first function or form of a query on which both engines are not known to agree; None if there is none.
 
     >>> import sqlglot
     >>> [first_unproven(sqlglot.parse_one(q, dialect="spark")) for q in ("select sum(a) from t", "select soundex(a)")]
@@ -85,7 +86,7 @@ def first_unproven(tree: exp.Expr) -> str | None:
 
 
 def _unproven_use(node: exp.Expr) -> str | None:
-    """Uses of an allowed form of which only some are."""
+    """Why this use of a form is not allowed, if only some uses are; else None."""
     return _unproven_time(node) or _unproven_text(node) or _unproven_pattern(node) or unproven_list(node)
 
 
@@ -99,9 +100,9 @@ def _unproven_time(node: exp.Expr) -> str | None:
             if node.text("unit").upper() not in _UNITS:
                 return f"DATE_TRUNC to {node.text('unit')}"
         case exp.DateDiff() if node.args.get("unit"):
-            return "DATEDIFF by a unit"  # Spark counts whole units that passed, DuckDB the borders between
+            return "DATEDIFF by a unit"  # Spark counts elapsed whole units, DuckDB the boundaries crossed
         case exp.Interval() if not _is_of_a_moment(node):
-            return "form INTERVAL"  # beside a date Spark stays with dates, DuckDB goes over to moments
+            return "form INTERVAL"  # with a date Spark returns a date, DuckDB a timestamp
         case exp.Anonymous() if node.name.upper() == "DATE_PART" and not _is_known_part(node):
             return "this part of DATE_PART"
         case exp.StrToUnix() if not (isinstance(node.this, exp.Cast) and node.this.to.is_type(*_MOMENTS)):
@@ -117,7 +118,7 @@ def _is_known_part(date_part: exp.Anonymous) -> bool:
 
 
 def _is_of_a_moment(interval: exp.Interval) -> bool:
-    """Whether a whole number of days, hours or less is added to the clock, or taken off it."""
+    """Whether a whole number of days or smaller units is added to or subtracted from a timestamp or the clock."""
     unit = interval.text("unit").upper().removesuffix("S")
     of = interval.parent
     moment = of.this if isinstance(of, exp.Add | exp.Sub) and of.expression is interval else None
@@ -132,7 +133,7 @@ def _is_of_a_moment(interval: exp.Interval) -> bool:
 def _unproven_text(node: exp.Expr) -> str | None:
     match node:
         case exp.Literal() if node.is_string and _FRACTION.fullmatch(node.name):
-            # Beside a whole number Spark cuts it and DuckDB rounds it.
+            # Compared with a whole number, Spark truncates it and DuckDB rounds it.
             return f"the text {node.name!r}, which may be compared with a number"
         case exp.Substring():
             start = node.args.get("start")
@@ -177,17 +178,17 @@ def _is_plain_split(node: exp.SplitPart) -> bool:
 
 
 def guard_in(message: str) -> str | None:
-    """What a guard says in an error of DuckDB; None: the error is not a guard's."""
+    """A guard's message in an error of DuckDB; None if the error is not a guard's."""
     match = _TOLD.search(message)
     return match[1] if match else None
 
 
 def guarded(tree: exp.Expr) -> exp.Expr:
-    """The query, made to fail on values on which the engines are not known to agree."""
+    """A copy of the query that fails on values on which the engines are not known to agree."""
     made = tree.copy()
     for node in list(made.walk()):
         _guard_node(node)
-    for choice in list(made.find_all(exp.AnyValue)):  # whose value may be guarded itself by now
+    for choice in list(made.find_all(exp.AnyValue)):  # last, as their values may be guarded themselves
         _guard_choice(choice)
     return made
 
@@ -204,9 +205,9 @@ def _guard_node(node: exp.Expr) -> None:
             _guard(node.this, _NO_DOUBLE, "ROUND of the double")
         case exp.Anonymous() if node.name.upper() == "TIMESTAMP_SECONDS":
             _guard(node.expressions[0], _WHOLE, "TIMESTAMP_SECONDS of")
-        case exp.RegexpExtract() | exp.RegexpLike() | exp.ILike():  # of other letters the cases differ
+        case exp.RegexpExtract() | exp.RegexpLike() | exp.ILike():  # the engines fold case differently beyond ASCII
             _guard(node.this, "regexp_full_match(v, '[ -~]*')", "the pattern of")
-        case exp.GenerateSeries():  # where the end lies below the start Spark fails, and DuckDB counts nothing
+        case exp.GenerateSeries():  # if the end is below the start, Spark fails and DuckDB has no rows
             _guard(node.args["end"], f"({_WHOLE}) AND v >= {node.args['start'].name}", "SEQUENCE to")
         case exp.FromTimeZone():
             _guard(node.this, _far_from_change(node.args["zone"].name), "the moment of")
@@ -236,7 +237,7 @@ _CASTS = {
 }
 _WHOLE = "typeof(v) IN ('TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT')"
 _NO_DOUBLE = "typeof(v) NOT IN ('DOUBLE', 'FLOAT')"
-# The text of a double differs, and so does that of anything nested.
+# The engines write doubles and nested values differently.
 _TEXTUAL = (
     "typeof(v) IN ('VARCHAR', 'TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT', 'HUGEINT', 'BOOLEAN', 'DATE', 'TIMESTAMP')"
     " OR starts_with(typeof(v), 'DECIMAL')"
@@ -249,7 +250,7 @@ def _guard_texts(parts: Iterable[exp.Expr], condition: str = _TEXTUAL) -> None:
 
 
 def _guard_choice(choice: exp.AnyValue) -> None:
-    """Only of a group that has one value, which may be NULL, both engines take the same."""
+    """Make ANY_VALUE fail on a group with several values (NULL counts), from which the engines may pick differently."""
     values = "count(DISTINCT v) + CAST(count(v) < count(*) AS INT)"
     failure = f"CAST('{UNKNOWN}ANY_VALUE of ' || CAST({values} AS VARCHAR) || ' values{_END}' AS BOOLEAN)"
     case = sqlglot.parse_one(f"CASE WHEN {values} < 2 THEN any_value(v) WHEN {failure} THEN NULL END", dialect="duckdb")
@@ -259,12 +260,12 @@ def _guard_choice(choice: exp.AnyValue) -> None:
 
 
 def _is_empty(value: exp.Expr) -> bool:
-    """NULL, or a list without items: a cast says its type only."""
+    """Whether a value is NULL or an empty list, for which a cast only states the type."""
     return isinstance(value, exp.Null) or (isinstance(value, exp.Array) and not value.expressions)
 
 
 def _castable(cast: exp.Cast) -> str:
-    """SQL: both engines cast `v` alike."""
+    """SQL condition: both engines cast `v` alike."""
     if cast.to.this in (exp.DataType.Type.TEXT, exp.DataType.Type.VARCHAR):
         return _TEXTUAL
     pattern = _CASTS.get(cast.to.this)
@@ -275,7 +276,7 @@ def _castable(cast: exp.Cast) -> str:
 
 
 def _far_from_change(zone: str) -> str:
-    """SQL: `v`, a time in a zone, stands there once, for clocks are not changed within three hours of it."""
+    """SQL condition: local time `v` is unambiguous in a zone, with no clock change within three hours of it."""
     here = standard_literal(zone)
     early, late = (f"epoch_us(timezone('UTC', timezone({here}, v {sign} INTERVAL 3 HOUR)))" for sign in "-+")
     return f"{late} - {early} = 21600000000"
@@ -286,11 +287,11 @@ def _spelt_as(pattern: str) -> str:
 
 
 def _guard(value: exp.Expr, condition: str, what: str) -> None:
-    """Put an error in the place of an operand for which the condition on `v` is not true; NULL passes.
+    """Replace an operand by an error where the condition on `v` is not true; NULL passes.
 
-    As a lambda over a list of one the operand stands in the text once, however deep guards are nested.
+    A lambda over a list of one element keeps the operand in the text only once, however deeply guards are nested.
     """
-    # Not error(): it is volatile, which PARTITION BY refuses. This condition cannot be computed.
+    # Not error(), which is volatile and refused in PARTITION BY: instead a cast in the condition fails.
     failure = f"CAST('{UNKNOWN}{what.replace(chr(39), '')} ' || CAST(v AS VARCHAR) || '{_END}' AS BOOLEAN)"
     case = f"CASE WHEN v IS NULL OR ({condition}) THEN v WHEN {failure} THEN v END"
     template = sqlglot.parse_one(f"list_transform([sml_value], LAMBDA v : {case})[1]", dialect="duckdb")

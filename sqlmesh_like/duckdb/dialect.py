@@ -1,7 +1,7 @@
 """Spark's trees as DuckDB's text. Owns the forms whose translation by sqlglot means something else on DuckDB.
 
 These are LATERAL VIEW (its OUTER is lost, and so is the order of positions), generators in a SELECT list, and ROLLUP,
-CUBE and GROUPING SETS: DuckDB does not read them after WITH, and has a row for the empty set over no rows.
+CUBE and GROUPING SETS: DuckDB does not parse them after WITH, and returns a row for the empty set over no rows.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from sqlglot import exp
 
 
 def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
-    """A query in DuckDB's dialect; the tree is changed on the way.
+    """A query in DuckDB's dialect; changes the tree in place.
 
-    `is_exact`: its casts and functions of time are DuckDB's own already, as `exact_sql` writes them.
+    `is_exact`: its casts and time functions are already DuckDB's own, as `exact_sql` writes them.
 
     >>> import sqlglot
     >>> duck_text(sqlglot.parse_one("select a from t group by a with rollup", dialect="spark"))
@@ -22,18 +22,18 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
     'SELECT COALESCE(LIST(DISTINCT a) FILTER(WHERE NOT a IS NULL), []) FROM t'
     """
     for counted in list(tree.find_all(exp.CountIf)):
-        # DuckDB's own is NULL where all values are.
+        # DuckDB's own is NULL if all values are NULL.
         counted.replace(exp.Count(this=exp.Case().when(counted.this.copy(), exp.Literal.number(1))))
     for asked in list(tree.find_all(exp.Anonymous)):
         if asked.name.upper() in ("ISNULL", "ISNOTNULL"):
             is_null = exp.Is(this=asked.expressions[0].copy(), expression=exp.Null())
             asked.replace(exp.Paren(this=is_null if asked.name.upper() == "ISNULL" else exp.Not(this=is_null)))
     for collected in list(tree.find_all(exp.ArrayUniqueAgg)):
-        if isinstance(collected.this, exp.Distinct):  # `collect_set(distinct a)`: DuckDB reads the word once
+        if isinstance(collected.this, exp.Distinct):  # `collect_set(distinct a)`: DuckDB allows DISTINCT once
             collected.set("this", collected.this.expressions[0])
     _without_short_intervals(tree)
     for cut in list(tree.find_all(exp.TimestampTrunc)):
-        # DuckDB's is a date where its argument is one.
+        # DuckDB's returns a date for a date.
         if not isinstance(cut.parent, exp.Cast):
             cut.replace(exp.Cast(this=cut.copy(), to=exp.DataType.build("timestamp", dialect="duckdb")))
     for select in list(tree.find_all(exp.Select)):
@@ -44,9 +44,9 @@ def duck_text(tree: exp.Expr, *, is_exact: bool = False) -> str:
 
 
 def _without_short_intervals(tree: exp.Expr) -> None:
-    """Days and less are added as numbers: of two columns that add a month and 30 days DuckDB 2.0 computes one only.
+    """Add days and smaller units as numbers: DuckDB 2.0 treats intervals of a month and of 30 days as equal.
 
-    It takes the two intervals for the same, as it does 12 months and 360 days.
+    Of two columns that add these to one value it computes only one; the same holds for 12 months and 360 days.
     """
     for added in reversed(list(tree.find_all(exp.TsOrDsAdd))):
         if added.text("unit").upper() in ("", "DAY"):
@@ -66,8 +66,8 @@ _MICROSECONDS = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_
 
 
 def _with_spark_values(tree: exp.Expr) -> exp.Expr:
-    """Functions of which DuckDB's of that name gives another value, or which it lacks, by others of its own."""
-    for node in reversed(list(tree.walk())):  # what is inside first
+    """Replace functions that DuckDB lacks, or whose namesake returns another value, by equivalents of DuckDB."""
+    for node in reversed(list(tree.walk())):  # inner nodes first
         match node:
             case exp.Cast():
                 _as_spark_casts(node)
@@ -76,7 +76,7 @@ def _with_spark_values(tree: exp.Expr) -> exp.Expr:
             case exp.Anonymous() if node.name.upper() == "DATE_PART":
                 part, of = node.expressions[0].name.lower(), node.expressions[1]
                 node.replace(_filled_in(f"date_part('{DATE_PARTS[part]}', x) + {int(part in _FROM_ONE)}", of))
-            case exp.ArrayAgg() | exp.ArrayUniqueAgg():  # of no values Spark's list is empty
+            case exp.ArrayAgg() | exp.ArrayUniqueAgg():  # over no values Spark's list is empty
                 node.replace(exp.Coalesce(this=node.copy(), expressions=[exp.Array()]))
             case exp.StrToUnix():
                 node.replace(_filled_in("epoch_us(x) // 1000000", node.this))
@@ -99,7 +99,7 @@ def _as_spark_casts(cast: exp.Cast) -> None:
     if cast.to.is_type(exp.DType.DECIMAL) and not isinstance(cast.this, exp.Null):
         if not cast.to.expressions:
             cast.set("to", exp.DataType.build("decimal(10, 0)"))
-        # From its text a double is rounded by its digits, as on Spark.
+        # By way of its text a double is rounded by its decimal digits, as in Spark.
         cast.set("this", _filled_in(_TEXT_OF_NUMBER, cast.this))
     elif cast.to.is_type(*_MOMENTS) and not _is_text_or_clock(cast.this):
         spelt = "TRY_CAST" if isinstance(cast, exp.TryCast) else "CAST"
@@ -115,24 +115,24 @@ DATE_PARTS = {
     "dayofweek_iso": "isodow", "dow_iso": "isodow", "dow": "dow", "dayofweek": "dow", "hour": "hour",
     "minute": "minute",
 }  # fmt: skip
-"""Parts of a date by Spark's name, with DuckDB's; of the week's days Spark counts from 1, Sunday, on."""
+"""Parts of a date by Spark's name, with DuckDB's name; for `_FROM_ONE`, Spark counts weekdays from 1 (Sunday)."""
 _FROM_ONE = ("dow", "dayofweek")
 _TEXT_OF_NUMBER = (
     "list_transform([x], LAMBDA v : CASE typeof(v) WHEN 'FLOAT' THEN CAST(CAST(v AS DOUBLE) AS VARCHAR)"
     " ELSE CAST(v AS VARCHAR) END)[1]"
 )
-"""As Spark, which makes a double of a float before it looks at its digits."""
+"""As in Spark, which converts a float to a double before it takes the digits."""
 _MOMENTS = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ)
 _MOMENT_OF = (
     "list_transform([x], LAMBDA v : CASE WHEN typeof(v) IN ('TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT')"
     " THEN make_timestamp(CAST(CAST(v AS VARCHAR) AS BIGINT) * 1000000)"
     " ELSE {cast}(CAST(v AS VARCHAR) AS TIMESTAMP) END)[1]"
 )
-"""A whole number counts seconds, which DuckDB's cast refuses; by way of a text either branch can be bound."""
+"""A whole number is in seconds, a cast that DuckDB refuses; by way of a text both branches can be bound."""
 
 
 def _filled_in(template: str, value: exp.Expr) -> exp.Expr:
-    """DuckDB's expression with `value` in the place of `x`, in parentheses."""
+    """The DuckDB expression `template` with `value` for `x`, in parentheses."""
     tree = exp.Paren(this=sqlglot.parse_one(template, dialect="duckdb"))
     place = next(column for column in tree.find_all(exp.Column) if column.name == "x")
     place.replace(value.copy())
@@ -149,7 +149,7 @@ def _without_laterals(select: exp.Select) -> None:
 
 
 def _as_join(view: exp.Lateral, is_outer: bool) -> exp.Join:
-    """A view as a lateral join: list and positions are unnested side by side."""
+    """A LATERAL VIEW as a lateral join that unnests the list and its positions side by side."""
     is_outer = is_outer or isinstance(view.this, exp.ExplodeOuter)
     listed = _filled(view.this.this, is_outer)
     items = [_unnest(listed, max_depth=2 if isinstance(view.this, exp.Inline) else 1)]
@@ -187,7 +187,7 @@ def _default_names(generator: exp.Expr) -> list[exp.Identifier]:
 
 
 def _filled(array: exp.Expr, is_outer: bool) -> exp.Expr:
-    """The array, or one NULL where it has no element and the row is kept in any case."""
+    """The array; if `is_outer`, an array of one NULL instead of an empty or NULL one."""
     return _or_null(array, array.copy()) if is_outer else array.copy()
 
 

@@ -1,7 +1,7 @@
-"""Connections to DuckDB. Owns what they may reach: the only place that opens one.
+"""Connections to DuckDB. Owns what they may access: no other module opens one.
 
-Untrusted text (a model of a pull request, a fixture, a unit test) runs in a `sandbox`: no file, no other
-database, no variable of Python, no extension, bounded memory, and a configuration that no statement can change.
+Untrusted text (a model in a pull request, a fixture, a unit test) runs in a `sandbox`: no files, no other
+database, no Python variables, no extensions, bounded memory, and a configuration that no statement can change.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _PLAIN: dict[str, str] = {
 }
 _MEMORY = "1GB"
 SECONDS = 60.0
-"""How long a stranger's query may take: it reads rows that people wrote into files."""
+"""Time limit of an untrusted query, in seconds: ample for the handwritten rows that it reads."""
 _ANSWERS = "SET TimeZone = 'UTC'; SET ieee_floating_point_ops = false"  # without ANSI x / 0 is NULL in Spark
 
 
 def sandbox(threads: int = 1, memory_limit: str = _MEMORY) -> duckdb.DuckDBPyConnection:
-    """A database in memory for text that strangers wrote."""
+    """A database in memory for untrusted text."""
     return _closed({"threads": str(threads), "memory_limit": memory_limit, "temp_directory": ""}, ())
 
 
 def reader(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
-    """A database in memory for a user's query over these files, and no others."""
+    """A database in memory for a user's query over these files and no others."""
     return _closed({"threads": "1"}, files)
 
 
@@ -50,7 +50,7 @@ def _closed(config: dict[str, str], files: Sequence[str]) -> duckdb.DuckDBPyConn
 def file_worker(
     memory_limit: str | None = None, scratch: str | None = None, *, keeps_order: bool = True
 ) -> duckdb.DuckDBPyConnection:
-    """A database in memory that reads and writes files by SQL of ours alone: no text of a user is part of it."""
+    """A database in memory that reads and writes files, for our own SQL only, which contains no text of a user."""
     config = {"memory_limit": memory_limit, "temp_directory": scratch}
     db = duckdb.connect(":memory:", config={**_PLAIN, **{name: v for name, v in config.items() if v is not None}})
     db.execute(f"SET TimeZone = 'UTC'; SET preserve_insertion_order = {str(keeps_order).lower()}")
@@ -59,7 +59,7 @@ def file_worker(
 
 
 def database(path: str) -> duckdb.DuckDBPyConnection:
-    """The database of a file, for SQL of ours."""
+    """The database in a file, for our own SQL."""
     db = duckdb.connect(path, config=dict(_PLAIN))
     db.execute("SET TimeZone = 'UTC'; SET lock_configuration = true")
     return db
@@ -67,7 +67,7 @@ def database(path: str) -> duckdb.DuckDBPyConnection:
 
 @contextmanager
 def time_limit(db: duckdb.DuckDBPyConnection, seconds: float = SECONDS) -> Iterator[None]:
-    """End what runs on a connection after so many seconds. Raises NodeError then."""
+    """Interrupt what runs on a connection after so many seconds and raise NodeError."""
     timer = Timer(seconds, db.interrupt)
     timer.daemon = True
     timer.start()
@@ -78,4 +78,4 @@ def time_limit(db: duckdb.DuckDBPyConnection, seconds: float = SECONDS) -> Itera
         raise NodeError(f"DuckDB: this takes longer than {seconds:g} s", hint=hint) from None
     finally:
         timer.cancel()
-        timer.join()  # a thread that is still there when Python ends would take the process down with it
+        timer.join()  # a thread that is still running when Python exits would crash the process

@@ -1,7 +1,7 @@
-"""The `Engine` port on DuckDB, in this process and with no JVM. Owns tables in memory, each built once in full.
+"""The `Engine` port on DuckDB, in this process and without a JVM. Owns tables in memory, each built once in full.
 
-What DuckDB is not known to compute as Spark does fails and is named: a passed run is one that Spark agrees with. A
-target may ask for DuckDB's rows all the same (`on_unproven: warn`); then what was computed so carries a warning.
+A form that DuckDB is not known to compute as Spark does is an error that names it, so Spark agrees with a run that
+passes. A target may request DuckDB's rows all the same (`on_unproven: warn`); such results carry a warning.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ from sqlmesh_like.run.seeds import SeedTable
 from sqlmesh_like.run.source_fixtures import MODELS, FixtureTable
 
 StandIn = Callable[[RenderedModel, Schema | None], FixtureTable | None]
-"""The fixture that stands for a model; its columns are given where they are known."""
+"""The fixture that replaces a model, given the model's columns if they are known."""
 Warn = Callable[[str], None]
 
 
 class DuckEngine:
     """Tables of one process. Calls may come from several threads.
 
-    `warn`: what DuckDB is not known to compute as Spark does is computed, and told to it; None: it is an error.
+    With `warn`, a form that DuckDB is not known to compute as Spark does is computed and reported to it; with None it
+    is an error.
     """
 
     def __init__(
@@ -63,11 +64,11 @@ class DuckEngine:
         self._lock = Lock()
 
     def _limited(self, cursor: duckdb.DuckDBPyConnection) -> AbstractContextManager[None]:
-        """A stranger's query ends in time; one over a lake takes as long as it takes."""
+        """A time limit for untrusted queries; queries over a lake have none."""
         return time_limit(cursor) if self._is_sandbox else nullcontext()
 
     def put(self, name: TableName, uri: str, schema: Schema, rows: Sequence[Sequence[object]]) -> None:
-        """A table with these rows."""
+        """Create or replace a table with these rows and record its state."""
         columns = ", ".join(f"{duck_quoted(c.name)} {duck_type(c.type or 'string')}" for c in schema)
         cursor = self._place(name)
         cursor.execute(f"CREATE OR REPLACE TABLE {_spelt(name)} ({columns})")
@@ -94,7 +95,7 @@ class DuckEngine:
             raise NodeError(str(error), location=Location(model.path), hint=hint) from None
 
     def write_snapshot(self, planned: PlannedModel) -> WriteResult:
-        """The first versions: nothing outlives the process, so that there are no others."""
+        """Write the first versions of a snapshot: there are no others, as nothing outlives the process."""
         model = planned.compiled.model
         assert model.config.snapshot is not None
         source = replace(model, table=TableName("_sml", SOURCE))
@@ -124,7 +125,7 @@ class DuckEngine:
         return tuple(Column(row[0], spark_name(row[1])) for row in rows)
 
     def release(self) -> None:
-        """Nothing is shared between models."""
+        """Do nothing: models share nothing."""
 
     def load(self, table: SeedTable, state: TableState, now: datetime) -> None:  # noqa: ARG002
         self.put(table.seed.table, state.uri, table.schema, table.naive_rows())
@@ -153,7 +154,7 @@ class DuckEngine:
         return Rows(columns, rows, warning=doubt)
 
     def execute(self, statement: str, tables: Mapping[TableName, TableState]) -> None:  # noqa: ARG002
-        """Run a statement of a hook that adds, changes or removes rows. Raises NodeError for any other one."""
+        """Run a hook's statement that inserts, updates or deletes rows. Raises NodeError for any other statement."""
         try:
             tree = sqlglot.parse_one(statement, dialect="spark")
             if not isinstance(tree, exp.Insert | exp.Update | exp.Delete | exp.Merge):
@@ -174,14 +175,14 @@ class DuckEngine:
         place: TablePlace,  # noqa: ARG002
         now: datetime,  # noqa: ARG002
     ) -> bool:
-        """Nothing outlives the process: the rows that are shown are all there is."""
+        """Store nothing and return False: nothing outlives the process."""
         return False
 
     def stop(self) -> None:
         self._db.close()
 
     def _build(self, planned: PlannedModel, translate: Callable[[exp.Expr], str]) -> int:
-        """Build the table by the query that `translate` makes; the number of its rows. Raises as it does, NodeError."""
+        """Build the table by the translated query; return its row count. Raises NodeError, and as `translate` does."""
         model = planned.compiled.model
         types = {column.name: column.type for column in planned.compiled.facts.schema or ()}
         if model.python is not None:
@@ -213,7 +214,7 @@ class DuckEngine:
         return duck_text(frozen(tree, self._now).transform(without_zone, copy=False))
 
     def _text(self, tree: exp.Expr) -> str:
-        """The query in DuckDB's words. Raises NotCheckable where its rows may not be Spark's."""
+        """The query in DuckDB's dialect. Raises NotCheckable if its rows may differ from Spark's."""
         if why := first_unproven(tree):
             raise NotCheckable(f"not checkable here: {why}")
         text = self._translated(tree)
@@ -246,7 +247,7 @@ class DuckEngine:
 
 
 class NotCheckable(Exception):
-    """DuckDB's word on a query may not be Spark's."""
+    """DuckDB's rows of a query may differ from Spark's."""
 
 
 _CHECK_THERE = "a target of type spark computes it"

@@ -1,4 +1,4 @@
-"""Tables that exist only within a process. Owns their states, as planning needs them; they have no history."""
+"""Tables that exist only in this process. Owns their states, as planning needs them; they have no history."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.history import NO_CHANGE, ChangeVolume, CommitSummary, TableState, Volume
 
 _ONLY = "1"
-"""The frontier of a table that is there: it is written once."""
+"""The frontier of every existing table, as each is written once."""
 
 
 class DuckHistory:
@@ -16,7 +16,7 @@ class DuckHistory:
         self._states: dict[str, TableState] = {}
 
     def add(self, uri: str, schema: Schema) -> None:
-        """A table is there from now on."""
+        """Record that a table exists."""
         self._states[uri] = TableState(uri, "files", _ONLY, schema=schema, stored=schema, format="duckdb")
 
     def state(self, uri: str, format: str = "hudi") -> TableState:  # noqa: ARG002

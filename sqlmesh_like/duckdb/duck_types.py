@@ -1,4 +1,4 @@
-"""Spark's types and names in DuckDB, and back. Owns their spelling; what DuckDB is trusted with is `allow_list`'s."""
+"""Spark's types and names in DuckDB, and back. Owns their spelling; `allow_list` owns what DuckDB is trusted with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAMES = {
 
 
 def cast_item(name: str, type_: str | None) -> str:
-    """An item of a SELECT list: the column as this Spark type, or as it is."""
+    """An item of a SELECT list: the column cast to this Spark type, or unchanged for None."""
     return f"CAST({duck_quoted(name)} AS {duck_type(type_)}) AS {duck_quoted(name)}" if type_ else duck_quoted(name)
 
 
@@ -28,18 +28,18 @@ def duck_type(type_: str) -> str:
 
 
 def without_zone(node: exp.Expr) -> exp.Expr:
-    """Times are UTC throughout: DuckDB's type with a zone would add nothing and needs another package."""
+    """The node; a type with a zone becomes TIMESTAMP, as all times are UTC and DuckDB's needs another package."""
     if isinstance(node, exp.DataType) and node.this in (exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMESTAMPLTZ):
         node.set("this", exp.DataType.Type.TIMESTAMP)
     return node
 
 
 duck_quoted = standard_identifier
-"""A name as DuckDB's SQL spells it."""
+"""A name quoted for DuckDB's SQL."""
 
 
 def spark_name(type_: str) -> str | None:
-    """Spark's name of the type that a column has in DuckDB; None where it has none.
+    """Spark's name for a DuckDB type; None if there is none.
 
     >>> spark_name("DECIMAL(10, 2)"), spark_name("VARCHAR")
     ('decimal(10,2)', 'string')

@@ -28,16 +28,16 @@ _NO_ROWS = Rows((), ())
 
 
 class DuckUnits:
-    """The port's engine for unit tests; each case has a database of its own, so cases may run side by side.
+    """The port's engine for unit tests; each case has its own database, so cases may run in parallel.
 
-    `is_lenient`: a case of which it is not known that DuckDB agrees with Spark runs all the same, with a warning.
+    `is_lenient`: a case on which DuckDB is not known to agree with Spark runs all the same, with a warning.
     """
 
     def __init__(self, is_lenient: bool = False) -> None:
         self._is_lenient = is_lenient
 
     def query(self, sql: str) -> Rows:
-        """Rows of a query over nothing, in Spark's SQL. Raises NodeError."""
+        """Rows of a query without tables, in Spark's SQL. Raises NodeError."""
         try:
             text = duck_text(sqlglot.parse_one(sql, dialect="spark"))
         except SqlglotError as error:
@@ -53,7 +53,7 @@ class DuckUnits:
                 raise NodeError(f"this query fails: {_first_line(error)}") from None
 
     def run(self, case: UnitCase) -> Outcome:
-        """Build the table from the rows given and bring it through the changes by the shipped program."""
+        """Build the table from the given rows and apply the changes by the shipped program."""
         unproven = first_unproven(case.compiled.facts.tree)
         if unproven is None:
             outcome = _attempted(case, guarded(case.compiled.facts.tree))
@@ -79,7 +79,7 @@ def _attempted(case: UnitCase, checked: exp.Expr | None) -> Outcome:
 
 
 def _run(case: UnitCase, lake: PlanSimulator, checked: exp.Expr | None) -> Outcome:
-    """`checked`: the query with guards; None: values are not looked at."""
+    """Build and update the table; `checked` is the query with guards, None to skip checking values."""
     lake.build(case.compiled, case.before)
     if checked is not None:
         lake.check(case.compiled, checked)
@@ -100,7 +100,7 @@ def _recomputed(case: UnitCase, lake: PlanSimulator) -> Rows:
 
 
 def _schema(case: UnitCase, lake: PlanSimulator) -> Schema:
-    """The model's types where they are proven, else Spark's names of those that DuckDB has."""
+    """The model's columns with their proven types, else with Spark's names for DuckDB's types."""
     proven = {column.name.lower(): column.type for column in case.compiled.facts.schema or ()}
     pairs = zip(lake.columns(), lake.types(), strict=True)
     return tuple(Column(name, proven.get(name.lower()) or spark_name(type_)) for name, type_ in pairs)

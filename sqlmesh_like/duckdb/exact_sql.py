@@ -1,13 +1,13 @@
 """Queries as DuckDB's SQL, where every value is Spark's to the last digit. Owns the proof: form by form, with types.
 
 A delta program has few forms: columns, equalities, counts, exact sums, record keys. On these the two engines agree, or
-can be made to agree: a quotient of decimals is computed in whole numbers, a date plus days stays a date. What is not
-listed here is not proven, and Spark computes it. Where values decide (an overflow that wraps or is NULL in Spark, a
-year of five digits in a text), DuckDB fails instead of continuing, and Spark computes that as well.
+can be made to agree: a quotient of decimals is computed in whole numbers, a date plus days stays a date. A form that is
+not listed here is not proven, and Spark computes it. Where it depends on values (an overflow that wraps or is NULL in
+Spark, a year of five digits in a text), DuckDB fails instead of continuing, and Spark computes that query as well.
 
-Each expression keeps this: DuckDB's type is of the same kind as Spark's and, where it is a decimal, of the same scale.
-Of doubles there is no negative zero, which Spark takes for zero where it compares and groups: relations show none, and
-no operation here makes one. Sums of doubles depend on the order of their rows in either engine.
+Invariants of each expression: DuckDB's type is of the same kind as Spark's, and a decimal has the same scale. Doubles
+are never negative zero, which Spark treats as zero in comparisons and grouping: relations contain none, and no
+operation here produces one. Sums of doubles depend on the order of their rows in either engine.
 Spark's rules: https://spark.apache.org/docs/3.5.7/sql-ref-ansi-compliance.html (with ANSI mode off).
 """
 
@@ -25,14 +25,14 @@ from sqlmesh_like.names import Column, Schema
 
 SETUP = (
     "CREATE MACRO _sml_unscaled(x) AS CAST(replace(CAST(x AS VARCHAR), '.', '') AS HUGEINT)",
-    # Half up, away from zero. From a divisor of `bound` on Spark's own rounding to 38 digits could show.
+    # Half up, away from zero. For a divisor of at least `bound`, Spark's own rounding to 38 digits could matter.
     "CREATE MACRO _sml_quotient(a, b, factor, bound) AS CASE WHEN abs(b) < bound THEN sign(a) * sign(b) *"
     " ((abs(a) * factor * 2 + abs(b)) // (2 * abs(b))) ELSE CAST('too large: ' || CAST(b AS VARCHAR) AS HUGEINT) END",
 )
-"""Statements that a connection needs before it runs such SQL."""
+"""Statements to run on a connection before it runs such SQL."""
 
 _INTEGERS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
-"""Whole numbers, with the digits of the decimal that Spark takes each for."""
+"""Integer types, with the precision of the decimal as which Spark treats each."""
 _FLOATS = ("float", "double")
 _OTHERS = ("string", "date", "timestamp", "boolean")
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
@@ -45,11 +45,11 @@ _DATE_LETTERS = frozenset("YmdHMS")
 _NULL = "null"
 
 Relations = Callable[[exp.Table], Schema]
-"""Columns of a table that a query names."""
+"""Returns the columns of a table in a query."""
 
 
 class Unproven(Exception):
-    """A form, or its use with these types, of which it is not known that DuckDB computes it as Spark does."""
+    """A form, or its use with these types, that DuckDB is not known to compute as Spark does."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class ExactQuery:
 
 
 def exact(query: exp.Query, relations: Relations) -> ExactQuery:
-    """The query (changed on the way) for DuckDB. Raises Unproven."""
+    """The query (changed in place) for DuckDB. Raises Unproven."""
     holder = exp.Subquery(this=query)
     columns = _Proof(relations).query(query, None)
     made = holder.this.transform(without_zone, copy=False)
@@ -74,7 +74,7 @@ _Columns = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True)
 class _Scope:
-    """What names mean within one SELECT."""
+    """The columns that names in one SELECT refer to."""
 
     sources: Mapping[str, _Columns]
     outer: _Scope | None
@@ -94,7 +94,7 @@ class _Scope:
 
 
 class _Proof:
-    """Types of a query, bottom up; forms that DuckDB spells otherwise are exchanged in place."""
+    """Types of a query, bottom up; forms that DuckDB needs written differently are replaced in place."""
 
     def __init__(self, relations: Relations) -> None:
         self._relations = relations
@@ -229,7 +229,7 @@ class _Proof:
         return "boolean"
 
     def _compare(self, one: exp.Expr, left: str, other: exp.Expr, right: str) -> None:
-        """Both engines compare values of these types alike. A text beside a date becomes one."""
+        """Raise Unproven unless both engines compare these types alike. A text compared with a date is cast to one."""
         if left == "string" and right in ("date", "timestamp"):
             return _text_as(one, right)
         if right == "string" and left in ("date", "timestamp"):
@@ -335,7 +335,7 @@ class _Proof:
         if wanted in _INTEGERS and _INTEGERS.get(given, 99) < _INTEGERS[wanted]:
             return wanted
         if wanted == "bigint" and given.startswith("decimal") and _decimal_scale(given) == 0:
-            # Of one that does not fit, Spark keeps the last digits: this cast fails, where TRY_CAST gives NULL.
+            # If the value does not fit, Spark keeps its low-order bits: this cast fails, while TRY_CAST returns NULL.
             node.replace(_typed(node.this.copy(), wanted))
             return wanted
         if wanted.startswith("decimal") and given not in _FLOATS:
@@ -520,7 +520,7 @@ class _Proof:
         if isinstance(node.this, exp.Distinct):
             raise Unproven("AVG of distinct values")
         digits, scale = _decimal(self.type(node.this, scope))
-        if digits <= 11 or digits + 10 > _MOST_DIGITS:  # of fewer digits Spark takes the mean of doubles
+        if digits <= 11 or digits + 10 > _MOST_DIGITS:  # with fewer digits Spark averages doubles
             raise Unproven(f"AVG of decimals of {digits} digits")
         made = f"decimal({digits + 4},{scale + 4})"
         total = _typed(exp.Sum(this=node.this.copy()), f"decimal({digits + 10},{scale})")
@@ -556,7 +556,7 @@ class _Proof:
             raise Unproven("AVG with FILTER")
         inner = node.this
         result = self.type(inner, scope)
-        if node.this is not inner:  # a cast belongs around the filter
+        if node.this is not inner:  # a cast must be outside the FILTER
             node.set("this", inner.copy())
             return _as_type(node, result)
         return result
@@ -614,7 +614,7 @@ def _require_only(node: exp.Expr, *known: str) -> None:
 
 
 def _require_hashed(types: Iterable[str]) -> None:
-    """Values of these types are equal in both engines, also as keys."""
+    """Raise Unproven unless values of these types are equal in both engines alike, also as keys."""
     for result in types:
         if result == "float":
             raise Unproven(f"equality of {result}")
@@ -629,7 +629,7 @@ def _same(one: str, other: str) -> str:
 
 
 def _wider(one: str, other: str) -> str:
-    """The type that holds values of both, exactly."""
+    """The type that holds the values of both exactly. Raises Unproven."""
     if one == other or other == _NULL:
         return one
     if one == _NULL:
@@ -648,12 +648,12 @@ def _decimal(type_: str) -> tuple[int, int]:
 
 
 def _digits(type_: str) -> tuple[int, int]:
-    """Precision and scale of a decimal, or of the decimal that Spark takes a whole number for."""
+    """Precision and scale of a decimal, or of the decimal as which Spark treats an integer type."""
     return (_INTEGERS[type_], 0) if type_ in _INTEGERS else _decimal(type_)
 
 
 def _digits_of(node: exp.Expr, type_: str) -> tuple[int, int]:
-    """As `_digits`; a whole number as written has as many as it is written with."""
+    """As `_digits`; an integer literal has the precision of its digits."""
     value = node.this if isinstance(node, exp.Neg) else node
     is_written = isinstance(value, exp.Literal) and type_ in _INTEGERS
     return (len(value.name.lstrip("0")) or 1, 0) if is_written else _digits(type_)
@@ -670,7 +670,7 @@ def _exact_decimal(digits: int, scale: int) -> str:
 
 
 def _bounded(digits: int, scale: int) -> str:
-    """Spark's type for a result of so many digits: of too many, the fraction goes first (DecimalType.adjust…)."""
+    """Spark's type for a result of so many digits: if too many, the scale shrinks first (DecimalType.adjust…)."""
     if digits <= _MOST_DIGITS:
         return f"decimal({digits},{scale})"
     whole = digits - scale
@@ -687,18 +687,18 @@ def _typed(node: exp.Expr, type_: str) -> exp.Expr:
 
 
 def _as_type(node: exp.Expr, type_: str, of: exp.Expr | None = None) -> str:
-    """Put a cast around a node (or the node `of` in its place), whose type is another one in DuckDB."""
+    """Replace a node by a cast of itself (or of `of`), since DuckDB gives it another type; return the type."""
     node.replace(_typed((node if of is None else of).copy(), type_))
     return type_
 
 
 def _is_exact_double(type_: str) -> bool:
-    """Whether both engines make the same double of each value: a decimal has no more digits than one holds."""
+    """Whether both engines convert each value to the same double: a decimal must have no more digits than it holds."""
     return type_ == "double" or type_ in _INTEGERS or _decimal(type_)[0] <= _DOUBLE_DIGITS
 
 
 def _double(node: exp.Expr, left: str, right: str) -> str:
-    """An operation on doubles, without its negative zero."""
+    """Rewrite an operation on doubles so that it never returns negative zero."""
     if not (_is_exact_double(left) and _is_exact_double(right)):
         raise Unproven(f"doubles made of {left} and {right}")
     zero = exp.Cast(this=exp.Literal.number(0), to=exp.DataType.build("double"))
@@ -707,7 +707,7 @@ def _double(node: exp.Expr, left: str, right: str) -> str:
 
 
 def _moved(node: exp.Add | exp.Sub, given: str) -> str:
-    """A date or moment plus an interval as written: DuckDB makes a moment of a date, but for a number of days."""
+    """Type of a date or timestamp plus a literal interval. DuckDB keeps a date only when adding a number of days."""
     interval = node.expression
     unit = interval.text("unit").upper().removesuffix("S")
     days = ("DAY", "MONTH", "YEAR")
@@ -720,20 +720,20 @@ def _moved(node: exp.Add | exp.Sub, given: str) -> str:
 
 
 def _text_as(node: exp.Expr, type_: str) -> None:
-    """Spark takes a text beside a date for a date."""
+    """Cast a text literal to the date or timestamp with which it is compared, as Spark does. Raises Unproven."""
     if not (isinstance(node, exp.Literal) and (_DATE if type_ == "date" else _MOMENT).fullmatch(node.name)):
         raise Unproven(f"a text beside a {type_}")
     node.replace(_typed(node.copy(), type_))
 
 
 def _with_year_of_four_digits(value: exp.Expr, text: exp.Expr) -> exp.Expr:
-    """The text of a date: that of a year with more digits has a sign in Spark."""
+    """The text of a date, failing for years of more than four digits, which have a sign in Spark."""
     low, high = (_typed(exp.Literal.string(moment), "timestamp") for moment in ("0001-01-01", "9999-12-31 23:59:59"))
     return _only_where(exp.Between(this=value.copy(), low=low, high=high), value, text, "string")
 
 
 def _with_few_digits(value: exp.Expr, double: exp.Expr, scale: int) -> exp.Expr:
-    """The double of a decimal: of more digits than it holds, each engine rounds in its own way."""
+    """The double of a decimal, failing for more digits than a double holds, which the engines round differently."""
     if scale > _DOUBLE_DIGITS:
         raise Unproven("a double of a decimal with a long fraction")
     most = exp.Literal.number(10 ** (_DOUBLE_DIGITS - scale))
@@ -742,13 +742,13 @@ def _with_few_digits(value: exp.Expr, double: exp.Expr, scale: int) -> exp.Expr:
 
 
 def _of_ascii(value: exp.Expr, changed: exp.Expr) -> exp.Expr:
-    """A text in another case: beyond ASCII the engines know different letters."""
+    """A text in another case, failing beyond ASCII, where the engines map letters differently."""
     plain = exp.Anonymous(this="regexp_full_match", expressions=[value.copy(), exp.Literal.string(r"[\x00-\x7F]*")])
     return _only_where(plain, value, changed, "string")
 
 
 def _only_where(condition: exp.Expr, value: exp.Expr, result: exp.Expr, type_: str) -> exp.Expr:
-    """The result where a condition holds of a value, or it is NULL; else the query fails, which Spark then computes."""
+    """The result if the condition holds or the value is NULL; otherwise the query fails and Spark computes it."""
     said = exp.DPipe(this=exp.Literal.string("not proven: "), expression=_typed(value.copy(), "string"), safe=True)
     failing = _typed(_typed(said, "boolean"), type_)
     is_null = exp.Is(this=value.copy(), expression=exp.Null())
@@ -756,7 +756,7 @@ def _only_where(condition: exp.Expr, value: exp.Expr, result: exp.Expr, type_: s
 
 
 def _divided(one: exp.Expr, s1: int, other: exp.Expr, s2: int, made: str) -> exp.Expr:
-    """The quotient of decimals of these scales as a decimal: NULL where the divisor is 0, rounded half up."""
+    """The quotient of decimals of these scales as a decimal, rounded half up; NULL if the divisor is 0."""
     digits, scale = _decimal(made)
     shift = scale + s2 - s1
     if shift < 0 or scale >= _MOST_DIGITS - 1:

@@ -1,6 +1,6 @@
-"""Lists that DuckDB builds as Spark does: a group's texts joined in an order of their own, and numbers counted up.
+"""Lists that DuckDB builds as Spark does: a group's sorted texts, joined, and ascending sequences of numbers.
 
-Owns which forms these are. A list elsewhere, such as one in the order in which rows come, is not checkable.
+Owns which forms these are. Any other list, such as one in the order in which rows arrive, is not checkable.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _COLLECTED = (exp.ArrayAgg, exp.ArrayUniqueAgg)
 
 
 def unproven_list(node: exp.Expr) -> str | None:
-    """Why this use of a form of a list is not one of those above; None: it is, or is another form.
+    """Why a node is not an allowed use of a list form; None if it is, or if it is not a list form.
 
     >>> import sqlglot
     >>> def ask(text): return [w for n in sqlglot.parse_one(text, dialect="spark").walk() if (w := unproven_list(n))]
@@ -75,7 +75,10 @@ def _is_cast_to_text(function: exp.Lambda) -> bool:
 
 
 def _is_sorted_item(item: exp.Struct) -> bool:
-    """`case when v is not null then struct(k is null, k, v) end`: the engines do not sort NULLs in structs alike."""
+    """Whether an item is `case when v is not null then struct(k is null, k, v) end`.
+
+    The engines sort NULLs within structs differently, hence the flag.
+    """
     case = item.parent.parent if item.parent else None
     fields = [field.expression for field in item.expressions if isinstance(field, exp.PropertyEQ)]
     if not isinstance(case, exp.Case) or not isinstance(case.parent, exp.ArrayAgg) or len(fields) != 3:
@@ -86,7 +89,7 @@ def _is_sorted_item(item: exp.Struct) -> bool:
 
 
 def _tested(condition: exp.Expr) -> exp.Expr | None:
-    """What `… is null` or `… is not null` is about."""
+    """The operand of `… is null` or `… is not null`; None for any other condition."""
     test = condition.this if isinstance(condition, exp.Not) else condition
     return test.this.unnest() if isinstance(test, exp.Is) and isinstance(test.expression, exp.Null) else None
 

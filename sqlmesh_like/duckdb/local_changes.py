@@ -1,7 +1,7 @@
-"""Changes of tables, and rows for destinations, without a JVM. Owns when that is possible: otherwise Spark reads.
+"""Changes of tables, and rows for destinations, without a JVM. Owns when that is possible; otherwise Spark reads them.
 
-The signed rows are those of `local_files`; what they are called, and which of them a publication gets, follows
-`spark.change_feed.change_feed` and `spark.export`, which say why.
+The signed rows are those of `local_files`; the names of changes, and which rows a publication gets, follow
+`spark.change_feed.change_feed` and `spark.export`, which give the reasons.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _LocalRows:
         return ", ".join(duck_quoted(column.name) for column in self.columns)
 
     def netted(self, start: str, end: str) -> str:
-        """SELECT of the signed rows between two frontiers; what was written again as it was cancels out."""
+        """SELECT of the signed rows between two frontiers; rows rewritten without a change cancel out."""
         grouped = f"{KEY}, {self.names}" if self.columns else KEY
         signed = self.table.change(start, end)
         return f"SELECT {grouped}, sum({WEIGHT}) AS {WEIGHT} FROM ({signed}) GROUP BY ALL HAVING sum({WEIGHT}) <> 0"
@@ -60,7 +60,7 @@ class _LocalRows:
 
 @contextmanager
 def _opened(state: TableState) -> Iterator[_LocalRows | None]:
-    """The table as DuckDB reads it; None where it cannot, or cannot give each value as it is."""
+    """The table as DuckDB reads it; None if it cannot, or cannot return each value unchanged."""
     merged = MergedSlices()
     table = local_table(state, merged, hidden=False)
     is_plain = all(c.type in PLAIN or (c.type or "").startswith("decimal") for c in (table.schema if table else ()))
@@ -75,7 +75,7 @@ def _opened(state: TableState) -> Iterator[_LocalRows | None]:
 
 
 def local_changes(state: TableState, since: str, limit: int) -> Rows | None:
-    """Rows as `ChangeReader.changes` gives them; None where only Spark can."""
+    """Rows as `ChangeReader.changes` returns them; None if only Spark can read them."""
     assert state.frontier is not None
     with _opened(state) as rows:
         if rows is None:
@@ -98,7 +98,7 @@ def local_changes(state: TableState, since: str, limit: int) -> Rows | None:
 
 @contextmanager
 def local_export(state: TableState, since: str | None) -> Iterator[Export | None]:
-    """Rows as `ChangeExporter.export` gives them; None where only Spark can."""
+    """Rows as `ChangeExporter.export` returns them; None if only Spark can read them."""
     assert state.frontier is not None
     with _opened(state) as rows:
         export = None
@@ -136,7 +136,7 @@ def _exported(rows: _LocalRows, frontier: str, since: str | None) -> Export:
 
 
 def _arrow_type(type_: str) -> pa.DataType:
-    """The type that Spark's own files have in Arrow."""
+    """The Arrow type of a column in Spark's own files. Raises Unproven."""
     if type_.startswith("decimal("):
         precision, scale = type_[len("decimal(") : -1].split(",")
         return pa.decimal128(int(precision), int(scale))

@@ -1,7 +1,7 @@
 """Hudi tables as DuckDB's SQL over their Parquet files. Owns which files hold a table's rows, and those of its change.
 
-Tables on this machine only: the timeline names their files. What these are, and which rows a range of
-commits changed, follows the same rules as in `cow_change_feed`, which says why.
+Local tables only: the timeline names their files. Which files these are, and which rows a range of commits changed,
+follows the same rules as in `cow_change_feed`, which gives the reasons.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from sqlmesh_like.sql_text import standard_literal
 
 _LOG = logging.getLogger(__name__)
 FILE, ROW = "_sml_file", "_sml_row"
-"""Where a row stands: the file, and its number in it."""
+"""Where a row is stored: its file, and its number in it."""
 _WIDER = {
     "tinyint": ("smallint", "int", "bigint"), "smallint": ("int", "bigint"), "int": ("bigint", "double"),
 }  # fmt: skip
-"""Types of older files that a cast to these newer ones keeps as they are."""
+"""Types in older files whose values a cast to these newer types preserves."""
 PLAIN = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "string", "date", "timestamp")
 
 
 @dataclass(frozen=True)
 class LocalTable:
-    """One table. `schema`: what a program reads of it, `_sml_key` among it."""
+    """One copy-on-write table. `schema` holds the columns that a program reads, including `_sml_key`."""
 
     uri: str
     timeline: Timeline
@@ -45,16 +45,16 @@ class LocalTable:
         return (*self.schema, Column(WEIGHT, "bigint"))
 
     def rows(self, frontier: str) -> str:
-        """SELECT of the rows as of a frontier. Raises Unproven where its files are not all there, or not alike."""
+        """SELECT of the rows as of a frontier. Raises Unproven if it or files are gone, or types do not fit."""
         self._require(frontier, None)
         return self._select(self._slices(frontier).values(), frontier)
 
     def shared_rows(self, frontier: str, keep: Callable[[str], str]) -> str:  # noqa: ARG002 (see `LocalMergedTable`)
-        """`rows` for several readers. `keep` makes a table of a SELECT and gives back its name."""
+        """As `rows`, for several readers. `keep` creates a table from a SELECT and returns its name."""
         return self.rows(frontier)
 
     def change(self, start: str, end: str) -> str:
-        """SELECT of the signed rows between two frontiers; a row rewritten as it was has both signs."""
+        """SELECT of the signed rows between two frontiers; a row rewritten without a change has both signs."""
         try:
             return self._logged(logs_between(self.timeline, start, end))
         except NotLoggedError as error:
@@ -62,7 +62,7 @@ class LocalTable:
             return self._compared(start, end)
 
     def _logged(self, logs: Collection[ChangeLog]) -> str:
-        """By the logs of its commits."""
+        """The change according to the change logs of the commits."""
         by_columns: dict[str, list[str]] = defaultdict(list)
         for log in logs:
             if log.rows:
@@ -71,14 +71,14 @@ class LocalTable:
         return " UNION ALL ".join(parts) if parts else _no_rows(self.change_schema)
 
     def _logged_items(self, columns: str) -> list[str]:
-        """Items of `change_schema` of the files of a log that have these columns."""
+        """SELECT items of `change_schema` over log files with these columns."""
         types = {column.name: column.type or "" for column in spark_schema_of(columns)}
         if not {KEY, WEIGHT} <= types.keys():
             raise NotLoggedError("a change log has other columns than this version writes")
         return [self._item(column, types, "") for column in self.change_schema]
 
     def _compared(self, start: str, end: str) -> str:
-        """By the file slices that commits touched, as they were and as they are."""
+        """The change by comparing the file slices that commits touched, before and after."""
         commits = self.timeline.between(start, end)
         touched = set[tuple[str, str]]().union(*(commit.touched for commit in commits))
         for frontier in (start, end):
@@ -93,7 +93,7 @@ class LocalTable:
         rest = [result for group, result in old.items() if unsure is None or group in unsure]
         parts = [f"SELECT {shown}, CAST(1 AS BIGINT) AS {WEIGHT} FROM added"]
         if sure:
-            # No row can have left without a newer one of the same key.
+            # In these no row can have left unless a newer one of the same key replaced it.
             parts.append(self._removed(shown, sure, end, f"SEMI JOIN added AS n ON {same(RECORD_KEY, PARTITION_PATH)}"))
         if rest:
             parts.append(self._removed(shown, rest, end, f"ANTI JOIN kept AS n ON {same(RECORD_KEY, SEQUENCE)}"))
@@ -111,7 +111,7 @@ class LocalTable:
         return self.timeline.slices(frontier)
 
     def _select(self, slices: Iterable[Slice], frontier: str, *, meta: bool = False, places: bool = False) -> str:
-        """Rows of base files; those of different writer schemas are read apart and cast."""
+        """Rows of base files; files with different writer schemas are read separately and cast."""
         extra = (COMMIT_TIME, SEQUENCE, RECORD_KEY, PARTITION_PATH) if meta else ()
         at = (FILE, f"file_row_number AS {ROW}") if places else ()
         options = f", filename = '{FILE}', file_row_number = true" if places else ""
@@ -129,8 +129,8 @@ class LocalTable:
         return _no_rows((*self.schema, *added))
 
     def _read(self, items: Collection[str], paths: Collection[str], options: str = "") -> str:
-        # A merged slice lies elsewhere. DuckDB takes the first file for the size of all: were it a small one, a join
-        # would make a hash table of the whole table and not of the few keys that are looked up in it.
+        # A merged slice has an absolute path. DuckDB estimates the size of all files from the first: if that were a
+        # small one, a join would build its hash table from the whole table, not from the few keys that are looked up.
         whole = [path if path.startswith("/") else f"{folder(self.uri).path}/{path}" for path in sorted(paths)]
         whole.sort(key=_bytes_of, reverse=True)
         listed = ", ".join(map(standard_literal, whole))
@@ -150,7 +150,7 @@ class LocalTable:
         return f"CAST({name} AS {duck_type(type_)}) AS {name}" if is_cast else name
 
     def _row_key(self, frontier: str) -> str:
-        """As `cow_change_feed` makes it."""
+        """SQL of the row key, as in `cow_change_feed`."""
         path = f"coalesce({PARTITION_PATH}, '')"
         number = f" || '/' || {SEQUENCE}" if self.timeline.repeats_keys(frontier) else ""
         return f"CAST(length({path}) AS VARCHAR) || '/' || {path} || '/' || {RECORD_KEY}{number}"
@@ -166,7 +166,7 @@ def _no_rows(schema: Schema) -> str:
 
 
 def _where_rows_may_leave(commits: Iterable[Commit]) -> set[tuple[str, str]] | None:
-    """File groups that rows may have left without a newer one of their key; None: any."""
+    """File groups that rows may have left without a newer row of their key; None if any may be such."""
     entries: set[tuple[str, str]] = set()
     for commit in commits:
         if commit.operation != "UPSERT" or commit.replaced:
@@ -179,7 +179,7 @@ def _bytes_of(path: str) -> int:
     try:
         return Path(path).stat().st_size
     except OSError:
-        return 0  # who reads it says that it is gone
+        return 0  # the read will report that it is missing
 
 
 def _keeps_value(written: str, wanted: str) -> bool:

@@ -1,7 +1,7 @@
 """Models updated in this process: DuckDB computes what changes, and the commit is written without Spark.
 
-Owns for which plans that is possible, and for which part of them. What is left to Spark: the whole work, where the
-program or its tables are not for DuckDB, or the commit alone, where `hudi.writer` does not write the table.
+Owns for which plans, and which part of them, that is possible. Spark does all of the work if DuckDB cannot run the
+program or read its tables, and only the commit if `hudi.writer` cannot write the table.
 """
 
 from __future__ import annotations
@@ -33,12 +33,15 @@ _LOG = logging.getLogger(__name__)
 MERGED = ("row_based", "aggregate_merge", "group_recompute")
 """Strategies whose changed rows are merged into the table."""
 _MOST_BYTES = 256_000_000
-"""Actions of more bytes are committed by Spark: all of them are held in memory here."""
+"""Larger actions are committed by Spark, as they would all be held in memory here."""
 
 
 @dataclass(frozen=True)
 class LocalModels:
-    """`hudi`: the target's options, below those of a model. `commits`: False where tables are in a catalog."""
+    """Writes models without Spark where possible.
+
+    `hudi`: the target's options, which a model's override. `commits`: False if tables are in a catalog.
+    """
 
     programs: LocalPrograms
     history: History
@@ -46,7 +49,7 @@ class LocalModels:
     commits: bool = True
 
     def write(self, planned: PlannedModel, named: NamedColumns) -> WriteResult | LocalActions | None:
-        """Bring a table up to its plan; or what Spark has yet to commit; or None, where Spark has to do it all.
+        """Update a table by its plan. Returns actions if Spark has yet to commit them, None if Spark has to do it all.
 
         `named`: see `run.ports.ModelWriter.apply`.
         """
@@ -54,7 +57,7 @@ class LocalModels:
         actions = self._actions(planned, named)
         if actions is None:
             return None
-        # Nothing came of the change: that is worth a commit only where to read it again would cost more than one.
+        # The change had no effect: a commit is worth it only if reading the change again would cost more.
         is_nothing = not actions.upserts and not actions.deletes
         done = WriteResult(planned.strategy, 0, 0, committed=False, engine="duckdb")
         if is_nothing and _reads_little(planned) and not self._must_commit(planned):
@@ -71,7 +74,7 @@ class LocalModels:
             raise NodeError(f"{table}: {planned.target.uri} cannot be written: {error.strerror or error}") from error
 
     def _actions(self, planned: PlannedModel, named: NamedColumns) -> LocalActions | None:
-        """What a run does to its table, where that can be computed without Spark."""
+        """The actions of a run on its table; None if they cannot be computed without Spark."""
         plan, logged = planned.compiled.table, self._is_large(planned)
         if planned.strategy == "partition_rescan" and plan.rescan is not None:
             return self.programs.rescanned(planned, plan.rescan, logged=logged)
@@ -86,11 +89,11 @@ class LocalModels:
         return size >= change_log.LOGGED_FROM_BYTES
 
     def _must_commit(self, planned: PlannedModel) -> bool:
-        """Whether Spark has to store, if need be, that a change was looked at of which nothing came."""
+        """Whether a commit is needed, by Spark if necessary, even if the change has no effect on the table."""
         return planned.strategy == "recompute_merge" or must_advance_frontier(planned, self.history)
 
     def _committed(self, planned: PlannedModel, actions: LocalActions, started: datetime) -> WriteResult | None:
-        """Commit the actions. Raises UnsupportedRowsError and what Python raises where a file cannot be written."""
+        """Commit the actions; None if Spark has to. Raises UnsupportedRowsError, and OSError for a failed write."""
         config, target = planned.compiled.model.config, planned.target
         timeline, partition_field = settled_timeline(target.uri), PARTITION if config.partition_by else None
         options = {name: str(value) for name, value in {**self.hudi, **config.hudi}.items()}
@@ -114,12 +117,12 @@ class LocalModels:
 
 
 def _reads_little(planned: PlannedModel) -> bool:
-    """Whether to look at the change again takes no longer than a commit."""
+    """Whether reading the change again takes no longer than a commit."""
     return sum(item.volume.bytes for item in planned.inputs if item.volume is not None) <= SMALL_INPUT
 
 
 def _rows(actions: LocalActions, partition_by: tuple[str, ...]) -> pa.Table | None:
-    """The rows to write; None: there are none."""
+    """The rows to write, with their partition if there is one; None if there are none."""
     if not actions.upserts and not actions.deletes:
         return None
     rows = pq.read_table(actions.path)

@@ -1,11 +1,11 @@
 """Delta programs in this process, by DuckDB over the tables' Parquet files. Owns when that is possible, and how.
 
-A program over a small change is many small joins: Spark spends its time on planning them and starting jobs. Where
-driver and tables are on one machine, DuckDB does the same in milliseconds; Spark is left what only it can do, Hudi's
-commit.
-A program is run here where each of its forms is proven (`exact_sql`) and its tables are files on this machine, of which
-`merge_on_read_files` says when those of a merge-on-read table will do. In all other cases, and where anything fails on
-the way, there is no result, and Spark does the whole work.
+A program over a small change is many small joins: Spark spends its time on planning them and starting jobs. If driver
+and tables are on one machine, DuckDB does the same in milliseconds.
+
+A program runs here if each of its forms is proven (`exact_sql`) and its tables are local files; for merge-on-read
+tables, `merge_on_read_files` decides. In all other cases, and if anything fails on the way, there is no result, and
+Spark does all of the work.
 """
 
 from __future__ import annotations
@@ -56,20 +56,20 @@ _MEMORY_SHARE = "25%"
 
 @dataclass(frozen=True)
 class LocalActions:
-    """What a program does to its table: a Parquet file of one action a key, its columns, and the counts."""
+    """What a program does to its table: a Parquet file with one action per key, its columns, and the counts."""
 
     path: Path
     schema: Schema
     upserts: int
     deletes: int
-    log: ChangeLog | None = None  # what the commit may say that it changed
+    log: ChangeLog | None = None  # the change log that the commit may name
 
 
 NOTHING = LocalActions(Path(), (), 0, 0)
 
 
 class LocalPrograms:
-    """Runs programs of one run of `sml`: what several of them read alike is read once."""
+    """Runs the programs of one run of `sml`; data that several of them need is read once."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -98,15 +98,15 @@ class LocalPrograms:
     def actions(
         self, planned: PlannedModel, program: DeltaProgram, named: NamedColumns, *, logged: bool
     ) -> LocalActions | None:
-        """The actions of a program; None where Spark has to find them. `logged`: with a log of the change."""
+        """The actions of a program; None if Spark has to compute them. `logged`: also write a log of the change."""
         return self._tried(planned, lambda run: run.actions(program), named, logged=logged)
 
     def rescanned(self, planned: PlannedModel, rescan: RescanProgram, *, logged: bool) -> LocalActions | None:
-        """The actions by which partitions that are computed anew differ from the stored ones; None: ask Spark."""
+        """The actions by which recomputed partitions differ from the stored ones; None if Spark has to compute them."""
         return self._tried(planned, lambda run: run.rescanned(rescan), {}, logged=logged)
 
     def recomputed(self, planned: PlannedModel, build: exp.Query, *, logged: bool) -> LocalActions | None:
-        """The actions by which the whole query differs from the stored table; None: ask Spark."""
+        """The actions by which the whole query differs from the stored table; None if Spark has to compute them."""
         return self._tried(planned, lambda run: run.recomputed(build), {}, logged=logged)
 
     def _tried(
@@ -124,7 +124,7 @@ class LocalPrograms:
             with closing(self._cursor()) as db:
                 return work(_Run(self, db, planned, tables, logged, named))
         except (Unproven, duckdb.Error, OSError) as error:
-            # It may fail there as well: then it is Spark that says why.
+            # It may fail in Spark as well, which then reports the reason.
             _LOG.debug("%s is computed by Spark: %s", planned.compiled.model.unique_id, error)
             return None
 
@@ -144,7 +144,7 @@ class LocalPrograms:
             return self._folder / f"{self._count}.parquet"
 
     def change(self, db: duckdb.DuckDBPyConnection, table: LocalTable, start: str, end: str) -> tuple[str, int]:
-        """The table with the signed rows between two frontiers, and how many there are."""
+        """The name of the table with the signed rows between two frontiers, and their number."""
         with self._lock:
             known = (table.uri, start, end)
             if known not in self._changes:
@@ -169,7 +169,7 @@ class LocalPrograms:
 
 
 def _tables_of(planned: PlannedModel, merged: MergedSlices) -> Mapping[str, LocalTable] | None:
-    """The inputs by unique id and the target as `this`; None where one of them is not readable here."""
+    """The inputs by unique id and the target as `this`; None if one of them cannot be read here."""
     entries = {TARGET: local_table(planned.target, merged, hidden=True)}
     for item in planned.inputs:
         entries[item.ref.unique_id] = local_table(item.state, merged, hidden=False) if item.end is not None else None
@@ -214,7 +214,10 @@ class _Run:
         return self._replaced(build, "")
 
     def _replaced(self, query: exp.Query, part: str) -> LocalActions | None:
-        """The rows of a query in the place of a part of the table: a join with `t`, all of it without one."""
+        """The actions that replace a part of the table by the rows of a query.
+
+        `part` is a join that restricts the table `t` to this part; empty for all of it.
+        """
         fresh = self._exact(self._at_clocks(query))
         target, stored = self._view("target", TARGET)
         if {column.name for column in fresh.columns} != {column.name for column in stored}:
@@ -226,7 +229,7 @@ class _Run:
         return self._written("_sml_replaced") if self._keep("_sml_replaced", signed) else NOTHING
 
     def _written(self, result: str) -> LocalActions | None:
-        """Net signed rows to one action a key (of a partition), in a file."""
+        """Net signed rows to one action per key (and partition), in a file; None if Spark has to do it."""
         types = {column.name: column.type for column in self.planned.target.stored or ()}
         columns = tuple(column for column in self.steps[result] if column.name != WEIGHT)
         if any(types.get(column.name) != _stored(column.type) for column in columns):
@@ -260,7 +263,7 @@ class _Run:
         return LocalActions(path, columns, total - deletes, deletes, log)
 
     def _log(self, columns: Schema, same: str, old: str) -> ChangeLog | None:
-        """Write the log of the actions, as `logged_changes` does; the table merges as written, for it is ours."""
+        """Write the log of the actions, as `logged_changes` does; None if the table merges by another order."""
         frontier, timeline = self.planned.target.frontier, self.tables[TARGET].timeline
         if frontier is None or timeline.properties.get("hoodie.record.merge.mode") != "COMMIT_TIME_ORDERING":
             return None
@@ -280,7 +283,7 @@ class _Run:
         return int(self.db.execute(f"COPY ({query}) TO {standard_literal(path)} ({options})").fetchall()[0][0])
 
     def _breaks_unique_key(self) -> bool:
-        """Whether a declared key of the rows that enter is NULL, or repeats among them and those that stay."""
+        """Whether a declared key of an entering row is NULL, or repeats among entering and staying rows."""
         names = self.planned.compiled.model.config.unique_key
         is_key = self.planned.compiled.model.author_strategy in (None, "merge")
         if not names or not is_key:
@@ -309,7 +312,7 @@ class _Run:
             self.empty.add(step.name)
 
     def _require(self, name: str) -> None:
-        """Make a step without rows that is read all the same: by an aggregate, or an outer join."""
+        """Create a skipped step as an empty table if it is read all the same, by an aggregate or an outer join."""
         step = self.pending.pop(name, None)
         if step is None:
             return
@@ -324,7 +327,7 @@ class _Run:
         return int(count[0][0])
 
     def _exact(self, query: exp.Query, prunes: Sequence[Prune] = ()) -> ExactQuery:
-        """`prunes`: what is known of the rows that the query reads of its one input."""
+        """The query for DuckDB, over views; `prunes` bound the rows that it reads from its input if it has only one."""
         holder = exp.Subquery(this=query)
         tables = [(table, outside) for table in holder.find_all(exp.Table) if (outside := split_relation(table))]
         for table, outside in tables:
@@ -336,12 +339,12 @@ class _Run:
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        """Columns that the model's own programs name."""
+        """Columns (lower case) that the model's own programs name."""
         queries = self.planned.compiled.table.queries
         return frozenset(column.name.lower() for query in queries for column in query.find_all(exp.Column))
 
     def _looked_up(self, name: str, prunes: Sequence[Prune], query: exp.Query) -> str | None:
-        """The view of an input's rows that a step can ask for, read once for all; None where all have to be read."""
+        """The view of an input's rows that a step may need, shared by all steps; None if the whole input is read."""
         item, table = self._input(name), self.tables[name]
         pairs = lookup_pairs(prunes, name, table.schema, self.steps) if _is_large(item) else None
         if pairs is None or item.end is None or query.find(exp.Star):
@@ -364,7 +367,7 @@ class _Run:
         return known[table.name] if table.name in known else self.steps[table.name]
 
     def _view(self, role: str, name: str) -> tuple[str, Schema]:
-        """The view of a relation outside the program, and its columns."""
+        """The view of an outside relation, and its columns."""
         if (role, name) not in self.views:
             view = f"_sml_relation_{len(self.views)}"
             table = self.tables[name]
@@ -400,12 +403,12 @@ def _read_by(query: exp.Expr) -> list[str]:
 
 
 def _parquet_item(column: Column, table: str = "_sml_actions") -> str:
-    """A column of a file as Spark reads it back: a moment in UTC."""
+    """A SELECT item for a column of a file that Spark reads back: timestamps are UTC. Raises Unproven."""
     if column.type not in PLAIN and not (column.type or "").startswith("decimal"):
         raise Unproven(f"a column of {column.type}")
     return f"CAST({table}.{duck_quoted(column.name)} AS {duck_type(column.type or '')}) AS {duck_quoted(column.name)}"
 
 
 def _stored(type_: str | None) -> str | None:
-    """A type as a table shows it: Avro has no small integers."""
+    """A type as a table stores it: Avro has no small integers."""
     return "int" if type_ in ("tinyint", "smallint") else type_

@@ -1,8 +1,8 @@
 """Any SELECT over a lake's tables without a JVM. Owns when DuckDB's result is Spark's; Spark runs the rest.
 
-Tables on this machine are Parquet files, which the timeline names, merge-on-read ones with change logs beside them:
-DuckDB reads the columns and row groups that a query needs. What DuckDB is trusted to compute is `allow_list`'s, the
-same as for tests without a lake.
+Local tables are Parquet files that the timeline names; merge-on-read ones also have change logs. DuckDB reads only the
+columns and row groups that a query needs. `allow_list` owns what DuckDB is trusted to compute, as for tests without a
+lake.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class _Source:
 def local_rows(
     tree: exp.Expr, tables: Mapping[TableName, TableState], shown: Schema | None, limit: int, now: datetime
 ) -> Rows | None:
-    """Rows of a query (`limit` -1: all) over tables as of their frontiers; None where only Spark gives them rightly.
+    """Rows of a query (`limit` -1: all) over tables as of their frontiers; None if only Spark computes them correctly.
 
-    `shown` are the columns with the types that Spark gives them, where these are known.
+    `shown` are the result columns with Spark's types, if these are known.
     """
     if not all(folder(state.uri).is_local and not _is_nested(state) for state in tables.values()):
         return None
@@ -56,13 +56,13 @@ def local_rows(
     try:
         return engine.rows(tree, shown, limit)
     except (NotCheckable, duckdb.Error):
-        return None  # it may fail there as well: then it is Spark that says why
+        return None  # it may fail in Spark as well, which then reports the reason
     finally:
         engine.stop()
 
 
 def _readable(state: TableState) -> _Source | None:
-    """A table's files, and the FROM item over them; None where only Spark reads it."""
+    """A table's files, and the FROM item over them; None if only Spark can read it."""
     if state.kind == "mor" and state.frontier is not None:
         return _with_logs(state, state.frontier)
     paths = whole_files(state)
@@ -99,14 +99,14 @@ def _is_nested(state: TableState) -> bool:
 
 
 def _divides_decimals(tree: exp.Expr, tables: Iterable[TableState]) -> bool:
-    """Whether a quotient of decimals may be wanted: DuckDB gives a double, which has 15 digits."""
+    """Whether a query may divide or average decimals, for which DuckDB returns a double of only 15 digits."""
     stored = any((c.type or "").startswith("decimal") for state in tables for c in state.schema or ())
     is_exact = stored or any(cast.is_type("decimal") for cast in tree.find_all(exp.Cast))
     return is_exact and tree.find(exp.Div, exp.Avg) is not None
 
 
 class _LocalTables(DuckEngine):
-    """DuckDB over the files of tables, which it can read and nothing else."""
+    """DuckDB over the files of these tables, without access to any others."""
 
     def __init__(
         self, now: datetime, sources: Mapping[TableName, _Source], tables: Mapping[TableName, TableState]

@@ -1,6 +1,6 @@
 """Merge-on-read tables as DuckDB's SQL: base files with the change logs since, or merged file slices.
 
-Owns how the two give a table's rows and their change, and which kind of table is read in which way.
+Owns how each yields a table's rows and their change, and which kind of table is read in which way.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NUMBER = "_sml_number"
 class LocalMergedTable(LocalTable):
     """One merge-on-read table: its base files with the change logs since.
 
-    Where there are none its slices are merged when they are asked for, of tables in which the last commit wins.
+    Without change logs its slices are merged on demand, if the last commit of a key wins in the table.
     """
 
     merged: MergedSlices
@@ -42,7 +42,7 @@ class LocalMergedTable(LocalTable):
             return self._merged_rows(frontier, error)
 
     def logged_rows(self, frontier: str) -> str:
-        """`rows` by change logs. Raises NotLoggedError where these do not have all of it."""
+        """As `rows`, from change logs. Raises NotLoggedError if these are incomplete, and Unproven."""
         slices = self._logged_slices(frontier)
         if not (newest := self._newest(slices)):
             return self._select(slices.bases, frontier)
@@ -54,7 +54,7 @@ class LocalMergedTable(LocalTable):
         )
 
     def shared_rows(self, frontier: str, keep: Callable[[str], str]) -> str:
-        """Keys are compared once, as texts, and readers leave out the rows that stand at the places that this gives."""
+        """As `rows`; the keys, texts, are compared once, and readers skip the outdated rows by file and number."""
         try:
             slices = self._logged_slices(frontier)
             if not (query := self._newest(slices)):
@@ -76,7 +76,10 @@ class LocalMergedTable(LocalTable):
         return logged_slices(self.timeline, frontier)
 
     def _newest(self, slices: LoggedSlices) -> str | None:
-        """The newest row of each key that logs name, with its sign, by whose keys rows of base files are left out."""
+        """SELECT of the newest row per key in the logs, with its sign; it replaces the rows of its key in base files.
+
+        None if the logs have no rows. Raises NotLoggedError if they lack columns.
+        """
         logs = [log for log in slices.logs if log.rows]
         if not logs:
             return None
@@ -110,7 +113,7 @@ class LocalMergedTable(LocalTable):
         return Slice(*group, self.merged.path(self.timeline, files.base, logs), files.since)
 
     def _compared(self, start: str, end: str) -> str:
-        """By the rows of the slices that commits touched, as they were and as they are."""
+        """The change by comparing the rows of the slices that commits touched, before and after."""
         touched = set[tuple[str, str]]().union(*(commit.touched for commit in self.timeline.between(start, end)))
         for frontier in (start, end):
             self._require(frontier, touched)
@@ -128,7 +131,7 @@ class LocalMergedTable(LocalTable):
 
 
 def local_table(state: TableState, merged: MergedSlices, *, hidden: bool) -> LocalTable | None:
-    """A table (`hidden`: with all columns of ours) as DuckDB reads it; None where it cannot."""
+    """A table (`hidden`: with our hidden columns) as DuckDB reads it; None if it cannot."""
     if state.kind not in ("cow", "mor") or state.frontier is None or not folder(state.uri).is_local:
         return None
     shown = (state.stored if hidden else state.schema) or ()

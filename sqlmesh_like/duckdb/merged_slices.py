@@ -1,7 +1,7 @@
 """File slices with log files, merged into Parquet files that DuckDB reads. Owns when these are what Hudi would read.
 
-hudi-rs merges base and log files in this process. It is used only where the last commit of a key wins: of other
-orders it supports only some, and custom payloads not at all.
+hudi-rs merges base and log files in this process. It is used only if the last commit of a key wins: it supports only
+some other orders, and no custom payloads.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _OTHER_MERGES = (
 
 
 def is_last_commit_wins(properties: Mapping[str, str]) -> bool:
-    """Whether of the rows of a key that of the last commit is the one, whole."""
+    """Whether the row of a key is the whole row of its last commit."""
     return properties.get("hoodie.record.merge.mode") == "COMMIT_TIME_ORDERING" and not any(
         properties.get(name) for name in _OTHER_MERGES
     )
 
 
 class MergedSlices:
-    """Merged slices of one run, in a folder of its own; each is made once."""
+    """Merged slices of one run, in a folder of its own; each is merged once."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -47,7 +47,7 @@ class MergedSlices:
         return bool(self._made)
 
     def path(self, timeline: Timeline, base: str, logs: tuple[str, ...]) -> str:
-        """The file with the rows of a base file and log files, oldest first. Raises Unproven where there is none."""
+        """The file with the merged rows of a base file and log files (oldest first). Raises Unproven."""
         known = (timeline.uri, base, logs)
         with self._lock:
             if known not in self._made:

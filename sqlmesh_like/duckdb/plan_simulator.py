@@ -1,8 +1,8 @@
 """A lake of one model on DuckDB, in this process and without a JVM. Owns running the shipped table plans there.
 
-It does with a plan what the Spark engine does: the steps in order, outside relations empty where `unless_empty` says
-so, partitions that a prune excludes not visible, signed rows netted to one action a key. DuckDB's own types are never
-reported as the model's: they only have to agree with themselves.
+It runs a plan as the Spark engine does: steps in order, those that `unless_empty` makes empty skipped, partitions that
+a prune excludes hidden, signed rows netted to one action per key. DuckDB's types are never reported as the model's:
+they only have to be consistent with each other.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class RowActions:
 
 @dataclass(frozen=True)
 class StateMismatch:
-    """Rows that the maintained table has too many, and rows that it lacks (multisets)."""
+    """Rows that the maintained table has in excess, and rows that it lacks (multisets)."""
 
     surplus: tuple[tuple[Value, ...], ...]
     missing: tuple[tuple[Value, ...], ...]
@@ -87,7 +87,7 @@ class PlanSimulator:
         for input_id, schema in schemas.items():
             self._create_input("current", input_id, schema)
             self._create_input("changes", input_id, (*schema, Column(WEIGHT, "bigint")))
-        self._model: CompiledModel | None = None  # whose texts are remembered
+        self._model: CompiledModel | None = None  # the model of the cached texts
         self._texts: dict[tuple[Moves, str, datetime, datetime, frozenset[str]], str | None] = {}
         self._reads: dict[tuple[Moves, str], frozenset[str]] = {}
         self._written: dict[datetime, str] = {}
@@ -97,11 +97,11 @@ class PlanSimulator:
         self._db.close()
 
     def time_limit(self) -> AbstractContextManager[None]:
-        """What is done within ends with a NodeError where it takes too long."""
+        """A context that raises NodeError if the work within takes too long."""
         return time_limit(self._db)
 
     def build(self, compiled: CompiledModel, snapshot: LakeSnapshot) -> None:
-        """Create the target from scratch. Raises NodeError where two rows get one key."""
+        """Create the target from scratch. Raises NodeError if a key repeats or is NULL."""
         self._load("current", snapshot)
         types = {column.name: column.type for column in compiled.facts.schema or ()}
         types |= {column.name: column.type for column in compiled.table.state}
@@ -124,7 +124,7 @@ class PlanSimulator:
     ) -> RowActions:
         """Bring the target from one state of the inputs to the next by the plan's program, or rebuild it.
 
-        `now` moves the clock of the lake on; without it, it stands still. `strategy` takes another way than the plan's.
+        `now` advances the lake's clock; without it the clock stays. `strategy` overrides the plan's.
         """
         self._remember_only(compiled)
         self._then, self._now = self._now, now or self._now
@@ -152,12 +152,12 @@ class PlanSimulator:
         return [name for name, _ in self._columns() if not is_hidden(name)]
 
     def rows(self) -> list[tuple[Value, ...]]:
-        """Visible rows of the target, in no order."""
+        """Visible rows of the target, in no particular order."""
         shown = ", ".join(duck_quoted(name) for name in self.columns())
         return self._db.execute(f"SELECT {shown} FROM {_TARGET}").fetchall()
 
     def stored(self) -> list[tuple[Value, ...]]:
-        """All of the target, keys and hidden state too, in no order."""
+        """All columns of the target's rows, including keys and hidden state, in no particular order."""
         return self._db.execute(f"SELECT * FROM {_TARGET}").fetchall()
 
     def verify(self, compiled: CompiledModel) -> StateMismatch:
@@ -177,7 +177,7 @@ class PlanSimulator:
         return self._db.execute(f"SELECT {cast} FROM ({self._expected(compiled)})").fetchall()
 
     def check(self, compiled: CompiledModel, tree: exp.Expr) -> None:
-        """Run another spelling of the model's own query over the current inputs, for its errors."""
+        """Run a variant of the model's own query over the current inputs, for its errors."""
         self._db.execute(self._over_current(compiled, tree)).fetchall()
 
     def types(self) -> list[str]:
@@ -185,7 +185,7 @@ class PlanSimulator:
         return [type_ for name, type_ in self._columns() if not is_hidden(name)]
 
     def verify_state(self, compiled: CompiledModel) -> StateMismatch:
-        """Compare all of the target, keys and hidden state too, with a build from the current inputs."""
+        """Compare the whole target, including keys and hidden state, with a build from the current inputs."""
         build = compiled.table.build
         source = self._whole(build) if build is not None else _keyed_by_content(self._as_written(compiled))
         return self._difference(self._columns(), source)
@@ -216,7 +216,7 @@ class PlanSimulator:
         return self._merge_signed(self._cast_to_target(WEIGHT, program.result))
 
     def _recompute(self, build: exp.Query) -> RowActions:
-        """The whole query, and of it what differs from the table by key or content."""
+        """Run the whole query and commit only what differs from the table by key or content."""
         fresh = self._cast_to_target("1", f"({self._whole(build)})")
         return self._merge_signed(f"{fresh} UNION ALL {self._cast_to_target('-1', _TARGET)}")
 
@@ -225,7 +225,7 @@ class PlanSimulator:
         return f"SELECT {weight}, {items} FROM {source}"
 
     def _merge_signed(self, signed_rows: str) -> RowActions:
-        """Commit signed rows: their weight, and the columns of the target."""
+        """Commit the rows of a SELECT of weight and the target's columns."""
         columns = self._columns()
         signed = self._db.execute(signed_rows).fetchall()
         position = [name for name, _ in columns].index(KEY)
@@ -235,10 +235,10 @@ class PlanSimulator:
         return RowActions(len(entering), len(leaving))
 
     def _keep_empty(self, read: Iterable[str], pending: dict[str, ProgramStep]) -> None:
-        """Make those steps without rows that are read all the same: by an aggregate, or an outer join."""
+        """Create skipped steps as empty tables if they are read all the same, by an aggregate or an outer join."""
         for name in sorted(read):
             if (step := pending.pop(name, None)) is None:
-                continue  # perhaps made for another one of them, which reads it too
+                continue  # it may have been created for another step that reads it
             self._keep_empty(_tables_of(step.query), pending)
             self._keep(name, f"SELECT * FROM ({self._whole(step.query)}) LIMIT 0")
 
@@ -263,7 +263,7 @@ class PlanSimulator:
         return self._db.execute(f"SELECT 1 FROM {step} LIMIT 1").fetchone() is None
 
     def _remember_only(self, compiled: CompiledModel) -> None:
-        """Steps are known by the program's moves and their names, which those of another model have too."""
+        """Clear the caches for another model: their keys, moves and step names, are not unique across models."""
         if compiled is not self._model:
             self._model = compiled
             self._texts.clear()
@@ -271,9 +271,9 @@ class PlanSimulator:
             self._written.clear()
 
     def _text(self, step: ProgramStep, moves: Moves) -> str | None:
-        """A step in DuckDB's dialect without what can have no rows, None where that is all of it.
+        """A step in DuckDB's dialect without the parts that have no rows; None if nothing remains.
 
-        Made once, for generating text costs more than running it.
+        Cached, because generating the text costs more than running it.
         """
         if (moves, step.name) not in self._reads:
             self._reads[moves, step.name] = _tables_of(step.query)
@@ -296,7 +296,7 @@ class PlanSimulator:
         return duck_text(query.transform(bind, copy=False))
 
     def _left(self, step: ProgramStep) -> frozenset[str]:
-        """Tables that a step reads after what is empty has gone."""
+        """Tables that a step reads once its empty parts are removed."""
         live = without_empty(step.query.copy(), lambda table: name_of(table) in self._empty)
         return _tables_of(live) if live is not None else frozenset()
 
@@ -308,7 +308,7 @@ class PlanSimulator:
         return self._written[self._now]
 
     def _over_current(self, compiled: CompiledModel, tree: exp.Expr) -> str:
-        """A spelling of the model's query over the visible columns of the current inputs."""
+        """A variant of the model's query over the visible columns of the current inputs."""
         by_table = {(ref.table.schema.lower(), ref.table.identifier.lower()): ref for ref in compiled.facts.inputs}
 
         def bind(node: exp.Expr) -> exp.Expr:
@@ -366,7 +366,7 @@ def _tables_of(query: exp.Query) -> frozenset[str]:
 
 
 def _changes(before: SimulatedRows, after: SimulatedRows) -> list[tuple[Value, ...]]:
-    """Signed rows by row key; a row written again with the same content has both signs, as in the change feed."""
+    """Signed rows by row key; a row rewritten with the same content has both signs, as in the change feed."""
     leaving = [(*before[key], -1, key) for key in before if key not in after or after[key] is not before[key]]
     entering = [(*after[key], 1, key) for key in after if key not in before or after[key] is not before[key]]
     return leaving + entering
@@ -375,7 +375,7 @@ def _changes(before: SimulatedRows, after: SimulatedRows) -> list[tuple[Value, .
 def _one_action_a_key(
     signed: Sequence[tuple[int, tuple[Value, ...]]], key: int
 ) -> tuple[dict[str, tuple[Value, ...]], dict[str, tuple[Value, ...]]]:
-    """Rows to delete and rows to write, by key; a row that stays as it is is neither."""
+    """Rows to delete and rows to write, by key, without unchanged rows. Raises NodeError if a key repeats."""
     leaving: dict[str, tuple[Value, ...]] = {}
     entering: dict[str, tuple[Value, ...]] = {}
     copies: dict[str, int] = defaultdict(int)
@@ -391,9 +391,9 @@ def _one_action_a_key(
 
 
 def _narrowed(table: exp.Expr, name: str, prunes: Sequence[Prune]) -> exp.Expr:
-    """An outside relation as a step may see it: only the partitions that prunes leave."""
+    """An outside relation as a step sees it: only the partitions that its prunes leave."""
     assert isinstance(table, exp.Table)
-    # As in the Spark engine, of two bounds on one column the last one counts.
+    # As in the Spark engine, the last of two bounds on one column wins.
     bounds = [(prune.step, list(dict(prune.columns.get(name, ())).items())) for prune in prunes]
     matching = [_matching("_sml_t", step, pairs) for step, pairs in bounds if pairs]
     if not matching:
@@ -403,7 +403,7 @@ def _narrowed(table: exp.Expr, name: str, prunes: Sequence[Prune]) -> exp.Expr:
 
 
 def _matching(alias: str, step: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """SQL: some row of a step has the values of the aliased table's columns."""
+    """SQL condition: some row of a step has the values of the aliased table's columns."""
     equal = [f"{alias}.{duck_quoted(own)} IS NOT DISTINCT FROM _sml_s.{duck_quoted(theirs)}" for own, theirs in pairs]
     return f"EXISTS (SELECT 1 FROM {step} AS _sml_s WHERE {' AND '.join(equal)})"
 
@@ -419,7 +419,7 @@ def _counted(rows: Iterable[tuple[Value, ...]]) -> Counter[tuple[Value, ...]]:
 
 
 def _rounded(value: Value) -> Value:
-    """A value that is equal to itself and can be counted: NaN is not, a list cannot."""
+    """A value that is hashable and equal to itself, unlike a list and NaN; floats rounded to `_DIGITS` digits."""
     if isinstance(value, list):
         return tuple(_rounded(element) for element in value)
     if isinstance(value, float):

@@ -1,8 +1,8 @@
 """Rows that several steps of a run look up by the same columns of a table, read once. Owns when they are kept.
 
 Most models of a run process the same change: they look up rows of the same keys in the same large table. Each key is
-looked up once, with the columns that any model of the run names; a step then reads these rows in the place of the
-table. They include at least those that the step needs, and it filters them itself.
+looked up once, with the columns that any model of the run names; a step then reads these rows instead of the table.
+They include at least the rows that the step needs, and it filters them itself.
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ from sqlmesh_like.duckdb.duck_types import duck_quoted
 from sqlmesh_like.names import KEY, Schema
 
 MOST_KEYS = 200_000
-"""More keys are looked up by their own step: the rows of so many are much of a table."""
+"""More keys than this are looked up by the step itself, as their rows are a large part of a table."""
 _MOST_ROWS = 2_000_000
-"""Rows that are kept of one table by one choice of columns."""
+"""Limit of the rows that are kept of one table for one choice of key columns."""
 _COMPARABLE = ("tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "boolean")
 
 
 @dataclass
 class _Entry:
-    """Rows of a table, as of one frontier, by some of its columns."""
+    """Rows of a table as of one frontier, looked up by some of its columns.
+
+    `rows` and `keys` are the tables that hold them and the keys that were looked up.
+    """
 
     columns: tuple[str, ...]
     rows: str
@@ -37,14 +40,14 @@ class _Entry:
 
 
 class SharedLookups:
-    """Those of one run."""
+    """The shared lookups of one run."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._entries: dict[tuple[object, ...], _Entry] = {}
 
     def forget(self) -> None:
-        """The database that holds the rows is gone."""
+        """Drop all entries, after the database that holds their rows was closed."""
         self._entries.clear()
 
     def rows(
@@ -52,7 +55,7 @@ class SharedLookups:
     ) -> str | None:
         """The table that holds at least the wanted rows whose columns have the values of a row of a step.
 
-        `pairs`: columns of the table and of the step. None: the step has to look into the whole table.
+        `pairs`: columns of the table and of the step. Returns None if the step has to read the table itself.
         """
         own, theirs = zip(*pairs, strict=True)
         with self._lock:
@@ -70,9 +73,9 @@ class SharedLookups:
 
 @dataclass(frozen=True)
 class LookupTable:
-    """A table that rows are looked up in. `select` reads all its rows; `identity` tells it, and its frontier.
+    """A table in which rows are looked up. `select` reads all its rows; `identity` is its uri and frontier.
 
-    `needed`: columns that the step names; `shared`: those that models of the run name, the row key among them.
+    `needed`: columns that the step names; `shared`: those that models of the run name, including the row key.
     """
 
     identity: tuple[str, str]
@@ -86,7 +89,7 @@ LookupPairs = tuple[Sequence[tuple[str, str]], str]
 
 
 def lookup_pairs(prunes: Sequence[Prune], name: str, schema: Schema, steps: Mapping[str, Schema]) -> LookupPairs | None:
-    """What rows of an input are looked up by; None where no values of a step bound them."""
+    """The columns by which rows of an input are looked up, and the step; None if no step's values bound them."""
     types = {column.name.lower(): (column.name, column.type) for column in schema}
     for prune in prunes:
         pairs, known = prune.columns.get(name, ()), {c.name.lower(): c.type for c in steps.get(prune.step, ())}
@@ -99,7 +102,7 @@ def lookup_pairs(prunes: Sequence[Prune], name: str, schema: Schema, steps: Mapp
 
 
 def shared_columns(schema: Schema, named: Collection[str]) -> tuple[str, ...]:
-    """Columns that are kept of a table: those that models name, in lower case, and the row key."""
+    """Columns of a table that are kept: those that models name (`named`, in lower case) and the row key."""
     return tuple(column.name for column in schema if column.name == KEY or column.name.lower() in named)
 
 
@@ -111,7 +114,7 @@ def _complete(
     theirs: Sequence[str],
     step: str,
 ) -> bool:
-    """Read the rows of the keys that are not known yet; False where these are too many."""
+    """Read the rows of keys that were not looked up yet; False if these are too many."""
     named = ", ".join(f"{duck_quoted(name)} AS k{n}" for n, name in enumerate(theirs))
     keys = f"SELECT DISTINCT {named} FROM {duck_quoted(step)}"
     if entry.is_made:
@@ -121,14 +124,14 @@ def _complete(
     if count > MOST_KEYS:
         return False
     if count or not entry.is_made:
-        entry.is_full = True  # rows without their keys, if anything fails, would be read a second time
+        entry.is_full = True  # if reading fails, rows without their keys would be read a second time
         _read(db, entry, wanted, own)
         entry.is_made, entry.is_full = True, _count(db, entry.rows) > _MOST_ROWS
     return True
 
 
 def _read(db: duckdb.DuckDBPyConnection, entry: _Entry, wanted: LookupTable, own: Sequence[str]) -> None:
-    """Add the rows of the new keys, and these."""
+    """Add the new keys and their rows."""
     shown = ", ".join(map(duck_quoted, entry.columns))
     on = " AND ".join(f"t.{duck_quoted(name)} IS NOT DISTINCT FROM n.k{number}" for number, name in enumerate(own))
     rows = f"SELECT {shown} FROM ({wanted.select}) AS t SEMI JOIN _sml_new_keys AS n ON {on}"

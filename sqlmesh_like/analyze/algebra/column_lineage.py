@@ -43,8 +43,8 @@ class ColumnOrigin:
 class ColumnLineage:
     """One output column: how each origin enters its value, and which columns decide the rows behind it.
 
-    `influences` is empty for queries outside the algebra, of which only values are traced. `is_complete` False: there
-    are further origins, which the text alone does not show.
+    `influences` is empty for queries outside the algebra, for which only values are traced. `is_complete` is False if
+    there are further origins that the text alone does not show.
     """
 
     name: str
@@ -129,7 +129,7 @@ def _union(union: UnionAll) -> _Traced:
 
 
 def _computed(relation: Relation) -> _Traced:
-    """A node that adds columns to its children's: which of their columns these need is not looked into."""
+    """A node that adds columns to those of its children; each added column is traced to all of theirs."""
     below = [_trace(child) for child in children(relation)]
     known = {name: origins for child in below for name, origins in child.values.items()}
     everything = dict.fromkeys((origin for origins in known.values() for origin in origins), "computed")
@@ -162,7 +162,7 @@ def _merged(parts: Iterable[Mapping[ColumnOrigin, How]]) -> dict[ColumnOrigin, H
 
 
 def stronger(one: How, other: How) -> How:
-    """What becomes of a value on its way: an aggregate of computed values is aggregated."""
+    """The combined effect of two steps on a value: an aggregate of computed values is aggregated."""
     return max(one, other, key=_ORDER.index)
 
 
@@ -170,7 +170,7 @@ def _influenced(
     below: _Traced, values: _Values, conditions: Iterable[exp.Expr], role: InfluenceRole
 ) -> Mapping[ColumnOrigin, InfluenceRole]:
     read = {origin for condition in conditions for name in _names(condition) for origin in values.get(name, {})}
-    # What decides rows further down, a filter most of all, says more than that it also groups them.
+    # A role further down (a filter above all) says more than that the column also groups the rows.
     return {**dict.fromkeys(sorted(read), role), **below.influences}
 
 

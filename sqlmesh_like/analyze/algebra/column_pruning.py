@@ -28,7 +28,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 
 
 def pruned_columns(relation: Relation) -> Relation:
-    """The relation with inputs and projections cut down to what is read; what two places share stays shared."""
+    """The relation with scans and projections reduced to the columns that are read; shared nodes stay shared."""
     order = _parents_first(relation)
     needed: dict[int, set[str]] = defaultdict(set)
     needed[id(relation)] = _all(relation)
@@ -42,7 +42,7 @@ def pruned_columns(relation: Relation) -> Relation:
 
 
 def _parents_first(relation: Relation) -> list[Relation]:
-    """Every node once, above all that it reads."""
+    """Every node once, each before its children."""
     relations: list[Relation] = []
     seen = set[int]()
 
@@ -59,7 +59,7 @@ def _parents_first(relation: Relation) -> list[Relation]:
 
 
 def _reads(node: Relation, needed: set[str]) -> list[tuple[Relation, set[str]]]:
-    """The columns of each child that a node reads where `needed` ones of its own are read."""
+    """The columns that a node reads from each child, given those of its own that are `needed`."""
     match node:
         case Scan():
             return []
@@ -94,7 +94,7 @@ def _narrowed(node: Relation, needed: set[str]) -> Relation:
 
 
 def _over(node: Relation, made: dict[int, Relation]) -> Relation:
-    """The node over the children that were made of its own."""
+    """The node with its children replaced by their pruned versions."""
     match node:
         case Scan():
             return node

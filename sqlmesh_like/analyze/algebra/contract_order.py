@@ -1,6 +1,6 @@
-"""The order of columns that an enforced contract gives a table. Owns reordering; `plan.checks.contracts` judges.
+"""The order of columns that an enforced contract gives a table. Owns reordering; `plan.checks.contracts` checks.
 
-As in dbt: a table has its columns in the order of the YAML, whatever the order of the SELECT; a view has its own.
+As in dbt, a table has its columns in the order of the YAML, whatever the order of the SELECT; a view keeps its own.
 Source: https://docs.getdbt.com/docs/mesh/govern/model-contracts
 """
 
@@ -15,13 +15,13 @@ from sqlmesh_like.render.rendered import RenderedModel
 
 
 def contract_order(model: RenderedModel) -> tuple[str, ...]:
-    """Names of the table's columns in the order that its contract asks for; none where it asks for none."""
+    """Names of the table's columns in the order of its contract; empty for views and without a contract."""
     is_table = model.config.materialized in ("incremental", "table")
     return tuple(column.name for column in model.declared) if is_table and model.has_contract else ()
 
 
 def in_order(tree: exp.Expr, relation: Relation | None, order: tuple[str, ...]) -> tuple[exp.Expr, Relation | None]:
-    """A query and its algebra with the columns in this order; as they were where they have other columns.
+    """A query and its algebra with the columns in this order; unchanged if they have other columns.
 
     >>> import sqlglot
     >>> in_order(sqlglot.parse_one("select 1 as b, 2 as a"), None, ("a", "b"))[0].sql("spark")

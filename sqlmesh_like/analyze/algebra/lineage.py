@@ -30,7 +30,7 @@ def split_columns(relation: Relation) -> Origins:
     """Columns c for which the query over the rows with c = v yields exactly the result rows with c = v.
 
     A filter, explode or projection keeps the property for columns it copies; GROUP BY and DISTINCT for grouped ones;
-    window functions for those in every PARTITION BY. What is not in the result is not proven.
+    window functions for those in every PARTITION BY. For columns that are not returned it is not proven.
     """
     match relation:
         case Scan():
@@ -60,17 +60,17 @@ def _copied(items: tuple[Named, ...], below: Origins) -> Origins:
 
 
 def window_keys(windowed: Windowed) -> list[exp.Expr]:
-    """Expressions that are in PARTITION BY of every window function: rows of one window share their values."""
+    """Expressions in the PARTITION BY of every window function: rows of one window share their values."""
     first, *others = windowed.partitions
-    # Not `==`, which compares some names inside a tree without case.
+    # Not `==`, which ignores the case of some names in a tree.
     return [key for key in first if all(any(repr(key) == repr(other) for other in part) for part in others)]
 
 
 def _through_join(join: Join) -> Origins:
     """A column splits its own side and, where the condition makes it equal to one there, the other side.
 
-    An outer join keeps this for columns of its preserved side only. An input that both sides read is cut on both, so it
-    must be split by the same column of it on either.
+    An outer join keeps this for columns of its preserved side only. An input that both sides read is restricted on
+    both, so both must split it by the same column.
     """
     left, right = split_columns(join.left), split_columns(join.right)
     shared = set(inputs(join.left)) & set(inputs(join.right))
@@ -97,7 +97,7 @@ def _across(
 
 
 def _through_union(union: UnionAll) -> Origins:
-    """By position; an input counts where every branch that reads it has the same column of it."""
+    """By position; an input counts if every branch that reads it splits it by the same column."""
     read = [set(inputs(branch)) for branch in union.branches]
     splits = [split_columns(branch) for branch in union.branches]
     merged: dict[str, Mapping[str, str]] = {}

@@ -27,13 +27,13 @@ class Named:
 
 
 class _Listing:
-    """A relation whose columns are those of a list."""
+    """A relation whose columns are its items."""
 
     items: tuple[Named, ...]
 
     @cached_property
     def schema(self) -> Schema:
-        """Made once: a relation is asked for its columns by all that is above it."""
+        """Output columns; cached, because every relation above reads them."""
         return tuple(Column(item.name, item.type) for item in self.items)
 
 
@@ -63,7 +63,7 @@ class Projection(_Listing):
 
 @dataclass(frozen=True)
 class Windowed(_Listing):
-    """A projection that holds window functions; `partitions` has the PARTITION BY list of each."""
+    """A projection that contains window functions; `partitions` has the PARTITION BY list of each."""
 
     child: Relation
     items: tuple[Named, ...]
@@ -72,7 +72,7 @@ class Windowed(_Listing):
 
 @dataclass(frozen=True)
 class Explode:
-    """For each row of the child one row an element of an array, in the array's order; none for NULL or an empty array.
+    """One row per array element for each row of the child, in the array's order; none for a NULL or empty array.
 
     `position` (an int from 0) and `element` are added to the child's columns.
     """
@@ -105,10 +105,10 @@ class Pair:
 
 @dataclass(frozen=True)
 class Join:
-    """Rows of both sides that fit (`semi`, `anti`: rows of the left one); no condition: every combination.
+    """Matching rows of both sides (`semi`, `anti`: rows of the left side only); all combinations without a condition.
 
-    Column names of the two sides are different. `pairs` are the equalities among the condition's conjuncts. It is
-    written at the last `keyword` before `offset` in the compiled text (at `offset` where there is no keyword).
+    Column names of the two sides are different. `pairs` are the equalities among the condition's conjuncts. Its
+    source position is the last `keyword` before `offset` in the compiled text (`offset` itself without a keyword).
     """
 
     left: Relation
@@ -132,7 +132,7 @@ class Distinct:
 class Call:
     """One aggregate call. `argument` is None for COUNT(*); FILTER is already folded into it.
 
-    `sql` and `offset` (in the compiled text) are for people; `distinct` and `function` decide how it is maintained.
+    `sql` and `offset` (in the compiled text) are for messages; `distinct` and `function` decide how it is maintained.
     """
 
     name: str
@@ -147,7 +147,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Aggregate(_Listing):
-    """One row for each distinct combination of `keys` (one in all where there are none).
+    """One row for each distinct combination of `keys` (a single row if there are none).
 
     `items` are the visible output: expressions over key names and call names.
     """
@@ -159,16 +159,16 @@ class Aggregate(_Listing):
 
 
 class NodeNumbers:
-    """Numbers nodes, and parts of them, in the order in which they are asked for.
+    """Numbers nodes and their parts by identity, in the order in which they are first seen.
 
-    The same node has the same number; two nodes that are equal stand in two places of a query and have two.
+    Equal nodes at two positions of a query have two numbers.
     """
 
     def __init__(self) -> None:
         self._numbers: dict[int, tuple[int, object]] = {}
 
     def of(self, node: object) -> int:
-        # The node is kept, for an id is only unique among the living.
+        # Keeps a reference to the node: ids are unique only among live objects.
         return self._numbers.setdefault(id(node), (len(self._numbers), node))[0]
 
 
@@ -241,7 +241,7 @@ def is_linear_node(node: Relation) -> bool:
 
 
 def is_linear(relation: Relation) -> bool:
-    """Whether no node below needs more than the changed rows and what they meet: no groups, no outer joins."""
+    """Whether all nodes are linear: each needs only changed rows and the rows that they join."""
     return all(is_linear_node(node) for node in walk(relation))
 
 
@@ -265,7 +265,7 @@ def scanned_columns(relation: Relation) -> dict[str, Schema]:
 
 
 def _collect(relation: Relation, needed: set[str] | None, used: dict[str, set[str]]) -> None:
-    """Add the columns needed of each scan; `needed` None means all columns of this relation."""
+    """Add the columns needed from each scan; `needed` None means all columns of this relation."""
     match relation:
         case Scan():
             wanted = needed if needed is not None else {column.name.lower() for column in relation.schema}

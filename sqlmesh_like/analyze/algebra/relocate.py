@@ -1,6 +1,6 @@
 """Source positions of a relation from another text. Owns moving those of an inlined view to where the view is read.
 
-An offset counts in one text only: those of a view's query would point anywhere in the model that reads it.
+An offset is valid in one text only: those of a view's query would point anywhere in the model that reads it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _Part = TypeVar("_Part")
 
 
 def relocated(relation: Relation, offset: int | None) -> Relation:
-    """The relation with every place at `offset` of the text that reads it; what two nodes share stays shared."""
+    """The relation with every source position set to `offset`, where it is read; shared nodes stay shared."""
     return _Move(offset).of(relation)
 
 
 class _Move:
-    """Each part once, for the delta of a node that is read twice is made once."""
+    """Rewrites each part once, so that a shared node stays one node and its delta is computed once."""
 
     def __init__(self, offset: int | None) -> None:
         self._offset = offset
@@ -38,7 +38,7 @@ class _Move:
         return self._done[number]  # type: ignore[return-value]
 
     def _moved(self, part: object) -> object:
-        """What has no place stays itself: most of a relation is names that were made for it."""
+        """The part with its positions moved; a part without any is returned itself, as most are generated names."""
         if isinstance(part, exp.Expr):
             return self._expression(part)
         if isinstance(part, tuple):

@@ -52,7 +52,7 @@ _QUALIFY = "_sml_qualify"
 
 
 def read(query: exp.Expr, lookup: Lookup, ctes: Mapping[str, Relation] | None = None) -> Relation:
-    """The algebra of a query. Raises `Unsupported` for forms that are not maintained, `UnknownName` for mistakes."""
+    """The algebra of a query. Raises `Unsupported` for forms outside it, `UnknownName` for the author's mistakes."""
     ctes = dict(ctes or {})
     with_ = query.args.get("with_") or query.args.get("with")
     if with_ is not None:
@@ -179,7 +179,7 @@ def _unsupported_part(part: str, select: exp.Query) -> Unsupported:
 
 
 def _require_plain_generators(select: exp.Select) -> None:
-    """Raises Unsupported where what Spark does first, exploding or the rest, is more than a projection."""
+    """Raise Unsupported for a generator beside anything for which the order of evaluation matters."""
     generator = next((item for item in select.expressions if selected_generator(item) is not None), None)
     if generator is None:
         return
@@ -218,7 +218,7 @@ def _star_item(name: str, output: str, scope: Scope) -> exp.Alias:
 
 
 def _lateral_aliases(items: list[exp.Alias], scope: Scope) -> None:
-    """Spark lets an item name an alias to its left; that is not resolved here."""
+    """Raise Unsupported for an item that refers to an alias to its left, which Spark allows."""
     aliases: set[str] = set()
     for item in items:
         for column in item.this.find_all(exp.Column):
@@ -248,7 +248,7 @@ def _read_projection(select: exp.Select, items: list[exp.Alias], scope: Scope) -
 
 
 def _with_aliases(condition: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Expr:
-    """QUALIFY with aliases of window functions replaced by what they stand for."""
+    """A QUALIFY condition with aliases of the SELECT list replaced by their expressions."""
     aliases = {item.alias.lower(): item.this for item in items}
 
     def substitute(node: exp.Expr) -> exp.Expr:

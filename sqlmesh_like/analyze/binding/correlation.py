@@ -1,4 +1,4 @@
-"""Names of a query and of its outer query. Owns distinguishing them: each name is looked up inside first."""
+"""Names of a subquery and of its outer query. Owns distinguishing them: each name is looked up inside first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, 
 
 
 def renamed(scope: Scope, prefix: str) -> Scope:
-    """The scope with outputs that cannot be those of a query around it."""
+    """The scope with prefixed outputs, so that they cannot collide with those of an outer query."""
     schema = columns(scope.relation)
     items = tuple(Named(f"{prefix}.{c.name}", exp.column(c.name, quoted=True), c.type) for c in schema)
     sources = tuple(
@@ -21,7 +21,7 @@ def renamed(scope: Scope, prefix: str) -> Scope:
 
 
 def resolved_inside_out(part: exp.Expr, inner: Scope, outer: Scope) -> exp.Expr:
-    """A condition of a correlated query: each column is looked up inside first, then around."""
+    """A condition of a correlated subquery, resolved: each column is looked up inside first, then outside."""
     if query := part.find(exp.Query):
         raise Unsupported("QRY005", "a subquery in a correlated subquery", query, "SELECT")
 

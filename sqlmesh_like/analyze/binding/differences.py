@@ -12,7 +12,7 @@ from sqlmesh_like.analyze.algebra.relation import Distinct, JoinKind, Named, Pro
 from sqlmesh_like.analyze.binding.joining import make_join
 
 COPY = "_sml_copy"
-"""Number of a row among those equal to it. Which row has which number does not show: equal rows are equal."""
+"""Number of a row among the rows equal to it. Which of them has which number does not affect the result."""
 _RIGHT = "_sml_r."
 
 
@@ -31,7 +31,7 @@ def counted_difference(left: Relation, right: Relation, kind: JoinKind, offset: 
 
 
 def _numbered(side: Relation, name: str, offset: int | None) -> Named:
-    """ROW_NUMBER over equal rows; they are ordered by what is equal in all, so that the row key decides."""
+    """ROW_NUMBER over equal rows, ordered by a column in which all are equal, so that the row key decides."""
     order = exp.Order(expressions=[exp.Ordered(this=_column(columns(side)[0].name), nulls_first=True)])
     number = exp.RowNumber()
     if offset is not None:

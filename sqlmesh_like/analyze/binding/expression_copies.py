@@ -10,7 +10,7 @@ Change = Callable[[exp.Expr], exp.Expr]
 
 
 def replaced(node: exp.Expr, change: Change) -> exp.Expr:
-    """A copy of the tree with each node exchanged for what `change` makes of it; what it made is not looked into.
+    """A copy of the tree with each node replaced by the result of `change`; replacements are not visited.
 
     >>> import sqlglot
     >>> swap = lambda node: exp.column("b") if isinstance(node, exp.Column) else node
@@ -32,7 +32,7 @@ def replaced(node: exp.Expr, change: Change) -> exp.Expr:
 
 
 def operand(expression: exp.Expr) -> exp.Expr:
-    """A copy that can be written beside any operator: `a <=> b` beside `=` would be read as another tree.
+    """A copy that can be an operand of any operator: a bare `a <=> b` beside `=` would be parsed as another tree.
 
     >>> import sqlglot
     >>> [operand(sqlglot.parse_one(sql, dialect="spark")).sql("spark") for sql in ("a", "f(a)", "a <=> b", "not a")]
@@ -43,7 +43,7 @@ def operand(expression: exp.Expr) -> exp.Expr:
 
 
 def _alone(node: exp.Expr) -> exp.Expr:
-    """A copy without children. Not by way of `type`, where a cast shows another one, nor `meta`, which asking makes."""
+    """A copy without children. Reads `_type`, as a cast overrides `type`, and `_meta`, as reading `meta` creates it."""
     made = type(node)()
     made.comments = None if node.comments is None else [*node.comments]
     made._type = None if node._type is None else node._type.copy()

@@ -27,7 +27,7 @@ from sqlmesh_like.names import Schema
 
 @dataclass(frozen=True)
 class InputSchema:
-    """What a table name in the SQL stands for. `schema` None: its columns are not known yet."""
+    """The input that a table name in the SQL refers to. `schema` is None if its columns are not known yet."""
 
     input_id: str
     schema: Schema | None
@@ -98,11 +98,11 @@ class FromReader:
         kind = _kind(join)
         alias, relation = self._item(join.this)
         if alias in {source.alias for source in left.sources}:
-            # Spark lets them be, as long as no column is read by such a name.
+            # Spark allows this as long as no column is qualified by the shared name.
             raise Unsupported("QRY009", f"two items of FROM with the name {alias!r}", join)
         right = _qualified(alias, relation)
         _require_apart(left, right, join)
-        side_by_side = Join(left.relation, right.relation, "inner", None, ())  # to resolve names in
+        side_by_side = Join(left.relation, right.relation, "inner", None, ())  # only to resolve names
         both = Scope(side_by_side, (*left.sources, *right.sources), left.merged)
         condition, merged = _condition(join, left, right, both)
         if condition is not None:
@@ -118,7 +118,7 @@ class FromReader:
 
 
 def _has_keyword(join: exp.Join) -> bool:
-    """Whether a join is written with words; else with a comma."""
+    """Whether a join is written with keywords rather than a comma."""
     return any(join.args.get(part) for part in ("method", "side", "kind", "on", "using"))
 
 
@@ -132,7 +132,7 @@ def _joined_view(left: Scope, join: exp.Join) -> Scope:
 
 
 def _require_apart(left: Scope, right: Scope, join: exp.Join) -> None:
-    """Raises Unsupported where a bare name would mean more here than in Spark."""
+    """Raise Unsupported if a name would be ambiguous here that is not in Spark."""
     if set(left.known) & set(right.known):
         raise Unsupported("QRY009", "aliases and columns whose names cannot be distinguished", join)
     using = {name.name.lower() for name in join.args.get("using") or []}

@@ -1,7 +1,7 @@
 """EXPLODE, POSEXPLODE and INLINE, in a SELECT list, as LATERAL VIEW and as `lateral explode(…)`. Owns reading them.
 
-All are one `Explode` with a projection above it. The OUTER forms explode an array of one NULL where there is nothing
-else. Source: Spark SQL reference, "LATERAL VIEW clause" and "Table-valued functions".
+Each becomes one `Explode` with a projection above it. The OUTER forms explode an array of one NULL instead of an empty
+or NULL array. Source: Spark SQL reference, "LATERAL VIEW clause" and "Table-valued functions".
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _IN_SELECT = "_sml_x"
 
 
 def is_generator(node: exp.Expr) -> bool:
-    """Whether a node is one of the table functions that are maintained."""
+    """Whether a node is a table function that the algebra has a form for."""
     return isinstance(node, exp.Explode | exp.Inline)
 
 
 def selected_generator(item: exp.Expr) -> exp.Expr | None:
-    """The generator that an item of a SELECT list is."""
+    """The generator in an item of a SELECT list; None if the item is not one."""
     inner = item.this if isinstance(item, exp.Alias | exp.Aliases) else item
     return inner if is_generator(inner) else None
 
@@ -50,7 +50,7 @@ def in_select(items: Sequence[exp.Expr], scope: Scope) -> tuple[list[exp.Expr], 
 
 
 def with_view(scope: Scope, view: exp.Lateral, number: int, *, is_outer: bool) -> Scope:
-    """The scope with the columns of a LATERAL VIEW beside its own, which must start with their source's alias."""
+    """The scope with the columns of a LATERAL VIEW added; its own outputs must start with their source's alias."""
     if not is_generator(view.this):
         is_query = isinstance(view.this, exp.Query)
         rule, what = ("QRY009", "LATERAL of a query") if is_query else ("QRY007", view.this.sql("spark"))
@@ -68,7 +68,7 @@ def with_view(scope: Scope, view: exp.Lateral, number: int, *, is_outer: bool) -
 
 @dataclass(frozen=True)
 class _Made:
-    """A relation with exploded columns, and these by name and output."""
+    """A relation with exploded columns, and the name and output of each of them."""
 
     relation: Relation
     outputs: tuple[tuple[str, str], ...]
@@ -99,7 +99,7 @@ def _generated(scope: Scope, generator: exp.Expr, written: list[str], prefix: st
     return _Made(Projection(exploded, (*kept, *added)), outputs)
 
 
-# No user's column is named so: the columns of the array itself must not hide those made of them.
+# Reserved names, so that no column of the array's relation hides the generated ones.
 _POSITION, _ELEMENT = "_sml_position", "_sml_element"
 
 

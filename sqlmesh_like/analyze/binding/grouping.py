@@ -51,7 +51,7 @@ def aggregate_calls(expression: exp.Expr) -> list[exp.Expr]:
 
 
 def read_aggregate(select: exp.Select, scope: Scope, items: list[exp.Alias]) -> Relation:
-    """GROUP BY, or aggregates without one; HAVING is a filter above that reads what it needs as further items."""
+    """The aggregate of a SELECT, with or without GROUP BY; HAVING is a filter above it on an additional item."""
     grouping = _read_grouping(select, items, scope)
     if window := next((window_call for item in items for window_call in item.this.find_all(exp.Window)), None):
         raise Unsupported("QRY006", "a window function over aggregates", window)
@@ -68,7 +68,7 @@ def read_aggregate(select: exp.Select, scope: Scope, items: list[exp.Alias]) -> 
 
 
 def _having(condition: exp.Expr, items: list[exp.Alias], scope: Scope) -> exp.Expr:
-    """HAVING with aliases of the SELECT list replaced: there, unlike elsewhere, an alias may stand for an aggregate."""
+    """A HAVING condition with aliases of the SELECT list replaced by their expressions, aggregates included."""
     aliases = {item.alias.lower(): item.this for item in items}
 
     def replace(node: exp.Expr) -> exp.Expr:
@@ -89,7 +89,7 @@ def _is_same(expression: exp.Expr, column: exp.Column) -> bool:
 
 @dataclass(frozen=True)
 class _Grouping:
-    """What an aggregate is over: the scope of its calls, its keys, and these by the text of what was written."""
+    """What an aggregate groups: the scope of its calls, its keys, and the keys by canonical text."""
 
     scope: Scope
     keys: tuple[Named, ...]
@@ -97,12 +97,12 @@ class _Grouping:
     sets: GroupingSets | None = None
 
     def key_of(self, node: exp.Expr) -> str | None:
-        """Name of the key that an expression is."""
+        """Name of the key that an expression equals; None if there is none."""
         key = self.written.get(_canonical(self.scope.resolve(node)))
         return key.name if key else None
 
     def function(self, node: exp.Expr) -> exp.Expr | None:
-        """GROUPING, GROUPING_ID and Hive's column for it, as values of the set; None for anything else."""
+        """The value of GROUPING, GROUPING_ID or Hive's `grouping__id` by grouping set; None for any other node."""
         is_number = isinstance(node, exp.Column) and node.name.lower() == _HIVE_ID and _HIVE_ID not in self.scope.bare
         if self.sets is None or not (is_number or isinstance(node, exp.Grouping | exp.GroupingId)):
             return None
@@ -154,7 +154,7 @@ def _key_expression(expression: exp.Expr, items: list[exp.Alias], scope: Scope) 
 
 
 def _canonical(expression: exp.Expr) -> str:
-    """Text that is equal for equal expressions. Parentheses are not part of an expression: the tree says what binds."""
+    """Text that is equal for equal expressions. Parentheses are dropped: the tree itself shows precedence."""
     root = exp.Paren(this=expression.copy())
     for paren in list(root.find_all(exp.Paren)):
         if paren is not root:
@@ -163,7 +163,7 @@ def _canonical(expression: exp.Expr) -> str:
 
 
 def _aggregate_item(item: exp.Alias, grouping: _Grouping, calls: dict[str, Call]) -> Named:
-    """The item over key and call names; a column that is neither is an error, as in Spark."""
+    """The item over names of keys and calls. Raises UnknownName for a column that is neither, as Spark does."""
     known: dict[str, str | None] = {key.name: key.type for key in grouping.keys}
     nodes = {id(node) for node in aggregate_calls(item.this)}
 
@@ -195,7 +195,7 @@ def _aggregate_item(item: exp.Alias, grouping: _Grouping, calls: dict[str, Call]
 
 
 def _require_no_key_holds(column: exp.Column, grouping: _Grouping) -> None:
-    """Spark may know the expression around this column for a key that is written otherwise (`b + a` for `a + b`)."""
+    """Raise Unsupported for a column of a key: Spark may match a differently written expression (`b + a`) to it."""
     name = grouping.scope.resolve(column).name
     for key in grouping.written.values():
         if any(inner.name == name for inner in key.expression.find_all(exp.Column)):

@@ -21,7 +21,7 @@ from sqlmesh_like.names import Column
 
 _SET, _UNUSED = "_sml_set", "_sml_set_element"
 _MOST_SETS = 64
-"""More copies of each row than this cost more than they spare."""
+"""With more copies of each row than this, incremental maintenance costs more than it saves."""
 
 ReadKey = Callable[[exp.Expr], tuple[str, Named]]
 """A key as written → text that is equal for equal keys, and the key over the rows that are grouped."""
@@ -35,7 +35,7 @@ class GroupingSets:
     sets: tuple[frozenset[str], ...]
 
     def expanded(self, relation: Relation) -> Relation:
-        """The relation's rows once a set, with the keys as columns; those that the set leaves out are NULL."""
+        """The relation's rows once per set, with the keys as columns; keys that the set leaves out are NULL."""
         numbers = exp.Array(expressions=[exp.Literal.number(number) for number in range(len(self.sets))])
         copies = Explode(relation, numbers, _SET, Column(_UNUSED, "int"))
         kept = [Named(c.name, exp.column(c.name, quoted=True), c.type) for c in columns(relation)]
@@ -43,7 +43,7 @@ class GroupingSets:
         return Projection(copies, (*kept, *made, Named(_SET, exp.column(_SET, quoted=True), "int")))
 
     def columns(self) -> tuple[Named, ...]:
-        """What the expanded rows are grouped by."""
+        """The columns by which the expanded rows are grouped."""
         named = [(key.name, key.type) for key in self.keys.values()] + [(_SET, "int")]
         return tuple(Named(name, exp.column(name, quoted=True), type_) for name, type_ in named)
 
@@ -52,7 +52,7 @@ class GroupingSets:
         return exp.cast(self._one_where(text, 1), "tinyint", dialect="spark")
 
     def number(self) -> exp.Expr:
-        """GROUPING_ID: one bit a key, the first one highest."""
+        """GROUPING_ID: one bit per key, that of the first key highest."""
         total: exp.Expr = exp.Literal.number(0)
         for place, text in enumerate(reversed(list(self.keys))):
             total = exp.Add(this=total, expression=self._one_where(text, 2**place))
@@ -82,7 +82,7 @@ def has_sets(group: exp.Group) -> bool:
 
 
 def read_sets(group: exp.Group, read_key: ReadKey) -> GroupingSets:
-    """The sets of a GROUP BY that has some. Raises Unsupported."""
+    """The sets of a GROUP BY for which `has_sets` holds. Raises Unsupported."""
     keys: dict[str, Named] = {}
 
     def text_of(expression: exp.Expr) -> str:
@@ -128,12 +128,12 @@ def _sets(part: exp.Expr) -> list[list[exp.Expr]]:
 
 
 def _member(part: exp.Expr) -> list[list[exp.Expr]]:
-    """The sets that one member of GROUPING SETS is: another form nested in it, or its keys."""
+    """The sets of one member of GROUPING SETS: those of a nested form, or one set of keys."""
     return _sets(part) if isinstance(part, exp.Rollup | exp.Cube | exp.GroupingSets) else [_unit(part)]
 
 
 def _unit(part: exp.Expr) -> list[exp.Expr]:
-    """The keys in parentheses that come and go together."""
+    """Keys in one pair of parentheses, which a set has all or none of."""
     if isinstance(part, exp.Rollup | exp.Cube | exp.GroupingSets):
         raise Unsupported("QRY010", f"{part.key.upper()} in ROLLUP or CUBE", part)
     if isinstance(part, exp.Paren):
@@ -142,7 +142,7 @@ def _unit(part: exp.Expr) -> list[exp.Expr]:
 
 
 def _product(parts: list[list[list[exp.Expr]]], group: exp.Group) -> list[list[exp.Expr]]:
-    """Several forms side by side: each set of the one with each set of the other."""
+    """Several forms side by side: each set of one combined with each set of the others."""
     count = prod(len(part) for part in parts)
     if count > _MOST_SETS:
         raise Unsupported("QRY010", f"{count} grouping sets", group, "GROUP BY")
@@ -154,7 +154,10 @@ def _flat(lists: Sequence[list[exp.Expr]]) -> list[exp.Expr]:
 
 
 def _require_apart(keys: dict[str, Named], group: exp.Group) -> None:
-    """Raises Unsupported where Spark may take an expression over keys for another key, which may be NULL elsewhere."""
+    """Raise Unsupported for inexact and constant keys, and for keys that share a column.
+
+    Spark may match an expression over that column to either key, which may be NULL where the other is not.
+    """
     seen: dict[str, exp.Expr] = {}
     for key in keys.values():
         if not is_exact_key(key.type):

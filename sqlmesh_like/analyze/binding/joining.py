@@ -15,7 +15,7 @@ from sqlmesh_like.analyze.expressions.types import is_one_key
 
 
 def filtered(relation: Relation, parts: Sequence[exp.Expr]) -> Relation:
-    """The relation with conditions on it; those that read the clock above the others, for they change by themselves."""
+    """The relation filtered by conditions; those that read the clock on top, as they change without new data."""
     fixed = [part for part in parts if not clock_calls(part)]
     moving = [part for part in parts if clock_calls(part)]
     for some in (fixed, moving):
@@ -24,10 +24,10 @@ def filtered(relation: Relation, parts: Sequence[exp.Expr]) -> Relation:
 
 
 def make_join(left: Relation, right: Relation, kind: JoinKind, condition: exp.Expr | None) -> Relation:
-    """A join; of its condition, what reads the clock is in filters wherever that means the same.
+    """A join whose conjuncts that read the clock are moved into filters wherever that is equivalent.
 
-    An inner join's condition is as good above it. What reads one side only is as good below, if that side is not
-    preserved by the join.
+    A conjunct of an inner join may be applied above it. One that reads a single side may be applied below, unless the
+    join preserves that side.
     """
     parts = conjuncts(condition) if condition is not None else []
     moving = [part for part in parts if clock_calls(part)]
@@ -55,16 +55,16 @@ def _sinks_to(part: exp.Expr, left: Relation, right: Relation, kind: JoinKind) -
 
 
 def written_at(relation: Relation, node: exp.Expr, keyword: str = "") -> Relation:
-    """A made join, below the filters that came with it, with the place where it is written."""
+    """The relation with the source position of its join, which may be below filters that `make_join` added."""
     if isinstance(relation, Filter):
         return replace(relation, child=written_at(relation.child, node, keyword))
     return replace(relation, offset=offset_of(node), keyword=keyword) if isinstance(relation, Join) else relation
 
 
 def _join(left: Relation, right: Relation, kind: JoinKind, parts: Sequence[exp.Expr]) -> Join:
-    """A join with the equalities between the two sides told apart.
+    """A join with the equalities between its two sides as `pairs`.
 
-    Only equalities of one proven type: `int = string` holds for values that are different as keys.
+    Only equalities of one proven type count: `int = string` also holds for values that differ as keys.
     """
     mine = {column.name.lower(): column.type for column in columns(left)}
     theirs = {column.name.lower(): column.type for column in columns(right)}
@@ -86,7 +86,7 @@ def _reads_only(expression: exp.Expr, names: set[str]) -> bool:
 
 
 def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
-    """The parts of a condition that AND joins."""
+    """The conjuncts of a condition: the operands of its outermost ANDs."""
     if isinstance(condition, exp.Paren):
         return conjuncts(condition.this)
     if isinstance(condition, exp.And):

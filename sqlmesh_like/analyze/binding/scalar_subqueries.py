@@ -1,7 +1,7 @@
 """Scalar subqueries as joins. Owns the forms that provably have one value for each outer row.
 
-An aggregate without GROUP BY is one row: a cross join. Correlated by equalities it is a left join with the aggregate
-grouped by them; where no group is found, COUNT is 0 and the other aggregates are NULL. Source: Galindo-Legaria, Joshi,
+An aggregate without GROUP BY is one row: a cross join. One correlated by equalities is a left join with the aggregate
+grouped by them; where no group matches, COUNT is 0 and the other aggregates are NULL. Source: Galindo-Legaria, Joshi,
 "Orthogonal optimization of subqueries and aggregation", 2001; Spark 3.5 `RewriteCorrelatedScalarSubquery`.
 """
 
@@ -29,19 +29,19 @@ from sqlmesh_like.analyze.binding.scope import (
 _PARTS = {"expressions", "from_", "from", "where", "joins", "kind"}
 _NULL_OF_NOTHING = {"SUM", "AVG", "MIN", "MAX", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VARIANCE_POP",
                     "LOGICAL_AND", "LOGICAL_OR"}  # fmt: skip
-"""Aggregates that are NULL over no rows; COUNT, which is 0, is handled apart."""
+"""Aggregates that are NULL over no rows; COUNT, which is 0, is handled separately."""
 
 
 @dataclass(frozen=True)
 class ScalarSubqueries:
-    """Reads the scalar subqueries of one SELECT whose FROM `tables` has read."""
+    """Reads the scalar subqueries of one SELECT; `tables` is the reader of its FROM."""
 
     tables: FromReader
 
     def joined(self, scope: Scope, expression: exp.Expr, name: str) -> tuple[Scope, exp.Expr]:
-        """The scope with the values of the expression's subqueries, and the expression over them.
+        """The scope joined with the values of the expression's subqueries, and the expression over them.
 
-        `name` starts the names of what is added, and is new in the scope. Raises Unsupported.
+        `name` prefixes the names of added columns and must be new in the scope. Raises Unsupported.
         """
         root = exp.Paren(this=expression.copy())
         outermost = [q for q in root.find_all(exp.Subquery) if q.find_ancestor(exp.Query) is None]
@@ -53,11 +53,11 @@ class ScalarSubqueries:
         return scope, root.this
 
     def uncorrelated(self, query: exp.Expr) -> Relation:
-        """A query that names nothing of the query around it. Raises Unsupported for one that may do so."""
+        """The algebra of a subquery without outer references. Raises Unsupported for one that may have them."""
         try:
             return self._read(query)
         except UnknownName:
-            # Its names may be those of the query around it: that is not looked up here.
+            # The name may belong to the outer query, in which it is not looked up here.
             raise Unsupported("QRY005", "a correlated subquery", query, "SELECT") from None
 
     def _read(self, query: exp.Expr) -> Relation:
@@ -90,7 +90,7 @@ class ScalarSubqueries:
 
 @dataclass(frozen=True)
 class _Equality:
-    """One conjunct that ties both queries: the inner side as written, the outer side resolved."""
+    """One conjunct that correlates the two queries: the inner side as written, the outer side resolved."""
 
     inner: exp.Expr
     outer: exp.Expr
@@ -99,7 +99,7 @@ class _Equality:
 
 @dataclass(frozen=True)
 class _Correlation:
-    """A correlated aggregate `query` with the scope around it and its own, whose outputs start with `name`."""
+    """A correlated aggregate `query` with the outer scope and its own, whose outputs start with `name`."""
 
     outer: Scope
     inner: Scope
@@ -127,7 +127,7 @@ class _Correlation:
         return scope, exp.Paren(this=value.transform(lambda node: self._value(node, calls)))
 
     def _conditions(self, select: exp.Select) -> tuple[list[exp.Expr], list[exp.Expr], list[_Equality]]:
-        """The conjuncts of WHERE: of inner rows alone, of outer rows alone, and the equalities between them."""
+        """The conjuncts of WHERE: on inner rows only, on outer rows only, and the equalities between them."""
         local: list[exp.Expr] = []
         guards: list[exp.Expr] = []
         equalities: list[_Equality] = []
@@ -158,7 +158,7 @@ class _Correlation:
         raise Unsupported("QRY012", f"the correlation {part.sql('spark')}, which is not an equality", part)
 
     def _aggregate(self, scope: Scope, equalities: list[_Equality], item: exp.Expr) -> Aggregate:
-        """The inner query grouped by its sides of the equalities; the last item is its value."""
+        """The inner query grouped by its side of each equality; the last item is its value."""
         keys = [named(one.inner, self._key(number)) for number, one in enumerate(equalities)]
         group = exp.Group(expressions=[key.this.copy() for key in keys])
         grouped = read_aggregate(exp.Select(group=group), scope, [*keys, named(item, self._of("value"))])
@@ -176,7 +176,7 @@ class _Correlation:
         return made
 
     def _value(self, node: exp.Expr, calls: dict[str, Call]) -> exp.Expr:
-        """A call's column as it is beside any outer row: COUNT of no rows is 0."""
+        """A call's column as an outer row sees it: COUNT is 0 where no group matches."""
         if not isinstance(node, exp.Column):
             return node
         value = exp.column(self._of(node.name), table=self.name, quoted=True)

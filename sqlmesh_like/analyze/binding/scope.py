@@ -1,4 +1,4 @@
-"""Names in scope. Owns what a column of a SELECT refers to, and the two ways in which reading a query ends early.
+"""Names in scope. Owns what a column of a SELECT refers to, and the two exceptions that end the reading of a query.
 
 Resolution follows Spark: a column of the FROM clause wins over an alias of the SELECT list. Source: Spark SQL
 reference, "Identifiers".
@@ -23,18 +23,18 @@ AGGREGATES = {exp.Sum: "SUM", exp.Count: "COUNT", exp.Avg: "AVG", exp.Min: "MIN"
 
 
 class Unsupported(Exception):
-    """A form the reader does not turn into algebra: the model is rebuilt in full, for this reason."""
+    """A form that is not turned into algebra; the model is rebuilt in full for this reason."""
 
     def __init__(self, rule: str, message: str, node: exp.Expr | None = None, keyword: str = "") -> None:
         super().__init__(message)
         self.rule = rule
         self.message = message
         self.offset = offset_of(node) if node is not None else None
-        self.keyword = keyword  # the construct starts at the last one before `offset`: trees do not know it
+        self.keyword = keyword  # the construct starts at the last one before `offset`; trees do not record it
 
 
 class UnknownName(Exception):
-    """A column that no relation in scope has: the author's mistake."""
+    """A mistake of the author's, such as a column that no relation in scope has."""
 
     def __init__(self, message: str, node: exp.Expr, hint: str | None = None) -> None:
         super().__init__(message)
@@ -55,7 +55,7 @@ def named(expression: exp.Expr, name: str) -> exp.Alias:
 
 
 def with_names(query: exp.Expr) -> exp.Expr:
-    """The query with names for columns that have none: where only the value counts, SQL asks for no alias."""
+    """A copy of the query with names for unnamed columns, which SQL allows where only the value counts."""
     named = query.copy()
     select = named.this if isinstance(named, exp.Subquery) else named
     if isinstance(select, exp.Select):
@@ -79,7 +79,7 @@ class ScopeSource:
 class Scope:
     """The columns that expressions of one SELECT can name.
 
-    `merged` are the columns of USING, which a bare name means without doubt.
+    `merged` are the columns of USING, to which a bare name refers unambiguously.
     """
 
     relation: Relation
@@ -93,7 +93,7 @@ class Scope:
 
     @cached_property
     def bare(self) -> set[str]:
-        """Names (lower case) that stand for a column without a qualifier."""
+        """Names (lower case) by which columns can be read without a qualifier."""
         return {name.lower() for source in self.sources for name, _ in source.outputs}
 
     @cached_property
@@ -118,7 +118,7 @@ class Scope:
     def resolve(self, expression: exp.Expr) -> exp.Expr:
         """The expression with each column as a bare name of the relation. Raises Unsupported and UnknownName."""
         if isinstance(expression, exp.Column) and not self._is_field(expression):
-            return self._column(expression)  # most expressions are no more: copying them first would cost most of all
+            return self._column(expression)  # the most frequent case, without the cost of a copy
         if query := expression.find(exp.Query):
             raise Unsupported("QRY005", "a subquery in an expression", query, "SELECT")
 
@@ -148,7 +148,7 @@ class Scope:
         return bare
 
     def _is_field(self, column: exp.Column) -> bool:
-        """Whether the qualifier is a struct: as in Spark, only where it is not a table that has such a column."""
+        """Whether the qualifier is a struct; as in Spark, a table of that name with such a column wins."""
         table = column.table.lower()
         if table in self._by_alias:
             return table in self.bare and column.name.lower() not in self._by_alias[table] and not column.db
@@ -186,6 +186,7 @@ class Scope:
 
 
 def require_pure(expression: exp.Expr, *, in_window: bool = False) -> None:
+    """Raise Unsupported for an expression that is not pure, UnknownName for a misplaced aggregate in it."""
     impure = first_impure(expression, in_window=in_window)
     if impure is None:
         return

@@ -1,4 +1,4 @@
-"""Subqueries in WHERE that are equivalent to joins. Owns EXISTS and IN; `scalar_subqueries` those with one value."""
+"""Subqueries in WHERE that are equivalent to joins. Owns EXISTS and IN; scalar ones are in `scalar_subqueries`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sqlmesh_like.analyze.binding.scope import Scope, Unsupported, require_pure
 
 @dataclass(frozen=True)
 class Subqueries:
-    """Reads the subqueries in the WHERE of one SELECT whose FROM `tables` has read."""
+    """Reads the subqueries in the WHERE of one SELECT; `tables` is the reader of its FROM."""
 
     tables: FromReader
 
@@ -26,7 +26,7 @@ class Subqueries:
         return ScalarSubqueries(self.tables)
 
     def filtered(self, scope: Scope, condition: exp.Expr) -> Scope:
-        """The scope's rows for which a WHERE holds; EXISTS and IN of a query become semi and anti joins."""
+        """The scope restricted to rows that satisfy WHERE; EXISTS and IN of a query become semi and anti joins."""
         plain: list[exp.Expr] = []
         for number, part in enumerate(conjuncts(condition)):
             joined = self._membership(scope, part, number)
@@ -40,7 +40,7 @@ class Subqueries:
         return replace(scope, relation=filtered(scope.relation, plain))
 
     def _membership(self, scope: Scope, part: exp.Expr, number: int) -> Relation | None:
-        """The semi or anti join that a conjunct of WHERE is; None for any other condition."""
+        """The semi or anti join for an EXISTS or IN conjunct of WHERE; None for any other condition."""
         inner, negated = (part.this, True) if isinstance(part, exp.Not) else (part, False)
         while isinstance(inner, exp.Paren):
             inner = inner.this
@@ -87,7 +87,7 @@ class Subqueries:
 
 
 def _require_row_by_row(query: exp.Select, inner: Scope, outer: Scope, exists: exp.Exists) -> None:
-    """EXISTS looks at rows only if the SELECT list makes none and drops none: an aggregate is a row in any case."""
+    """Raise Unsupported for EXISTS of a SELECT list that changes the number of rows: an aggregate always has one."""
     for item in query.expressions:
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
             continue

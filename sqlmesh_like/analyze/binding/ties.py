@@ -1,4 +1,4 @@
-"""Aggregates whose result depends on the order of rows. Owns the form of each in which the row key breaks ties."""
+"""Aggregates whose result depends on the order of rows. Owns the rewrite of each in which the row key breaks ties."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _KNOWN = (
 
 
 def by_row_key(call: exp.Expr, key: exp.Expr) -> exp.Expr:
-    """A call (a copy), perhaps with FILTER, with its ties decided by the row key; others as they are.
+    """A copy of a call, possibly with FILTER, in which the row key breaks ties; other calls are copied unchanged.
 
-    `max_by` and `min_by` take the key after the value that they compare, `first` and `last` the smallest and the
-    largest key; lists are in the order of keys, sets in that of their elements. All skip NULL: FILTER is folded.
+    `max_by` and `min_by` compare the key after the value, `first` and `last` read the row with the smallest and the
+    largest key; lists are ordered by key, sets by element. All skip NULL, so FILTER is folded into the arguments.
 
     >>> import sqlglot
     >>> by_row_key(sqlglot.parse_one("first(a)", dialect="spark"), exp.column("id")).sql("spark")
@@ -49,7 +49,7 @@ def by_row_key(call: exp.Expr, key: exp.Expr) -> exp.Expr:
 
 
 def is_decided(function: exp.Expr) -> bool:
-    """Whether `by_row_key` has a form for a function: not with DISTINCT, not for the n largest."""
+    """Whether `by_row_key` rewrites a function: not with DISTINCT or ORDER BY, and not for the n largest."""
     return (
         isinstance(function, _KNOWN)
         and not isinstance(function.this, exp.Distinct | exp.Order | exp.Limit)

@@ -20,7 +20,7 @@ _WRAPPERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
 class SplitItems:
     """A SELECT list as that of the aggregate (`inner`) and that of the windows above it (`outer`).
 
-    Items keep their place in `inner`, for GROUP BY may name a position; what windows read comes behind.
+    Items keep their position in `inner`, because GROUP BY may refer to it; what windows read is appended.
     """
 
     def __init__(self, items: list[exp.Alias]) -> None:
@@ -59,7 +59,7 @@ class SplitItems:
 
 
 def as_written(window: exp.Expr) -> str:
-    """A window function for people: what it reads of an aggregate as it was written.
+    """A window function's SQL for messages, with the aggregates that it reads as they were written.
 
     >>> as_written(exp.column("_sml_0_SUM(a)", quoted=True))
     'SUM(a)'

@@ -1,7 +1,7 @@
 """The clock of a run in SQL. Owns which calls read it and the literals that replace them in one run.
 
-A run has one now, in UTC. An expression is true of two runs: `frozen` writes the one of this run and, for calls marked
-by `as_then`, that of the run before, whose result the table still holds.
+A run has one current time, in UTC. An expression may be evaluated as of two runs: `frozen` writes the time of this run
+and, for calls marked by `as_then`, that of the previous run, whose result the table still holds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from sqlglot import exp
 
 THEN = "_sml_then"
-"""Function around a call that is read at the clock of the run before."""
+"""Function around a call that is evaluated at the time of the previous run."""
 
 CLOCKS = (exp.StrToUnix, exp.Anonymous, exp.CurrentDate, exp.CurrentTimestamp, exp.Localtimestamp)
 """Classes of the calls that may read the clock."""
@@ -20,7 +20,7 @@ _EPOCH = datetime(1970, 1, 1)
 
 
 def is_clock_call(node: exp.Expr) -> bool:
-    """Whether a call reads the clock and can be frozen: what depends on the session is none of these.
+    """Whether a call reads the clock and can be frozen; calls that depend on the session do not count.
 
     >>> import sqlglot
     >>> [is_clock_call(sqlglot.parse_one(sql, dialect="spark")) for sql in ("now()", "current_date", "current_user()")]
@@ -52,7 +52,7 @@ def clock_type(call: exp.Expr) -> str:
 
 
 def literal(call: exp.Expr, now: datetime) -> exp.Expr:
-    """What a clock call is in a run at `now` (UTC where it has no zone)."""
+    """The value of a clock call in a run at `now` (UTC if it has no zone)."""
     at = now.astimezone(UTC).replace(tzinfo=None) if now.tzinfo else now
     type_ = clock_type(call)
     match type_:
@@ -66,7 +66,7 @@ def literal(call: exp.Expr, now: datetime) -> exp.Expr:
 
 
 def as_then(expression: exp.Expr) -> exp.Expr:
-    """The expression (a copy) as the run before has read it: `frozen` gives its clock calls the earlier clock."""
+    """A copy of the expression as of the previous run: `frozen` gives its clock calls the earlier time."""
 
     def mark(node: exp.Expr) -> exp.Expr:
         return exp.Anonymous(this=THEN, expressions=[node.copy()]) if is_clock_call(node) else node
@@ -75,7 +75,7 @@ def as_then(expression: exp.Expr) -> exp.Expr:
 
 
 def frozen(tree: exp.Expr, now: datetime, then: datetime | None = None) -> exp.Expr:
-    """The tree (a copy) with its clock calls as literals of the run's clock, those `as_then` as of the one before.
+    """A copy of the tree with its clock calls as literals of `now`, or of `then` where `as_then` marked them.
 
     >>> import sqlglot
     >>> frozen(sqlglot.parse_one("select current_date()", dialect="spark"), datetime(2024, 5, 1)).sql("spark")
@@ -91,7 +91,7 @@ def frozen(tree: exp.Expr, now: datetime, then: datetime | None = None) -> exp.E
 
 
 def has_moved(calls: Iterable[exp.Expr], then: datetime, now: datetime) -> bool:
-    """Whether any of these calls has another value in the two runs.
+    """Whether any of these calls has different values in the two runs.
 
     >>> import sqlglot
     >>> calls = clock_calls(sqlglot.parse_one("select current_date", dialect="spark"))

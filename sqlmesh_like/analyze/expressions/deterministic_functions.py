@@ -1,10 +1,10 @@
 """Deterministic functions: one result per row, in every run and session. Owns the reviewed table of them.
 
 It covers the deterministic scalar functions of Spark 3.5's `FunctionRegistry`, by class where sqlglot has one, else by
-name. Left out on purpose: what is random (`rand`, `uuid`, `shuffle`, `aes_encrypt` with its random start), what depends
-on session, file or place (`current_user`, `input_file_name`, `spark_partition_id`), generators (`explode`, `window`),
-what calls out (`reflect`, `java_method`) or fails on purpose (`raise_error`), and what makes a map or an interval: a
-table of such values cannot be compared.
+name. Left out on purpose: random functions (`rand`, `uuid`, `shuffle`, `aes_encrypt` with its random IV), those that
+depend on session, file or partition (`current_user`, `input_file_name`, `spark_partition_id`), generators (`explode`,
+`window`), calls of other code (`reflect`, `java_method`), deliberate failures (`raise_error`), and functions that
+return a map or an interval, since such values cannot be compared.
 """
 
 from __future__ import annotations
@@ -103,6 +103,6 @@ def is_pure(node: exp.Expr) -> bool:
 
 
 def _captures(function: exp.Lambda) -> bool:
-    """Whether a column inside has a parameter's name: it was qualified in the text, where it could be told apart."""
+    """Whether a column in the body has a parameter's name; in the text a qualifier distinguished the two."""
     parameters = {parameter.name.lower() for parameter in function.expressions}
     return any(column.name.lower() in parameters for column in function.this.find_all(exp.Column))

@@ -18,14 +18,14 @@ _RANDOM_NAMES = {"UUID", "RANDOM", "RANDN", "RAND", "MONOTONICALLY_INCREASING_ID
 
 _BY_CONTENT = (*CLOCKS, *_RANDOM, exp.Anonymous, exp.Lambda, exp.FromJson, exp.Cast)
 _ALWAYS_PURE = frozenset(kind for kind in CLASSES if not issubclass(kind, _BY_CONTENT))
-"""Classes of which no node needs a look at what is in it: most nodes are of these, and there are thousands."""
+"""Classes whose nodes are pure whatever they contain: a fast path for most of the thousands of nodes."""
 _WINDOW = (exp.Window, exp.WindowSpec, exp.Order, exp.Ordered, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag,
            exp.Lead, exp.Ntile, exp.Sum, exp.Count, exp.Min, exp.Max, exp.Avg, exp.Star, exp.LogicalAnd, exp.LogicalOr,
            exp.CountIf, exp.PercentRank, exp.CumeDist)  # fmt: skip
 
 
 def classify_function(node: exp.Expr, *, in_window: bool = False) -> FunctionClass:
-    """What one node of an expression tree is.
+    """The class of one node of an expression tree, regardless of its children.
 
     >>> import sqlglot
     >>> calls = [sqlglot.parse_one(sql, dialect="spark") for sql in ("upper(a)", "now()", "rand()", "my_udf(a)")]
@@ -46,7 +46,7 @@ def classify_function(node: exp.Expr, *, in_window: bool = False) -> FunctionCla
 
 
 def first_random(tree: exp.Expr) -> exp.Expr | None:
-    """The first call in a query that has another result in each run."""
+    """The first call in a query whose result differs from run to run."""
     if not has_any(forms_of(tree), (*_RANDOM, exp.Anonymous)):
         return None
     return next((node for node in tree.walk() if classify_function(node) == "random"), None)

@@ -19,7 +19,7 @@ _OPENS = {TokenType.SELECT: "SELECT", TokenType.GROUP_BY: "GROUP BY", TokenType.
 
 
 def first_gap(sql: str) -> tuple[int, str] | None:
-    """0-based offset and description of the first place where something is missing; None: there is none.
+    """0-based offset and description of the first gap or unclosed bracket; None if there is none.
 
     >>> first_gap("select a,, b from t")
     (8, 'something is missing after a comma')

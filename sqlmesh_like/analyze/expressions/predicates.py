@@ -1,7 +1,7 @@
 """`incremental_predicates`: conditions on the rows that a merge may touch. Owns reading them.
 
-As in dbt: https://docs.getdbt.com/docs/build/incremental-strategy#about-incremental_predicates. A column is one of
-DBT_INTERNAL_DEST, the table, or of DBT_INTERNAL_SOURCE, the rows that the branch gives.
+As in dbt: https://docs.getdbt.com/docs/build/incremental-strategy#about-incremental_predicates. Each column
+is of DBT_INTERNAL_DEST, the table, or of DBT_INTERNAL_SOURCE, the new rows.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ TABLE, ROWS = "DBT_INTERNAL_DEST", "DBT_INTERNAL_SOURCE"
 
 
 class PredicateFault(Exception):
-    """What is wrong with a predicate; whoever knows the place turns it into a located error."""
+    """An invalid predicate; a caller that knows its position turns this into a located error."""
 
 
 def read_predicate(text: str, stored_name: Callable[[str], str]) -> exp.Expr:
-    """The condition, over columns of the rows by their name and of the table by `stored_name`. Raises PredicateFault.
+    """The condition with the table's columns renamed by `stored_name`, those of the rows as they are.
+
+    Raises PredicateFault.
 
     >>> read_predicate("DBT_INTERNAL_DEST.day > DBT_INTERNAL_SOURCE.day", "old_{}".format).sql("spark")
     '`old_day` > `day`'

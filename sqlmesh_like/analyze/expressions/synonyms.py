@@ -1,4 +1,4 @@
-"""Other names of aggregates. Owns turning them into the one form that later stages know; the meaning is Spark's.
+"""Synonyms of aggregate functions. Owns their conversion to the one form that later stages know.
 
 Source: Spark 3.5 `FunctionRegistry`. `percentile_cont(p) WITHIN GROUP (ORDER BY x)` is `percentile(x, p)` there
 (`PercentileCont` is replaced by `Percentile`), while sqlglot would write it as an approximation.

@@ -78,7 +78,7 @@ def is_exact_key(type_: str | None) -> bool:
 
 
 def is_one_key(left: str | None, right: str | None) -> bool:
-    """Whether equal values of two types are one key: no text that equals a number, no decimals of another scale.
+    """Whether equal values of two types are one key: not text and a number, nor two different decimal types.
 
     >>> is_one_key("int", "bigint"), is_one_key("int", "string"), is_one_key("double", "double")
     (True, False, False)
@@ -121,7 +121,7 @@ def infer(expression: exp.Expr, known: Mapping[str, str | None]) -> str | None:
 
 
 def _nested(expression: exp.Expr, known: Mapping[str, str | None]) -> str | None:
-    """Arrays, and what is taken out of arrays and structs."""
+    """Type of an array, of an array's element or of a struct's field."""
     match expression:
         case exp.RegexpSplit():
             return "array<string>"
@@ -149,7 +149,7 @@ def _field(bracket: exp.Bracket, known: Mapping[str, str | None]) -> str | None:
 
 
 def _number(type_: str | None) -> str | None:
-    """Signs turn text into a double; only numbers keep their type."""
+    """A numeric type as it is, else None: a sign turns text into a double."""
     return type_ if type_ in ("float", "double") or decimal_of(type_) is not None else None
 
 
@@ -209,7 +209,7 @@ def _wider(left: str | None, right: str | None) -> str | None:
         return INTEGERS[max(INTEGERS.index(left), INTEGERS.index(right))]
     scale = max(first[1], second[1])
     whole = max(first[0] - first[1], second[0] - second[1])
-    # Above 38 digits Spark cuts the type, and values may not fit it.
+    # Above 38 digits Spark truncates the type, and values may not fit it.
     return f"decimal({whole + scale},{scale})" if whole + scale <= 38 else None
 
 
@@ -230,7 +230,7 @@ def _arithmetic(node: exp.Expr, left: str | None, right: str | None) -> str | No
 
 
 def _is_literal(side: exp.Expr) -> bool:
-    """A number, also with a sign: Spark's parser makes one literal of both."""
+    """Whether a node is a literal, with or without a sign, which Spark's parser makes part of the literal."""
     return isinstance(side.this if isinstance(side, exp.Neg) else side, exp.Literal)
 
 
@@ -256,7 +256,7 @@ def _decimal_arithmetic(node: exp.Expr, first: tuple[int, int], second: tuple[in
 
 
 def _adjusted(precision: int, scale: int) -> str:
-    """Spark's rounding of a decimal type that is too wide (`DecimalType.adjustPrecisionScale`)."""
+    """A decimal type, reduced to 38 digits as in Spark's `DecimalType.adjustPrecisionScale`."""
     if precision <= 38:
         return f"decimal({precision},{scale})"
     whole = precision - scale
@@ -286,5 +286,5 @@ def avg_type(argument: str | None) -> str | None:
     if argument in INTEGERS or argument in ("float", "double"):
         return "double"
     decimal = _DECIMAL.fullmatch(argument or "")
-    # DecimalType.bounded: both parts are cut at 38, without giving up scale for whole digits
+    # DecimalType.bounded caps precision and scale at 38, without reducing the scale to keep whole digits.
     return f"decimal({min(38, int(decimal[1]) + 4)},{min(38, int(decimal[2]) + 4)})" if decimal else None
