@@ -41,7 +41,7 @@ class Kept:
             self.db.execute(f"create table kept as {self.text(program.first)}")
             self.stored = (*self.columns, *added_columns(self.how))
             return len(rows)
-        self.db.execute(f"create or replace view {STORED} as select * exclude ({KEY}) from kept")
+        self.db.execute(f"create or replace view {STORED} as select * from kept")
         self.db.execute(f"create or replace temp table written as {self.text(program.changes)}")
         ((count, distinct),) = self.db.execute(f"select count(*), count(distinct {KEY}) from written").fetchall()
         assert count == distinct, "two versions of one key in a commit"

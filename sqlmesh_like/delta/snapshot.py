@@ -15,7 +15,7 @@ from sqlmesh_like.project.snapshots import SnapshotConfig
 from sqlmesh_like.sql_text import spark_identifier as _q
 
 SOURCE, STORED = "_sml_snapshot_source", "_sml_snapshot_stored"
-"""Relations of the program: the rows of the query, and all rows of the table."""
+"""Relations of the program: the rows of the query, and all rows of the table with their `_sml_key`."""
 
 
 @dataclass(frozen=True)
@@ -89,24 +89,30 @@ class _Program:
         between = ", '|', "
         return f"md5(concat({between.join([*parts, f'cast({moment} as string)'])}))"
 
+    def _row_key(self, alias: str, moment: str) -> str:
+        """The key of a new row. dbt's id does not tell ('a|b', 'c') from ('a', 'b|c'), so lengths stand before values."""
+        texts = [f"cast({alias}.{_q(name)} as string)" for name in self.config.unique_key]
+        parts = [f"coalesce(concat(length({text}), ':', {text}), '-')" for text in texts]
+        return f"md5(concat({', '.join([*parts, f'cast({moment} as string)'])}))"
+
     def _versions(self, relation: str, condition: str, start: str) -> str:
         """New versions of rows of the query `s`, valid from `start`."""
         have = {column.name.lower() for column in self.source}
         items = [f"s.{_q(n)} as {_q(n)}" if n.lower() in have else self._null(n) for n in self._columns]
-        items.append(self._added(self._scd_id("s", start), self._updated_at, start, "False"))
+        items.append(self._added("s", self._updated_at, start, "False"))
         return f"select {', '.join(items)} from {relation} where {condition}"
 
-    def _added(self, scd_id: str, updated: str, start: str, deleted: str) -> str:
+    def _added(self, alias: str, updated: str, start: str, deleted: str) -> str:
         names = self.config.names
         pairs = [
-            (scd_id, names["dbt_scd_id"]),
+            (self._scd_id(alias, start), names["dbt_scd_id"]),
             (updated, names["dbt_updated_at"]),
             (start, names["dbt_valid_from"]),
             (self._end, names["dbt_valid_to"]),
         ]
         if self.config.hard_deletes == "new_record":
             pairs.append((f"'{deleted}'", names["dbt_is_deleted"]))
-        pairs.append((scd_id, KEY))
+        pairs.append((self._row_key(alias, start), KEY))
         return ", ".join(f"{value} as {_q(name)}" for value, name in pairs)
 
     def _changes(self) -> str:
@@ -166,12 +172,12 @@ class _Program:
         items.append(f"{moment} as {_q(names['dbt_valid_to'])}")
         if self._keeps_deleted:
             items.append(f"o.{_q(names['dbt_is_deleted'])} as {_q(names['dbt_is_deleted'])}")
-        items.append(f"o.{_q(names['dbt_scd_id'])} as {_q(KEY)}")
+        items.append(f"o.{_q(KEY)} as {_q(KEY)}")
         return f"select {', '.join(items)} from {relation} where {condition}"
 
     def _deletions(self, relation: str, condition: str) -> str:
         """Versions that record the deletion of a row."""
-        added = self._added(self._scd_id("o", self.now), self.now, self.now, "True")
+        added = self._added("o", self.now, self.now, "True")
         return f"select {', '.join(self._as_stored())}, {added} from {relation} where {condition}"
 
     def _as_stored(self) -> list[str]:

@@ -52,8 +52,9 @@ def local_rows(
     sources = {table: source for table, state in tables.items() if (source := _readable(state)) is not None}
     if len(sources) < len(tables) or _divides_decimals(tree, tables.values()):
         return None
-    engine = _LocalTables(now, sources, tables)
+    engine = _LocalTables(now, sources)
     try:
+        engine.show(sources, tables)
         return engine.rows(tree, shown, limit)
     except (NotCheckable, duckdb.Error):
         return None  # it may fail in Spark as well, which then reports the reason
@@ -108,12 +109,12 @@ def _divides_decimals(tree: exp.Expr, tables: Iterable[TableState]) -> bool:
 class _LocalTables(DuckEngine):
     """DuckDB over the files of these tables, without access to any others."""
 
-    def __init__(
-        self, now: datetime, sources: Mapping[TableName, _Source], tables: Mapping[TableName, TableState]
-    ) -> None:
-        super().__init__(
-            DuckHistory(), lambda *_: None, now, [path for each in sources.values() for path in each.paths]
-        )
+    def __init__(self, now: datetime, sources: Mapping[TableName, _Source]) -> None:
+        paths = [path for each in sources.values() for path in each.paths]
+        super().__init__(DuckHistory(), lambda *_: None, now, paths)
+
+    def show(self, sources: Mapping[TableName, _Source], tables: Mapping[TableName, TableState]) -> None:
+        """Create the views of the tables. Raises duckdb.Error where a file cannot be read."""
         for table, source in sources.items():
             self._db.execute(f"CREATE SCHEMA IF NOT EXISTS {duck_quoted(table.schema)}")
             spelt = f"{duck_quoted(table.schema)}.{duck_quoted(table.identifier)}"

@@ -6,6 +6,7 @@ The parser silently drops such a gap, and what runs is generated from its tree; 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 import sqlglot
 from sqlglot import TokenType
@@ -23,13 +24,15 @@ def first_gap(sql: str) -> tuple[int, str] | None:
 
     >>> first_gap("select a,, b from t")
     (8, 'something is missing after a comma')
-    >>> first_gap("select count(*), f() from t group by a, b order by a") is None
+    >>> first_gap("select count(*), f() from t group by a, b order by a, limit") is None
     True
     """
     tokens = sqlglot.tokenize(sql, dialect="spark")
     before: sqlglot.Token | None = None
-    for token in tokens:
-        if before is not None and token.token_type in _ENDS:
+    for token, after in zip_longest(tokens, tokens[1:]):
+        # Spark's default mode reserves no words: LIMIT begins a clause only before a number.
+        is_name = token.token_type is TokenType.LIMIT and (after is None or after.token_type is not TokenType.NUMBER)
+        if before is not None and token.token_type in _ENDS and not is_name:
             if before.token_type in _OPENS:
                 return before.start, f"something is missing after {_OPENS[before.token_type]}"
             if before.token_type == TokenType.L_PAREN and token.token_type == _COMMA:

@@ -218,7 +218,9 @@ def _arithmetic(node: exp.Expr, left: str | None, right: str | None) -> str | No
         return None
     floats = {"float", "double"}
     if left in floats or right in floats:
-        return "double" if left in (*floats, *INTEGERS) and right in (*floats, *INTEGERS) else None
+        if left not in (*floats, *INTEGERS) or right not in (*floats, *INTEGERS):
+            return None
+        return "double" if "double" in (left, right) or isinstance(node, exp.Div) else "float"
     if left in INTEGERS and right in INTEGERS:
         wider = INTEGERS[max(INTEGERS.index(left), INTEGERS.index(right))]
         return "double" if isinstance(node, exp.Div) else wider

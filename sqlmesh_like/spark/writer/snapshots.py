@@ -35,18 +35,17 @@ def take_snapshot(planned: PlannedModel, bindings: Bindings, target: TableSpec, 
     sinks.check_rows(source, target)
     source.createOrReplaceTempView(SOURCE)
     kept = _stored(planned, bindings)
-    stored = None if kept is None else visible_rows(kept)
     now = planned.now.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
-    columns = sinks.frame_schema(stored) if stored is not None else None
+    columns = None if kept is None else sinks.frame_schema(visible_rows(kept))
     _refuse_changed_types(planned, sinks.frame_schema(source), columns or ())
     program = snapshot_program(config, sinks.frame_schema(source), columns, now)
     record = replace(planned.record("full_refresh", target.table.buckets, {}), strategy="snapshot")
-    if kept is None or stored is None:
+    if kept is None:
         rows = bindings.session.sql(program.first)
         sinks.rebuild(rows, target, {RECORD_KEY: record.to_json()})
         fault_point("snapshot.end")
         return WriteResult("full_refresh", source.count(), 0, committed=True)
-    stored.createOrReplaceTempView(STORED)
+    kept.createOrReplaceTempView(STORED)
     rows = bindings.session.sql(program.changes).persist()
     bindings.steps["_rows"] = rows
     count = _count(rows, planned)

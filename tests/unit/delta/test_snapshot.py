@@ -31,6 +31,17 @@ def test_a_changed_row_ends_one_version_and_begins_another() -> None:
     assert kept.take(3, (1, "a", None), (2, "c", None), (3, "d", None)) == 0
 
 
+def test_keys_whose_texts_would_run_together_are_rows_of_their_own() -> None:
+    """dbt's `dbt_scd_id` is the same for both."""
+    columns = (Column("id", "string"), Column("v", "string"), Column("ts", "timestamp"))
+    kept = Kept(config(unique_key=["id", "v"], check_cols=["ts"]), columns)
+    kept.take(1, ("a|b", "c", None), ("a", "b|c", None))
+    assert kept.take(2, ("a|b", "c", day(1)), ("a", "b|c", day(1))) == 4
+    ended = [("a", "b|c", 1, 2), ("a|b", "c", 1, 2)]
+    assert kept.versions() == sorted([*ended, *((*row[:2], 2, None) for row in ended)], key=lambda row: (row[0], row[2]))
+    assert kept.db.execute("select count(distinct _sml_key), count(distinct dbt_scd_id) from kept").fetchall() == [(4, 2)]
+
+
 def test_a_value_that_becomes_null_is_a_change_and_null_stays_null() -> None:
     kept = Kept(config(check_cols=["v"]))
     kept.take(1, (1, "a", None), (2, None, None))
