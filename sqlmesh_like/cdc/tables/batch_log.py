@@ -21,7 +21,7 @@ from sqlmesh_like.spark.tables.hudi_table import HudiTable
 
 
 def log_of_batch(rows: DataFrame, table: HudiTable, count: int) -> ChangeLog | None:
-    """Write the change log of an upsert of these rows (about `count`); None where one is not possible or does not pay off."""
+    """Write the change log of an upsert of these rows (about `count`); None where none is possible or pays off."""
     timeline = Timeline(table.uri)
     previous = timeline.frontier
     if previous is None or _may_hide_deletes(timeline, table):
