@@ -23,8 +23,8 @@ from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.commit_encoding import CommitContent, encode_commit
 
 _OWN_FOLDER = ".sml_writer"
-"""Has a folder for each commit of this writer in flight, which the holder of the table's lock may remove. It is not among
-the markers, where Hudi would fail on it."""
+"""Has a folder for each commit of this writer in flight, which the holder of the table's lock may remove. It is not
+among the markers, where Hudi would fail on it."""
 _INSTANT = re.compile(r"\d{17}")
 _PARTITION_FILE = ".hoodie_partition_metadata"
 
